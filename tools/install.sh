@@ -1,0 +1,8 @@
+#!/bin/sh
+# install.sh REQUIREMENTS...: exactly these pinned wheels into .venv.
+# The files list everything, so nothing is resolved (--no-deps). uv takes a fifth of pip's time, but does not read
+# pip's configuration: where it cannot reach the index, pip still may.
+set -eu
+options="--quiet --no-deps --require-hashes"
+for file in "$@"; do options="$options --requirement $file"; done
+.venv/bin/uv pip install --python .venv/bin/python --compile-bytecode $options || .venv/bin/pip install $options
