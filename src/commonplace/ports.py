@@ -1,0 +1,201 @@
+"""What the core asks of the outside, as small as it can be. Each port has one contract suite in tests/contract."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.model import (Content, Entry, Event, Folder, Item, ItemFilter, ItemRef, Job, Outcome, Passage, Person,
+                               Scope, Scored, Section, Token, Words)
+
+Vectors = NDArray[np.float32]   # (n, dimensions), rows of length one
+Vector = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Text to unit vectors. `stamp` names model and dimension: vectors of two stamps are never compared."""
+
+    stamp: str
+    dimensions: int
+
+    async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
+        """Per document, its passages in order (contextualised models see them together)."""
+        ...
+
+    async def query(self, text: str) -> Vector: ...
+
+    async def close(self) -> None: ...
+
+
+class Limits(Protocol):
+    """Counts uses in a sliding window."""
+
+    async def hit(self, key: str, amount: int, seconds: int) -> float | None:
+        """None when there was room for one more of `amount` per `seconds`, else the seconds until there is."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Wake(Protocol):
+    """Tells sleeping workers, here or on another machine, that there is a job. Losing a signal only costs a poll."""
+
+    async def signal(self) -> None: ...
+
+    async def wait(self, seconds: float) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class People(Protocol):
+    async def create(self, person: Person) -> None:
+        """A person and a library of their own, which has the person's id. NameTaken: the email is known."""
+        ...
+
+    async def all(self) -> list[Person]: ...
+
+    async def role(self, person_id: str, library_id: str) -> str | None: ...
+
+
+class Tokens(Protocol):
+    async def create(self, token: Token, digest: str) -> None: ...
+
+    async def by_digest(self, digest: str) -> Token | None: ...
+
+    async def of_library(self, library_id: str) -> list[Token]: ...
+
+    async def revoke(self, library_id: str, token_id: str) -> bool: ...
+
+    async def record(self, events: Sequence[Event]) -> None:
+        """Append to the activity log and move `last_used_at`."""
+        ...
+
+    async def activity(self, library_id: str, token_id: str, limit: int) -> list[Event]: ...
+
+
+class Folders(Protocol):
+    async def create(self, folder: Folder) -> None:
+        """NameTaken when the library has the name, whatever its case."""
+        ...
+
+    async def within(self, scope: Scope) -> list[Folder]: ...
+
+    async def rename(self, scope: Scope, folder_id: str, name: str) -> Folder: ...
+
+    async def delete(self, scope: Scope, folder_id: str, *, cascade_items: bool) -> None:
+        """With `cascade_items`, items that lie in no other folder go too. A token whose last folder goes is revoked."""
+        ...
+
+
+class Items(Protocol):
+    async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
+                  folder_id: str | None, stamp: str, job: Job | None) -> tuple[Item, bool]:
+        """All of it in one transaction. When the scope already holds an item of this content, type and title, that one and False."""
+        ...
+
+    async def put(self, entries: Sequence[Entry], *, scope: Scope, stamp: str) -> list[Outcome]:
+        """Many, in one transaction: new, or brought up to date (see Entry)."""
+        ...
+
+    async def get(self, scope: Scope, ref: ItemRef) -> Item: ...
+
+    async def text(self, item: Item) -> str: ...
+
+    async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int) -> tuple[list[Item], int]:
+        """Newest first, and how many there are in all."""
+        ...
+
+    async def update(self, scope: Scope, item_id: str, changes: dict[str, Any], *, expected_revision: int | None,
+                     sections: Sequence[Section] | None, stamp: str, job: Job | None) -> Item:
+        """Change fields; `sections` (when not None) replace those that are there, in the same transaction."""
+        ...
+
+    async def delete(self, scope: Scope, item_id: str) -> None: ...
+
+    async def file(self, scope: Scope, ref: ItemRef, folder_ids: Sequence[str], *, token_id: str | None) -> list[str]:
+        """Folders it was not in before. A token may also file what it added and nobody has filed yet."""
+        ...
+
+    async def unfile(self, scope: Scope, ref: ItemRef, folder_id: str) -> None: ...
+
+
+class Sections(Protocol):
+    async def of_item(self, item: Item) -> list[Section]: ...
+
+    async def keyword(self, scope: Scope, words: Words, limit: int) -> list[Scored]:
+        """Best first; scores are above 0 and comparable within one answer only."""
+        ...
+
+    async def nearest(self, scope: Scope, vector: Vector, stamp: str, limit: int,
+                      also: Sequence[int] = ()) -> list[Scored]:
+        """Cosines, best first: the nearest `limit`, and whichever of `also` have a vector."""
+        ...
+
+    async def passages(self, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
+        """In any order; what is out of scope or gone by now is left out."""
+        ...
+
+    async def unembedded(self, item_ids: Sequence[str], stamp: str) -> list[tuple[str, str, int, Section]]:
+        """(item_id, title, section_id, section) without a vector of this stamp, in order of item and position."""
+        ...
+
+    async def set_vectors(self, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
+        """float16 bytes by section id; a section that is gone by now is passed over."""
+        ...
+
+    async def coverage(self, scope: Scope, stamp: str) -> tuple[int, int]:
+        """(sections with a vector of this stamp, sections in all)."""
+        ...
+
+    async def has_other_stamp(self, stamp: str) -> bool:
+        """Whether any vector was made by another embedder."""
+        ...
+
+
+class Jobs(Protocol):
+    async def enqueue_embedding(self, stamp: str) -> int:
+        """A job for every item that has sections without a vector of this stamp and no job waiting; how many."""
+        ...
+
+    async def lease(self, worker: str, *, limit: int, seconds: int) -> list[Job]:
+        """Jobs of one kind that nobody holds, held for `seconds`."""
+        ...
+
+    async def extend(self, worker: str, job_ids: Sequence[str], seconds: int) -> None: ...
+
+    async def finish(self, worker: str, job_ids: Sequence[str]) -> None: ...
+
+    async def fail(self, worker: str, job_id: str, error: str, retry_at: datetime | None) -> None:
+        """Back to the queue at `retry_at`, or failed for good."""
+        ...
+
+    async def get(self, scope: Scope, job_id: str) -> Job: ...
+
+    async def is_open(self, library_id: str, kind: str) -> bool:
+        """Whether the library has a job of this kind that is not done."""
+        ...
+
+    async def counts(self) -> dict[str, int]: ...
+
+    async def prune(self, before: datetime) -> None:
+        """Forget jobs done before then."""
+        ...
+
+
+class Store(Protocol):
+    people: People
+    tokens: Tokens
+    folders: Folders
+    items: Items
+    sections: Sections
+    jobs: Jobs
+
+    async def open(self) -> None:
+        """Connect and bring the schema up to date, under a lock."""
+        ...
+
+    async def ping(self) -> None: ...
+
+    async def close(self) -> None: ...

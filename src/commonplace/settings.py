@@ -1,0 +1,72 @@
+"""Every setting, declared once: name, type, default, help. docs/reference/settings.md is made from this."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from commonplace.errors import ConfigurationError
+
+PREFIX = "COMMONPLACE_"
+
+
+def setting(default: Any, help: str, *, secret: bool = False) -> Any:
+    return field(default=default, metadata={"help": help, "secret": secret})
+
+
+def _default_data_dir() -> Path:
+    return Path.home() / ".local" / "share" / "commonplace"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    data_dir: Path = field(default_factory=_default_data_dir,
+                           metadata={"help": "Folder of the database, the built model and uploads.", "secret": False})
+    host: str = setting("127.0.0.1", "Address that `serve` listens on.")
+    port: int = setting(8642, "Port that `serve` listens on.")
+    public_url: str = setting("", "Address that clients reach the server by, when it is not http://host:port.")
+    allowed_hosts: str = setting("", "Further Host names that requests may name, by commas (loopback and public_url are allowed already).")
+    database_url: str = setting("", "postgresql://... to keep everything in Postgres; empty: SQLite in the data folder.", secret=True)
+    database_schema: str = setting("commonplace", "Postgres schema that holds the tables.")
+    redis_url: str = setting("", "redis://... to share limits between servers and wake their workers.", secret=True)
+
+    embedder: str = setting("local", "local, static, voyage, openai or fastembed.")
+    embedder_model: str = setting("", "Model name, where the embedder has several.")
+    embedder_url: str = setting("", "Base URL of the embedding service (OpenAI-compatible servers, proxies).")
+    embedder_key: str = setting("", "API key of the embedding service.", secret=True)
+    embedder_dimensions: int = setting(0, "Vector length to ask for; 0: the model's own.")
+    embedder_threads: int = setting(0, "Threads that the local embedder computes with; 0: one per core.")
+
+    semantic_weight: float = setting(0.7, "Weight of the semantic score in hybrid search.")
+    keyword_weight: float = setting(0.3, "Weight of the keyword score in hybrid search.")
+
+    workers: int = setting(1, "Job workers inside `serve`; 0 leaves jobs to `commonplace worker`.")
+    rate_requests_per_minute: int = setting(100, "HTTP requests a minute per key; 0: no limit.")
+    rate_reads_per_hour: int = setting(1000, "Read tools and GETs an hour per token; 0: no limit.")
+    rate_writes_per_hour: int = setting(60, "Writes an hour per token; 0: no limit.")
+    rate_deletes_per_hour: int = setting(30, "Deletes, and as many uploads, an hour per token; 0: no limit.")
+    jwt_secret: str = setting("", "HS256 secret (32 bytes or more) that makes JWTs with `sub` and `org` valid; empty: only tokens are accepted.", secret=True)
+    log_level: str = setting("warning", "debug, info, warning or error.")
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str], **overrides: Any) -> "Settings":
+        """Read COMMONPLACE_*; an unknown name or a value of the wrong type stops the start with a sentence."""
+        types = get_type_hints(cls)
+        values: dict[str, Any] = {}
+        for f in fields(cls):
+            raw = env.get(PREFIX + f.name.upper())
+            if raw is not None and raw != "":
+                values[f.name] = _parse(PREFIX + f.name.upper(), types[f.name], raw)
+        values |= {k: v for k, v in overrides.items() if v is not None}
+        known = {PREFIX + f.name.upper() for f in fields(cls)} | {PREFIX + "TOKEN"}
+        unknown = sorted(k for k in env if k.startswith(PREFIX) and k not in known)
+        if unknown:
+            raise ConfigurationError(f"Unknown setting {unknown[0]}; `commonplace doctor` lists the known ones.")
+        return cls(**values)
+
+
+def _parse(name: str, kind: type, raw: str) -> Any:
+    try:
+        return Path(raw).expanduser() if kind is Path else kind(raw)
+    except ValueError:
+        raise ConfigurationError(f"{name} must be {'a whole number' if kind is int else 'a number'}, not {raw!r}.") from None
