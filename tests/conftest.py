@@ -1,8 +1,8 @@
 """What every test may ask for. Postgres and Redis are in tests/services.py."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
-import os
 
 import pytest
 

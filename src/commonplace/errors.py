@@ -73,6 +73,18 @@ class IngestFailed(CommonplaceError):
     code = "ingest_failed"
 
 
+class TranscriptionFailed(CommonplaceError):
+    """The transcriber did not answer or gave up; the job is tried again."""
+
+    code = "transcription_failed"
+
+
+class TransformFailed(CommonplaceError):
+    """The service that summarises did not answer, or not usefully; what there was before stays."""
+
+    code = "transform_failed"
+
+
 class EmbeddingFailed(CommonplaceError):
     """The embedder did not answer. Searches fall back to keywords; jobs are tried again."""
 

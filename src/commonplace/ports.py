@@ -1,14 +1,37 @@
 """What the core asks of the outside, as small as it can be. Each port has one contract suite in tests/contract."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.model import (Content, Entry, Event, Folder, Item, ItemFilter, ItemRef, Job, Outcome, Passage, Person,
-                               Scope, Scored, Section, Token, Words)
+from commonplace.model import (
+    Content,
+    Entry,
+    Event,
+    Extracted,
+    Fetched,
+    Folder,
+    Item,
+    ItemFilter,
+    ItemRef,
+    Job,
+    Json,
+    Outcome,
+    Passage,
+    Person,
+    Scope,
+    Scored,
+    Section,
+    Token,
+    Transcript,
+    Transformed,
+    Words,
+)
 
 Vectors = NDArray[np.float32]   # (n, dimensions), rows of length one
 Vector = NDArray[np.float32]
@@ -45,6 +68,47 @@ class Wake(Protocol):
     async def signal(self) -> None: ...
 
     async def wait(self, seconds: float) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class Fetcher(Protocol):
+    """The only way out to the web. It refuses private networks by itself; no caller has to remember."""
+
+    def get(self, url: str, *, max_bytes: int) -> AbstractAsyncContextManager[Fetched]:
+        """IngestFailed, with a reason in words, when it cannot be had. The file lasts as long as the context."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Extractor(Protocol):
+    """Files to text. Runs in threads or processes of its own; never blocks the loop."""
+
+    async def extract(self, path: Path, media_type: str, *, charset: str | None = None,
+                      url: str | None = None, name: str = "") -> Extracted:
+        """IngestFailed, with a reason in words, when nothing can be read in it."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Transcriber(Protocol):
+    """Speech to text. `progress` is told the share that is done, 0..1."""
+
+    name: str
+
+    async def transcribe(self, recording: Path, progress: Callable[[float], Awaitable[None]]) -> Transcript:
+        """IngestFailed when the recording is at fault; TranscriptionFailed when the transcriber is (worth another try)."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Transformer(Protocol):
+    """Summary, key points, tags and a category out of an item's text."""
+
+    async def transform(self, title: str, sections: Sequence[str]) -> Transformed: ...
 
     async def close(self) -> None: ...
 
@@ -92,7 +156,7 @@ class Folders(Protocol):
 class Items(Protocol):
     async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
                   folder_id: str | None, stamp: str, job: Job | None) -> tuple[Item, bool]:
-        """All of it in one transaction. When the scope already holds an item of this content, type and title, that one and False."""
+        """All of it in one transaction. What the scope already holds with this content, type and title: that, and False."""
         ...
 
     async def put(self, entries: Sequence[Entry], *, scope: Scope, stamp: str) -> list[Outcome]:
@@ -185,17 +249,40 @@ class Jobs(Protocol):
 
 
 class Store(Protocol):
-    people: People
-    tokens: Tokens
-    folders: Folders
-    items: Items
-    sections: Sections
-    jobs: Jobs
+    @property
+    def people(self) -> People: ...
+
+    @property
+    def tokens(self) -> Tokens: ...
+
+    @property
+    def folders(self) -> Folders: ...
+
+    @property
+    def items(self) -> Items: ...
+
+    @property
+    def sections(self) -> Sections: ...
+
+    @property
+    def jobs(self) -> Jobs: ...
 
     async def open(self) -> None:
         """Connect and bring the schema up to date, under a lock."""
         ...
 
     async def ping(self) -> None: ...
+
+    async def describe(self) -> Json:
+        """`engine`, its `version`, and the `schema`'s number."""
+        ...
+
+    async def dump(self, file: Path) -> dict[str, int]:
+        """Everything, as of one moment, in one file that any engine can load; rows by table."""
+        ...
+
+    async def load(self, file: Path, *, replace: bool) -> dict[str, int]:
+        """All of a dump or nothing. Conflict when something is there that `replace` does not give up."""
+        ...
 
     async def close(self) -> None: ...

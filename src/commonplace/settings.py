@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -25,8 +26,10 @@ class Settings:
     host: str = setting("127.0.0.1", "Address that `serve` listens on.")
     port: int = setting(8642, "Port that `serve` listens on.")
     public_url: str = setting("", "Address that clients reach the server by, when it is not http://host:port.")
-    allowed_hosts: str = setting("", "Further Host names that requests may name, by commas (loopback and public_url are allowed already).")
-    database_url: str = setting("", "postgresql://... to keep everything in Postgres; empty: SQLite in the data folder.", secret=True)
+    allowed_hosts: str = setting(
+        "", "Further Host names that requests may name, by commas (loopback and public_url are allowed already).")
+    database_url: str = setting(
+        "", "postgresql://... to keep everything in Postgres; empty: SQLite in the data folder.", secret=True)
     database_schema: str = setting("commonplace", "Postgres schema that holds the tables.")
     redis_url: str = setting("", "redis://... to share limits between servers and wake their workers.", secret=True)
 
@@ -40,12 +43,32 @@ class Settings:
     semantic_weight: float = setting(0.7, "Weight of the semantic score in hybrid search.")
     keyword_weight: float = setting(0.3, "Weight of the keyword score in hybrid search.")
 
+    fetch_allow_hosts: str = setting(
+        "", "Hosts (host or host:port, by commas) that may be fetched from although they lie in a private network.")
+    fetch_max_mb: int = setting(64, "Largest page or document that is fetched, in MB.")
+    fetch_timeout: float = setting(20.0, "Seconds that a web server may take until its answer begins.")
+
+    transcriber: str = setting("local", "local, assemblyai or gladia: what writes down speech.")
+    transcriber_model: str = setting(
+        "", "Model of the transcriber; for local the folder of a Whisper model in CTranslate2's format, "
+            "or its name in models/ of the data folder.")
+    transcriber_url: str = setting("", "Base URL of the transcription service, when it is not the service's own.")
+    transcriber_key: str = setting("", "API key of the transcription service.", secret=True)
+    transcriber_threads: int = setting(0, "Threads that the local transcriber computes with; 0: one per core, four at most.")
+
+    transformer: str = setting("local", "local or anthropic: what makes summaries, key points and tags for auto_transform.")
+    anthropic_model: str = setting("claude-haiku-5-5", "Model that the anthropic transformer asks.")
+    anthropic_url: str = setting("https://api.anthropic.com", "Base URL of the Messages API (proxies, gateways).")
+    anthropic_key: str = setting("", "API key of the Messages API.", secret=True)
+
     workers: int = setting(1, "Job workers inside `serve`; 0 leaves jobs to `commonplace worker`.")
     rate_requests_per_minute: int = setting(100, "HTTP requests a minute per key; 0: no limit.")
     rate_reads_per_hour: int = setting(1000, "Read tools and GETs an hour per token; 0: no limit.")
     rate_writes_per_hour: int = setting(60, "Writes an hour per token; 0: no limit.")
     rate_deletes_per_hour: int = setting(30, "Deletes, and as many uploads, an hour per token; 0: no limit.")
-    jwt_secret: str = setting("", "HS256 secret (32 bytes or more) that makes JWTs with `sub` and `org` valid; empty: only tokens are accepted.", secret=True)
+    jwt_secret: str = setting(
+        "", "HS256 secret (32 bytes or more) that makes JWTs with `sub` and `org` valid; empty: only tokens are accepted.",
+        secret=True)
     log_level: str = setting("warning", "debug, info, warning or error.")
 
     @classmethod
@@ -61,7 +84,9 @@ class Settings:
         known = {PREFIX + f.name.upper() for f in fields(cls)} | {PREFIX + "TOKEN"}
         unknown = sorted(k for k in env if k.startswith(PREFIX) and k not in known)
         if unknown:
-            raise ConfigurationError(f"Unknown setting {unknown[0]}; `commonplace doctor` lists the known ones.")
+            alike = get_close_matches(unknown[0], known, 1)
+            hint = f"did you mean {alike[0]}?" if alike else "docs/reference/settings.md lists the known ones."
+            raise ConfigurationError(f"Unknown setting {unknown[0]}; {hint}")
         return cls(**values)
 
 
@@ -69,4 +94,5 @@ def _parse(name: str, kind: type, raw: str) -> Any:
     try:
         return Path(raw).expanduser() if kind is Path else kind(raw)
     except ValueError:
-        raise ConfigurationError(f"{name} must be {'a whole number' if kind is int else 'a number'}, not {raw!r}.") from None
+        wanted = "a whole number" if kind is int else "a number"
+        raise ConfigurationError(f"{name} must be {wanted}, not {raw!r}.") from None

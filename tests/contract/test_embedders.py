@@ -15,8 +15,8 @@ from tokenizers import Tokenizer
 
 from commonplace.adapters.embed import EMBEDDERS, make_embedder
 from commonplace.adapters.embed.openai import OpenAIEmbedder
-from commonplace.adapters.embed.shared import packaged
 from commonplace.adapters.embed.voyage import VoyageEmbedder
+from commonplace.adapters.packages import packaged
 from commonplace.errors import ConfigurationError, EmbeddingFailed
 from commonplace.ports import Embedder, Vectors
 from commonplace.settings import Settings
@@ -383,8 +383,8 @@ class TestLocal:
 
     @pytest.mark.slow
     async def test_processes_that_build_at_once_end_with_one_model(self, data_dir: Path) -> None:
-        script = ("import sys, pathlib; from commonplace.adapters.embed import minilm, shared;"
-                  "minilm.ensure_graph(shared.packaged(minilm.PACKAGE, '') / 'model' / 'model.safetensors',"
+        script = ("import sys, pathlib; from commonplace.adapters import packages; from commonplace.adapters.embed import minilm;"
+                  "minilm.ensure_graph(packages.packaged(minilm.PACKAGE, '') / 'model' / 'model.safetensors',"
                   "                    pathlib.Path(sys.argv[1]))")
         command = [sys.executable, "-c", script, str(data_dir / "models")]
         async with anyio.create_task_group() as tasks:

@@ -12,7 +12,8 @@ from anyio import CapacityLimiter, Lock as Turn, to_thread
 from tokenizers import Tokenizer
 
 from commonplace.adapters.embed import minilm
-from commonplace.adapters.embed.shared import clean, first, flat, packaged, regroup, require_own
+from commonplace.adapters.embed.shared import clean, first, flat, regroup, require_own
+from commonplace.adapters.packages import packaged
 from commonplace.errors import ConfigurationError
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings

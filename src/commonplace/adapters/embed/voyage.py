@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from commonplace.adapters.embed.http import BULK, PAUSES, SEARCH, TIMEOUT, Service
+from commonplace.adapters.embed.http import BULK, SEARCH, EmbeddingService
 from commonplace.adapters.embed.shared import first, packed, regroup, unit, worded
+from commonplace.adapters.http import PAUSES, TIMEOUT
 from commonplace.errors import ConfigurationError
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings
@@ -27,7 +28,7 @@ class VoyageEmbedder:
         self._model = settings.embedder_model or "voyage-context-3"
         self.stamp = f"voyage/{self._model}/{self.dimensions}"
         url = settings.embedder_url or "https://api.voyageai.com"
-        self._service = Service("voyage", url, settings.embedder_key, pauses=pauses, timeout=timeout)
+        self._service = EmbeddingService("voyage", url, settings.embedder_key, pauses=pauses, timeout=timeout)
 
     async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
         found = [np.empty((0, self.dimensions), np.float32)]

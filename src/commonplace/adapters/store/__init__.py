@@ -1,0 +1,74 @@
+"""The store: rows, jobs and search in one place, on SQLite or Postgres."""
+
+from pathlib import Path
+
+from commonplace.adapters.store import backup
+from commonplace.adapters.store.database import Database, Tx
+from commonplace.adapters.store.folders import SqlFolders
+from commonplace.adapters.store.index import SectionIndex
+from commonplace.adapters.store.items import SqlItems
+from commonplace.adapters.store.jobs import SqlJobs
+from commonplace.adapters.store.people import SqlPeople, SqlTokens
+from commonplace.adapters.store.sections import SqlSections
+from commonplace.errors import ConfigurationError
+from commonplace.model import Json
+from commonplace.settings import Settings
+
+
+class SqlStore:
+    def __init__(self, db: Database, index: SectionIndex) -> None:
+        self._db = db
+        self._index = index
+        self.people = SqlPeople(db)
+        self.tokens = SqlTokens(db)
+        self.folders = SqlFolders(db, index)
+        self.items = SqlItems(db, index)
+        self.sections = SqlSections(db, index)
+        self.jobs = SqlJobs(db)
+
+    async def open(self) -> None:
+        await self._db.open()
+
+    async def ping(self) -> None:
+        await self._db.read(lambda tx: tx.one("SELECT 1"))
+
+    async def describe(self) -> Json:
+        return await self._db.read(_describe)
+
+    async def dump(self, file: Path) -> dict[str, int]:
+        return await self._db.read(backup.dump, self._index, file)
+
+    async def load(self, file: Path, *, replace: bool) -> dict[str, int]:
+        return await self._db.write(backup.load, self._index, file, replace)
+
+    async def drop(self) -> None:
+        """Everything goes, for good. A SQLite file goes with its folder."""
+        if self._db.engine == "postgres":
+            await self._db.write(_drop_schema)
+
+    async def close(self) -> None:
+        await self._db.close()
+
+
+def _drop_schema(tx: Tx) -> None:
+    for row in tx.all("SELECT quote_ident(current_schema()) AS name"):
+        tx.run(f"DROP SCHEMA {row['name']} CASCADE")
+
+
+def _describe(tx: Tx) -> Json:
+    version = "sqlite_version()" if tx.engine == "sqlite" else "current_setting('server_version')"
+    row = tx.one(f"SELECT max(version) AS schema, {version} AS version FROM schema_version")
+    assert row is not None
+    return {"engine": tx.engine, "version": row["version"], "schema": row["schema"]}
+
+
+def make_store(settings: Settings) -> SqlStore:
+    if not settings.database_url:
+        from commonplace.adapters.store.sqlite import SqliteDatabase
+        from commonplace.adapters.store.sqlite_index import SqliteIndex
+        return SqlStore(SqliteDatabase(settings.data_dir / "commonplace.sqlite3"), SqliteIndex())
+    if settings.database_url.startswith(("postgresql://", "postgres://")):
+        from commonplace.adapters.store.postgres import PostgresDatabase
+        from commonplace.adapters.store.postgres_index import PostgresIndex
+        return SqlStore(PostgresDatabase(settings.database_url, settings.database_schema), PostgresIndex())
+    raise ConfigurationError("COMMONPLACE_DATABASE_URL must start with postgresql:// (leave it empty for SQLite).")

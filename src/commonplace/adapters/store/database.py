@@ -1,0 +1,93 @@
+"""The thin layer under the store: units of work in threads, SQL as text with :named values.
+
+Both engines run plain synchronous functions in worker threads: one hop per unit of work, and the same
+statements serve both. A tuple or list as a value becomes an SQL list, so `id IN :ids` reads as it should.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Protocol, TypeVar
+
+from commonplace.errors import ConfigurationError
+
+T = TypeVar("T")
+Row = Mapping[str, Any]
+Values = Mapping[str, Any]
+
+
+class Tx(Protocol):
+    """One open transaction."""
+
+    engine: str
+
+    def all(self, sql: str, /, **values: Any) -> list[Any]: ...
+
+    def one(self, sql: str, /, **values: Any) -> Any | None: ...
+
+    def run(self, sql: str, /, **values: Any) -> int:
+        """How many rows it touched."""
+        ...
+
+    def many(self, sql: str, rows: Iterable[Values]) -> None: ...
+
+
+class Database(Protocol):
+    engine: str
+
+    async def open(self) -> None: ...
+
+    async def read(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        """Run `work(tx, *args, **kwargs)` on a snapshot."""
+        ...
+
+    async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        """Run `work(tx, ...)` and commit, or leave nothing behind. `work` may be run again after a deadlock."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+def expand(sql: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Turn list values into as many single ones; an empty list matches nothing."""
+    lists = {k: v for k, v in values.items() if isinstance(v, list | tuple | set | frozenset)}
+    if not lists:
+        return sql, values
+    flat = {k: v for k, v in values.items() if k not in lists}
+    for name, entries in lists.items():
+        names = [f"{name}_{n}" for n in range(len(entries))]
+        flat.update(zip(names, entries, strict=True))
+        marks = ", ".join(f":{n}" for n in names) or "NULL"
+        sql = re.sub(rf":{name}\b", f"({marks})", sql)
+    return sql, flat
+
+
+@lru_cache(maxsize=512)
+def percent_style(sql: str) -> str:
+    """`:name` as psycopg wants it. `::type` casts stay."""
+    return re.sub(r"(?<!:):([a-z_][a-z0-9_]*)", r"%(\1)s", sql.replace("%", "%%"))
+
+
+async def in_thread(pool: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+    """Run to the end even when the caller is cancelled: a half-told answer is better than a half-run write."""
+    return await asyncio.shield(asyncio.get_running_loop().run_in_executor(pool, work))
+
+
+def migrations(engine: str) -> list[tuple[int, str]]:
+    """(version, SQL) for this engine, oldest first: `0001_name.sql` for both, `0002_name.sqlite.sql` for one."""
+    found = []
+    for file in sorted(files(__package__).joinpath("schema").iterdir(), key=lambda f: f.name):
+        number, *kinds, ending = file.name.replace("_", ".", 1).split(".")
+        if ending == "sql" and (len(kinds) == 1 or kinds[1] == engine):
+            found.append((int(number), file.read_text()))
+    return found
+
+
+def refuse_newer(found: int, known: int) -> None:
+    if found > known:
+        raise ConfigurationError(
+            f"The database was written by a newer Commonplace (schema {found}; this version knows {known}). "
+            "Upgrade Commonplace, or point it at another data folder. Nothing was changed.")

@@ -1,0 +1,257 @@
+"""Items: written whole in one transaction, read only through a scope."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from commonplace.adapters.store import rows
+from commonplace.adapters.store.database import Database, Tx
+from commonplace.adapters.store.index import SectionIndex
+from commonplace.adapters.store.jobs import insert_job
+from commonplace.errors import Conflict, NotFound
+from commonplace.model import Content, Entry, Item, ItemFilter, ItemRef, Job, Outcome, Scope, Section, new_public_id, now
+
+NO_ITEM = "Item not found"
+# What an import brings up to date in an item that is there already.
+_BROUGHT = ("content_id", "entity_type", "title", "url", "summary", "key_points", "tags", "category", "in_kb",
+            "archived", "metadata", "word_count")
+
+
+class SqlItems:
+    def __init__(self, db: Database, index: SectionIndex) -> None:
+        self._db = db
+        self._index = index
+
+    async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
+                  folder_id: str | None, stamp: str, job: Job | None) -> tuple[Item, bool]:
+        return await self._db.write(self._add, item, content, sections, scope, folder_id, stamp, job)
+
+    def _add(self, tx: Tx, item: Item, content: Content, sections: Sequence[Section], scope: Scope,
+             folder_id: str | None, stamp: str, job: Job | None) -> tuple[Item, bool]:
+        content_id = _put_content(tx, content, item.created_at)
+        seen = _find_same(tx, scope, content_id, item)
+        if seen is not None:
+            return seen, False
+        item = replace(item, content_id=content_id, folders=(folder_id,) if folder_id else ())
+        self._insert(tx, item, sections, stamp, job)
+        return item, True
+
+    def _insert(self, tx: Tx, item: Item, sections: Sequence[Section], stamp: str, job: Job | None) -> None:
+        tx.run(rows.INSERT_ITEM, **rows.item_values(item))
+        for folder_id in item.folders:
+            if not _put_in_folder(tx, item.library_id, item.id, folder_id):
+                raise NotFound("Folder not found", folder_ids=[folder_id])
+        self._index.insert(tx, item, sections, stamp)
+        if job is not None:
+            insert_job(tx, job)
+
+    async def put(self, entries: Sequence[Entry], *, scope: Scope, stamp: str) -> list[Outcome]:
+        return await self._db.write(lambda tx: [self._put(tx, entry, scope, stamp) for entry in entries])
+
+    def _put(self, tx: Tx, entry: Entry, scope: Scope, stamp: str) -> Outcome:
+        item = replace(entry.item, content_id=_put_content(tx, entry.content, entry.item.created_at))
+        known = _by_ref(tx, *rows.visible(scope), ItemRef(id=item.id), lock=True)
+        before = rows.item(known) if known else _find_same(tx, scope, item.content_id, item) if entry.once else None
+        if before is None:
+            if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=item.public_id):
+                item = replace(item, public_id=new_public_id())
+            self._insert(tx, item, entry.sections, stamp, entry.job)
+            return Outcome.ADDED
+        changes = {c: getattr(item, c) for c in _BROUGHT if getattr(item, c) != getattr(before, c)} if known else {}
+        if changes:
+            recut = bool(changes.keys() & {"content_id", "title", "in_kb"})
+            self._update(tx, scope, before.id, changes, None, entry.sections if recut else None, stamp,
+                         entry.job if recut else None)
+            _drop_unused_content(tx, before.content_id)
+        return Outcome.CHANGED if self._file(tx, before, item.folders) or changes else Outcome.UNCHANGED
+
+    async def get(self, scope: Scope, ref: ItemRef) -> Item:
+        return await self._db.read(find, scope, ref)
+
+    async def text(self, item: Item) -> str:
+        row = await self._db.read(lambda tx: tx.one("SELECT text FROM contents WHERE id = :id", id=item.content_id))
+        if row is None:
+            raise NotFound(NO_ITEM)
+        return str(row["text"])
+
+    async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int) -> tuple[list[Item], int]:
+        return await self._db.read(_page, scope, where, limit, offset)
+
+    async def update(self, scope: Scope, item_id: str, changes: dict[str, Any], *, expected_revision: int | None,
+                     sections: Sequence[Section] | None, stamp: str, job: Job | None) -> Item:
+        return await self._db.write(self._update, scope, item_id, changes, expected_revision, sections, stamp, job)
+
+    def _update(self, tx: Tx, scope: Scope, item_id: str, changes: dict[str, Any], expected_revision: int | None,
+                sections: Sequence[Section] | None, stamp: str, job: Job | None) -> Item:
+        before = find(tx, scope, ItemRef(id=item_id), lock=True)
+        if expected_revision is not None and expected_revision != before.revision:
+            raise Conflict(f"The item is at revision {before.revision}, not {expected_revision}; read it again first.",
+                           revision=before.revision)
+        after = replace(before, **changes, revision=before.revision + 1, updated_at=now())
+        columns = [*changes, "revision", "updated_at"]
+        tx.run(f"UPDATE items SET {', '.join(f'{c} = :{c}' for c in columns)} WHERE library_id = :library_id AND id = :id",
+               library_id=after.library_id, id=after.id,
+               **{c: rows.column_value(c, getattr(after, c)) for c in columns})
+        if sections is not None:
+            self._index.remove(tx, after.library_id, after.id)
+            self._index.insert(tx, after, sections, stamp)
+        elif after.title != before.title:
+            self._index.retitle(tx, after.library_id, after.id, after.title)
+        if job is not None:
+            insert_job(tx, job)
+        return after
+
+    async def delete(self, scope: Scope, item_id: str) -> None:
+        def work(tx: Tx) -> None:
+            item = find(tx, scope, ItemRef(id=item_id), lock=True)
+            delete_items(tx, self._index, item.library_id, [item.id])
+
+        await self._db.write(work)
+
+    async def file(self, scope: Scope, ref: ItemRef, folder_ids: Sequence[str], *, token_id: str | None) -> list[str]:
+        def work(tx: Tx) -> list[str]:
+            item = _find_to_file(tx, scope, ref, token_id)
+            wanted = set(folder_ids)
+            known = {row["id"] for row in tx.all("SELECT id FROM folders WHERE library_id = :library_id AND id IN :ids",
+                                                 library_id=item.library_id, ids=sorted(wanted))}
+            if wanted - known:
+                raise NotFound("Folder not found", folder_ids=sorted(wanted - known))
+            return self._file(tx, item, folder_ids)
+
+        return await self._db.write(work)
+
+    def _file(self, tx: Tx, item: Item, folder_ids: Sequence[str]) -> list[str]:
+        """Folders it was not in before."""
+        held = {row["folder_id"] for row in tx.all(
+            "SELECT folder_id FROM folder_items WHERE library_id = :library_id AND item_id = :item_id",
+            library_id=item.library_id, item_id=item.id)}
+        added = [folder_id for folder_id in dict.fromkeys(folder_ids) if folder_id not in held]
+        for folder_id in added:
+            _put_in_folder(tx, item.library_id, item.id, folder_id)
+        if added:
+            self._index.refile(tx, item.library_id, item.id)
+        return added
+
+    async def unfile(self, scope: Scope, ref: ItemRef, folder_id: str) -> None:
+        def work(tx: Tx) -> None:
+            item = find(tx, scope, ref, lock=True)
+            if not tx.run("""DELETE FROM folder_items
+                             WHERE library_id = :library_id AND item_id = :item_id AND folder_id = :folder_id""",
+                          library_id=item.library_id, item_id=item.id, folder_id=folder_id):
+                raise NotFound("The item is not in that folder")
+            self._index.refile(tx, item.library_id, item.id)
+
+        await self._db.write(work)
+
+
+def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:
+    """The item by any of its three names, or NotFound: gone and out of scope read the same."""
+    condition, values = rows.visible(scope)
+    row = _by_ref(tx, condition, values, ref, lock=lock)
+    if row is None:
+        raise NotFound(NO_ITEM)
+    return rows.item(row, _folders_of(tx, scope, [row["id"]]).get(row["id"], ()))
+
+
+def delete_items(tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequence[str]) -> None:
+    """Items with all that hangs on them; a content nobody has any more goes too."""
+    for item_id in item_ids:
+        row = tx.one("SELECT content_id FROM items WHERE library_id = :library_id AND id = :id",
+                     library_id=library_id, id=item_id)
+        index.remove(tx, library_id, item_id)
+        tx.run("DELETE FROM items WHERE library_id = :library_id AND id = :id", library_id=library_id, id=item_id)
+        if row:
+            _drop_unused_content(tx, row["content_id"])
+
+
+def _by_ref(tx: Tx, condition: str, values: dict[str, Any], ref: ItemRef, *, lock: bool) -> Any | None:
+    # SQLite has one writer at a time; on Postgres those who change one item take turns.
+    end = " FOR NO KEY UPDATE OF i" if lock and tx.engine == "postgres" else ""
+    if ref.id is not None:
+        return tx.one(f"{rows.SELECT_ITEM} WHERE {condition} AND i.id = :id{end}", id=ref.id, **values)
+    row = tx.one(f"{rows.SELECT_ITEM} WHERE {condition} AND i.public_id = :public_id{end}",
+                 public_id=ref.public_id, **values)
+    return row if row and ref.entity_type in (None, row["entity_type"]) else None
+
+
+def _find_to_file(tx: Tx, scope: Scope, ref: ItemRef, token_id: str | None) -> Item:
+    """What the scope sees; and, for a token of several folders, what it added itself and nobody has filed yet."""
+    try:
+        return find(tx, scope, ref, lock=True)
+    except NotFound:
+        row = _by_ref(tx, """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS
+                             (SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id AND f.item_id = i.id)""",
+                      {"library_id": scope.library_id, "token_id": token_id}, ref, lock=True)
+        if row is None or token_id is None:
+            raise
+        return rows.item(row)
+
+
+def _folders_of(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Which folders the items lie in, as far as the scope goes."""
+    found: dict[str, tuple[str, ...]] = {}
+    for row in tx.all("""SELECT item_id, folder_id FROM folder_items
+                         WHERE library_id = :library_id AND item_id IN :ids ORDER BY folder_id""",
+                      library_id=scope.library_id, ids=list(item_ids)):
+        if scope.folders is None or row["folder_id"] in scope.folders:
+            found[row["item_id"]] = (*found.get(row["item_id"], ()), row["folder_id"])
+    return found
+
+
+def _put_content(tx: Tx, content: Content, at: Any) -> str:
+    """The id of the content with this key, which another may have put there first."""
+    # The update that changes nothing locks the row: two adds of one source take turns, and the second finds the
+    # first's item; a deletion at the same moment takes its turn too.
+    found = tx.all("""INSERT INTO contents (id, key, text, url, segments, created_at)
+                      VALUES (:id, :key, :text, :url, :segments, :at)
+                      ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING id""",
+                   id=content.id, key=content.key, text=content.text, url=content.url,
+                   segments=json.dumps(content.segments, ensure_ascii=False), at=rows.micros(at))
+    return str(found[0]["id"])
+
+
+def _drop_unused_content(tx: Tx, content_id: str) -> None:
+    tx.run("DELETE FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM items WHERE items.content_id = contents.id)",
+           id=content_id)
+
+
+def _find_same(tx: Tx, scope: Scope, content_id: str, item: Item) -> Item | None:
+    condition, values = rows.visible(scope)
+    row = tx.one(f"""{rows.SELECT_ITEM} WHERE {condition} AND i.content_id = :content_id
+                     AND i.entity_type = :entity_type AND i.title = :title ORDER BY i.created_at LIMIT 1""",
+                 content_id=content_id, entity_type=item.entity_type, title=item.title, **values)
+    return rows.item(row, _folders_of(tx, scope, [row["id"]]).get(row["id"], ())) if row else None
+
+
+def _put_in_folder(tx: Tx, library_id: str, item_id: str, folder_id: str) -> int:
+    return tx.run("""INSERT INTO folder_items (library_id, folder_id, item_id)
+                     SELECT library_id, id, :item_id FROM folders WHERE library_id = :library_id AND id = :folder_id
+                     ON CONFLICT DO NOTHING""", library_id=library_id, item_id=item_id, folder_id=folder_id)
+
+
+def _page(tx: Tx, scope: Scope, where: ItemFilter, limit: int, offset: int) -> tuple[list[Item], int]:
+    condition, values = rows.visible(scope)
+    if where.folder_id is not None:
+        condition += """ AND EXISTS (SELECT 1 FROM folder_items AS w WHERE w.library_id = i.library_id
+                         AND w.item_id = i.id AND w.folder_id = :folder_id)"""
+        values["folder_id"] = where.folder_id
+    if where.in_kb is not None:
+        condition += " AND i.in_kb = :in_kb"
+        values["in_kb"] = int(where.in_kb)
+    if where.archived is not None:
+        condition += " AND i.archived = :archived"
+        values["archived"] = int(where.archived)
+    if where.entity_types:
+        condition += " AND i.entity_type IN :entity_types"
+        values["entity_types"] = list(where.entity_types)
+    if where.text:
+        condition += """ AND (lower(i.title) LIKE :pattern ESCAPE '!' OR lower(i.url) LIKE :pattern ESCAPE '!'
+                         OR lower(i.tags) LIKE :pattern ESCAPE '!')"""
+        escaped = where.text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        values["pattern"] = f"%{escaped}%"
+    found = tx.all(f"{rows.SELECT_ITEM} WHERE {condition} ORDER BY i.created_at DESC, i.id DESC LIMIT :limit OFFSET :offset",
+                   limit=limit, offset=offset, **values)
+    total = tx.one(f"SELECT count(*) AS n FROM items AS i WHERE {condition}", **values)
+    folders = _folders_of(tx, scope, [row["id"] for row in found])
+    return [rows.item(row, folders.get(row["id"], ())) for row in found], total["n"] if total else 0

@@ -1,0 +1,110 @@
+"""The queue: rows written with the item they are about, leased, retried. Running a job twice is harmless."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from commonplace.adapters.store import rows
+from commonplace.adapters.store.database import Database, Tx
+from commonplace.errors import NotFound
+from commonplace.model import Job, JobState, Scope, new_id, now
+
+_COLUMNS = ("library_id", "id", "item_id", "kind", "state", "attempts", "error", "progress", "payload", "created_at",
+            "updated_at", "run_after")
+_INSERT = f"INSERT INTO jobs ({', '.join(_COLUMNS)}) VALUES ({', '.join(':' + c for c in _COLUMNS)})"
+
+_READY = "((state = 'queued' AND run_after <= :now) OR (state = 'running' AND leased_until < :now))"
+
+
+def insert_job(tx: Tx, job: Job) -> None:
+    tx.run(_INSERT, **_values(job))
+
+
+class SqlJobs:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def enqueue_embedding(self, stamp: str) -> int:
+        def work(tx: Tx) -> int:
+            tx.run("DELETE FROM jobs WHERE kind = 'embed' AND state = 'failed'")  # what they were about is asked for anew
+            stale = tx.all(
+                """SELECT DISTINCT s.library_id, s.item_id FROM sections AS s
+                   LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
+                        AND v.section_id = s.id AND v.stamp = :stamp
+                   WHERE v.section_id IS NULL AND NOT EXISTS
+                     (SELECT 1 FROM jobs AS j WHERE j.library_id = s.library_id AND j.item_id = s.item_id
+                      AND j.kind = 'embed' AND j.state = 'queued')""", stamp=stamp)
+            jobs = [Job(id=new_id(), library_id=row["library_id"], item_id=row["item_id"], kind="embed") for row in stale]
+            tx.many(_INSERT, [_values(job) for job in jobs])
+            return len(jobs)
+
+        return await self._db.write(work)
+
+    async def lease(self, worker: str, *, limit: int, seconds: int) -> list[Job]:
+        at = now()
+        # Looked for without a write lock: idle workers must not stand in the writers' way.
+        first = await self._db.read(lambda tx: tx.one(
+            f"SELECT kind FROM jobs WHERE {_READY} ORDER BY run_after LIMIT 1", now=rows.micros(at)))
+        if first is None:
+            return []
+
+        def work(tx: Tx) -> list[Job]:
+            locked = " FOR UPDATE SKIP LOCKED" if tx.engine == "postgres" else ""
+            taken = [row["id"] for row in tx.all(
+                f"SELECT id FROM jobs WHERE {_READY} AND kind = :kind ORDER BY run_after LIMIT :limit{locked}",
+                now=rows.micros(at), kind=first["kind"], limit=limit)]
+            tx.run("""UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_by = :worker,
+                      leased_until = :until, updated_at = :now WHERE id IN :ids""",
+                   worker=worker, until=rows.micros(at + timedelta(seconds=seconds)), now=rows.micros(at), ids=taken)
+            return [rows.job(row) for row in tx.all("SELECT * FROM jobs WHERE id IN :ids ORDER BY run_after, id", ids=taken)]
+
+        return await self._db.write(work)
+
+    async def extend(self, worker: str, job_ids: Sequence[str], seconds: int) -> None:
+        until = rows.micros(now() + timedelta(seconds=seconds))
+        await self._db.write(lambda tx: tx.run(
+            "UPDATE jobs SET leased_until = :until WHERE id IN :ids AND leased_by = :worker AND state = 'running'",
+            until=until, ids=list(job_ids), worker=worker))
+
+    async def finish(self, worker: str, job_ids: Sequence[str]) -> None:
+        await self._db.write(lambda tx: tx.run(
+            """UPDATE jobs SET state = 'done', progress = 1, error = NULL, leased_by = NULL, leased_until = NULL,
+               updated_at = :at WHERE id IN :ids AND leased_by = :worker""",
+            at=rows.micros(now()), ids=list(job_ids), worker=worker))
+
+    async def fail(self, worker: str, job_id: str, error: str, retry_at: datetime | None) -> None:
+        await self._db.write(lambda tx: tx.run(
+            """UPDATE jobs SET state = :state, error = :error, run_after = coalesce(:run_after, run_after),
+               leased_by = NULL, leased_until = NULL, updated_at = :at WHERE id = :id AND leased_by = :worker""",
+            state=JobState.QUEUED if retry_at else JobState.FAILED, error=error, run_after=rows.micros(retry_at),
+            at=rows.micros(now()), id=job_id, worker=worker))
+
+    async def get(self, scope: Scope, job_id: str) -> Job:
+        condition, values = rows.visible(scope)
+        row = await self._db.read(lambda tx: tx.one(
+            f"""SELECT j.* FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
+                WHERE {condition} AND j.library_id = :library_id AND j.id = :id""", id=job_id, **values))
+        if row is None:
+            raise NotFound("Job not found")
+        return rows.job(row)
+
+    async def is_open(self, library_id: str, kind: str) -> bool:
+        return await self._db.read(lambda tx: tx.one(
+            "SELECT 1 FROM jobs WHERE library_id = :library_id AND kind = :kind AND state <> 'done' LIMIT 1",
+            library_id=library_id, kind=kind)) is not None
+
+    async def prune(self, before: datetime) -> None:
+        await self._db.write(lambda tx: tx.run(
+            "DELETE FROM jobs WHERE state = 'done' AND updated_at < :before", before=rows.micros(before)))
+
+    async def counts(self) -> dict[str, int]:
+        found = await self._db.read(lambda tx: tx.all("SELECT state, count(*) AS n FROM jobs GROUP BY state"))
+        return {row["state"]: row["n"] for row in found}
+
+
+def _values(job: Job) -> dict[str, Any]:
+    return {"library_id": job.library_id, "id": job.id, "item_id": job.item_id, "kind": job.kind, "state": job.state,
+            "attempts": job.attempts, "error": job.error, "progress": job.progress, "payload": json.dumps(job.payload),
+            "created_at": rows.micros(job.created_at), "updated_at": rows.micros(job.updated_at),
+            "run_after": rows.micros(job.run_after)}

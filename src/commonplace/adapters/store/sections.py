@@ -1,0 +1,72 @@
+"""Sections: reading them, searching them, giving them vectors."""
+
+from collections.abc import Sequence
+
+from commonplace.adapters.store import rows
+from commonplace.adapters.store.database import Database, Tx
+from commonplace.adapters.store.index import SectionIndex
+from commonplace.model import Item, Passage, Scope, Scored, Section, Words
+from commonplace.ports import Vector
+
+_CHUNK = 1000
+
+
+class SqlSections:
+    def __init__(self, db: Database, index: SectionIndex) -> None:
+        self._db = db
+        self._index = index
+
+    async def of_item(self, item: Item) -> list[Section]:
+        found = await self._db.read(lambda tx: tx.all(
+            "SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position",
+            library_id=item.library_id, item_id=item.id))
+        return [rows.section(row) for row in found]
+
+    async def keyword(self, scope: Scope, words: Words, limit: int) -> list[Scored]:
+        return await self._db.read(self._index.keyword, scope, words, limit)
+
+    async def nearest(self, scope: Scope, vector: Vector, stamp: str, limit: int,
+                      also: Sequence[int] = ()) -> list[Scored]:
+        return await self._db.read(self._index.nearest, scope, vector, stamp, limit, also)
+
+    async def passages(self, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
+        condition, values = rows.visible(scope)
+        # CROSS JOIN and || '': SQLite then starts from the few sections, never from all that the library has.
+        found = await self._db.read(lambda tx: tx.all(
+            f"""SELECT s.id, s.item_id, i.public_id, i.entity_type, i.title, i.url, s.position, s.heading, s.text,
+                       s.word_count, s.key_points, s.locator
+                FROM sections AS s CROSS JOIN items AS i
+                WHERE s.id IN :ids AND i.library_id = s.library_id || '' AND i.id = s.item_id AND {condition}""",
+            ids=list(section_ids), **values))
+        return [rows.passage(row) for row in found]
+
+    async def unembedded(self, item_ids: Sequence[str], stamp: str) -> list[tuple[str, str, int, Section]]:
+        def work(tx: Tx) -> list[tuple[str, str, int, Section]]:
+            found: list[tuple[str, str, int, Section]] = []
+            for start in range(0, len(item_ids), _CHUNK):
+                found += [(row["item_id"], row["title"], row["id"], rows.section(row)) for row in tx.all(
+                    """SELECT s.* FROM items AS i JOIN sections AS s ON s.library_id = i.library_id AND s.item_id = i.id
+                       LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
+                            AND v.section_id = s.id AND v.stamp = :stamp
+                       WHERE i.id IN :ids AND v.section_id IS NULL ORDER BY s.item_id, s.position""",
+                    ids=list(item_ids[start:start + _CHUNK]), stamp=stamp)]
+            return found
+
+        return await self._db.read(work)
+
+    async def set_vectors(self, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
+        await self._db.write(self._index.set_vectors, stamp, vectors)
+
+    async def coverage(self, scope: Scope, stamp: str) -> tuple[int, int]:
+        condition, values = rows.visible(scope)
+        row = await self._db.read(lambda tx: tx.one(
+            f"""SELECT count(v.section_id) AS done, count(*) AS total
+                FROM sections AS s JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
+                LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
+                     AND v.section_id = s.id AND v.stamp = :stamp
+                WHERE {condition}""", stamp=stamp, **values))
+        return (row["done"], row["total"]) if row else (0, 0)
+
+    async def has_other_stamp(self, stamp: str) -> bool:
+        return await self._db.read(lambda tx: tx.one(
+            "SELECT 1 FROM vectors WHERE stamp <> :stamp LIMIT 1", stamp=stamp)) is not None

@@ -1,0 +1,28 @@
+"""Vectors as bits: the signs of twice as many random projections as there are dimensions.
+
+The signs of the dimensions themselves lose too much where a model's dimensions are few or lean to one side: among the best
+2,000 of 60,000 by signs were .972 of the true ten nearest (static embedder, 256 dimensions), with these projections .998.
+"""
+
+from functools import lru_cache
+from hashlib import shake_256
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def sign_bits(matrix: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """A row of bits for each row."""
+    bits: NDArray[np.bool_] = matrix.astype(np.float32) @ _projection(matrix.shape[1]) > 0
+    return bits
+
+
+@lru_cache(maxsize=8)
+def _projection(dimensions: int) -> NDArray[np.float32]:
+    """The same on every machine and for all time, because the bits are kept: Hadamard columns with their signs shuffled."""
+    hadamard = np.ones((1, 1), np.float32)
+    while len(hadamard) < dimensions:
+        hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
+    flips = np.unpackbits(np.frombuffer(shake_256(b"commonplace signs").digest(dimensions), np.uint8))[:2 * dimensions]
+    halves = [hadamard[:dimensions, :dimensions] * (2.0 * half[:, None] - 1) for half in flips.reshape(2, dimensions)]
+    return np.hstack(halves).astype(np.float32)

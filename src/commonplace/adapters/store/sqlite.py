@@ -1,0 +1,159 @@
+"""SQLite: one writer thread, several readers, WAL. Other processes may use the same file."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from commonplace.adapters.store.database import Values, expand, in_thread, migrations, refuse_newer
+from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
+
+T = TypeVar("T")
+READERS = 4
+BUSY_SECONDS = 60
+
+
+class SqliteTx:
+    engine = "sqlite"
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def all(self, sql: str, /, **values: Any) -> list[sqlite3.Row]:
+        return self._connection.execute(*expand(sql, values)).fetchall()
+
+    def one(self, sql: str, /, **values: Any) -> sqlite3.Row | None:
+        row: sqlite3.Row | None = self._connection.execute(*expand(sql, values)).fetchone()
+        return row
+
+    def run(self, sql: str, /, **values: Any) -> int:
+        return self._connection.execute(*expand(sql, values)).rowcount
+
+    def many(self, sql: str, rows: Iterable[Values]) -> None:
+        self._connection.executemany(sql, rows)
+
+    def insert(self, sql: str, /, **values: Any) -> int:
+        """The number of the new row."""
+        return self._connection.execute(sql, values).lastrowid or 0
+
+
+class SqliteDatabase:
+    engine = "sqlite"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sqlite-read")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-write")
+        self._local = threading.local()
+        self._all: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+
+    async def open(self) -> None:
+        await in_thread(self._writer, self._migrate)
+
+    async def read(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        return await in_thread(self._readers, lambda: self._within("BEGIN", work, args, kwargs))
+
+    async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        return await in_thread(self._writer, lambda: self._within("BEGIN IMMEDIATE", work, args, kwargs))
+
+    async def close(self) -> None:
+        self._readers.shutdown(wait=True)
+        self._writer.shutdown(wait=True)
+        for connection in self._all:
+            connection.close()
+
+    def _within(self, begin: str, work: Callable[..., T], args: Any, kwargs: Any) -> T:
+        with _plain_errors():
+            connection = self._connection()
+            connection.execute(begin)
+            try:
+                result = work(SqliteTx(connection), *args, **kwargs)
+                connection.execute("COMMIT")
+                return result
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None,
+                                         check_same_thread=False, cached_statements=256)
+            connection.row_factory = sqlite3.Row
+            _switch_to_wal(connection)
+            # FULL: an acknowledged write survives a power cut, not only a crash of the process.
+            connection.executescript("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
+                                     "PRAGMA cache_size=-16384; PRAGMA mmap_size=268435456;")
+            self._local.connection = connection
+            with self._guard:
+                self._all.append(connection)
+        return connection
+
+    def _migrate(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._within("BEGIN IMMEDIATE", _bring_up_to_date, (), {})
+        self._path.chmod(0o600)
+
+
+def _bring_up_to_date(tx: SqliteTx) -> None:
+    tx.run("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")
+    row = tx.one("SELECT max(version) AS version FROM schema_version")
+    current = (row and row["version"]) or 0
+    known = migrations("sqlite")
+    refuse_newer(current, known[-1][0])
+    for version, script in known:
+        if version > current:
+            for statement in _statements(script):
+                tx.run(statement)
+            tx.run("INSERT INTO schema_version VALUES (:version)", version=version)
+
+
+def _statements(script: str) -> Iterator[str]:
+    """executescript would commit; triggers have semicolons inside."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Changing the journal mode does not wait for other processes as everything else does, so it is tried again."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """SQLite's errors in words that say what to do."""
+    try:
+        yield
+    except CommonplaceError:
+        raise
+    except sqlite3.IntegrityError:
+        raise
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        if "full" in text:
+            raise StorageFailed("The disk is full: nothing was stored. Free some space and try again.") from error
+        if "not a database" in text or "malformed" in text:
+            raise ConfigurationError("The database file is damaged or not a Commonplace database. "
+                                     "Move it away and restore a backup with `commonplace restore FILE`.") from error
+        if "locked" in text or "busy" in text:
+            raise StorageFailed(f"Another process kept the database busy for {BUSY_SECONDS} s; try again.") from error
+        if "readonly" in text or "unable to open" in text:
+            raise StorageFailed(f"The database cannot be opened for writing ({text}); "
+                                "check the data folder's permissions.") from error
+        raise

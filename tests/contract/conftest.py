@@ -1,0 +1,49 @@
+"""The store's contract suite runs whole on both engines."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from commonplace.adapters.store import SqlStore, make_store
+from commonplace.settings import Settings
+from tests.contract.library import Library
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, data_dir: Path) -> Settings:
+    """An empty database."""
+    if request.param == "sqlite":
+        return Settings(data_dir=data_dir)
+    return Settings(data_dir=data_dir, database_url=request.getfixturevalue("postgres_url"),
+                    database_schema=request.getfixturevalue("postgres_schema"))
+
+
+@pytest.fixture
+async def open_store(place: Settings) -> AsyncIterator[Callable[[], Awaitable[SqlStore]]]:
+    """Opens any number of stores on the one database, as so many processes would."""
+    stores: list[SqlStore] = []
+
+    async def another() -> SqlStore:
+        stores.append(make_store(place))
+        await stores[-1].open()
+        return stores[-1]
+
+    yield another
+    for store in stores:
+        await store.close()
+
+
+@pytest.fixture
+async def store(open_store: Callable[[], Awaitable[SqlStore]]) -> SqlStore:
+    return await open_store()
+
+
+@pytest.fixture
+async def ann(store: SqlStore) -> Library:
+    return await Library.create(store, "ann")
+
+
+@pytest.fixture
+async def bob(store: SqlStore) -> Library:
+    return await Library.create(store, "bob")

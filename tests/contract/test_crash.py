@@ -1,0 +1,89 @@
+"""kill -9 in the middle of writing: what was acknowledged is there whole, and nothing is there by half."""
+
+import random
+import sqlite3
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from commonplace.adapters.store import SqlStore, make_store
+from commonplace.errors import NotFound
+from commonplace.model import ItemRef
+from commonplace.settings import Settings
+from tests.contract.library import Library
+from tests.contract.test_store_processes import writer
+from tests.contract.writer import telling_word
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+KILLS = 20
+
+HALVES = {
+    "a section without its item": """SELECT s.id FROM sections AS s LEFT JOIN items AS i
+                                     ON i.library_id = s.library_id AND i.id = s.item_id WHERE i.id IS NULL""",
+    "an item without its sections": """SELECT i.id FROM items AS i LEFT JOIN sections AS s
+                                       ON s.library_id = i.library_id AND s.item_id = i.id WHERE s.id IS NULL""",
+    "an item without its content": "SELECT i.id FROM items AS i LEFT JOIN contents AS c ON c.id = i.content_id WHERE c.id IS NULL",
+    "a content without an item": "SELECT c.id FROM contents AS c LEFT JOIN items AS i ON i.content_id = c.id WHERE i.id IS NULL",
+    "a vector without its section": """SELECT v.section_id FROM vectors AS v LEFT JOIN sections AS s ON s.id = v.section_id
+                                       WHERE s.id IS NULL""",
+}
+POSTGRES_HALVES = {
+    "a section without its words": """SELECT s.id FROM sections AS s LEFT JOIN section_words AS w ON w.section_id = s.id
+                                      WHERE w.section_id IS NULL""",
+    "a vector without its signs": """SELECT v.section_id FROM vectors AS v LEFT JOIN signs AS g
+                                     ON g.section_id = v.section_id WHERE g.section_id IS NULL""",
+}
+
+
+@pytest.mark.timeout(600)
+async def test_nothing_acknowledged_is_lost_and_nothing_half_written_is_found(place: Settings) -> None:
+    told: list[str] = []
+    for _ in range(KILLS):
+        with writer(place, clients=6, rounds=0) as process:
+            assert process.stdout is not None
+            for _ in range(random.randint(1, 40)):
+                told.append(process.stdout.readline().strip())
+            process.kill()
+            told += process.stdout.read().split("\n")[:-1]  # the last line may be torn
+    store = make_store(place)
+    await store.open()
+    await check_acknowledged(store, [line for line in told if line])
+    await store.close()
+    check_halves(place)
+
+
+async def check_acknowledged(store: SqlStore, told: list[str]) -> None:
+    added, asked, deleted = ({line[1:] for line in told if line[0] == mark} for mark in "+?-")
+    assert added and deleted
+    for person in await store.people.all():
+        library = Library(store, person.id)
+        for item_id in sorted(added):
+            try:
+                item = await store.items.get(library.scope(), ItemRef(id=item_id))
+            except NotFound:
+                continue
+            added.remove(item_id)
+            assert item_id not in deleted
+            assert item.summary == "whole"
+            assert (await store.items.text(item)).endswith("second part")
+            assert len(await store.sections.of_item(item)) == 2
+            assert await library.found(telling_word(item_id)) == [item.title] * 2
+    assert added <= asked, "an acknowledged item is lost"
+    assert deleted <= added, "a deleted item is back"
+
+
+def check_halves(place: Settings) -> None:
+    if place.database_url:
+        with psycopg.connect(place.database_url, options=f"-c search_path={place.database_schema}") as postgres:
+            for what, statement in (HALVES | POSTGRES_HALVES).items():
+                assert postgres.execute(statement).fetchall() == [], what
+        return
+    with closing(sqlite3.connect(place.data_dir / "commonplace.sqlite3")) as connection:
+        for what, statement in HALVES.items():
+            assert connection.execute(statement).fetchall() == [], what
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        # With 1 as rank the index is compared with the sections' text, too.
+        connection.execute("INSERT INTO section_words (section_words, rank) VALUES ('integrity-check', 1)")

@@ -1,0 +1,78 @@
+"""Putting many items at once: new, the same again, brought up to date; all of them or none."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from commonplace.errors import NotFound
+from commonplace.model import Content, Entry, Item, ItemRef, Job, Outcome, new_id, new_public_id
+from tests.contract.library import STAMP, Library, cut
+
+pytestmark = pytest.mark.anyio
+
+
+def entry(library: Library, text: str, *, title: str = "Untitled", once: bool = True, **fields: Any) -> Entry:
+    item = Item(**{"id": new_id(), "library_id": library.id, "public_id": new_public_id(), "content_id": "",
+                   "entity_type": "document", "kind": "text", "title": title} | fields)
+    content = Content(new_id(), f"text:{library.id}:{hashlib.sha256(text.encode()).hexdigest()}", text)
+    return Entry(item, content, tuple(cut(text)), Job(new_id(), library.id, item.id, "embed"), once)
+
+
+async def put(library: Library, *entries: Entry) -> Sequence[Outcome]:
+    return await library.store.items.put(entries, scope=library.scope(), stamp=STAMP)
+
+
+async def titles(library: Library, query: str, *folders: str) -> list[str]:
+    return sorted(await library.found(query, library.scope(*folders)))
+
+
+async def test_many_are_found_by_words_and_have_jobs(ann: Library) -> None:
+    folder = await ann.folder("work")
+    entries = [entry(ann, f"zebra number {n}", title=f"t{n}", folders=(folder,) if n else ()) for n in range(3)]
+    assert await put(ann, *entries) == [Outcome.ADDED] * 3
+    assert await titles(ann, "zebra") == ["t0", "t1", "t2"]
+    assert await titles(ann, "zebra", folder) == ["t1", "t2"]
+    assert (await ann.store.jobs.counts())["queued"] == 3
+
+
+async def test_the_same_again_is_there_already_unless_it_is_its_own(ann: Library) -> None:
+    folder = await ann.folder("work")
+    await put(ann, entry(ann, "zebra", title="t"))
+    assert await put(ann, entry(ann, "zebra", title="t")) == [Outcome.UNCHANGED]
+    assert await put(ann, entry(ann, "zebra", title="t", folders=(folder,))) == [Outcome.CHANGED]
+    assert await titles(ann, "zebra", folder) == ["t"]
+    assert await put(ann, entry(ann, "zebra", title="t", once=False), entry(ann, "zebra", title="t", once=False)) == [
+        Outcome.ADDED, Outcome.ADDED]
+    assert await titles(ann, "zebra") == ["t", "t", "t"]
+
+
+async def test_a_known_id_is_brought_up_to_date(ann: Library) -> None:
+    first = entry(ann, "zebras graze", title="Before", tags=("a",))
+    await put(ann, first)
+    assert await put(ann, replace(first, job=None)) == [Outcome.UNCHANGED]
+    again = entry(ann, "walruses swim", title="After", id=first.item.id, tags=("b",))
+    assert await put(ann, again) == [Outcome.CHANGED]
+    item = await ann.store.items.get(ann.scope(), ItemRef(id=first.item.id))
+    assert (item.title, item.tags, item.revision, item.public_id) == ("After", ("b",), 2, first.item.public_id)
+    assert await ann.store.items.text(item) == "walruses swim"
+    assert (await titles(ann, "zebras"), await titles(ann, "walruses")) == ([], ["After"])
+
+
+async def test_a_public_id_that_another_library_has_is_replaced(ann: Library, bob: Library) -> None:
+    first = entry(ann, "zebra")
+    await put(ann, first)
+    second = entry(bob, "zebra", id=first.item.id, public_id=first.item.public_id)
+    assert await put(bob, second) == [Outcome.ADDED]
+    found = await bob.store.items.get(bob.scope(), ItemRef(id=first.item.id))
+    assert found.public_id != first.item.public_id
+    assert (await ann.store.items.get(ann.scope(), ItemRef(public_id=first.item.public_id))).library_id == ann.id
+
+
+async def test_all_or_none(ann: Library) -> None:
+    with pytest.raises(NotFound):
+        await put(ann, entry(ann, "zebra"), entry(ann, "walrus", folders=("no such folder",)))
+    assert await titles(ann, "zebra") == []
+    assert await ann.store.jobs.counts() == {}

@@ -1,0 +1,93 @@
+"""Folders: names, scopes, and what goes with them when they go."""
+
+import pytest
+
+from commonplace.errors import NameTaken, NotFound
+from commonplace.model import Folder, ItemFilter, ItemRef, new_id, now
+from tests.contract.library import Library
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_names_are_unique_in_a_library_whatever_their_case(ann: Library, bob: Library) -> None:
+    await ann.folder("Straße")
+    with pytest.raises(NameTaken):
+        await ann.folder("STRASSE")
+    await bob.folder("Straße")
+    assert [f.name for f in await ann.store.folders.within(ann.scope())] == ["Straße"]
+
+
+async def test_folders_are_listed_by_name_within_the_scope_and_counted(ann: Library, bob: Library) -> None:
+    work, home, _ = await ann.folder("work"), await ann.folder("Home"), await bob.folder("bob's")
+    await ann.add("one", folder=work)
+    await ann.add("two", folder=work, in_kb=False)
+    within = ann.store.folders.within
+    assert [(f.name, f.item_count) for f in await within(ann.scope())] == [("Home", 0), ("work", 2)]
+    assert [(f.name, f.item_count) for f in await within(ann.scope(kb_only=True))] == [("Home", 0), ("work", 1)]
+    assert [f.id for f in await within(ann.scope(home))] == [home]
+    assert {f.id for f in await within(ann.scope(home, work))} == {home, work}
+    assert await within(bob.scope(work)) == []
+
+
+async def test_a_folder_made_is_the_folder_read(ann: Library) -> None:
+    folder = Folder(id=new_id(), library_id=ann.id, name="kept", created_at=now())
+    await ann.store.folders.create(folder)
+    assert await ann.store.folders.within(ann.scope()) == [folder]
+
+
+async def test_renaming_minds_the_scope_and_the_other_names(ann: Library, bob: Library) -> None:
+    work, home = await ann.folder("work"), await ann.folder("home")
+    rename = ann.store.folders.rename
+    assert (await rename(ann.scope(), work, "WORK")).name == "WORK", "its own name is not taken"
+    with pytest.raises(NameTaken):
+        await rename(ann.scope(), work, "Home")
+    for scope in (ann.scope(home), bob.scope()):
+        with pytest.raises(NotFound):
+            await rename(scope, work, "mine")
+
+
+async def test_deleting_a_folder_keeps_its_items_unless_asked(ann: Library) -> None:
+    work, home = await ann.folder("work"), await ann.folder("home")
+    await ann.add("quartz", title="kept", folder=work)
+    await ann.store.folders.delete(ann.scope(), work, cascade_items=False)
+    assert await ann.found("quartz") == ["kept"]
+    assert [f.id for f in await ann.store.folders.within(ann.scope())] == [home]
+    items, _ = await ann.store.items.page(ann.scope(), ItemFilter(), limit=10, offset=0)
+    assert [i.folders for i in items] == [()]
+
+
+async def test_cascading_takes_only_items_that_lie_nowhere_else(ann: Library) -> None:
+    work, home = await ann.folder("work"), await ann.folder("home")
+    await ann.add("quartz alone", title="alone", folder=work)
+    both = await ann.add("quartz both", title="both", folder=work)
+    await ann.store.items.file(ann.scope(), ItemRef(id=both.id), [home], token_id=None)
+    await ann.store.folders.delete(ann.scope(), work, cascade_items=True)
+    assert await ann.found("quartz") == ["both"]
+    assert await ann.found("quartz", ann.scope(home)) == ["both"]
+    assert await ann.found("quartz", ann.scope(work)) == []
+
+
+async def test_a_token_goes_with_its_last_folder(ann: Library) -> None:
+    work, home = await ann.folder("work"), await ann.folder("home")
+    await ann.token(work, digest="one")
+    await ann.token(work, home, digest="two")
+    await ann.token(digest="whole")
+    by_digest = ann.store.tokens.by_digest
+
+    async def revoked() -> list[bool]:
+        return [t is not None and t.revoked_at is not None for t in [await by_digest(d) for d in ("one", "two", "whole")]]
+
+    await ann.store.folders.delete(ann.scope(), work, cascade_items=False)
+    assert await revoked() == [True, False, False]
+    two = await by_digest("two")
+    assert two is not None and two.folders == {home}
+    await ann.store.folders.delete(ann.scope(), home, cascade_items=False)
+    assert await revoked() == [True, True, False]
+
+
+async def test_what_is_out_of_scope_cannot_be_deleted(ann: Library, bob: Library) -> None:
+    work, home = await ann.folder("work"), await ann.folder("home")
+    for scope in (ann.scope(home), bob.scope()):
+        with pytest.raises(NotFound):
+            await ann.store.folders.delete(scope, work, cascade_items=True)
+    assert len(await ann.store.folders.within(ann.scope())) == 2

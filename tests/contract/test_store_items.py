@@ -1,0 +1,272 @@
+"""Items: written whole, read only through a scope, deduplicated, changed, deleted."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from commonplace.adapters.store import SqlStore
+from commonplace.errors import Conflict, NotFound
+from commonplace.model import Item, ItemFilter, ItemRef, Job, Scope, new_id, now
+from tests.contract.library import STAMP, Library, cut
+
+pytestmark = pytest.mark.anyio
+
+
+async def page(library: Library, scope: Scope | None = None, *, limit: int = 50, offset: int = 0,
+               **where: object) -> list[str]:
+    items, total = await library.store.items.page(scope or library.scope(), ItemFilter(**where),  # type: ignore[arg-type]
+                                                  limit=limit, offset=offset)
+    assert total >= len(items)
+    return [item.title for item in items]
+
+
+async def test_an_item_comes_back_as_it_went_in_under_each_of_its_names(ann: Library) -> None:
+    work = await ann.folder("work")
+    added = await ann.add("One.\n\nTwo.", title="日本 and “quotes”", folder=work, url="https://example.com/a?b=1",
+                          summary="s", key_points=("k1", "k2"), tags=("a", "b"), category="c", visibility="public",
+                          archived=True, transcription_status="done", metadata={"deep": [1, {"x": None}]}, word_count=2,
+                          created_by="token", entity_type="decision")
+    get = ann.store.items.get
+    assert added.folders == (work,)
+    for name in (added.id, added.public_id, added.entity_id):
+        assert await get(ann.scope(), ItemRef.parse(name)) == added
+    with pytest.raises(NotFound):
+        await get(ann.scope(), ItemRef.parse(f"task_{added.public_id}"))
+    assert await ann.store.items.text(added) == "One.\n\nTwo."
+    assert [(s.position, s.text) for s in await ann.store.sections.of_item(added)] == [(0, "One."), (1, "Two.")]
+
+
+async def test_every_read_keeps_to_the_scope(ann: Library, bob: Library) -> None:
+    work, home, other = await ann.folder("work"), await ann.folder("home"), await ann.folder("other")
+    await ann.add("one", title="in work", folder=work)
+    await ann.add("two", title="in home", folder=home)
+    await ann.add("three", title="unfiled")
+    await ann.add("four", title="outside kb", folder=work, in_kb=False)
+    await bob.add("five", title="bob's")
+    expected = {
+        ann.scope(): {"in work", "in home", "unfiled", "outside kb"},
+        ann.scope(work): {"in work", "outside kb"},
+        ann.scope(work, home): {"in work", "in home", "outside kb"},
+        ann.scope(kb_only=True): {"in work", "in home", "unfiled"},
+        ann.scope(work, kb_only=True): {"in work"},
+        ann.scope(other): set(),
+        Scope(ann.id, frozenset()): set(),
+        bob.scope(): {"bob's"},
+        bob.scope(work): set(),
+    }
+    everything = [*(await ann.store.items.page(ann.scope(), ItemFilter(), limit=50, offset=0))[0],
+                  *(await ann.store.items.page(bob.scope(), ItemFilter(), limit=50, offset=0))[0]]
+    for scope, titles in expected.items():
+        items, total = await ann.store.items.page(scope, ItemFilter(), limit=50, offset=0)
+        assert {i.title for i in items} == titles
+        assert total == len(titles)
+        for item in everything:
+            assert await readable(ann.store, scope, item) == (item.title in titles)
+
+
+async def readable(store: SqlStore, scope: Scope, item: Item) -> bool:
+    """Whether it can be read, changed or deleted: always all or none of them."""
+    attempts: list[Callable[[], Awaitable[object]]] = [
+        lambda: store.items.get(scope, ItemRef(id=item.id)),
+        lambda: store.items.get(scope, ItemRef(public_id=item.public_id)),
+        lambda: store.items.update(scope, item.id, {}, expected_revision=None, sections=None, stamp=STAMP, job=None),
+        lambda: store.items.file(scope, ItemRef(id=item.id), [], token_id=None),
+    ]
+    answers = set()
+    for attempt in attempts:
+        try:
+            await attempt()
+            answers.add(True)
+        except NotFound:
+            answers.add(False)
+    if answers == {False}:
+        with pytest.raises(NotFound):
+            await store.items.delete(scope, item.id)
+        with pytest.raises(NotFound):
+            await store.items.unfile(scope, ItemRef(id=item.id), "any")
+    assert len(answers) == 1
+    return answers.pop()
+
+
+async def test_a_reader_sees_only_the_folders_of_its_scope_on_an_item(ann: Library) -> None:
+    work, home = await ann.folder("work"), await ann.folder("home")
+    item = await ann.add("one", folder=work)
+    await ann.store.items.file(ann.scope(), ItemRef(id=item.id), [home], token_id=None)
+    for scope, folders in [(ann.scope(), {work, home}), (ann.scope(work), {work}), (ann.scope(home, work), {work, home})]:
+        assert set((await ann.store.items.get(scope, ItemRef(id=item.id))).folders) == folders
+        assert set((await ann.store.items.page(scope, ItemFilter(), limit=1, offset=0))[0][0].folders) == folders
+
+
+async def test_pages_are_newest_first_and_filtered(ann: Library) -> None:
+    work, start = await ann.folder("work"), now()
+    for n in range(5):
+        await ann.add(f"text {n}", title=f"t{n}", created_at=start + timedelta(seconds=n), folder=work if n < 2 else None,
+                      archived=n == 3, in_kb=n != 4, entity_type="task" if n == 0 else "document",
+                      tags=("50%_off!",) if n == 2 else (), url="https://Example.com/X" if n == 1 else None)
+    assert await page(ann) == ["t4", "t3", "t2", "t1", "t0"]
+    assert await page(ann, limit=2, offset=1) == ["t3", "t2"]
+    assert await page(ann, offset=9) == []
+    assert await page(ann, folder_id=work) == ["t1", "t0"]
+    assert await page(ann, folder_id=new_id()) == []
+    assert await page(ann, archived=True) == ["t3"]
+    assert await page(ann, archived=False, in_kb=True) == ["t2", "t1", "t0"]
+    assert await page(ann, in_kb=False) == ["t4"]
+    assert await page(ann, entity_types=("task", "plan")) == ["t0"]
+    assert await page(ann, text="T3") == ["t3"]
+    assert await page(ann, text="%_off!") == ["t2"]
+    assert await page(ann, text="_") == ["t2"], "what means something in LIKE is searched for as it stands"
+    assert await page(ann, text="example.COM/x") == ["t1"]
+
+
+async def test_the_same_content_type_and_title_is_one_item_within_the_scope(ann: Library, bob: Library) -> None:
+    work, home = await ann.folder("work"), await ann.folder("home")
+    first, new = await ann.put("same", title="T", folder=work)
+    assert new
+    again, new = await ann.put("same", title="T")
+    assert (again, new) == (first, False)
+    for changes in ({"title": "other"}, {"title": "T", "entity_type": "decision"}):
+        other, new = await ann.put("same", **changes)  # type: ignore[arg-type]
+        assert new and other.content_id == first.content_id
+    elsewhere, new = await ann.put("same", title="T", scope=ann.scope(home), folder=home)
+    assert new, "an item that the scope does not see must not be given away"
+    assert elsewhere.id != first.id
+    shared, new = await bob.put("same", title="T", key=f"{ann.id}:x")
+    assert new and shared.library_id == bob.id
+
+
+async def test_a_public_source_is_kept_once_for_all_libraries(ann: Library, bob: Library) -> None:
+    mine = await ann.add("page", key="https://example.com/")
+    theirs = await bob.add("page", key="https://example.com/")
+    assert mine.content_id == theirs.content_id
+    await ann.store.items.delete(ann.scope(), mine.id)
+    assert await bob.store.items.text(theirs) == "page"
+    await bob.store.items.delete(bob.scope(), theirs.id)
+    with pytest.raises(NotFound):
+        await bob.store.items.text(theirs)
+
+
+async def test_an_item_whose_folder_is_gone_is_not_added(ann: Library, bob: Library) -> None:
+    for folder in (new_id(), await bob.folder("bob's")):
+        with pytest.raises(NotFound, match="Folder"):
+            await ann.add("quartz", folder=folder)
+    assert await page(ann) == []
+    assert await ann.found("quartz") == []
+
+
+async def test_filing_tells_what_is_new_and_refuses_strange_folders(ann: Library, bob: Library) -> None:
+    work, home, theirs = await ann.folder("work"), await ann.folder("home"), await bob.folder("theirs")
+    item = await ann.add("quartz", title="T", folder=work)
+    file, ref = ann.store.items.file, ItemRef(id=item.id)
+    with pytest.raises(NotFound, match="Folder"):
+        await file(ann.scope(), ref, [home, theirs], token_id=None)
+    assert await ann.found("quartz", ann.scope(home)) == [], "all or nothing"
+    assert await file(ann.scope(), ref, [work, home, home], token_id=None) == [home]
+    assert await file(ann.scope(), ref, [home], token_id=None) == []
+    assert await ann.found("quartz", ann.scope(home)) == ["T"]
+    await ann.store.items.unfile(ann.scope(), ref, work)
+    assert await ann.found("quartz", ann.scope(work)) == []
+    assert await ann.found("quartz", ann.scope(work, home)) == ["T"]
+    with pytest.raises(NotFound):
+        await ann.store.items.unfile(ann.scope(), ref, work)
+
+
+async def test_a_token_files_what_it_added_until_somebody_did(ann: Library) -> None:
+    work, home = await ann.folder("work"), await ann.folder("home")
+    item = await ann.add("quartz", created_by="token-1")
+    file, ref, scope = ann.store.items.file, ItemRef(id=item.id), ann.scope(work)
+    for token in (None, "token-2"):
+        with pytest.raises(NotFound):
+            await file(scope, ref, [work], token_id=token)
+    assert await file(scope, ref, [work], token_id="token-1") == [work]
+    await ann.store.items.unfile(ann.scope(), ref, work)
+    await file(ann.scope(), ref, [home], token_id=None)
+    with pytest.raises(NotFound):
+        await file(scope, ref, [work], token_id="token-1")
+
+
+async def test_an_update_changes_what_it_names_and_counts_revisions(ann: Library) -> None:
+    item = await ann.add("quartz", title="before", tags=("a",))
+    job = Job(id=new_id(), library_id=ann.id, item_id=item.id, kind="embed")
+    after = await ann.store.items.update(
+        ann.scope(), item.id, {"title": "after", "metadata": {"x": 1}, "archived": True}, expected_revision=1,
+        sections=None, stamp=STAMP, job=job)
+    assert after == replace(item, title="after", metadata={"x": 1}, archived=True, revision=2, updated_at=after.updated_at)
+    assert after == await ann.store.items.get(ann.scope(), ItemRef(id=item.id))
+    assert (await ann.store.jobs.get(ann.scope(), job.id)).item_id == item.id
+    with pytest.raises(Conflict) as conflict:
+        await ann.store.items.update(ann.scope(), item.id, {"title": "late"}, expected_revision=1, sections=None,
+                                     stamp=STAMP, job=None)
+    assert conflict.value.data["revision"] == 2
+    assert await ann.found("after") == ["after"]
+    assert await ann.found("before") == []
+
+
+async def test_new_sections_take_the_place_of_the_old(ann: Library) -> None:
+    work = await ann.folder("work")
+    item = await ann.add("quartz\n\nfeldspar", title="T", folder=work)
+    await ann.store.items.update(ann.scope(), item.id, {}, expected_revision=None, sections=cut("mica"), stamp=STAMP, job=None)
+    assert await ann.found("quartz feldspar") == []
+    assert await ann.found("mica", ann.scope(work)) == ["T"]
+    assert [s.text for s in await ann.store.sections.of_item(item)] == ["mica"]
+    await ann.store.items.update(ann.scope(), item.id, {"in_kb": False}, expected_revision=None, sections=[], stamp=STAMP,
+                                 job=None)
+    assert await ann.found("mica") == []
+
+
+async def test_a_deleted_item_leaves_nothing(ann: Library) -> None:
+    work = await ann.folder("work")
+    item = await ann.add("quartz", title="T", folder=work, job=True)
+    await ann.store.items.delete(ann.scope(), item.id)
+    with pytest.raises(NotFound):
+        await ann.store.items.get(ann.scope(), ItemRef(id=item.id))
+    with pytest.raises(NotFound):
+        await ann.store.items.text(item)
+    with pytest.raises(NotFound):
+        await ann.store.items.delete(ann.scope(), item.id)
+    assert await ann.found("quartz") == []
+    assert await ann.store.jobs.lease("w", limit=5, seconds=60) == []
+    assert [f.item_count for f in await ann.store.folders.within(ann.scope())] == [0]
+    assert (await ann.put("quartz", title="T"))[1], "and can be added again"
+
+
+async def test_of_two_who_change_one_revision_one_wins(ann: Library) -> None:
+    item = await ann.add("quartz")
+
+    async def change(n: int) -> bool:
+        try:
+            await ann.store.items.update(ann.scope(), item.id, {"title": f"by {n}"}, expected_revision=1, sections=None,
+                                         stamp=STAMP, job=None)
+            return True
+        except Conflict:
+            return False
+
+    assert sum(await asyncio.gather(*(change(n) for n in range(8)))) == 1
+    assert (await ann.store.items.get(ann.scope(), ItemRef(id=item.id))).revision == 2
+
+
+async def test_many_who_add_the_same_at_once_get_one_item(ann: Library) -> None:
+    answers = await asyncio.gather(*(ann.put("the same text", title="T") for _ in range(16)))
+    assert sum(new for _, new in answers) == 1
+    assert len({item.id for item, _ in answers}) == 1
+
+
+async def test_adding_and_deleting_one_source_at_once_leaves_each_item_its_content(ann: Library) -> None:
+    async def come_and_go(n: int) -> None:
+        for _ in range(5):
+            item = await ann.add("one source", title=f"T{n}", key="https://example.com/")
+            await ann.store.items.delete(ann.scope(), item.id)
+
+    await asyncio.gather(*(come_and_go(n) for n in range(6)))
+    kept = await ann.add("one source", key="https://example.com/")
+    assert await ann.store.items.text(kept) == "one source"
+
+
+async def test_filing_at_once_loses_no_folder(ann: Library) -> None:
+    item = await ann.add("quartz", title="T")
+    folders = [await ann.folder(f"f{n}") for n in range(8)]
+    await asyncio.gather(*(ann.store.items.file(ann.scope(), ItemRef(id=item.id), [f], token_id=None) for f in folders))
+    for folder in folders:
+        assert await ann.found("quartz", ann.scope(folder)) == ["T"]

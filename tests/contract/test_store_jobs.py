@@ -1,0 +1,137 @@
+"""The queue: leases, expiry, retries, several workers."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from commonplace.errors import NotFound
+from commonplace.model import Job, JobState, new_id, now
+from tests.contract.library import STAMP, Library, packed, unit
+
+pytestmark = pytest.mark.anyio
+
+
+async def queued(library: Library, count: int = 1, kind: str = "embed", late: float = 0) -> list[Job]:
+    """Jobs of so many items, the first the oldest."""
+    jobs = []
+    for n in range(count):
+        item = await library.add(f"text {new_id()}")
+        at = now() + timedelta(seconds=late, milliseconds=n - count)
+        jobs.append(Job(id=new_id(), library_id=library.id, item_id=item.id, kind=kind, run_after=at, payload={"n": n}))
+        await library.store.items.update(library.scope(), item.id, {}, expected_revision=None, sections=None, stamp=STAMP,
+                                         job=jobs[-1])
+    return jobs
+
+
+async def state(library: Library, job: Job) -> Job:
+    return await library.store.jobs.get(library.scope(), job.id)
+
+
+async def test_a_job_is_leased_once_oldest_first_and_finished_by_its_holder(ann: Library) -> None:
+    first, second = await queued(ann, 2)
+    jobs = ann.store.jobs
+    assert (await state(ann, first)).state is JobState.QUEUED
+    taken = await jobs.lease("w1", limit=1, seconds=60)
+    assert [(j.id, j.state, j.attempts, j.payload) for j in taken] == [(first.id, JobState.RUNNING, 1, {"n": 0})]
+    assert [j.id for j in await jobs.lease("w2", limit=9, seconds=60)] == [second.id]
+    assert await jobs.lease("w3", limit=9, seconds=60) == []
+    await jobs.finish("w1", [first.id, second.id])
+    assert (await state(ann, first)).state is JobState.DONE
+    assert (await state(ann, second)).state is JobState.RUNNING, "w1 does not hold it"
+    assert await jobs.counts() == {"done": 1, "running": 1}
+
+
+async def test_a_lease_takes_jobs_of_one_kind_only(ann: Library) -> None:
+    embed, transcribe = (await queued(ann, 1))[0], (await queued(ann, 1, "transcribe"))[0]
+    taken = [await ann.store.jobs.lease("w", limit=9, seconds=60) for _ in range(3)]
+    assert [[j.id for j in jobs] for jobs in taken] == [[embed.id], [transcribe.id], []]
+
+
+async def test_a_job_waits_for_its_time(ann: Library) -> None:
+    await queued(ann, 1, late=3600)
+    assert await ann.store.jobs.lease("w", limit=9, seconds=60) == []
+
+
+async def test_a_lease_that_ran_out_is_given_to_another(ann: Library) -> None:
+    job, jobs = (await queued(ann))[0], ann.store.jobs
+    await jobs.lease("slow", limit=1, seconds=-1)
+    taken = await jobs.lease("fresh", limit=1, seconds=60)
+    assert [(j.id, j.attempts) for j in taken] == [(job.id, 2)]
+    await jobs.finish("slow", [job.id])
+    await jobs.fail("slow", job.id, "too late", None)
+    await jobs.extend("slow", [job.id], -1)
+    assert (await state(ann, job)).state is JobState.RUNNING
+    assert await jobs.lease("third", limit=1, seconds=60) == [], "the one who lost the lease could not shorten it"
+    await jobs.finish("fresh", [job.id])
+    assert (await state(ann, job)).state is JobState.DONE
+
+
+async def test_extending_keeps_a_lease(ann: Library) -> None:
+    job, jobs = (await queued(ann))[0], ann.store.jobs
+    await jobs.lease("w", limit=1, seconds=-1)
+    await jobs.extend("w", [job.id], 60)
+    assert await jobs.lease("other", limit=1, seconds=60) == []
+
+
+async def test_a_failure_is_tried_again_at_its_time_or_never(ann: Library) -> None:
+    job, jobs = (await queued(ann))[0], ann.store.jobs
+    await jobs.lease("w", limit=1, seconds=60)
+    later = now() + timedelta(hours=1)
+    await jobs.fail("w", job.id, "no answer", later)
+    waiting = await state(ann, job)
+    assert (waiting.state, waiting.error, waiting.run_after) == (JobState.QUEUED, "no answer", later)
+    assert await jobs.lease("w", limit=1, seconds=60) == []
+    other = (await queued(ann))[0]
+    await jobs.lease("w", limit=1, seconds=60)
+    await jobs.fail("w", other.id, "broken", now())
+    assert [j.attempts for j in await jobs.lease("w", limit=1, seconds=60)] == [2]
+    await jobs.fail("w", other.id, "broken for good", None)
+    assert (await state(ann, other)).state is JobState.FAILED
+    assert await jobs.lease("w", limit=1, seconds=60) == []
+    assert await jobs.counts() == {"queued": 1, "failed": 1}
+
+
+async def test_two_workers_never_hold_one_job(ann: Library) -> None:
+    wanted = {job.id for job in await queued(ann, 30)}
+    held: list[str] = []
+
+    async def work(name: str) -> None:
+        while taken := await ann.store.jobs.lease(name, limit=3, seconds=60):
+            held.extend(job.id for job in taken)
+            await ann.store.jobs.finish(name, [job.id for job in taken])
+
+    await asyncio.gather(*(work(f"w{n}") for n in range(6)))
+    # SKIP LOCKED may leave a worker empty-handed while others hold all; one more round takes what that left.
+    await work("last")
+    assert sorted(held) == sorted(wanted)
+
+
+async def test_a_job_is_seen_through_its_items_scope(ann: Library, bob: Library) -> None:
+    work, home = await ann.folder("work"), await ann.folder("home")
+    item = await ann.add("text", folder=work, in_kb=False)
+    job = Job(id=new_id(), library_id=ann.id, item_id=item.id, kind="transcribe")
+    await ann.store.items.update(ann.scope(), item.id, {}, expected_revision=None, sections=None, stamp=STAMP, job=job)
+    for scope in (ann.scope(), ann.scope(work), ann.scope(home, work)):
+        assert (await ann.store.jobs.get(scope, job.id)).id == job.id
+    for scope in (ann.scope(home), ann.scope(kb_only=True), bob.scope()):
+        with pytest.raises(NotFound):
+            await ann.store.jobs.get(scope, job.id)
+
+
+async def test_embedding_is_queued_once_for_what_lacks_it(ann: Library, bob: Library) -> None:
+    vector = unit(range(1, 17))
+    done = await ann.add("done", vectors=[vector])
+    old = await ann.add("old", vectors=[vector], stamp="old/16")
+    bare = await bob.add("bare\n\nbare too")
+    await ann.add("waiting", job=True)
+    await ann.add("outside", in_kb=False)
+    jobs = ann.store.jobs
+    assert await jobs.enqueue_embedding(STAMP) == 2
+    assert await jobs.enqueue_embedding(STAMP) == 0
+    taken = await jobs.lease("w", limit=9, seconds=60)
+    assert {j.item_id for j in taken} >= {old.id, bare.id}
+    assert done.id not in {j.item_id for j in taken}
+    await ann.store.sections.set_vectors(STAMP, [(s, packed(vector)) for s in await bob.section_ids(bare)])
+    await jobs.finish("w", [j.id for j in taken])
+    assert await jobs.enqueue_embedding(STAMP) == 2, "`old` and `waiting` were finished without a vector"

@@ -1,0 +1,75 @@
+"""People, tokens and the activity log."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from commonplace.adapters.store import SqlStore
+from commonplace.errors import NameTaken
+from commonplace.model import Capability, Event, Person, new_id, now
+from tests.contract.library import Library
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_person_owns_a_library_of_their_own(store: SqlStore) -> None:
+    person = Person(id=new_id(), name="Ann", email="ann@example.com", created_at=now())
+    await store.people.create(person)
+    assert await store.people.all() == [person]
+    assert await store.people.role(person.id, person.id) == "owner"
+    assert await store.people.role(new_id(), person.id) is None
+    assert await store.people.role(person.id, new_id()) is None
+
+
+async def test_an_address_belongs_to_one_person_whatever_its_case(store: SqlStore) -> None:
+    await store.people.create(Person(id=new_id(), name="Ann", email="ann@example.com", created_at=now()))
+    with pytest.raises(NameTaken, match="ANN@example"):
+        await store.people.create(Person(id=new_id(), name="Other", email="ANN@example.com", created_at=now()))
+    assert len(await store.people.all()) == 1
+
+
+async def test_a_token_is_found_by_its_digest_as_it_was_made(ann: Library) -> None:
+    work, home = await ann.folder("work"), await ann.folder("home")
+    made = await ann.token(work, home, digest="d1", name="scoped", kb_only=True, expires_at=now() + timedelta(days=1),
+                           capabilities=frozenset({Capability.READ, Capability.WRITE}))
+    whole = await ann.token(digest="d2", capabilities=frozenset({Capability.READ}))
+    assert await ann.store.tokens.by_digest("d1") == made
+    assert await ann.store.tokens.by_digest("d2") == whole
+    assert whole.folders is None
+    assert await ann.store.tokens.by_digest("d3") is None
+
+
+async def test_tokens_are_listed_and_revoked_within_their_library(ann: Library, bob: Library) -> None:
+    tokens = ann.store.tokens
+    first, second, other = await ann.token(digest="d1"), await ann.token(digest="d2"), await bob.token()
+    assert [t.id for t in await tokens.of_library(ann.id)] == [first.id, second.id]
+    assert not await tokens.revoke(ann.id, other.id)
+    assert await tokens.revoke(ann.id, first.id)
+    assert not await tokens.revoke(ann.id, first.id), "a second time changes nothing"
+    revoked = await tokens.by_digest("d1")
+    assert revoked is not None and revoked.revoked_at is not None
+    assert [t.revoked_at for t in await tokens.of_library(bob.id)] == [None]
+
+
+async def test_activity_is_newest_first_and_moves_last_use(ann: Library, bob: Library) -> None:
+    tokens, token = ann.store.tokens, await ann.token(digest="d1")
+    start = now()
+    events = [Event(ann.id, token.id, f"action {n}", "item" if n else None, n != 1, start + timedelta(seconds=n))
+              for n in range(3)]
+    stranger = Event(bob.id, token.id, "not bob's token", None, True, start)
+    await tokens.record([events[2], events[0], events[1], stranger])
+    assert await tokens.activity(ann.id, token.id, 10) == events[::-1]
+    assert await tokens.activity(ann.id, token.id, 1) == [events[2]]
+    assert await tokens.activity(bob.id, token.id, 10) == []
+    assert await tokens.by_digest("d1") == replace(token, last_used_at=events[2].at)
+    await tokens.record([])
+
+
+async def test_the_log_keeps_the_newest_thousand_lines(ann: Library) -> None:
+    token, start = await ann.token(), now()
+    events = [Event(ann.id, token.id, str(n), None, True, start + timedelta(milliseconds=n)) for n in range(1005)]
+    await ann.store.tokens.record(events[:900])
+    await ann.store.tokens.record(events[900:])
+    kept = await ann.store.tokens.activity(ann.id, token.id, 5000)
+    assert [e.action for e in kept] == [str(n) for n in reversed(range(5, 1005))]

@@ -1,0 +1,144 @@
+"""Opening a database, several processes on it, and losing the server."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from commonplace.adapters.store import SqlStore, make_store
+from commonplace.errors import ConfigurationError, StorageFailed
+from commonplace.model import Person, new_id, now
+from commonplace.settings import Settings
+from tests.contract.library import Library
+from tests.services import running_postgres
+
+pytestmark = pytest.mark.anyio
+
+
+def writer(place: Settings, clients: int, rounds: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.contract.writer", str(place.data_dir), place.database_url, place.database_schema,
+         str(clients), str(rounds)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finished(process: subprocess.Popen[str]) -> list[str]:
+    out, error = process.communicate(timeout=240)
+    assert process.returncode == 0, error
+    return out.split()
+
+
+def run_sql(place: Settings, statement: str) -> None:
+    if place.database_url:
+        with psycopg.connect(place.database_url, options=f"-c search_path={place.database_schema}") as connection:
+            connection.execute(statement)
+    else:
+        with closing(sqlite3.connect(place.data_dir / "commonplace.sqlite3")) as connection:
+            connection.execute(statement)
+            connection.commit()
+
+
+async def test_a_database_of_a_newer_version_is_refused_and_left_alone(place: Settings, store: SqlStore) -> None:
+    run_sql(place, "INSERT INTO schema_version VALUES (9999)")
+    late = make_store(place)
+    with pytest.raises(ConfigurationError, match="newer Commonplace"):
+        await late.open()
+    await late.close()
+    run_sql(place, "DELETE FROM schema_version WHERE version = 9999")
+    again = make_store(place)
+    await again.open()
+    await again.ping()
+    await again.close()
+
+
+@pytest.mark.slow
+async def test_four_processes_may_set_up_one_database_at_once(place: Settings) -> None:
+    processes = [writer(place, clients=1, rounds=1) for _ in range(4)]
+    for process in processes:
+        assert len(finished(process)) == 1
+    store = make_store(place)
+    await store.open()
+    assert len(await store.people.all()) == 4
+    await store.close()
+
+
+@pytest.mark.slow
+async def test_32_writers_in_three_processes_never_find_it_locked(place: Settings, store: SqlStore) -> None:
+    processes = [writer(place, clients, rounds=5) for clients in (11, 11, 10)]
+    lines = [line for process in processes for line in finished(process)]
+    assert len([line for line in lines if line.startswith("+")]) == 160
+    libraries = [Library(store, person.id) for person in await store.people.all()]
+    assert sum([len(await library.found("one")) for library in libraries]) == 160 - 32
+
+
+async def test_people_made_at_once_under_one_address_are_one(store: SqlStore) -> None:
+    answers = await asyncio.gather(*(store.people.create(Person(new_id(), "Ann", "ann@example.com", now()))
+                                     for _ in range(8)), return_exceptions=True)
+    assert sum(answer is None for answer in answers) == 1
+    assert {type(answer).__name__ for answer in answers} == {"NoneType", "NameTaken"}
+
+
+@pytest.mark.parametrize("url", ["postgresql://ann:s3cret@127.0.0.1:1/db", "postgresql://ann:s3cret@127.0.0.1:x/db",
+                                 "postgresql://ann:s3%cret@127.0.0.1/db", "mysql://ann:s3cret@127.0.0.1/db"])
+async def test_a_server_that_cannot_be_used_is_named_by_its_setting_without_the_password(data_dir: Path, url: str) -> None:
+    with pytest.raises(ConfigurationError, match="COMMONPLACE_DATABASE_URL") as refusal:
+        store = make_store(Settings(data_dir=data_dir, database_url=url))
+        try:
+            await store.open()
+        finally:
+            await store.close()
+    assert "s3" not in str(refusal.value)
+
+
+@pytest.fixture
+def no_database(data_dir: Path) -> Path:
+    data_dir.mkdir()
+    file = data_dir / "commonplace.sqlite3"
+    file.write_bytes(b"something else entirely " * 100)
+    return file
+
+
+async def test_a_file_that_is_no_database_is_refused(no_database: Path) -> None:
+    store = make_store(Settings(data_dir=no_database.parent))
+    with pytest.raises(ConfigurationError, match="not a Commonplace database"):
+        await store.open()
+    await store.close()
+    with no_database.open("rb") as file:
+        assert file.read().startswith(b"something else")
+
+
+@pytest.fixture
+def own_server(data_dir: Path) -> Iterator[tuple[Settings, int]]:
+    with running_postgres() as (url, pid):
+        yield Settings(data_dir=data_dir, database_url=url), pid
+
+
+@pytest.mark.slow
+async def test_lost_connections_are_opened_again_and_a_lost_server_is_told(own_server: tuple[Settings, int]) -> None:
+    place, pid = own_server
+    store = make_store(replace(place, database_schema="lost"))
+    await store.open()
+    ann = await Library.create(store)
+    await ann.add("quartz", title="T")
+    with psycopg.connect(place.database_url, autocommit=True) as connection:
+        for attempt in range(2):
+            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                               " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
+            if attempt == 0:
+                assert await ann.found("quartz") == ["T"]
+            else:
+                await ann.add("feldspar", title="U")
+    assert await ann.found("feldspar") == ["U"]
+    server = psutil.Process(pid)
+    server.kill()
+    server.wait(timeout=10)
+    with pytest.raises(StorageFailed, match="Postgres"):
+        await ann.found("quartz")
+    await store.close()

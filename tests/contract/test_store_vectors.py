@@ -1,0 +1,177 @@
+"""Vector search against an oracle, after every kind of change, within every kind of scope."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from commonplace.adapters.store import SqlStore, postgres_index, shelf
+from commonplace.model import Item, ItemRef, Scope, new_id
+from tests.contract.library import DIMENSIONS, STAMP, Library, packed, unit
+from tests.contract.oracle import Kept, Oracle
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["exact", "by signs"])
+def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small libraries are compared row by row; here they are also searched as large ones are."""
+    if request.param == "by signs":
+        monkeypatch.setattr(shelf, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(postgres_index, "EXACT_UP_TO", 0)
+
+
+class World:
+    """A library and its oracle, changed together."""
+
+    def __init__(self, library: Library, oracle: Oracle, folders: list[str], seed: int) -> None:
+        self.library, self.oracle, self.folders = library, oracle, folders
+        self.items: list[Item] = []
+        self._random = np.random.default_rng(seed)
+
+    @classmethod
+    async def create(cls, store: SqlStore, oracle: Oracle, seed: int = 0) -> "World":
+        library = await Library.create(store)
+        return cls(library, oracle, [await library.folder("a"), await library.folder("b")], seed)
+
+    def vector(self) -> Any:
+        return unit(self._random.normal(size=DIMENSIONS))
+
+    async def add(self, size: int, folder: int | None = None, stamp: str = STAMP) -> None:
+        vectors, name = [self.vector() for _ in range(size)], f"item {len(self.oracle.items)} {new_id()}"
+        filed = None if folder is None else self.folders[folder]
+        item = await self.library.add("\n\n".join(f"{name} part {n}" for n in range(size)), title=name, folder=filed,
+                                      vectors=vectors, stamp=stamp)
+        self.items.append(item)
+        ids = await self.library.section_ids(item)
+        self.oracle.items[item.id] = Kept(self.library.id, stamp, {filed} if filed else set(), dict(zip(ids, vectors, strict=True)))
+
+    async def apply(self, operation: str, which: int, folder: int) -> None:
+        if operation == "add" or not self.items:
+            return await self.add(1 + which % 4, None if which % 3 == 0 else folder)
+        item, folder_id = self.items[which % len(self.items)], self.folders[folder]
+        kept, store, scope = self.oracle.items[item.id], self.library.store, self.library.scope()
+        if operation == "delete":
+            await store.items.delete(scope, item.id)
+            del self.oracle.items[item.id]
+            self.items.remove(item)
+        elif operation == "file":
+            await store.items.file(scope, ItemRef(id=item.id), [folder_id], token_id=None)
+            kept.folders.add(folder_id)
+        elif operation == "unfile" and folder_id in kept.folders:
+            await store.items.unfile(scope, ItemRef(id=item.id), folder_id)
+            kept.folders.remove(folder_id)
+        elif operation == "retitle":
+            await store.items.update(scope, item.id, {"title": f"{item.title} {new_id()}"}, expected_revision=None,
+                                     sections=None, stamp=STAMP, job=None)
+            kept.vectors = {}
+        elif operation == "embed":
+            ids = await self.library.section_ids(item)
+            kept.vectors, kept.stamp = {section_id: self.vector() for section_id in ids}, STAMP
+            await store.sections.set_vectors(STAMP, [(i, packed(v)) for i, v in kept.vectors.items()])
+        return None
+
+    async def check(self, store: SqlStore | None = None) -> None:
+        store, own = store or self.library.store, self.library.scope
+        everywhere = sorted(i for kept in self.oracle.items.values() for i in kept.vectors)
+        scopes = [own(), own(self.folders[0]), own(self.folders[1]), own(*self.folders), own(kb_only=True),
+                  Scope(self.library.id, frozenset()), own("no such folder")]
+        for scope in scopes:
+            for limit, also in [(3, ()), (50, everywhere), (1, everywhere[::2])]:
+                vector = self.vector()
+                found = await store.sections.nearest(scope, vector, STAMP, limit, also)
+                self.oracle.check(scope, vector, STAMP, limit, also, found)
+
+
+operations = st.lists(st.tuples(st.sampled_from(["add", "delete", "file", "unfile", "retitle", "embed"]),
+                                st.integers(0, 7), st.integers(0, 1)), min_size=3, max_size=10)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("plan")
+@given(steps=operations)
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_it_answers_as_the_oracle_does_after_any_changes(store: SqlStore, steps: list[tuple[str, int, int]]) -> None:
+    world = await World.create(store, Oracle(), seed=len(steps))
+    await world.add(2, 0)
+    for step in steps:
+        await world.apply(*step)
+        await world.library.store.sections.nearest(world.library.scope(), world.vector(), STAMP, 1)  # keeps up step by step
+    await world.check()
+
+
+@pytest.mark.usefixtures("plan")
+async def test_libraries_never_see_each_others_vectors(store: SqlStore) -> None:
+    oracle = Oracle()
+    ann, bob = await World.create(store, oracle, 1), await World.create(store, oracle, 2)
+    for world in (ann, bob, ann, bob):
+        await world.add(4, 0)
+        await world.add(3)
+    await ann.check()
+    await bob.check()
+    assert await store.sections.nearest(ann.library.scope(bob.folders[0]), ann.vector(), STAMP, 5) == []
+
+
+@pytest.mark.usefixtures("plan")
+async def test_every_process_sees_the_others_writes_at_its_next_search(
+        store: SqlStore, open_store: Callable[[], Awaitable[SqlStore]]) -> None:
+    other = await open_store()
+    world = await World.create(store, Oracle(), 3)
+    for step in [("add", 1, 0), ("add", 2, 1), ("file", 0, 1), ("embed", 1, 0), ("unfile", 0, 0), ("retitle", 1, 0),
+                 ("delete", 0, 0), ("add", 4, 1)]:
+        await world.apply(*step)
+        await world.check(other)
+        await world.check()
+
+
+@pytest.mark.usefixtures("plan")
+async def test_vectors_of_another_model_lie_beside_and_are_never_mixed(ann: Library) -> None:
+    three, sixteen = unit([1, 2, 3]), unit(range(1, 17))
+    old = await ann.add("old", title="old", vectors=[three], stamp="tiny/3")
+    await ann.add("new", title="new", vectors=[sixteen])
+    sections = ann.store.sections
+    old_id = (await ann.section_ids(old))[0]
+    assert [hit.section_id for hit in await sections.nearest(ann.scope(), three, "tiny/3", 5)] == [old_id]
+    assert old_id not in [hit.section_id for hit in await sections.nearest(ann.scope(), sixteen, STAMP, 5, [old_id])]
+    assert await sections.nearest(ann.scope(), sixteen, "never used/16", 5, [old_id]) == []
+    await sections.set_vectors(STAMP, [(old_id, packed(sixteen))])
+    assert await sections.nearest(ann.scope(), three, "tiny/3", 5, [old_id]) == [], "a section has one vector, the last"
+    assert len(await sections.nearest(ann.scope(), sixteen, STAMP, 5)) == 2
+
+
+async def test_a_section_that_is_gone_gets_no_vector(ann: Library) -> None:
+    kept, gone = await ann.add("kept"), await ann.add("gone")
+    ids = await ann.section_ids(kept) + await ann.section_ids(gone)
+    await ann.store.items.delete(ann.scope(), gone.id)
+    vector = unit(range(1, 17))
+    await ann.store.sections.set_vectors(STAMP, [(section_id, packed(vector)) for section_id in ids])
+    await ann.store.sections.set_vectors(STAMP, [])
+    assert [hit.section_id for hit in await ann.store.sections.nearest(ann.scope(), vector, STAMP, 5, ids)] == ids[:1]
+
+
+@pytest.mark.slow
+async def test_a_scan_by_signs_finds_the_true_nearest_among_thousands(ann: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelf, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(postgres_index, "EXACT_UP_TO", 0)
+    random, folder = np.random.default_rng(5), await ann.folder("half")
+    centres = random.normal(size=(60, 128))
+    ids, matrix = [], []
+    for n in range(40):
+        vectors = [unit(centres[random.integers(60)] + 0.7 * random.normal(size=128)) for _ in range(150)]
+        item = await ann.add("\n\n".join(f"{n} {m}" for m in range(150)), title=str(n), vectors=vectors, stamp="test/128",
+                             folder=folder if n % 2 else None)
+        ids += [(section_id, n % 2) for section_id in await ann.section_ids(item)]
+        matrix += vectors
+    stored = np.array(matrix).astype(np.float16).astype(np.float32)
+    for scope, inside in [(ann.scope(), np.ones(len(ids), bool)), (ann.scope(folder), np.array([half == 1 for _, half in ids]))]:
+        kept = []
+        for _ in range(40):
+            vector = unit(centres[random.integers(60)] + 0.7 * random.normal(size=128))
+            scores = np.where(inside, stored @ vector, -2)
+            best = {ids[n][0] for n in np.argsort(-scores)[:10]}
+            found = await ann.store.sections.nearest(scope, vector, "test/128", 10)
+            assert len(found) == 10
+            kept.append(len(best & {hit.section_id for hit in found}) / 10)
+        assert np.mean(kept) >= 0.99
