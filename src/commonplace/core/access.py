@@ -1,0 +1,139 @@
+"""Who may do what. `identify` turns a credential into a caller; `admit` is the one function that decides."""
+
+import asyncio
+import hashlib
+import logging
+from dataclasses import dataclass
+
+import jwt
+
+from commonplace.errors import CapabilityDenied, CommonplaceError, ForbiddenScope, RateLimited, Unauthorized
+from commonplace.model import Caller, Capability, Event, now
+from commonplace.ports import Limits, Store
+from commonplace.settings import Settings
+
+log = logging.getLogger(__name__)
+HOUR = 3600
+WRITERS = frozenset({"owner", "admin", "member"})
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a verb does: the capability it takes, and the setting that bounds how often."""
+
+    name: str
+    capability: Capability
+    allowance: str
+
+
+READ = Action("read", Capability.READ, "rate_reads_per_hour")
+WRITE = Action("write", Capability.WRITE, "rate_writes_per_hour")
+DELETE = Action("delete", Capability.WRITE, "rate_deletes_per_hour")
+UPLOAD = Action("upload", Capability.WRITE, "rate_deletes_per_hour")  # as many as deletes, counted apart
+
+
+class Access:
+    def __init__(self, store: Store, limits: Limits, settings: Settings) -> None:
+        self._store = store
+        self._limits = limits
+        self._settings = settings
+        self._events: list[Event] = []
+
+    async def identify(self, bearer: str | None) -> Caller:
+        """The caller behind an Authorization header's value (without `Bearer `)."""
+        if not bearer:
+            raise Unauthorized("Send `Authorization: Bearer sk_...`; `commonplace token create` makes a token.")
+        if bearer.startswith("sk_"):
+            return await self._by_token(bearer)
+        return await self._by_jwt(bearer)
+
+    async def owner(self) -> Caller | None:
+        """The first person, as when they sit at the machine: everything allowed, nothing counted."""
+        people = await self._store.people.all()
+        if not people:
+            return None
+        return Caller(people[0].id, people[0].id, people[0].name, frozenset(Capability))
+
+    async def admit(self, caller: Caller, action: Action, verb: str, target: str | None = None, *,
+                    owner: bool = False) -> None:
+        """Let the caller go on, or say why not. `owner`: only for who may write to the whole library."""
+        try:
+            required = Capability.WRITE if owner else action.capability
+            if required not in caller.capabilities:
+                raise CapabilityDenied(required, sorted(caller.capabilities))
+            if owner and (caller.folders is not None or caller.kb_only):
+                raise ForbiddenScope("This needs a token for the whole library.")
+            await self._spend(caller, action)
+        except (CapabilityDenied, ForbiddenScope, RateLimited):
+            self._note(caller, verb, target, ok=False)
+            raise
+        self._note(caller, verb, target, ok=True)
+
+    async def request(self, caller: Caller) -> int | None:
+        """Count one HTTP request; the seconds to wait when there were too many in the last minute."""
+        bound = self._settings.rate_requests_per_minute
+        if not bound or caller.limit_key is None:
+            return None
+        wait = await self._limits.hit(f"{caller.limit_key}:http", bound, 60)
+        return None if wait is None else _seconds(wait)
+
+    async def flush(self) -> None:
+        """Write the activity noted since the last time."""
+        events, self._events = self._events, []
+        if events:
+            await self._store.tokens.record(events)
+
+    async def keep_flushing(self, every: float = 1.0) -> None:
+        while True:
+            await asyncio.sleep(every)
+            try:
+                await self.flush()
+            except CommonplaceError as error:
+                log.warning("The activity of the last moment could not be written: %s", error.message)
+
+    async def _spend(self, caller: Caller, action: Action) -> None:
+        bound: int = getattr(self._settings, action.allowance)
+        if bound and caller.limit_key is not None:
+            wait = await self._limits.hit(f"{caller.limit_key}:{action.name}", bound, HOUR)
+            if wait is not None:
+                raise RateLimited(_seconds(wait))
+
+    def _note(self, caller: Caller, verb: str, target: str | None, *, ok: bool) -> None:
+        if caller.token_id is not None:
+            self._events.append(Event(caller.library_id, caller.token_id, verb, target, ok))
+
+    async def _by_token(self, secret: str) -> Caller:
+        token = await self._store.tokens.by_digest(digest(secret))
+        if token is None or token.revoked_at is not None:
+            raise Unauthorized("The token is unknown or was revoked.")
+        if token.expires_at is not None and token.expires_at <= now():
+            raise Unauthorized("The token has expired; make a new one.")
+        return Caller(token.library_id, token.person_id, token.name, token.capabilities, token.folders, token.kb_only,
+                      token.id, limit_key=token.id)
+
+    async def _by_jwt(self, encoded: str) -> Caller:
+        if not self._settings.jwt_secret:
+            raise Unauthorized("The token is unknown or was revoked.")
+        try:
+            claims = jwt.decode(encoded, self._settings.jwt_secret, algorithms=["HS256"],
+                                options={"require": ["sub"], "verify_aud": False})
+        except jwt.InvalidTokenError as error:
+            raise Unauthorized(f"The JWT is not valid: {error}.") from None
+        person_id, library_id = claims["sub"], claims.get("org")
+        if not library_id:
+            raise Unauthorized("organization_id required")
+        role = await self._store.people.role(str(person_id), str(library_id))
+        if role is None:
+            raise Unauthorized("The JWT's subject is not a member of its organization.")
+        capabilities = frozenset(Capability) if role in WRITERS else frozenset({Capability.READ})
+        return Caller(library_id, person_id, str(claims.get("name") or person_id), capabilities,
+                      limit_key=f"jwt:{library_id}:{person_id}")
+
+
+def digest(secret: str) -> str:
+    """Tokens are 256 random bits, so a plain hash keeps them as safe as a slow one would."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _seconds(wait: float) -> int:
+    return max(1, int(wait + 0.999))

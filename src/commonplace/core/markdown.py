@@ -1,0 +1,105 @@
+"""A Markdown file with front matter, as a value: reading one, writing one."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from commonplace.errors import Invalid
+from commonplace.model import Item, Json
+
+LONGEST_TITLE = 500
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_FIRST_HEADING = re.compile(r"\A\s*#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_DATES = ("created_at", "created", "date")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    title: str
+    text: str
+    front: Json = field(default_factory=dict)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        found = self.front.get("tags") or []
+        listed = re.split(r"[,\s]+", found) if isinstance(found, str) else found if isinstance(found, list) else [found]
+        return tuple(dict.fromkeys(tag for tag in (str(entry).strip().lstrip("#") for entry in listed) if tag))
+
+    @property
+    def created_at(self) -> datetime | None:
+        return next((moment for key in _DATES if (moment := _moment(self.front.get(key)))), None)
+
+
+def read(file: Path) -> Note:
+    return parse(decode(file.read_bytes(), file.name), file.stem)
+
+
+def decode(source: bytes, name: str) -> str:
+    try:
+        text = source.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Invalid(f"{name} is not UTF-8 text.") from None
+    if "\0" in text:
+        raise Invalid(f"{name} contains NUL characters, so it is not text.")
+    return text
+
+
+def parse(source: str, name: str) -> Note:
+    """The title is the front matter's, the first heading or `name`. Front matter that is not YAML is text like any other."""
+    front: Json = {}
+    text = source
+    if found := _FRONT_MATTER.match(source):
+        loaded = _yaml(found[1])
+        if isinstance(loaded, dict):
+            front, text = {str(key): value for key, value in loaded.items()}, source[found.end():]
+    heading = _FIRST_HEADING.match(text)
+    title = " ".join(str(front.get("title") or (heading[1] if heading else "")).split())
+    return Note(title[:LONGEST_TITLE] or name, text, front)
+
+
+def render(item: Item, text: str, folders: list[str]) -> str:
+    front: Json = {
+        "id": item.id, "public_id": item.public_id, "title": item.title, "entity_type": item.entity_type,
+        "tags": list(item.tags), "folders": folders, "in_kb": item.in_kb, "created_at": item.created_at}
+    optional: Json = {
+        "url": item.url, "kind": "" if item.kind == "text" else item.kind, "category": item.category,
+        "summary": item.summary, "key_points": list(item.key_points), "archived": item.archived,
+        "visibility": "" if item.visibility == "private" else item.visibility,
+        "metadata": {key: value for key, value in item.metadata.items() if key not in ("front_matter", "path")}}
+    front |= {key: value for key, value in optional.items() if value}
+    front = {**item.metadata.get("front_matter", {}), **front}
+    head = yaml.safe_dump(front, allow_unicode=True, sort_keys=False, width=10_000)
+    return f"---\n{head}---\n{text}"
+
+
+def storable(value: Any) -> Any:
+    """As JSON can hold it: YAML also knows dates, sets and keys that are no strings."""
+    if isinstance(value, dict):
+        return {str(key): storable(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [storable(entry) for entry in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _yaml(source: str) -> Any:
+    try:
+        return yaml.safe_load(source)
+    except (yaml.YAMLError, ValueError):  # ValueError: a date such as 2026-13-45
+        return None
+
+
+def _moment(value: Any) -> datetime | None:
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    if not isinstance(value, datetime):
+        return None
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

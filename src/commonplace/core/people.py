@@ -1,0 +1,99 @@
+"""People and the tokens they hand to their agents."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from commonplace.core.access import DELETE, READ, WRITE, Access, digest
+from commonplace.errors import Invalid, NotFound
+from commonplace.model import Caller, Capability, Event, Person, Token, new_id, now
+from commonplace.ports import Store
+
+DEFAULT_EXPIRY_DAYS = 365
+FIRST_TOKEN = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    name: str
+    write: bool = False
+    folders: tuple[str, ...] | None = None  # ids or names; None: the whole library
+    kb_only: bool = False
+    expires_days: int | None = DEFAULT_EXPIRY_DAYS  # None: never
+
+
+class People:
+    def __init__(self, store: Store, access: Access) -> None:
+        self._store = store
+        self._access = access
+
+    async def ensure_owner(self) -> Person:
+        """The first person; made on the first start."""
+        people = await self._store.people.all()
+        return people[0] if people else await self.create("Owner", "owner@localhost")
+
+    async def first_token(self) -> str | None:
+        """The owner's own token, the first time this is asked for; None ever after."""
+        owner = await self.ensure_owner()
+        if any(token.name == FIRST_TOKEN for token in await self._store.tokens.of_library(owner.id)):
+            return None
+        return (await self._mint(owner.id, owner.id, NewToken(FIRST_TOKEN, write=True, expires_days=None), None))[1]
+
+    async def create(self, name: str, email: str) -> Person:
+        """A person with a library of their own."""
+        person = Person(new_id(), name, email, now())
+        await self._store.people.create(person)
+        return person
+
+    async def create_with_token(self, name: str, email: str) -> tuple[Person, str]:
+        person = await self.create(name, email)
+        _, secret = await self._mint(person.id, person.id, NewToken(FIRST_TOKEN, write=True), None)
+        return person, secret
+
+    async def all(self) -> list[Person]:
+        return await self._store.people.all()
+
+    async def create_token(self, caller: Caller, new: NewToken) -> tuple[Token, str]:
+        """The token and its secret, which is shown this once and kept only as a hash."""
+        await self._access.admit(caller, WRITE, "create_token", new.name, owner=True)
+        folders = None if new.folders is None else await self._folder_ids(caller, new.folders)
+        return await self._mint(caller.library_id, caller.person_id, new, folders)
+
+    async def tokens(self, caller: Caller) -> list[Token]:
+        await self._access.admit(caller, READ, "list_tokens", owner=True)
+        return await self._store.tokens.of_library(caller.library_id)
+
+    async def revoke_token(self, caller: Caller, token_id: str) -> None:
+        await self._access.admit(caller, DELETE, "revoke_token", token_id, owner=True)
+        if not await self._store.tokens.revoke(caller.library_id, token_id):
+            raise NotFound("Token not found")
+
+    async def activity(self, caller: Caller, token_id: str, limit: int = 100) -> list[Event]:
+        await self._access.admit(caller, READ, "token_activity", token_id, owner=True)
+        if all(token.id != token_id for token in await self._store.tokens.of_library(caller.library_id)):
+            raise NotFound("Token not found")
+        await self._access.flush()
+        return await self._store.tokens.activity(caller.library_id, token_id, limit)
+
+    async def _folder_ids(self, caller: Caller, wanted: Sequence[str]) -> frozenset[str]:
+        folders = await self._store.folders.within(caller.scope)
+        by_name = {f.id: f.id for f in folders} | {f.name.casefold(): f.id for f in folders}
+        unknown = [w for w in wanted if w not in by_name and w.casefold() not in by_name]
+        if unknown:
+            raise NotFound(f"There is no folder {unknown[0]!r}.", folders=unknown)
+        if not wanted:
+            raise Invalid("Name at least one folder, or leave the folders out for the whole library.")
+        return frozenset(by_name.get(w) or by_name[w.casefold()] for w in wanted)
+
+    async def _mint(self, library_id: str, person_id: str, new: NewToken,
+                    folders: frozenset[str] | None) -> tuple[Token, str]:
+        secret = "sk_" + secrets.token_urlsafe(32)
+        at = now()
+        token = Token(
+            id=new_id(), library_id=library_id, person_id=person_id, name=new.name,
+            capabilities=frozenset(Capability) if new.write else frozenset({Capability.READ}),
+            folders=folders, kb_only=new.kb_only, created_at=at,
+            expires_at=None if new.expires_days is None else at + timedelta(days=new.expires_days))
+        await self._store.tokens.create(token, digest(secret))
+        return token, secret

@@ -1,0 +1,201 @@
+"""A library as a folder of Markdown files, one an item, and a folder of Markdown files as a library.
+
+Texts are kept to the byte and files keep their places, so wiki links and relative links lead where they led before.
+"""
+
+import re
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from commonplace.core import markdown
+from commonplace.core.library import Library, Reading, Record
+from commonplace.errors import Invalid, NotFound
+from commonplace.model import Caller, EntityType, Folder, Item, ItemFilter, Outcome, new_public_id, now
+
+AT_ONCE = 100
+ENDINGS = (".md", ".markdown")
+_UNSAFE = re.compile(r'[\x00-\x1f\\/:*?"<>|#^\[\]]+')
+_OWN = frozenset({"id", "public_id", "title", "tags", "folders", "in_kb", "url", "entity_type", "kind", "category",
+                  "summary", "key_points", "visibility", "archived", "created_at", "metadata"})
+
+Advance = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    outcomes: dict[Outcome, int]
+    folders: int
+    skipped: tuple[tuple[str, str], ...]  # (file, why)
+
+
+async def import_folder(library: Library, caller: Caller, root: Path, advance: Advance) -> Imported:
+    """Every Markdown file below `root`. A file that was imported before is brought up to date, never doubled."""
+    files = markdown_files(root)
+    if not files:
+        raise Invalid(f"There are no Markdown files (.md) in {root}.")
+    folders = {folder.name.casefold(): folder for folder in await library.folders(caller)}
+    before = len(folders)
+    skipped: list[tuple[str, str]] = []
+
+    async def batches() -> AsyncIterator[list[Record]]:
+        for start in range(0, len(files), AT_ONCE):
+            records = []
+            for file in files[start:start + AT_ONCE]:
+                path = file.relative_to(root).as_posix()
+                try:
+                    note = markdown.read(file)
+                except Invalid as error:
+                    skipped.append((path, error.message))
+                    continue
+                names = _folder_names(note, path)
+                folder_ids = [await _folder_id(library, caller, folders, name) for name in names]
+                records.append(_record(note, caller.library_id, root, path, folder_ids))
+            yield records
+
+    outcomes = dict.fromkeys(Outcome, 0)
+    async for found in library.put_all(caller, batches()):
+        for outcome in found:
+            outcomes[outcome] += 1
+        advance(sum(outcomes.values()) + len(skipped), len(files))
+    return Imported(outcomes, len(folders) - before, tuple(skipped))
+
+
+def markdown_files(root: Path) -> list[Path]:
+    """Without hidden files and folders, where editors keep their own things."""
+    if not root.is_dir():
+        raise Invalid(f"{root} is not a folder.")
+    return sorted(file for file in root.rglob("*") if file.suffix.lower() in ENDINGS and file.is_file()
+                  and not any(part.startswith(".") for part in file.relative_to(root).parts))
+
+
+async def _folder_id(library: Library, caller: Caller, folders: dict[str, Folder], name: str) -> str:
+    if name.casefold() not in folders:
+        folders[name.casefold()] = await library.create_folder(caller, name)
+    return folders[name.casefold()].id
+
+
+def _folder_names(note: markdown.Note, path: str) -> list[str]:
+    named = note.front.get("folders")
+    if isinstance(named, list):
+        return [str(name) for name in named]
+    parent = PurePosixPath(path).parent.as_posix()
+    return [] if parent == "." else [parent]
+
+
+def _record(note: markdown.Note, library_id: str, root: Path, path: str, folder_ids: Iterable[str]) -> Record:
+    front, exported = note.front, _uuid(note.front.get("id"))
+    other = {key: markdown.storable(value) for key, value in front.items()
+             if key not in _OWN or (key == "id" and exported is None)}
+    metadata = markdown.storable(front["metadata"]) if isinstance(front.get("metadata"), dict) else {}
+    created = note.created_at or now()
+    # The same file of the same folder is the same item, also after it was edited.
+    item_id = exported or str(uuid5(NAMESPACE_URL, f"{library_id}:{(root.resolve() / path).as_uri()}"))
+    return Record(Item(
+        id=item_id, library_id=library_id, public_id=_public_id(front.get("public_id")), content_id="",
+        entity_type=_entity_type(front.get("entity_type")), kind=_text(front, "kind") or "text", title=note.title,
+        url=_text(front, "url") or None, summary=_text(front, "summary"), tags=note.tags,
+        key_points=tuple(map(str, front.get("key_points") or ())), category=_text(front, "category"),
+        visibility=_text(front, "visibility") or "private", in_kb=front.get("in_kb") is not False,
+        archived=front.get("archived") is True, created_at=created, updated_at=created,
+        metadata={**metadata, "path": path, **({"front_matter": other} if other else {})},
+        folders=tuple(dict.fromkeys(folder_ids))), note.text, once=exported is None)
+
+
+def _text(front: dict[str, Any], key: str) -> str:
+    return value if isinstance(value := front.get(key), str) else ""
+
+
+def _entity_type(value: Any) -> str:
+    return str(value) if value in set(EntityType) else EntityType.DOCUMENT
+
+
+def _public_id(value: Any) -> str:
+    return value if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9]{8,32}", value) else new_public_id()
+
+
+def _uuid(value: Any) -> str | None:
+    try:
+        return str(UUID(str(value)))
+    except ValueError:
+        return None
+
+
+# -- and out again
+
+async def export_folder(library: Library, caller: Caller, root: Path, advance: Advance) -> int:
+    """One file an item. A file that is there already is written again only if it is that item's own."""
+    places = _Places(root)
+    item_ids = await _item_ids(library, caller)
+    for done, item_id in enumerate(item_ids, 1):
+        try:
+            reading = await library.read(caller, item_id)
+        except NotFound:  # deleted since we made the list
+            continue
+        file = places.find(reading)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        names = [folder.name for folder in reading.folders]
+        file.write_bytes(markdown.render(reading.item, reading.text, names).encode())
+        advance(done, len(item_ids))
+    return len(item_ids)
+
+
+async def _item_ids(library: Library, caller: Caller) -> list[str]:
+    found: dict[str, None] = {}
+    total = 1
+    while len(found) < total:
+        items, total = await library.page(caller, ItemFilter(), limit=AT_ONCE, offset=len(found))
+        if not items:
+            break
+        found |= dict.fromkeys(item.id for item in items)
+    return list(found)
+
+
+class _Places:
+    """Which file each item has: the one it was exported to before, the one it came from, or a new one by its title."""
+
+    def __init__(self, root: Path) -> None:
+        root.mkdir(parents=True, exist_ok=True)
+        self._root = root
+        self._own: dict[str, Path] = {}
+        for file in markdown_files(root):
+            try:
+                exported = _uuid(markdown.read(file).front.get("id"))
+            except Invalid:  # not text: somebody else's
+                continue
+            if exported:
+                self._own[exported] = file
+        # Upper and lower case are one name on some file systems.
+        self._taken = {str(file).casefold() for file in root.rglob("*")}
+
+    def find(self, reading: Reading) -> Path:
+        if reading.item.id in self._own:
+            return self._own[reading.item.id]
+        wished = self._wished(reading)
+        file = wished
+        if str(file).casefold() in self._taken:
+            file = wished.with_name(f"{wished.stem} ({reading.item.public_id}){wished.suffix}")
+        if str(file).casefold() in self._taken:
+            raise Invalid(f"{file} is there already and is not a file of this library: nothing was overwritten.")
+        self._taken.add(str(file).casefold())
+        return file
+
+    def _wished(self, reading: Reading) -> Path:
+        came_from = reading.item.metadata.get("path")
+        if isinstance(came_from, str) and _stays_inside(came_from):
+            return self._root / came_from
+        name = _safe(reading.item.title)[:120].strip() or reading.item.public_id
+        folder = reading.folders[0].name.split("/") if reading.folders else []
+        return self._root.joinpath(*filter(None, map(_safe, folder)), f"{name}.md")
+
+
+def _safe(name: str) -> str:
+    return _UNSAFE.sub(" ", name).strip(" .")
+
+
+def _stays_inside(path: str) -> bool:
+    parts = PurePosixPath(path).parts
+    return bool(parts) and not path.startswith("/") and not any(part.startswith(".") for part in parts) \
+        and path.lower().endswith(ENDINGS)

@@ -1,0 +1,78 @@
+"""Search: keyword and vector side by side within the scope, blended, best first."""
+
+import asyncio
+import time
+
+from commonplace.core import words
+from commonplace.core.access import READ, Access
+from commonplace.core.blend import blend
+from commonplace.core.embedding import EMBED
+from commonplace.errors import EmbeddingFailed
+from commonplace.model import Caller, Found, Hit, Mode, Passage, Scored
+from commonplace.ports import Embedder, Store, Vector
+from commonplace.settings import Settings
+
+CANDIDATES = 200
+EMBEDDED_CHARACTERS = 2_000
+RECHECK_SECONDS = 2.0
+
+KEYWORDS_ONLY = "Some vectors are still being made: until then those texts are found by their words only."
+OTHER_EMBEDDER = "Vectors were made by another embedder: found by words only until `commonplace reindex` has run."
+
+
+class Search:
+    def __init__(self, store: Store, embedder: Embedder, access: Access, settings: Settings) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._access = access
+        self._weights = (settings.semantic_weight, settings.keyword_weight)
+        self._waiting: dict[str, tuple[float, bool]] = {}
+        self._stale: tuple[float, bool] = (0.0, False)
+
+    async def search(self, caller: Caller, query: str, *, limit: int = 8, mode: Mode = Mode.HYBRID) -> Found:
+        await self._access.admit(caller, READ, "search")
+        ranked, degraded = await self.rank(caller, query, mode)
+        hits = await self._load(caller, ranked, limit)
+        return Found(query, mode, hits, degraded)
+
+    async def rank(self, caller: Caller, query: str, mode: Mode) -> tuple[list[Scored], str | None]:
+        """Section ids with their scores, best first, and why the answer may be less than it should be."""
+        vector, degraded = (None, None) if mode is Mode.KEYWORD else await self._embed(caller, query)
+        keyword: list[Scored] = []
+        if mode is not Mode.SEMANTIC or vector is None:
+            keyword = await self._store.sections.keyword(caller.scope, words.parse(query), CANDIDATES)
+        if vector is None:
+            return blend(Mode.KEYWORD, keyword, [], self._weights), degraded
+        semantic = await self._store.sections.nearest(caller.scope, vector, self._embedder.stamp, CANDIDATES,
+                                                      also=[found.section_id for found in keyword])
+        return blend(mode, keyword, semantic, self._weights), degraded
+
+    async def _embed(self, caller: Caller, query: str) -> tuple[Vector | None, str | None]:
+        try:
+            vector, degraded = await asyncio.gather(self._embedder.query(words.spoken(query[:EMBEDDED_CHARACTERS])),
+                                                    self._degraded(caller.library_id))
+        except EmbeddingFailed as error:
+            return None, f"The embedder did not answer ({error.message}); found by words only."
+        return vector, degraded
+
+    async def _load(self, caller: Caller, ranked: list[Scored], limit: int) -> tuple[Hit, ...]:
+        # A few more than asked for: something may have been deleted since it was found.
+        wanted = ranked[:limit + 4]
+        by_id = {p.section_id: p for p in await self._store.sections.passages(
+            caller.scope, [found.section_id for found in wanted])} if wanted else {}
+        kept: list[tuple[float, Passage]] = [(found.score, by_id[found.section_id]) for found in wanted
+                                             if found.section_id in by_id]
+        return tuple(Hit(n + 1, score, passage) for n, (score, passage) in enumerate(kept[:limit]))
+
+    async def _degraded(self, library_id: str) -> str | None:
+        """Looked up again after a moment only: it changes slowly and a search should cost one search."""
+        at = time.monotonic()
+        if at > self._stale[0]:
+            stale = await self._store.sections.has_other_stamp(self._embedder.stamp)
+            self._stale = (at + (RECHECK_SECONDS if stale else 300), stale)
+        if self._stale[1]:
+            return OTHER_EMBEDDER
+        known = self._waiting.get(library_id)
+        if known is None or at > known[0]:
+            known = self._waiting[library_id] = (at + RECHECK_SECONDS, await self._store.jobs.is_open(library_id, EMBED))
+        return KEYWORDS_ONLY if known[1] else None

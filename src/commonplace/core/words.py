@@ -1,0 +1,96 @@
+"""Search words: what a query asks the keyword index for, and what a text adds to it beyond its own words.
+
+Both engines take runs of letters and digits as words and all else as gaps. That misses the parts of `camelCase`, and
+texts written without spaces, which are found by pairs of neighbouring characters instead.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import pairwise
+
+from commonplace.model import Words
+
+MOST_PHRASES = 64
+_MOST_READ = 4_000  # characters of a query; more could only repeat itself
+_LONGEST_PHRASE = 16
+_LONGEST_WORD = 256
+
+# Scripts without spaces between words, and Hangul, where particles cling to the words.
+UNSPACED = (r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff"
+            r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff")
+_RUN = re.compile(f"[{UNSPACED}]+")
+_WORD = re.compile(r"[^\W_]+")
+_HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|[A-Z][a-z]{2})")   # a capital after a small letter, or HTTPServer's S
+_BETWEEN_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+
+# Snowball's English list. In a small or unusual library (code, say) such words are rare enough to look telling.
+_ENGLISH = """
+    i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it
+    its itself they them their theirs themselves what which who whom this that these those am is are was were be been
+    being have has had having do does did doing a an the and but if or because as until while of at by for with about
+    against between into through during before after above below to from up down in out on off over under again further
+    then once here there when where why how all any both each few more most other some such no nor not only own same so
+    than too very s t can will just don should now"""
+_STOP_WORDS = frozenset(_ENGLISH.split())
+
+
+def extra(text: str) -> str:
+    """Words to index beside the text: parts of identifiers, pairs of unspaced characters. Plain prose has none."""
+    found = []
+    if _HUMP.search(text):
+        found += [part.lower() for word in _WORD.findall(text) for part in _humps(word)]
+    if not text.isascii() and _RUN.search(text := unicodedata.normalize("NFKC", text)):
+        runs = _RUN.findall(text)
+        mixed = [word for word in _WORD.findall(text) if _RUN.search(word)]
+        found += [part.lower() for word in mixed for part in _RUN.sub(" ", word).split()]
+        found += [pair for run in runs for pair in _pairs(run)]
+        found += sorted({letter for letter in "".join(runs) if letter.isalnum()})
+    return " ".join(found)
+
+
+def parse(query: str) -> Words:
+    """The query as alternatives: exact strings such as `os.path.join` whole, each word, and neighbours as pairs."""
+    text = unicodedata.normalize("NFC", query.strip()[:_MOST_READ])
+    found = dict.fromkeys(phrase for chunk in text.split() for phrase in _alternatives(chunk))
+    telling = [phrase for phrase in found if not _STOP_WORDS.issuperset(phrase)] or found
+    return Words(tuple(dict.fromkeys([*telling, *_neighbours(text)]))[:MOST_PHRASES])
+
+
+def spoken(text: str) -> str:
+    """Identifiers taken apart, for embedders: `runTarget_now` reads as words that they know."""
+    return _BETWEEN_HUMPS.sub(" ", text).replace("_", " ")
+
+
+def _alternatives(chunk: str) -> Iterator[tuple[str, ...]]:
+    for form in dict.fromkeys((chunk, unicodedata.normalize("NFKC", chunk))):
+        for run in _RUN.findall(form):
+            yield from ((pair,) for pair in _pairs(run))
+        found = [word for word in _WORD.findall(_RUN.sub(" ", form)) if len(word) <= _LONGEST_WORD]
+        if 1 < len(found) <= _LONGEST_PHRASE:
+            yield tuple(_plain(word) for word in found)
+        for word in found:
+            if len(found) == 1 or len(word) > 1:
+                yield (_plain(word),)
+            for part in _humps(word):
+                yield (_plain(part),)
+
+
+def _neighbours(text: str) -> Iterator[tuple[str, str]]:
+    """Two words side by side: a text that has them so is likelier meant than one that has them apart."""
+    spelled = (_plain(word) for word in _WORD.findall(_RUN.sub(" ", text)) if len(word) <= _LONGEST_WORD)
+    return ((a, b) for a, b in pairwise(spelled) if a not in _STOP_WORDS and b not in _STOP_WORDS)
+
+
+def _humps(word: str) -> list[str]:
+    return _BETWEEN_HUMPS.split(word) if not word.islower() and _HUMP.search(word) else []
+
+
+def _pairs(run: str) -> list[str]:
+    """Neighbouring letters, marks left out: engines take marks for gaps."""
+    letters = [character for character in run if character.isalnum()]
+    return [a + b for a, b in pairwise(letters)] or letters
+
+
+def _plain(word: str) -> str:
+    return "".join(character for character in word.lower() if character.isalnum())

@@ -1,0 +1,230 @@
+"""Folders of Markdown in and out again: what the author wrote survives."""
+
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from commonplace.app import App, open_app
+from commonplace.core import markdown
+from commonplace.core.library import Draft, Reading
+from commonplace.core.portable import Imported, export_folder, import_folder
+from commonplace.errors import ForbiddenScope, Invalid
+from commonplace.model import Caller, ItemFilter, Mode, Outcome
+from commonplace.settings import Settings
+
+pytestmark = pytest.mark.anyio
+
+VAULT = {
+    "Welcome.md": "# Welcome home\n\nStart at [[Rust notes]] or read [the plan](work/plan.md#now).\n",
+    "work/plan.md": "---\ntitle: The plan\ntags: [work, Q3]\ncreated: 2024-02-29\nin_kb: false\naliases: [Roadmap]\n---\n"
+                    "Back to [home](../Welcome.md).\r\nTwo lines, Windows ends.\r\n",
+    "work/deep/Rust notes.md": "---\ntags: '#rust, lang'\n---\n\n# Ownership\n\nBorrow checkers see [[Welcome]].",
+    ".obsidian/workspace.md": "editor state",
+    "picture.png": "not text",
+}
+
+
+def quiet(done: int, total: int) -> None:
+    pass
+
+
+class Shelf:
+    """A library with its owner."""
+
+    def __init__(self, app: App, owner: Caller) -> None:
+        self.app, self.owner = app, owner
+
+    async def take_in(self, folder: Path) -> Imported:
+        return await import_folder(self.app.library, self.owner, folder, quiet)
+
+    async def give_out(self, folder: Path) -> int:
+        return await export_folder(self.app.library, self.owner, folder, quiet)
+
+    async def by_title(self) -> dict[str, Reading]:
+        items, _ = await self.app.library.page(self.owner, ItemFilter(), limit=100)
+        return {item.title: await self.app.library.read(self.owner, item.id) for item in items}
+
+
+async def shelf_at(folder: Path) -> AsyncIterator[Shelf]:
+    async with open_app(Settings(data_dir=folder, embedder="static")) as app:
+        await app.people.ensure_owner()
+        owner = await app.access.owner()
+        assert owner is not None
+        yield Shelf(app, owner)
+
+
+@pytest.fixture
+async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
+    async for made in shelf_at(tmp_path / "data"):
+        yield made
+
+
+@pytest.fixture
+async def other_shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
+    async for made in shelf_at(tmp_path / "other"):
+        yield made
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    for path, text in VAULT.items():
+        file = tmp_path / "vault" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode())
+    return tmp_path / "vault"
+
+
+def files(folder: Path) -> list[Path]:
+    return list(folder.rglob("*.md"))
+
+
+def bodies(folder: Path) -> dict[str, str]:
+    return {file.relative_to(folder).as_posix(): markdown.read(file).text for file in folder.rglob("*.md")}
+
+
+async def test_front_matter_folders_and_links_come_in(shelf: Shelf, vault: Path) -> None:
+    result = await shelf.take_in(vault)
+    assert result.outcomes == {Outcome.ADDED: 3, Outcome.CHANGED: 0, Outcome.UNCHANGED: 0}
+    assert (result.folders, result.skipped) == (2, ())
+    found = await shelf.by_title()
+    assert set(found) == {"Welcome home", "The plan", "Ownership"}
+    plan, rust = found["The plan"], found["Ownership"]
+    assert plan.item.tags == ("work", "Q3")
+    assert plan.item.created_at == datetime(2024, 2, 29, tzinfo=UTC)
+    assert not plan.item.in_kb
+    assert [folder.name for folder in plan.folders] == ["work"]
+    assert plan.text.endswith("[home](../Welcome.md).\r\nTwo lines, Windows ends.\r\n")
+    assert rust.item.tags == ("rust", "lang")
+    assert [folder.name for folder in rust.folders] == ["work/deep"]
+
+
+async def test_what_came_in_is_found_by_its_words_at_once(shelf: Shelf, vault: Path) -> None:
+    await shelf.take_in(vault)
+    found = await shelf.app.search.search(shelf.owner, "borrow checkers", mode=Mode.KEYWORD)
+    assert [hit.passage.title for hit in found.hits] == ["Ownership"]
+    assert await shelf.app.worker.turn() == 2
+    found = await shelf.app.search.search(shelf.owner, "borrow checkers", mode=Mode.SEMANTIC)
+    assert found.hits[0].passage.title == "Ownership"
+
+
+async def test_importing_again_changes_nothing_and_an_edit_replaces_the_text(shelf: Shelf, vault: Path) -> None:
+    await shelf.take_in(vault)
+    assert (await shelf.take_in(vault)).outcomes[Outcome.UNCHANGED] == 3
+    before = (await shelf.by_title())["Welcome home"].item
+    (vault / "Welcome.md").write_text("# Welcome home\n\nNothing here but zebras.\n")
+    assert (await shelf.take_in(vault)).outcomes == {Outcome.ADDED: 0, Outcome.CHANGED: 1, Outcome.UNCHANGED: 2}
+    after = (await shelf.by_title())["Welcome home"]
+    assert (after.item.id, after.item.revision) == (before.id, before.revision + 1)
+    assert "zebras" in after.text
+    for query, titles in (("zebras", ["Welcome home"]), ("start", [])):
+        found = await shelf.app.search.search(shelf.owner, query, mode=Mode.KEYWORD)
+        assert [hit.passage.title for hit in found.hits] == titles
+
+
+async def test_a_copy_of_the_folder_elsewhere_is_not_a_second_library(shelf: Shelf, vault: Path, tmp_path: Path) -> None:
+    await shelf.take_in(vault)
+    shutil.move(vault, tmp_path / "moved")
+    assert (await shelf.take_in(tmp_path / "moved")).outcomes[Outcome.ADDED] == 0
+
+
+async def test_an_export_is_the_folder_that_came_in(shelf: Shelf, vault: Path, tmp_path: Path) -> None:
+    await shelf.take_in(vault)
+    assert await shelf.give_out(tmp_path / "out") == 3
+    expected = {path: markdown.parse(text, "").text for path, text in VAULT.items() if path.endswith(".md") and path[0] != "."}
+    assert bodies(tmp_path / "out") == expected
+    assert markdown.read(tmp_path / "out/work/plan.md").front["aliases"] == ["Roadmap"]
+
+
+async def test_round_trip_into_an_empty_library(shelf: Shelf, other_shelf: Shelf, vault: Path, tmp_path: Path) -> None:
+    await shelf.take_in(vault)
+    added = await shelf.app.library.add(shelf.owner, Draft("text", "Slashes/and: \"quotes\"?", "---\nnot: front matter\n---\n\ntext"))
+    folder = await shelf.app.library.create_folder(shelf.owner, "Ideas")
+    plan = (await shelf.by_title())["The plan"].item
+    await shelf.app.library.file(shelf.owner, added.item.id, [folder.id])
+    await shelf.app.library.file(shelf.owner, plan.id, [folder.id])
+    await shelf.give_out(tmp_path / "out")
+    result = await other_shelf.take_in(tmp_path / "out")
+    assert (result.outcomes[Outcome.ADDED], result.skipped) == (4, ())
+    here, there = await shelf.by_title(), await other_shelf.by_title()
+    assert set(here) == set(there)
+    for title, one in here.items():
+        other = there[title]
+        assert other.text == one.text
+        assert sorted(f.name for f in other.folders) == sorted(f.name for f in one.folders)
+        assert replace(other.item, library_id="", content_id="", folders=(), updated_at=one.item.updated_at, metadata={},
+                       revision=1) == replace(one.item, library_id="", content_id="", folders=(), metadata={}, revision=1)
+    assert (await other_shelf.take_in(tmp_path / "out")).outcomes[Outcome.UNCHANGED] == 4
+
+
+async def test_two_items_that_say_the_same_stay_two(shelf: Shelf, other_shelf: Shelf, tmp_path: Path) -> None:
+    library = shelf.app.library
+    folders = [await library.create_folder(shelf.owner, name) for name in ("a", "b")]
+    for folder in folders:
+        scoped = replace(shelf.owner, folders=frozenset({folder.id}))
+        await library.add(scoped, Draft("text", "Same", "the same words twice"))
+    await shelf.give_out(tmp_path / "out")
+    assert len(files(tmp_path / "out")) == 2
+    assert (await other_shelf.take_in(tmp_path / "out")).outcomes[Outcome.ADDED] == 2
+
+
+async def test_export_writes_over_its_own_files_only(shelf: Shelf, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "Note.md").write_text("mine, keep it")
+    added = await shelf.app.library.add(shelf.owner, Draft("text", "Note", "the library's own note"))
+    await shelf.give_out(out)
+    assert (out / "Note.md").read_text() == "mine, keep it"
+    own = out / f"Note ({added.item.public_id}).md"
+    assert "the library's own note" in own.read_text()
+    await shelf.app.library.update(shelf.owner, added.item.id, {"title": "Another title"})
+    await shelf.give_out(out)
+    assert sorted(file.name for file in out.iterdir()) == [own.name, "Note.md"]
+    assert markdown.read(own).title == "Another title"
+
+
+async def test_export_stays_inside_its_folder(shelf: Shelf, tmp_path: Path) -> None:
+    folder = await shelf.app.library.create_folder(shelf.owner, "../../up")
+    added = await shelf.app.library.add(shelf.owner, Draft("text", "../../../etc/passwd", "an innocent text"))
+    await shelf.app.library.file(shelf.owner, added.item.id, [folder.id])
+    out = tmp_path / "a" / "b" / "out"
+    await shelf.give_out(out)
+    assert [out in file.parents for file in files(tmp_path)] == [True]
+
+
+async def test_what_is_not_text_is_left_out_and_named(shelf: Shelf, vault: Path) -> None:
+    (vault / "latin.md").write_bytes("caf\xe9".encode("latin-1"))
+    (vault / "nul.md").write_bytes(b"a\0b")
+    result = await shelf.take_in(vault)
+    assert result.outcomes[Outcome.ADDED] == 3
+    assert dict(result.skipped) == {"latin.md": "latin.md is not UTF-8 text.",
+                                    "nul.md": "nul.md contains NUL characters, so it is not text."}
+
+
+async def test_front_matter_that_is_not_yaml_is_text(shelf: Shelf, tmp_path: Path) -> None:
+    odd = {"a.md": "---\nkey: [unclosed\n---\nbody", "b.md": "---\njust a rule\n\n---\nbody", "c.md": "---\ndate: 2026-13-45\n---\nx"}
+    (tmp_path / "odd").mkdir()
+    for name, text in odd.items():
+        (tmp_path / "odd" / name).write_text(text)
+    await shelf.take_in(tmp_path / "odd")
+    assert {title: reading.text for title, reading in (await shelf.by_title()).items()} == {
+        name.removesuffix(".md"): text for name, text in odd.items()}
+
+
+async def test_nothing_to_import_is_said(shelf: Shelf, tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="not a folder"):
+        await shelf.take_in(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(Invalid, match="no Markdown files"):
+        await shelf.take_in(tmp_path / "empty")
+
+
+async def test_a_token_of_one_folder_cannot_import(shelf: Shelf, vault: Path) -> None:
+    folder = await shelf.app.library.create_folder(shelf.owner, "work")
+    scoped = replace(shelf.owner, folders=frozenset({folder.id}))
+    with pytest.raises(ForbiddenScope):
+        await import_folder(shelf.app.library, scoped, vault, quiet)
+    assert await shelf.by_title() == {}
