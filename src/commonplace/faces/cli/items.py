@@ -1,0 +1,162 @@
+"""add, search, get, list."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from commonplace.errors import Invalid
+from commonplace.faces.cli import show
+from commonplace.faces.cli.desk import Desk, command
+from commonplace.faces.cli.jobs import waiting, work_off
+from commonplace.model import Caller, Folder, ItemFilter, Mode
+
+if TYPE_CHECKING:
+    from commonplace.app import App
+    from commonplace.core.library import Draft
+
+LONGEST_TEXT = 500_000
+
+Sources = Annotated[list[str], typer.Argument(help="Files, web addresses, or - for standard input.", show_default=False)]
+Title = Annotated[str | None, typer.Option(help="Title; otherwise the front matter's, the first heading or the file's name.")]
+FolderName = Annotated[str | None, typer.Option("--folder", help="Folder, by name or id.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be given several times.")]
+
+
+def register(root: typer.Typer) -> None:
+    command(root, "add")(add)
+    command(root, "search")(search)
+    command(root, "get")(get)
+    command(root, "list")(list_items)
+
+
+async def add(desk: Desk, sources: Sources, title: Title = None, folder: FolderName = None, tag: Tags = None,
+              kb: Annotated[bool, typer.Option("--kb/--no-kb", help="Whether search finds it.")] = True) -> None:
+    """Keep texts: files, or what comes in by standard input. A folder that is not there yet is made."""
+    from commonplace.faces import wire
+
+    if title is not None and len(sources) > 1:
+        raise Invalid("--title names one text; give one source with it.")
+    drafts = [_draft(source, title, tuple(tag or ()), kb) for source in sources]
+    async with desk.open() as (app, caller):
+        target = await _folder(app, caller, folder) if folder else None
+        answers = []
+        for draft in drafts:
+            added = await app.library.add(caller, draft)
+            filed = target is not None and target.id not in added.item.folders
+            if target is not None and filed and caller.only_folder is None:
+                await app.library.file(caller, added.item.id, [target.id])
+            answers.append({**wire.kept(added), "title": added.item.title, "created": added.created,
+                            "folder_id": target.id if target else added.folder_id})
+        if await waiting(app) <= len(drafts):  # a longer queue is the workers', and nobody should wait for it here
+            with show.progress("Making vectors") as advance:
+                await work_off(app, advance)
+    if desk.as_json:
+        show.as_json(answers[0] if len(answers) == 1 else answers)
+        return
+    for answer in answers:
+        show.text(f"{'Added' if answer['created'] else 'Already there'}: {answer['title']} ({answer['user_item_id']})")
+
+
+async def search(desk: Desk, query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
+                 mode: Annotated[Mode, typer.Option(help="By meaning, by words, or both.")] = Mode.HYBRID,
+                 limit: Annotated[int, typer.Option(min=1, max=20, help="How many passages.")] = 8) -> None:
+    """Find passages."""
+    from commonplace.faces import wire
+
+    if not query.strip():
+        raise Invalid("Say what to look for.")
+    async with desk.open() as (app, caller):
+        found = await app.search.search(caller, query, limit=limit, mode=mode)
+    if desk.as_json:
+        show.as_json({"query": found.query, "mode": found.mode, "hits": wire.hits(found.hits), "degraded": found.degraded})
+        return
+    for hit in found.hits:
+        passage = hit.passage
+        show.text(f"{hit.rank}. ({hit.score:.2f}) {passage.title}{' > ' + passage.heading if passage.heading else ''}")
+        show.text(f"   {_short(passage.text)}")
+        show.text(f"   {passage.url or passage.item_id} #{passage.position}")
+    if not found.hits:
+        show.text("Nothing found.")
+    if found.degraded:
+        show.note(found.degraded)
+
+
+async def get(desk: Desk, item_id: Annotated[str, typer.Argument(
+        help="Id, public id or entity id.", show_default=False)]) -> None:
+    """Show an item in full."""
+    from commonplace.faces import wire
+
+    async with desk.open() as (app, caller):
+        reading = await app.library.read(caller, item_id)
+    if desk.as_json:
+        show.as_json(wire.item_in_full(reading))
+        return
+    item = reading.item
+    facts = [item.entity_id, item.url, f"{item.created_at.astimezone():%Y-%m-%d %H:%M}",
+             ", ".join(folder.name for folder in reading.folders), " ".join(f"#{tag}" for tag in item.tags),
+             "" if item.in_kb else "not in the KB"]
+    show.text(item.title)
+    show.text(" · ".join(fact for fact in facts if fact))
+    show.text()
+    show.text(reading.text)
+
+
+async def list_items(desk: Desk, folder: FolderName = None,
+                     text: Annotated[str | None, typer.Option("--query", help="Words of title, tag or address.")] = None,
+                     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 20,
+                     page: Annotated[int, typer.Option(min=1, help="Which lot of them.")] = 1) -> None:
+    """List items, newest first."""
+    from commonplace.faces import wire
+
+    async with desk.open() as (app, caller):
+        within = (await find_folder(app, caller, folder)).id if folder else None
+        items, total = await app.library.page(caller, ItemFilter(folder_id=within, text=text), limit=limit,
+                                              offset=limit * (page - 1))
+    if desk.as_json:
+        show.as_json({"items": [wire.item(item) for item in items], "total": total, "page": page, "per_page": limit})
+        return
+    show.table(["id", "created", "title", "tags"], [(item.public_id, item.created_at, item.title, item.tags) for item in items])
+    if total > len(items):
+        show.note(f"{len(items)} of {total}; --page {page + 1} shows more.")
+
+
+async def find_folder(app: "App", caller: Caller, name: str) -> Folder:
+    for folder in await app.library.folders(caller):
+        if name in (folder.id, folder.name) or name.casefold() == folder.name.casefold():
+            return folder
+    raise Invalid(f"There is no folder {name!r}; `commonplace folder list` shows them.")
+
+
+async def _folder(app: "App", caller: Caller, name: str) -> Folder:
+    known = [folder for folder in await app.library.folders(caller)
+             if name == folder.id or name.casefold() == folder.name.casefold()]
+    return known[0] if known else await app.library.create_folder(caller, name)
+
+
+def _draft(source: str, title: str | None, tags: tuple[str, ...], in_kb: bool) -> "Draft":
+    from commonplace.core import markdown
+    from commonplace.core.library import Draft
+
+    if source.lower().startswith(("http://", "https://")):
+        return Draft("url", title=title or "", url=source, in_kb=in_kb, tags=tags)
+    if source == "-":
+        note = markdown.parse(markdown.decode(sys.stdin.buffer.read(), "Standard input"), "")
+    else:
+        file = Path(source)
+        if not file.is_file():
+            raise Invalid(f"There is no file {source!r}. A text is added by standard input: commonplace add - --title TITLE")
+        note = markdown.read(file)
+    if not note.text.strip():
+        raise Invalid(f"{'Standard input' if source == '-' else source} has no text.")
+    if len(note.text) > LONGEST_TEXT:
+        raise Invalid(f"{source} has {len(note.text):,} characters; a text may have {LONGEST_TEXT:,}.")
+    title = (title or note.title).strip() or " ".join(note.text.split())[:60]
+    return Draft("text", title=title[:500], text=note.text, in_kb=in_kb and note.front.get("in_kb") is not False,
+                 tags=tuple(dict.fromkeys((*note.tags, *tags))))
+
+
+def _short(text: str, limit: int = 200) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[:limit].rsplit(" ", 1)[0] + " …"

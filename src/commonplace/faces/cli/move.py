@@ -1,0 +1,80 @@
+"""import, export, backup, restore."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from commonplace.errors import Invalid
+from commonplace.faces.cli import show
+from commonplace.faces.cli.desk import Desk, command
+from commonplace.faces.cli.jobs import work_off
+
+Directory = Annotated[Path, typer.Argument(help="The folder.", show_default=False)]
+File = Annotated[Path, typer.Argument(help="The backup's file.", show_default=False)]
+
+
+def register(root: typer.Typer) -> None:
+    command(root, "import")(import_)
+    command(root, "export")(export)
+    command(root, "backup")(backup)
+    command(root, "restore")(restore)
+
+
+async def import_(desk: Desk, directory: Directory,
+                  wait: Annotated[bool, typer.Option("--wait", help="Also make all vectors now.")] = False) -> None:
+    """Bring in a folder of Markdown files. What was imported before is brought up to date, never doubled."""
+    from commonplace.core.portable import import_folder
+
+    async with desk.open() as (app, caller):
+        with show.progress("Importing") as advance:
+            result = await import_folder(app.library, caller, directory, advance)
+        if wait:
+            with show.progress("Making vectors") as advance:
+                await work_off(app, advance)
+        waiting = (await app.store.jobs.counts()).get("queued", 0)
+    if desk.as_json:
+        show.as_json({**result.outcomes, "folders": result.folders, "waiting": waiting,
+                      "skipped": [{"path": path, "reason": reason} for path, reason in result.skipped]})
+    else:
+        show.text(", ".join(f"{count} {outcome}" for outcome, count in result.outcomes.items()))
+    for path, reason in result.skipped:
+        show.note(f"Left out {path}: {reason}")
+    if waiting:
+        show.note(f"Found by their words from now on. The vectors of {waiting} follow, made by `commonplace serve` or "
+                  "`commonplace worker` as it runs, or now by `commonplace reindex`.")
+    if result.skipped:
+        raise Invalid(f"{len(result.skipped)} of the files could not be imported.")
+
+
+async def export(desk: Desk, directory: Directory) -> None:
+    """Write every item to a Markdown file with front matter. Files of others are never overwritten."""
+    from commonplace.core.portable import export_folder
+
+    async with desk.open() as (app, caller):
+        with show.progress("Exporting") as advance:
+            count = await export_folder(app.library, caller, directory, advance)
+    show.as_json({"exported": count}) if desk.as_json else show.text(f"{count} items are in {directory}.")
+
+
+async def backup(desk: Desk, file: File,
+                 force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False) -> None:
+    """Write everything, vectors included, to one file that SQLite and Postgres installations can restore."""
+    desk.require_owner()
+    if file.exists() and not force:
+        raise Invalid(f"{file} is there already; choose another name, or --force.")
+    async with desk.open() as (app, _):
+        counts = await app.store.dump(file)
+    show.as_json({"file": str(file), "bytes": file.stat().st_size, "rows": counts}) if desk.as_json else show.text(
+        f"{counts['items']} items are backed up in {file} ({file.stat().st_size / 1e6:.1f} MB).")
+
+
+async def restore(desk: Desk, file: File,
+                  force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False) -> None:
+    """Put a backup back, all of it or nothing. What is there already is replaced only with --force."""
+    from commonplace.app import open_app
+
+    desk.require_owner()
+    async with open_app(desk.settings) as app:
+        counts = await app.store.load(file, replace=force)
+    show.as_json({"rows": counts}) if desk.as_json else show.text(f"{counts['items']} items are restored.")

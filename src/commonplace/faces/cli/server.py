@@ -1,0 +1,144 @@
+"""serve, mcp, worker."""
+
+import asyncio
+import errno
+import os
+import signal
+import socket
+import sys
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from commonplace.errors import CommonplaceError, ConfigurationError
+from commonplace.faces.cli import show
+from commonplace.faces.cli.connect import PLACEHOLDER, address, claude_code
+from commonplace.faces.cli.desk import Desk, command
+
+if TYPE_CHECKING:
+    from commonplace.app import App
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
+def register(root: typer.Typer) -> None:
+    command(root, "serve")(serve)
+    command(root, "mcp")(mcp)
+    command(root, "worker")(worker)
+
+
+async def serve(desk: Desk, host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+                port: Annotated[int | None, typer.Option(
+                    min=0, max=65535, help="Port to listen on; 0: any free one.")] = None) -> None:
+    """Run the server: MCP, REST and the workers, until it is told to stop."""
+    listener = _listen(host or desk.settings.host, desk.settings.port if port is None else port)
+    settings = replace(desk.settings, host=host or desk.settings.host, port=listener.getsockname()[1])
+    with listener:
+        async with replace(desk, settings=settings, token=None).open(settings.workers) as (app, _):
+            secret = await app.people.first_token()
+            await _beside(_warm(app), _http(app, listener, lambda: _greet(desk, address(settings), secret)))
+
+
+async def mcp(desk: Desk) -> None:
+    """Serve MCP over standard input and output, as desktop clients start it."""
+    from commonplace.app import serve_stdio
+
+    async with desk.open(workers=min(1, desk.settings.workers)) as (app, caller):
+        serving = asyncio.create_task(serve_stdio(app, caller))
+        told = asyncio.create_task(_stop_signal().wait())
+        await _beside(_warm(app), _first_of(serving, told))
+    if not serving.done():
+        os._exit(0)  # a thread still waits for a line of standard input, and nothing can wake it
+    told.cancel()
+    await serving
+
+
+async def worker(desk: Desk) -> None:
+    """Run jobs beside the server, here or on another machine, until told to stop."""
+    async with replace(desk, token=None).open() as (app, _):
+        told = _stop_signal()
+        show.note("Working on jobs.")
+        await _beside(app.worker.run(), told.wait())
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Before anything else is opened, so that a second server says at once that there is one already."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigurationError(f"Port {port} is in use, perhaps by another `commonplace serve`. Stop that, "
+                                     f"or choose another port: commonplace serve --port {port + 1}") from error
+        raise ConfigurationError(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
+
+
+def _greet(desk: Desk, url: str, secret: str | None) -> None:
+    line = claude_code(url, secret or PLACEHOLDER)
+    if desk.as_json:
+        show.as_json({"address": url, "mcp": f"{url}/mcp", "token": secret, "connect": line})
+    else:
+        show.text(f"Commonplace is at {url} (MCP at {url}/mcp, documentation at {url}/docs)")
+        if secret:
+            show.text(f"\nYour token, shown this once: {secret}\n")
+            show.text(f"Connect Claude Code:\n  {line}")
+        else:
+            show.text(f"\nConnect Claude Code with a token of yours:\n  {line}")
+            show.text("\nA new token: commonplace token create --name NAME --write"
+                      "\nOther clients: commonplace connect --help")
+    sys.stdout.flush()
+
+
+async def _http(app: "App", listener: socket.socket, ready: Any) -> None:
+    import uvicorn
+
+    from commonplace.app import make_asgi
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            ready()
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            # uvicorn's own raises the signal again when it is done, and the store would not be closed.
+            before = {sign: signal.signal(sign, self.handle_exit) for sign in STOPPING}
+            yield
+            for sign, handler in before.items():
+                signal.signal(sign, handler)
+
+    await Server(uvicorn.Config(make_asgi(app), log_config=None, access_log=False, http="httptools", lifespan="on",
+                                timeout_graceful_shutdown=5, server_header=False)).serve([listener])
+
+
+async def _warm(app: "App") -> None:
+    """The first search should not wait for the model."""
+    try:
+        await app.embedder.query("warm")
+    except CommonplaceError as error:
+        show.note(f"The embedder does not work yet: {error.message}")
+
+
+async def _beside(first: Coroutine[Any, Any, None], main: Coroutine[Any, Any, Any]) -> None:
+    task = asyncio.create_task(first)
+    try:
+        await main
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _first_of(*tasks: asyncio.Task[Any]) -> None:
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+
+
+def _stop_signal() -> asyncio.Event:
+    """Set when a signal comes, so that what is open can be closed in order."""
+    told = asyncio.Event()
+    for sign in STOPPING:
+        asyncio.get_running_loop().add_signal_handler(sign, told.set)
+    return told

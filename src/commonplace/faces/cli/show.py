@@ -1,0 +1,74 @@
+"""How commands answer: JSON alone on stdout, or text for people; progress on stderr, and only to a terminal."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import typer
+
+Advance = Callable[[int, int], None]  # (done so far, in all)
+
+
+def as_json(value: Any) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, default=_plain))
+
+
+def text(line: str = "") -> None:
+    typer.echo(line)
+
+
+def note(line: str) -> None:
+    """For people, beside the answer."""
+    typer.echo(line, err=True)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A table on a terminal; tab-separated lines in a pipe, where nothing may be cut off."""
+    if not sys.stdout.isatty():
+        for row in rows:
+            typer.echo("\t".join(_cell(value) for value in row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(*columns, box=None, pad_edge=False)
+    for row in rows:
+        drawn.add_row(*(Text(_cell(value)) for value in row))
+    Console().print(drawn)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Advance]:
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bar = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+                   console=Console(stderr=True), transient=True)
+    with bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return f"{value.astimezone():%Y-%m-%d %H:%M}"
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(sorted(map(str, value)))
+    return " ".join(str(value).split())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    return str(value)

@@ -1,0 +1,186 @@
+"""What every HTTP request goes through before a route: host, origin, token, allowance, size. And errors as HTTP."""
+
+import logging
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import orjson
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from commonplace import errors
+from commonplace.core.access import Access
+from commonplace.core.library import Library
+from commonplace.core.people import People
+from commonplace.core.search import Search
+from commonplace.errors import CommonplaceError, Unauthorized
+from commonplace.ports import Embedder, Store
+from commonplace.settings import Settings
+
+log = logging.getLogger(__name__)
+
+MAX_BODY = 8 * 1024 * 1024
+PROBES = frozenset({"/healthz", "/readyz", "/metrics"})  # asked for by address, from inside a cluster
+OPEN = PROBES | {"/openapi.json", "/docs"}
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+STATUS: dict[type[CommonplaceError], int] = {
+    errors.Invalid: 422,
+    errors.Unauthorized: 401,
+    errors.QuotaExceeded: 402,
+    errors.CapabilityDenied: 403,
+    errors.ForbiddenScope: 403,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.NameTaken: 409,
+    errors.IngestFailed: 422,  # the request was fine, its source was not: sending it again may help, changing it will
+    errors.RateLimited: 429,
+    errors.EmbeddingFailed: 503,
+    errors.StorageFailed: 503,
+}
+
+
+class Services(Protocol):
+    """What HTTP faces may ask of the application."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def embedder(self) -> Embedder: ...
+    @property
+    def access(self) -> Access: ...
+    @property
+    def people(self) -> People: ...
+    @property
+    def library(self) -> Library: ...
+    @property
+    def search(self) -> Search: ...
+
+
+class Json(JSONResponse):
+    def render(self, content: Any) -> bytes:
+        return orjson.dumps(content)
+
+
+def problem(status: int, code: str, message: str, headers: dict[str, str] | None = None, **data: Any) -> Response:
+    """The one shape of every error."""
+    return Json({"error": code, "message": message, **data}, status, headers)
+
+
+def error_response(error: CommonplaceError) -> Response:
+    headers: dict[str, str] = {}
+    if isinstance(error, Unauthorized):
+        headers["WWW-Authenticate"] = 'Bearer realm="commonplace"'
+    if "retry_after_sec" in error.data:
+        headers["Retry-After"] = str(error.data["retry_after_sec"])
+    return problem(STATUS.get(type(error), 500), error.code, error.message, headers, **error.data)
+
+
+class Gate:
+    """ASGI middleware around everything: nothing behind it runs for a request that has no business here."""
+
+    def __init__(self, app: ASGIApp, access: Access, settings: Settings) -> None:
+        self._app = app
+        self._access = access
+        self._hosts = known_hosts(settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def send_hardened(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                _harden(scope["path"], MutableHeaders(raw=message.setdefault("headers", [])))
+            await send(message)
+
+        try:
+            refusal = await self._refuse(scope, Headers(scope=scope))
+            await (refusal or self._app)(scope, _bounded(receive), send_hardened)
+        except CommonplaceError as error:
+            await error_response(error)(scope, receive, send_hardened)
+        except Exception:
+            log.exception("%s %s failed unexpectedly", scope["method"], scope["path"])
+            if not started:
+                failed = problem(500, "internal_error", "The server failed; its log says why.")
+                await failed(scope, receive, send_hardened)
+
+    async def _refuse(self, scope: Scope, headers: Headers) -> Response | None:
+        path = scope["path"]
+        if path not in PROBES:
+            host, origin = headers.get("host", ""), headers.get("origin")
+            if _name(host) not in self._hosts:
+                return problem(421, "unknown_host", f"This server does not answer for {_shown(host)}; "
+                                                    "COMMONPLACE_ALLOWED_HOSTS lets more names in.")
+            if origin is not None and scope["method"] not in SAFE_METHODS and not self._is_ours(origin):
+                return problem(403, "forbidden_origin", f"Pages from {_shown(origin)} may not call this server; "
+                                                        "COMMONPLACE_ALLOWED_HOSTS lets more names in.")
+        if path not in OPEN:
+            caller = await self._access.identify(_bearer(headers))
+            scope.setdefault("state", {})["caller"] = caller
+            wait = await self._access.request(caller)
+            if wait is not None:
+                return problem(429, "rate_limit_exceeded", f"Too many requests; try again in {wait} s.",
+                               {"Retry-After": str(wait)}, retry_after=wait)
+        length = headers.get("content-length", "")
+        return too_large() if length.isdecimal() and int(length[:20]) > MAX_BODY else None
+
+    def _is_ours(self, origin: str) -> bool:
+        scheme, _, host = origin.partition("://")
+        return scheme in ("http", "https") and _name(host) in self._hosts
+
+
+def too_large() -> Response:
+    return problem(413, "payload_too_large",
+                   f"A request may have {MAX_BODY:,} bytes; larger files are uploaded through /api/v1/uploads/*.")
+
+
+def known_hosts(settings: Settings) -> frozenset[str]:
+    """Names that a Host or Origin header may give: a page from elsewhere must not reach a server on this machine."""
+    names = [*LOOPBACK, settings.host, urlsplit(settings.public_url).netloc, *settings.allowed_hosts.split(",")]
+    return frozenset(_name(name.strip()) for name in names if name.strip())
+
+
+def _name(host: str) -> str:
+    """A Host header without its port; an IPv6 address keeps its brackets."""
+    name, _, port = host.rpartition(":")
+    return (name if name and port.isdecimal() else host).lower()
+
+
+def _shown(header: str) -> str:
+    return repr(header[:200])
+
+
+def _bearer(headers: Headers) -> str | None:
+    scheme, _, credential = headers.get("authorization", "").partition(" ")
+    return credential.strip() if scheme.lower() == "bearer" else None
+
+
+def _bounded(receive: Receive) -> Receive:
+    """For bodies that do not say their size beforehand."""
+    seen = 0
+
+    async def bounded() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > MAX_BODY:
+            raise HTTPException(413)
+        return message
+
+    return bounded
+
+
+def _harden(path: str, headers: MutableHeaders) -> None:
+    headers.setdefault("X-Content-Type-Options", "nosniff")
+    headers.setdefault("Referrer-Policy", "no-referrer")
+    if path.startswith(("/api", "/mcp")):
+        headers.setdefault("Cache-Control", "no-store")

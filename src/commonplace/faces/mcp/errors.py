@@ -1,0 +1,80 @@
+"""Every error as a JSON-RPC error: the one place where codes of the wire are chosen."""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, JSONRPCError
+from pydantic import ValidationError
+
+from commonplace.errors import CommonplaceError, Invalid, QuotaExceeded, RateLimited
+
+RATE_LIMITED = -32605
+QUOTA_EXCEEDED = 402
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_CODES: dict[type[CommonplaceError], int] = {
+    Invalid: INVALID_PARAMS,
+    RateLimited: RATE_LIMITED,
+    QuotaExceeded: QUOTA_EXCEEDED,
+}
+
+
+def to_wire(error: CommonplaceError) -> MCPError:
+    code = _CODES.get(type(error), INTERNAL_ERROR)
+    data = {"error": error.code, **error.data}
+    if code == QUOTA_EXCEEDED:
+        data["message"] = error.message
+    return MCPError(code, error.message, data)
+
+
+def guarded(handler: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    """A handler whose failures all reach the client as JSON-RPC errors, and whose surprises reach the log."""
+
+    @wraps(handler)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return await handler(*args, **kwargs)
+        except MCPError:
+            raise
+        except CommonplaceError as error:
+            raise to_wire(error) from error
+        except Exception as error:
+            logger.exception("An MCP request failed unexpectedly")
+            raise to_wire(CommonplaceError("The server failed; its log says why.")) from error
+
+    return call
+
+
+async def explain_params(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+    """Middleware: params of the wrong shape are named (handlers are guarded, so what arrives here is the request's)."""
+    try:
+        return await call_next(ctx)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise to_wire(Invalid(f"{ctx.method}: `{where}`: {first['msg']}.")) from error
+
+
+def lone_surrogates(message: bytes | str) -> JSONRPCError | None:
+    """The refusal of half a surrogate pair, which is JSON but no text. The SDK answers it, or not, by transport."""
+    marks: tuple[Any, Any] = (b"\\ud", b"\\uD") if isinstance(message, bytes) else ("\\ud", "\\uD")
+    if not any(mark in message for mark in marks):
+        return None
+    try:
+        request = json.loads(message)
+        json.dumps(request, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        request_id = request.get("id") if isinstance(request, dict) else None
+        refusal = to_wire(Invalid("The request is not valid Unicode (a lone surrogate); send well-formed text."))
+        return JSONRPCError(jsonrpc="2.0", id=request_id, error=refusal.error)
+    except (ValueError, RecursionError):
+        return None  # not JSON at all: the transport says so
+    return None

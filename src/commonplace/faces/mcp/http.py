@@ -1,0 +1,90 @@
+"""MCP over Streamable HTTP: which servers answer at which paths, and in which form."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any, cast
+
+from mcp.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from commonplace.faces.http import MAX_BODY, Services, problem
+from commonplace.faces.mcp.errors import lone_surrogates
+from commonplace.faces.mcp.server import ALL_TOOLS, DOORS, Context, door_server
+from commonplace.model import Caller
+
+
+def mcp_routes(services: Services) -> tuple[list[Route], AbstractAsyncContextManager[None]]:
+    """Routes of all doors, and the context that they are served within. The Gate is expected around them."""
+    everything = Endpoint(door_server(ALL_TOOLS, services, _caller))
+    doors = {f"/mcp/{name}": Endpoint(door_server(tools, services, _caller)) for name, tools in DOORS.items()}
+    endpoints = {"/mcp": everything, "/api/mcp": everything, **doors}
+    return [Route(path, endpoint) for path, endpoint in endpoints.items()], _running([everything, *doors.values()])
+
+
+def _caller(ctx: Context) -> Caller:
+    request = cast(Request, ctx.request)
+    return cast(Caller, request.state.caller)
+
+
+@asynccontextmanager
+async def _running(endpoints: "Iterable[Endpoint]") -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:
+        for endpoint in endpoints:
+            await stack.enter_async_context(endpoint.run())
+        yield
+
+
+class Endpoint:
+    """An ASGI application that serves one MCP server, without sessions unless `stateful`.
+
+    Answers are plain JSON, which costs less than a stream, except where the request asks to hear of progress.
+    """
+
+    def __init__(self, server: Server[Any], *, stateful: bool = False) -> None:
+        self._stateful = stateful
+        self._streaming = StreamableHTTPSessionManager(server, stateless=not stateful, max_request_body_size=MAX_BODY)
+        self._plain = self._streaming if stateful else StreamableHTTPSessionManager(
+            server, stateless=True, json_response=True, max_request_body_size=MAX_BODY)
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for manager in {self._streaming, self._plain}:
+                await stack.enter_async_context(manager.run())
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST" and not self._stateful:
+            message = "There are no sessions here to listen to or to end; send a POST."
+            await problem(405, "method_not_allowed", message, {"Allow": "POST"})(scope, receive, send)
+            return
+        body = await _read(receive)
+        garbled = lone_surrogates(body)
+        if garbled is not None:
+            await JSONResponse(garbled.model_dump(), status_code=400)(scope, receive, send)
+            return
+        manager = self._streaming if b'"progressToken"' in body else self._plain
+        await manager.handle_request(scope, _replay(body, receive), send)
+
+
+async def _read(receive: Receive) -> bytes:
+    """The whole body; the Gate sees to its size."""
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    return bytes(body)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replay

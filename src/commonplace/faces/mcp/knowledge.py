@@ -1,0 +1,120 @@
+"""The knowledge door: add to the library, search it, read an item, see what is new."""
+
+import json
+import textwrap
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+from typing_extensions import TypedDict
+
+from commonplace.core.library import Reading
+from commonplace.faces import wire
+from commonplace.faces.http import Services
+from commonplace.faces.mcp.tools import Tool
+from commonplace.model import Caller, Capability, Found, Item, Mode
+
+
+class Kept(TypedDict):
+    status: Annotated[str, Field(json_schema_extra={"enum": ["ready", "transcribing"]},
+                                 description="transcribing: ask get_item until transcription_status is done")]
+    user_item_id: Annotated[str, Field(description="What get_item takes")]
+    content_id: str
+    folder_id: Annotated[str | None, Field(description="Folder it was filed in, when the token has exactly one")]
+
+
+async def _add(services: Services, caller: Caller, args: wire.Ingest) -> tuple[str, Kept]:
+    added = await services.library.add(caller, args.draft())
+    answer: Kept = {"status": added.status, "user_item_id": added.item.id, "content_id": added.item.content_id,
+                    "folder_id": added.folder_id}
+    return json.dumps(answer, indent=2), answer
+
+
+class Hits(TypedDict):
+    query: str
+    mode: wire.ModeName
+    hits: list[wire.Hit]
+    degraded: Annotated[str | None, Field(description="Why the answer is less than was asked for; null: it is not")]
+
+
+async def _search(services: Services, caller: Caller, args: wire.SearchRequest) -> tuple[str, Hits]:
+    found = await services.search.search(caller, args.query, limit=args.limit, mode=Mode(args.mode))
+    return _hits_as_text(found), {"query": found.query, "mode": found.mode.value, "hits": wire.hits(found.hits),
+                                  "degraded": found.degraded}
+
+
+def _hits_as_text(found: Found) -> str:
+    lines = [f"Note: {found.degraded}"] if found.degraded else []
+    if not found.hits:
+        lines.append("Nothing found.")
+    for hit in found.hits:
+        quoted = textwrap.indent(f'"...{hit.passage.text.strip()}..."', "   ")
+        lines.append(f"{hit.rank}. ({hit.score:.2f}) {hit.passage.title}\n{quoted}\n   item_id: {hit.passage.item_id}")
+    return "\n".join(lines)
+
+
+class GetItem(wire.Input):
+    item_id: Annotated[str, Field(min_length=1, max_length=200, description="Id of an item, as other tools give it")]
+
+
+async def _get(services: Services, caller: Caller, args: GetItem) -> tuple[str, wire.ItemInFull]:
+    reading = await services.library.read(caller, args.item_id)
+    return _item_as_markdown(reading), wire.item_in_full(reading)
+
+
+def _item_as_markdown(reading: Reading) -> str:
+    item = reading.item
+    facts = {"Source": item.url, "Added": item.created_at.date().isoformat(), "Tags": ", ".join(item.tags),
+             "Folders": ", ".join(folder.name for folder in reading.folders),
+             "Transcription": item.transcription_status}
+    parts = [f"# {item.title}", "\n".join(f"- {name}: {value}" for name, value in facts.items() if value)]
+    if item.summary:
+        parts.append(f"## Summary\n\n{item.summary}")
+    if item.key_points:
+        parts.append("## Key points\n\n" + "\n".join(f"- {point}" for point in item.key_points))
+    return "\n\n".join([*parts, "---", reading.text])
+
+
+class ListRecent(wire.Input):
+    limit: Annotated[int, Field(ge=1, le=100, description="How many items to return"), BeforeValidator(wire.whole)] = 20
+
+
+class Recent(TypedDict):
+    items: list[wire.Item]
+
+
+async def _recent(services: Services, caller: Caller, args: ListRecent) -> tuple[str, Recent]:
+    items = await services.library.recent(caller, args.limit)
+    text = "\n".join(_recent_line(number, item) for number, item in enumerate(items, 1))
+    return text or "Nothing here yet.", {"items": [wire.item(item) for item in items]}
+
+
+def _recent_line(number: int, item: Item) -> str:
+    return f"{number}. {item.title} ({item.created_at.date().isoformat()})\n   item_id: {item.id}"
+
+
+TOOLS = (
+    Tool(
+        "search_knowledge_base", "Search the knowledge base",
+        "Search the user's library of saved pages, texts, files and transcripts, and get the passages that match "
+        "best. Use it before answering from memory whenever the user may have saved something on the subject. The "
+        "default mode, hybrid, suits most questions; use keyword for exact strings such as function names and error "
+        "codes, semantic for paraphrases. Each hit has an item_id: pass it to get_item to read the whole item.",
+        Capability.READ, wire.SearchRequest, Hits, _search),
+    Tool(
+        "add_to_knowledge", "Add to the knowledge base",
+        "Keep something in the user's library: a text (kind=text, with a title) or what is at an address "
+        "(kind=url). It can be searched as soon as the answer says status=ready; with status=transcribing, ask "
+        "get_item until transcription_status is done. Adding what is there already gives back the item that is "
+        "there. To change, delete or file items, or to upload files, use the REST API.",
+        Capability.WRITE, wire.Ingest, Kept, _add, open_world=True),
+    Tool(
+        "get_item", "Read an item",
+        "Read one item of the user's library in full, as Markdown: its text, summary, key points, tags and folders. "
+        "Use it when a passage from search_knowledge_base is not enough, or to see how far a transcription is.",
+        Capability.READ, GetItem, wire.ItemInFull, _get),
+    Tool(
+        "list_recent", "List recent items",
+        "List what was added to the user's library last, newest first. Use it to see what there is, or to find "
+        "something that was just added.",
+        Capability.READ, ListRecent, Recent, _recent),
+)

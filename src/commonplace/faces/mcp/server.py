@@ -1,0 +1,73 @@
+"""MCP servers made of tools. A door is a choice of tools; every door goes through the same two handlers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mcp.server import Server, ServerRequestContext
+from mcp.server.caching import CacheHint
+from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
+
+import commonplace
+from commonplace.errors import CapabilityDenied, Invalid
+from commonplace.faces.http import Services
+from commonplace.faces.mcp import knowledge
+from commonplace.faces.mcp.errors import explain_params, guarded
+from commonplace.faces.mcp.tools import Tool
+from commonplace.model import Caller
+
+AnyTool = Tool[Any, Any]
+
+DOORS: dict[str, tuple[AnyTool, ...]] = {"knowledge": knowledge.TOOLS}
+ALL_TOOLS = tuple(tool for tools in DOORS.values() for tool in tools)
+
+INSTRUCTIONS = (
+    "Commonplace is the user's library: what they saved, searchable by meaning and by words. Search it before "
+    "answering questions about anything they may have kept, cite titles and addresses of what you use, and add "
+    "what is worth keeping."
+)
+# The list changes with the server's version and differs between tokens.
+TOOLS_LIST_CACHE = CacheHint(ttl_ms=300_000, scope="private")
+
+Context = ServerRequestContext[Any, Any]
+
+
+def new_server(**handlers: Any) -> Server[Any]:
+    """A server whose handlers (`on_list_tools=`, ...) answer failures as errors.py says."""
+    options: dict[str, Any] = {
+        name: guarded(handler) if name.startswith("on_") else handler for name, handler in handlers.items()}
+    server: Server[Any] = Server(
+        "commonplace", version=commonplace.__version__, title="Commonplace", instructions=INSTRUCTIONS,
+        cache_hints={"tools/list": TOOLS_LIST_CACHE}, **options)
+    server.middleware = [explain_params]  # in place of the SDK's tracing, which costs time on every call
+    return server
+
+
+def door_server(tools: Sequence[AnyTool], services: Services, caller_of: Callable[[Context], Caller]) -> Server[Any]:
+    by_name = {tool.name: tool for tool in tools}
+
+    async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        have = caller_of(ctx).capabilities
+        return ListToolsResult(tools=[tool.listing for tool in tools if tool.needs in have])
+
+    async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+        caller, tool = caller_of(ctx), by_name.get(params.name)
+        if tool is None:
+            raise Invalid(f"Unknown tool {params.name!r}; tools/list names the ones there are.")
+        text, answer = await tool.run(services, caller, _arguments(tool, caller, params))
+        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
+
+    def input_schema(name: str) -> dict[str, Any] | None:
+        tool = by_name.get(name)
+        return tool.input_schema if tool else None
+
+    return new_server(on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=input_schema)
+
+
+def _arguments(tool: AnyTool, caller: Caller, params: CallToolRequestParams) -> Any:
+    """Whether the caller may is for the core to decide and to note; who may not is not told how to call it better."""
+    try:
+        return tool.parse(params.arguments)
+    except Invalid:
+        if tool.needs in caller.capabilities:
+            raise
+        raise CapabilityDenied(tool.needs, sorted(caller.capabilities)) from None

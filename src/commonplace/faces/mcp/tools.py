@@ -1,0 +1,97 @@
+"""A tool as a value: what the agent reads, what it may send, what it gets, and the function that does it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from mcp_types import Tool as ToolListing, ToolAnnotations
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from commonplace.errors import Invalid
+from commonplace.faces.http import Services
+from commonplace.faces.wire import Input
+from commonplace.model import Caller, Capability, Json
+
+Args = TypeVar("Args", bound=Input)
+Answer = TypeVar("Answer", bound=Mapping[str, Any])
+
+
+@dataclass(frozen=True)
+class Tool(Generic[Args, Answer]):
+    name: str
+    title: str
+    description: str
+    needs: Capability
+    args: type[Args]
+    answer: type[Answer]  # a TypedDict: its shape is the tool's outputSchema
+    run: Callable[[Services, Caller, Args], Awaitable[tuple[str, Answer]]]
+    idempotent: bool = True
+    destructive: bool = False
+    open_world: bool = False
+
+    @cached_property
+    def input_schema(self) -> Json:
+        return self.args.model_json_schema()
+
+    @cached_property
+    def listing(self) -> ToolListing:
+        return ToolListing(
+            name=self.name, title=self.title, description=self.description, input_schema=self.input_schema,
+            output_schema=TypeAdapter(self.answer).json_schema(mode="serialization"),
+            annotations=ToolAnnotations(read_only_hint=self.needs is Capability.READ, destructive_hint=self.destructive,
+                                        idempotent_hint=self.idempotent, open_world_hint=self.open_world))
+
+    def parse(self, arguments: Json | None) -> Args:
+        try:
+            return self.args.model_validate(arguments or {})
+        except ValidationError as error:
+            details = error.errors(include_url=False, include_input=False)[:10]
+            raise Invalid(" ".join(_sentence(detail, self.input_schema) for detail in details)) from None
+
+
+def _sentence(detail: ErrorDetails, schema: Json) -> str:
+    """What to do about one mistake, told from the schema that the client has read."""
+    if not detail["loc"]:
+        return f"{detail['ctx']['error']}."
+    field, properties = str(detail["loc"][0]), schema.get("properties", {})
+    match detail["type"]:
+        case "missing":
+            return f"`{field}` is required: {_expected(properties[field])}."
+        case "extra_forbidden":
+            return f"Unknown field `{field}`; the fields are: {', '.join(properties)}."
+        case "string_unicode":
+            return f"`{field}` is not valid Unicode (a lone surrogate); send well-formed text."
+        case "value_error":
+            return f"`{field}` {detail['ctx']['error']}."
+        case _:
+            return f"`{field}` must be {_expected(properties[field])}."
+
+
+def _expected(schema: Json) -> str:
+    if "anyOf" in schema:
+        return " or ".join(_expected(option) for option in schema["anyOf"])
+    if "enum" in schema:
+        return f"one of {', '.join(schema['enum'])}"
+    match schema.get("type"):
+        case "integer":
+            return f"a whole number{_range(schema.get('minimum'), schema.get('maximum'))}"
+        case "string":
+            return f"text{_range(schema.get('minLength'), schema.get('maxLength'), ' characters')}"
+        case "boolean":
+            return "true or false"
+        case other:
+            return str(other)
+
+
+def _range(low: int | None, high: int | None, unit: str = "") -> str:
+    match low, high:
+        case None, None:
+            return ""
+        case _, None:
+            return f" of at least {low:,}{unit}"
+        case None, _:
+            return f" of at most {high:,}{unit}"
+        case _:
+            return f" from {low:,} to {high:,}{unit}"

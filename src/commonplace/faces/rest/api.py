@@ -1,0 +1,110 @@
+"""The REST application: all routes, errors in one shape, the OpenAPI document and its page."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match
+
+import commonplace
+from commonplace.errors import CommonplaceError, EmbeddingFailed
+from commonplace.faces.http import Gate, Services, error_response, problem, too_large
+from commonplace.faces.rest import folders, items, probes, tokens
+from commonplace.faces.rest.docs import docs_routes
+from commonplace.faces.rest.probes import Metered, Meters
+
+DESCRIPTION = ("Keep texts and pages in a library, file them in folders, and search them by meaning and by words. "
+               "Every request carries `Authorization: Bearer sk_...`; `commonplace token create` makes a token.")
+NO_TELEMETRY: Any = dict.fromkeys(["tracing", "metrics", "logs", "operation_spans", "auto_configure"], False)
+
+
+def rest_app(services: Services, routes: Sequence[BaseRoute], running: AbstractAsyncContextManager[None]) -> FastAPI:
+    """REST, and beside it `routes` of other faces, which are served while `running` is open."""
+    meters = Meters()
+    app = FastAPI(
+        title="Commonplace", version=commonplace.__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
+        openapi_url=None, telemetry=NO_TELEMETRY, lifespan=lambda app: _serving(app, services, running),
+        exception_handlers={CommonplaceError: _ours, RequestValidationError: _invalid, HTTPException: _http},
+        middleware=[Middleware(Metered, meters), Middleware(Gate, services.access, services.settings)])
+    app.state.services, app.state.meters, app.state.embedder = services, meters, "loading"
+    own = [route for part in (items, folders, tokens, probes) for route in part.router.routes]
+    app.router.routes.extend([*own, *docs_routes(), *routes])
+    return app
+
+
+@asynccontextmanager
+async def _serving(app: FastAPI, services: Services, running: AbstractAsyncContextManager[None]) -> AsyncIterator[None]:
+    async with running:
+        warming = asyncio.create_task(_warm_up(app, services))
+        yield
+        warming.cancel()
+        await asyncio.wait([warming])
+
+
+async def _warm_up(app: FastAPI, services: Services) -> None:
+    """Load the model before somebody waits for it."""
+    try:
+        await services.embedder.query("ready")
+        app.state.embedder = "loaded"
+    except EmbeddingFailed:
+        app.state.embedder = "failed"
+
+
+# -- errors
+
+async def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, CommonplaceError)
+    return error_response(error)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    details = error.errors()
+    if details[0]["type"] == "json_invalid":
+        return problem(400, "invalid_json", f"The body is not JSON: {details[0]['ctx']['error']}.")
+    message = " ".join(_sentence(detail) for detail in details[:10])
+    return problem(422, "invalid_request", message.encode("utf-8", "replace").decode())
+
+
+def _sentence(detail: dict[str, Any]) -> str:
+    where, *path = detail["loc"]
+    name = f"`{'.'.join(str(part) for part in path)}`" if path else f"The {where}"
+    match detail["type"]:
+        case "missing":
+            return f"{name} is required."
+        case "extra_forbidden":
+            return f"Unknown field {name}."
+        case "string_unicode":
+            return f"{name} is not valid Unicode (a lone surrogate); send well-formed text."
+        case "value_error" if path:
+            return f"{name} {detail['ctx']['error']}."
+        case "value_error":
+            return f"{detail['ctx']['error']}."
+        case _:
+            return f"{name}: {detail['msg']}."
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    match error.status_code:
+        case 404:
+            return problem(404, "not_found", "There is nothing at this path; /openapi.json names the paths there are.")
+        case 405:
+            allowed = ", ".join(_allowed(request))
+            return problem(405, "method_not_allowed", f"This path takes {allowed}.", {"Allow": allowed})
+        case 413:
+            return too_large()
+        case status:
+            return problem(status, "invalid_request", f"{error.detail}.")
+
+
+def _allowed(request: Request) -> list[str]:
+    """The methods of all routes at this path; the router itself names only the first one's."""
+    at_path = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for route in at_path for method in route.methods or ()})

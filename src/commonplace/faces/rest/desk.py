@@ -1,0 +1,59 @@
+"""What the routes have in common: who asks and whom to ask, ids, and the errors that each may answer with."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Path, Request
+from pydantic import AfterValidator
+from typing_extensions import TypedDict
+
+from commonplace.faces.http import Services
+from commonplace.faces.wire import well_formed
+from commonplace.model import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class AtDesk:
+    services: Services
+    caller: Caller
+
+
+async def _at_desk(request: Request) -> AtDesk:
+    return AtDesk(request.app.state.services, request.state.caller)
+
+
+Desk = Annotated[AtDesk, Depends(_at_desk)]
+ItemId = Annotated[str, AfterValidator(well_formed), Path(
+    max_length=200, description="An item's id in any of its spellings: UUID, public_id, or `document_<public_id>`")]
+Id = Annotated[str, AfterValidator(well_formed), Path(max_length=200)]
+
+
+class Problem(TypedDict):
+    error: str
+    message: str
+
+
+class Ok(TypedDict):
+    ok: Literal[True]
+
+
+OK: Ok = {"ok": True}
+
+_ERRORS = {
+    400: "The body is not JSON",
+    401: "`unauthorized`: no token, or one that is unknown, expired or revoked",
+    403: "`capability_denied`, with what is `required` and what the token has (`have`); or `forbidden_scope`",
+    404: "`not_found`: not there, or not for this token",
+    409: "`name_taken`; or `conflict`: somebody else was first",
+    413: "`payload_too_large`",
+    421: "`unknown_host`: see COMMONPLACE_ALLOWED_HOSTS",
+    422: "`invalid_request`, in a sentence; or `ingest_failed`: the source could not be read, and nothing was stored",
+    429: "`rate_limit_exceeded` with `retry_after`, or `rate_limited` with `retry_after_sec`",
+    503: "`storage_failed` or `embedding_failed`: try again later",
+}
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": text} for status, text in _ERRORS.items()}
+
+
+def api_router(tag: str) -> APIRouter:
+    return APIRouter(prefix="/api/v1", tags=[tag], responses=RESPONSES)

@@ -1,0 +1,92 @@
+"""For operators: is it up, is it ready, how much does it do. No token; nothing of any library is told."""
+
+import time
+
+from fastapi import APIRouter, Request
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from typing_extensions import TypedDict
+
+from commonplace.faces.http import Services
+from commonplace.faces.rest.desk import Problem
+from commonplace.model import JobState
+
+router = APIRouter(tags=["probes"])
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+
+
+class Meters:
+    """The server's own registry, so that several servers in one process do not count together."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter("commonplace_http_requests_total", "HTTP requests.",
+                                ["method", "route", "status"], registry=self.registry)
+        self.seconds = Histogram("commonplace_http_request_seconds", "Time to answer HTTP requests.", ["route"],
+                                 buckets=BUCKETS, registry=self.registry)
+        self.jobs = Gauge("commonplace_jobs", "Jobs by state.", ["state"], registry=self.registry)
+
+
+class Metered:
+    """ASGI middleware that counts and times every request by its route's template."""
+
+    def __init__(self, app: ASGIApp, meters: Meters) -> None:
+        self._app = app
+        self._meters = meters
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, began = "none", time.perf_counter()
+
+        async def send_noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = str(message["status"])
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_noting)
+        finally:
+            # Refused requests have no route: one name for all, or anybody could make up new ones without end.
+            route = getattr(scope.get("route"), "path", "refused")
+            method = scope["method"] if scope["method"] in METHODS else "other"
+            self._meters.requests.labels(method, route, status).inc()
+            self._meters.seconds.labels(route).observe(time.perf_counter() - began)
+
+
+class Health(TypedDict):
+    status: str
+
+
+class Readiness(Health):
+    embedder: str
+    jobs: dict[str, int]
+
+
+@router.get("/healthz", summary="Is the process up?")
+async def healthz() -> Health:
+    return {"status": "ok"}
+
+
+@router.get("/readyz", summary="Can it serve?", responses={503: {"model": Problem, "description": "`storage_failed`"}})
+async def readyz(request: Request) -> Readiness:
+    """`embedder`: loading, loaded, or failed (then searches go by words alone)."""
+    services: Services = request.app.state.services
+    await services.store.ping()
+    return {"status": "ready", "embedder": request.app.state.embedder, "jobs": await services.store.jobs.counts()}
+
+
+@router.get("/metrics", summary="Counts and times for Prometheus", response_class=Response,
+            responses={200: {"content": {"text/plain": {}}}})
+async def metrics(request: Request) -> Response:
+    meters: Meters = request.app.state.meters
+    counts = await request.app.state.services.store.jobs.counts()
+    for state in JobState:
+        meters.jobs.labels(state).set(counts.get(state, 0))
+    return Response(generate_latest(meters.registry), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,275 @@
+"""Shapes of the wire that the faces share: what may come in, and values as JSON going out."""
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from typing_extensions import TypedDict
+
+from commonplace import model
+from commonplace.core.library import Added, Draft, Reading
+
+UPLOADS = "binary files (PDF, images, audio, video) are uploaded through REST /api/v1/uploads/*"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Input(BaseModel):
+    """Base of all inputs: nothing is coerced, nothing unknown is let through."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    @field_validator("*")
+    @classmethod
+    def _well_formed(cls, value: Any) -> Any:
+        return well_formed(value)
+
+
+def well_formed(value: Any) -> Any:
+    """Neither database keeps these; better a sentence here than a failure there."""
+    for text in value if isinstance(value, list) else [value]:
+        if not isinstance(text, str):
+            continue
+        if "\0" in text:
+            raise ValueError("contains a NUL character; remove it")
+        if not text.isascii() and _SURROGATE.search(text):
+            raise ValueError("is not valid Unicode (a lone surrogate); send well-formed text")
+    return value
+
+
+def not_blank(text: object) -> object:
+    if isinstance(text, str) and not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+def whole(number: object) -> object:
+    """8.0 is a whole number in JSON, which knows only one kind of number."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def _known_kind(kind: object) -> object:
+    if kind not in ("url", "text"):
+        raise ValueError(f"must be one of url, text; {UPLOADS}")
+    return kind
+
+
+def _web_address(url: str) -> str:
+    if url.lower().startswith(("http://", "https://")):
+        return url
+    if url.lower().startswith(("data:", "file:", "blob:")):
+        raise ValueError(f"must be an http:// or https:// address; {UPLOADS}")
+    raise ValueError("must be an http:// or https:// address")
+
+
+NOT_BLANK: Any = {"pattern": r"\S"}  # what `not_blank` asks for, said in the schema
+Title = Annotated[str, Field(min_length=1, max_length=500, json_schema_extra=NOT_BLANK), BeforeValidator(not_blank)]
+Name = Annotated[str, Field(min_length=1, max_length=200, json_schema_extra=NOT_BLANK), BeforeValidator(not_blank)]
+ModeName = Literal["semantic", "keyword", "hybrid"]
+
+
+class Ingest(Input):
+    kind: Annotated[Literal["url", "text"], BeforeValidator(_known_kind),
+                    Field(description="`url` to read an address, `text` to keep a text you send")]
+    url: Annotated[Annotated[str, Field(max_length=8192), AfterValidator(_web_address)] | None, Field(description=(
+        "With kind=url: web page, YouTube link, podcast page, feed, or direct audio address "
+        "(mp3, m4a, wav, ogg, flac, aac)"))] = None
+    text: Annotated[str | None, Field(description="With kind=text: 20 to 500,000 characters",
+                                      min_length=20, max_length=500_000)] = None
+    title: Annotated[Title | None, Field(description="With kind=text: 1 to 500 characters")] = None
+    in_kb: Annotated[bool, Field(description="Whether search finds it")] = True
+    auto_transform: Annotated[bool, Field(description="Whether to also write summary, key points and tags now")] = False
+
+    @model_validator(mode="after")
+    def _fields_of_the_kind(self) -> "Ingest":
+        other = "url" if self.kind == "text" else "text"
+        if getattr(self, other) is not None:
+            raise ValueError(f"`{other}` does not go with kind={self.kind}; leave it out, or make two calls")
+        for needed in ("title", "text") if self.kind == "text" else ("url",):
+            if getattr(self, needed) is None:
+                raise ValueError(f"`{needed}` is required when kind={self.kind}")
+        return self
+
+    def draft(self) -> Draft:
+        return Draft(kind=self.kind, title=self.title or "", text=self.text or "", url=self.url, in_kb=self.in_kb,
+                     auto_transform=self.auto_transform)
+
+
+class SearchRequest(Input):
+    query: Annotated[str, BeforeValidator(not_blank), Field(
+        min_length=1, max_length=10_000, json_schema_extra=NOT_BLANK,
+        description="What to look for, in natural language or exact words")]
+    limit: Annotated[int, Field(ge=1, le=20, description="How many passages to return"), BeforeValidator(whole)] = 8
+    mode: Annotated[ModeName, Field(
+        description="semantic: by meaning; keyword: exact strings, names, error codes; hybrid: both")] = "hybrid"
+
+
+# -- going out: each shape, and the function that makes it of a value
+
+Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+
+
+def moment(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _moment_or_none(at: datetime | None) -> str | None:
+    return None if at is None else moment(at)
+
+
+class Kept(TypedDict):
+    status: Literal["ready", "transcribing"]
+    user_item_id: str
+    content_id: str
+    folder_id: str | None
+    job_id: str | None
+
+
+def kept(added: Added) -> Kept:
+    return {"status": "transcribing" if added.status == "transcribing" else "ready", "user_item_id": added.item.id,
+            "content_id": added.item.content_id, "folder_id": added.folder_id, "job_id": added.job_id}
+
+
+class Item(TypedDict):
+    id: str
+    user_item_id: str
+    public_id: str
+    entity_id: str
+    content_id: str
+    entity_type: str
+    kind: str
+    title: str
+    url: str | None
+    summary: str
+    key_points: list[str]
+    tags: list[str]
+    category: str
+    visibility: str
+    in_kb: bool
+    archived: bool
+    transcription_status: str | None
+    word_count: int
+    revision: int
+    folder_ids: list[str]
+    created_at: Moment
+    updated_at: Moment
+
+
+def item(value: model.Item) -> Item:
+    return {
+        "id": value.id, "user_item_id": value.id, "public_id": value.public_id, "entity_id": value.entity_id,
+        "content_id": value.content_id, "entity_type": value.entity_type, "kind": value.kind, "title": value.title,
+        "url": value.url, "summary": value.summary, "key_points": list(value.key_points), "tags": list(value.tags),
+        "category": value.category, "visibility": value.visibility, "in_kb": value.in_kb, "archived": value.archived,
+        "transcription_status": value.transcription_status, "word_count": value.word_count,
+        "revision": value.revision, "folder_ids": list(value.folders), "created_at": moment(value.created_at),
+        "updated_at": moment(value.updated_at)}
+
+
+class FolderRef(TypedDict):
+    id: str
+    name: str
+
+
+class Section(TypedDict):
+    index: int
+    heading: str
+    text: str
+    word_count: int
+    key_points: list[str]
+
+
+class ItemInFull(Item):
+    text: str
+    sections: list[Section]
+    folders: list[FolderRef]
+
+
+def item_in_full(reading: Reading) -> ItemInFull:
+    return {**item(reading.item), "text": reading.text, "sections": [_section(s) for s in reading.sections],
+            "folders": [{"id": folder.id, "name": folder.name} for folder in reading.folders]}
+
+
+def _section(value: model.Section) -> Section:
+    return {"index": value.position, "heading": value.heading, "text": value.text, "word_count": value.word_count,
+            "key_points": list(value.key_points)}
+
+
+class Folder(TypedDict):
+    id: str
+    name: str
+    item_count: int
+    created_at: Moment
+
+
+def folder(value: model.Folder) -> Folder:
+    return {"id": value.id, "name": value.name, "item_count": value.item_count, "created_at": moment(value.created_at)}
+
+
+class Token(TypedDict):
+    id: str
+    name: str
+    capabilities: list[str]
+    folders: list[str] | None
+    kb_only: bool
+    created_at: Moment
+    expires_at: Moment | None
+    revoked_at: Moment | None
+    last_used_at: Moment | None
+
+
+def token(value: model.Token) -> Token:
+    return {"id": value.id, "name": value.name, "capabilities": sorted(value.capabilities),
+            "folders": None if value.folders is None else sorted(value.folders), "kb_only": value.kb_only,
+            "created_at": moment(value.created_at), "expires_at": _moment_or_none(value.expires_at),
+            "revoked_at": _moment_or_none(value.revoked_at), "last_used_at": _moment_or_none(value.last_used_at)}
+
+
+class Event(TypedDict):
+    at: Moment
+    action: str
+    target: str | None
+    ok: bool
+
+
+def event(value: model.Event) -> Event:
+    return {"at": moment(value.at), "action": value.action, "target": value.target, "ok": value.ok}
+
+
+class Job(TypedDict):
+    id: str
+    item_id: str
+    kind: str
+    state: Literal["queued", "running", "done", "failed"]
+    progress: float
+    attempts: int
+    error: str | None
+    created_at: Moment
+    updated_at: Moment
+
+
+def job(value: model.Job) -> Job:
+    return {"id": value.id, "item_id": value.item_id, "kind": value.kind, "state": value.state.value,
+            "progress": value.progress, "attempts": value.attempts, "error": value.error,
+            "created_at": moment(value.created_at), "updated_at": moment(value.updated_at)}
+
+
+class Hit(TypedDict):
+    rank: int
+    score: float
+    title: str
+    item_id: str
+    section_index: int
+    text: str
+    url: str | None
+
+
+def hit(value: model.Hit) -> Hit:
+    passage = value.passage
+    return {"rank": value.rank, "score": round(value.score, 4), "title": passage.title, "item_id": passage.item_id,
+            "section_index": passage.position, "text": passage.text, "url": passage.url}
+
+
+def hits(values: Iterable[model.Hit]) -> list[Hit]:
+    return [hit(value) for value in values]

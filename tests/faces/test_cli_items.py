@@ -1,0 +1,131 @@
+"""Adding, finding, listing from the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.faces.command import Commands
+
+FOX = "# Foxes\n\nThe quick brown fox jumps over the lazy dog near ERR_QUIC_7731.\n"
+
+
+@pytest.fixture
+def cli(data_dir: Path) -> Commands:
+    return Commands(data_dir)
+
+
+@pytest.fixture
+def fox(cli: Commands, tmp_path: Path) -> str:
+    """The id of a note that is there."""
+    file = tmp_path / "fox.md"
+    file.write_text(FOX)
+    return str(cli.json("add", file, "--tag", "animal")["user_item_id"])
+
+
+def test_a_file_is_kept_found_and_shown(cli: Commands, fox: str) -> None:
+    found = cli.json("search", "ERR_QUIC_7731", "--mode", "keyword", "--limit", 3)
+    assert (found["query"], found["mode"], found["degraded"]) == ("ERR_QUIC_7731", "keyword", None)
+    assert [(hit["rank"], hit["title"], hit["item_id"], hit["section_index"]) for hit in found["hits"]] == [(1, "Foxes", fox, 0)]
+    assert cli.json("search", "animals that leap")["hits"][0]["item_id"] == fox
+    shown = cli.json("get", fox)
+    assert (shown["text"], shown["tags"], shown["in_kb"]) == (FOX, ["animal"], True)
+    assert FOX in cli.text("get", shown["public_id"])
+    assert "Foxes" in cli.text("get", shown["entity_id"])
+    assert "1. (" in cli.text("search", "fox")
+
+
+def test_adding_it_again_answers_with_what_is_there(cli: Commands, fox: str, tmp_path: Path) -> None:
+    again = cli.json("add", tmp_path / "fox.md")
+    assert (again["user_item_id"], again["created"]) == (fox, False)
+    assert cli.json("list")["total"] == 1
+
+
+@pytest.mark.parametrize("source, options, title", [
+    ("---\ntitle: From front matter\ntags: [a]\n---\n# Heading\ntext", [], "From front matter"),
+    ("# Heading\ntext", [], "Heading"),
+    ("just some words that are kept", [], "note"),
+    ("# Heading\ntext", ["--title", "Given"], "Given"),
+])
+def test_where_the_title_comes_from(cli: Commands, tmp_path: Path, source: str, options: list[str], title: str) -> None:
+    (tmp_path / "note.txt").write_text(source)
+    assert cli.json("add", tmp_path / "note.txt", *options)["title"] == title
+
+
+def test_standard_input_folders_and_no_kb(cli: Commands) -> None:
+    added = cli.json("add", "-", "--folder", "Drafts", "--no-kb", stdin="words nobody should find by searching")
+    assert added["title"].startswith("words nobody")
+    again = cli.json("add", "-", "--folder", "drafts", "--title", "Second", stdin="in the same folder, whatever its case")
+    assert again["folder_id"] == added["folder_id"]
+    assert [(folder["name"], folder["item_count"]) for folder in cli.json("folder", "list")] == [("Drafts", 2)]
+    assert [item["title"] for item in cli.json("list", "--folder", "Drafts", "--query", "second")["items"]] == ["Second"]
+    assert cli.json("search", "nobody searching", "--mode", "keyword")["hits"] == []
+
+
+def test_several_files_at_once_and_pages(cli: Commands, tmp_path: Path) -> None:
+    files = [tmp_path / f"{n}.md" for n in range(3)]
+    for n, file in enumerate(files):
+        file.write_text(f"# Note {n}\n\nnumber {n} is about something")
+    assert [added["title"] for added in cli.json("add", *files)] == ["Note 0", "Note 1", "Note 2"]
+    page = cli.json("list", "--limit", 2, "--page", 2)
+    assert ([item["title"] for item in page["items"]], page["total"], page["page"]) == (["Note 0"], 3, 2)
+
+
+def test_a_long_text_has_its_vectors_when_add_returns(cli: Commands) -> None:
+    text = "\n\n".join(f"## Part {n}\n\n" + f"sentence number {n} says a little more. " * 40 for n in range(12))
+    cli.json("add", "-", "--title", "Long", stdin=text)
+    state = cli.json("doctor")
+    assert state["sections"] == state["sections_with_vectors"] > 8
+
+
+@pytest.mark.parametrize("arguments, stdin, complaint", [
+    (["add", "missing.md"], "", "There is no file 'missing.md'"),
+    (["add", "-"], "  \n", "no text"),
+    (["add", "-"], b"a\0b", "NUL"),
+    (["add", "-"], "caf\xe9".encode("latin-1"), "not UTF-8"),
+    (["add", "-"], "x" * 500_001, "500,001 characters"),
+    (["add", "a", "b", "--title", "T"], "", "--title names one text"),
+    (["add", "https://example.com/"], "", "text"),
+    (["search", " "], "", "what to look for"),
+    (["get", "no-such-item"], "", "not found"),
+    (["list", "--folder", "nowhere"], "", "no folder 'nowhere'"),
+])
+def test_bad_input_is_one_sentence_and_exit_1(cli: Commands, arguments: list[str], stdin: str | bytes, complaint: str) -> None:
+    said = cli.fails(*arguments, stdin=stdin)
+    assert complaint in said
+    assert len(said.strip().splitlines()) == 1
+    assert cli.json("list")["total"] == 0
+
+
+@pytest.mark.parametrize("arguments", [["search", "x", "--limit", "21"], ["search", "x", "--mode", "psychic"], ["search"],
+                                       ["frobnicate"], ["token", "create"]])
+def test_wrong_usage_is_exit_2(cli: Commands, arguments: list[str]) -> None:
+    assert cli.fails(*arguments, code=2)
+
+
+def test_acting_as_a_token(cli: Commands, fox: str) -> None:
+    cli.text("folder", "create", "Public")
+    secret = cli.json("token", "create", "--name", "reader", "--folder", "public")["token"]
+    assert cli.json("list", "--token", secret)["total"] == 0
+    assert "not found" in cli.fails("get", fox, COMMONPLACE_TOKEN=secret)
+    assert "'write' capability" in cli.fails("add", "-", "--token", secret, stdin="words to be kept")
+    assert "Only the owner" in cli.fails("user", "list", "--token", secret)
+    assert "unknown or was revoked" in cli.fails("list", "--token", "sk_nonsense")
+
+
+def test_settings_that_are_wrong_are_named(cli: Commands) -> None:
+    assert "COMMONPLACE_PORT must be a whole number" in cli.fails("list", COMMONPLACE_PORT="many")
+    assert "COMMONPLACE_COLOUR" in cli.fails("list", COMMONPLACE_COLOUR="red")
+    assert "COMMONPLACE_LOG_LEVEL" in cli.fails("list", COMMONPLACE_LOG_LEVEL="shouting")
+    assert "embedder" in cli.fails("list", COMMONPLACE_EMBEDDER="clairvoyant").lower()
+    assert "postgresql://" in cli.fails("list", COMMONPLACE_DATABASE_URL="mysql://nope")
+
+
+def test_data_dir_can_be_named_in_the_call(cli: Commands, fox: str, tmp_path: Path) -> None:
+    assert json.loads(cli.text("list", "--data-dir", tmp_path / "elsewhere", "--json"))["total"] == 0
+    assert cli.json("list")["total"] == 1
+
+
+def test_a_data_folder_that_cannot_be_made_is_named(cli: Commands, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert str(tmp_path / "file") in cli.fails("list", "--data-dir", tmp_path / "file" / "data")

@@ -1,0 +1,60 @@
+"""`commonplace mcp`: the same tools over standard input and output."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from subprocess import PIPE, Popen, run
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+COMMAND = ["-c", "from commonplace.faces.cli.main import main; main()", "mcp"]
+TIDES = "The moon pulls the sea twice a day, and harbours keep tables of when the water is high."
+INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+
+@pytest.fixture
+def environment(data_dir: Path) -> dict[str, str]:
+    src = str(Path(__file__).parents[2] / "src")
+    return os.environ | {"COMMONPLACE_DATA_DIR": str(data_dir), "COMMONPLACE_EMBEDDER": "static", "PYTHONPATH": src}
+
+
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy", "auto"])
+async def test_a_client_adds_and_finds(environment: dict[str, str], mode: str) -> None:
+    server = StdioServerParameters(command=sys.executable, args=COMMAND, env=environment)
+    async with Client(server, mode=mode) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        added = await client.call_tool("add_to_knowledge", {"kind": "text", "title": "Tides", "text": TIDES})
+        found = await client.call_tool("search_knowledge_base", {"query": "when is high water"})
+    assert "add_to_knowledge" in names
+    assert found.structured_content["hits"][0]["item_id"] == added.structured_content["user_item_id"]
+
+
+def test_every_line_is_answered_and_nothing_else_is_printed(environment: dict[str, str]) -> None:
+    call = {"jsonrpc": "2.0", "id": 3, "method": "tools/call",
+            "params": {"name": "search_knowledge_base", "arguments": {"query": "HERE"}}}
+    with Popen([sys.executable, *COMMAND], env=environment, stdin=PIPE, stdout=PIPE, text=True) as process:
+        assert process.stdin and process.stdout
+
+        def ask(line: str) -> Any:
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            return json.loads(process.stdout.readline())
+
+        assert ask("not JSON at all")["error"]["code"] == -32700
+        initialized = ask(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}))
+        assert initialized["result"]["serverInfo"]["name"] == "commonplace"
+        garbled = ask(json.dumps(call).replace("HERE", "\\ud83d"))
+        assert (garbled["id"], garbled["error"]["code"]) == (3, -32602)
+        assert ask(json.dumps(call))["result"]["structuredContent"]["hits"] == []
+        process.stdin.close()
+        assert process.stdout.read() == "" and process.wait(20) == 0
+
+
+def test_a_closed_input_ends_it(environment: dict[str, str]) -> None:
+    done = run([sys.executable, *COMMAND], env=environment, input="", stdout=PIPE, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
