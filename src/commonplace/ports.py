@@ -173,7 +173,7 @@ class Items(Protocol):
 
     async def update(self, scope: Scope, item_id: str, changes: dict[str, Any], *, expected_revision: int | None,
                      sections: Sequence[Section] | None, stamp: str, job: Job | None) -> Item:
-        """Change fields; `sections` (when not None) replace those that are there, in the same transaction."""
+        """Change fields; `sections` (when not None) replace those that are there. A new title needs new ones."""
         ...
 
     async def delete(self, scope: Scope, item_id: str) -> None: ...

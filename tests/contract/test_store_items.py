@@ -192,7 +192,7 @@ async def test_an_update_changes_what_it_names_and_counts_revisions(ann: Library
     job = Job(id=new_id(), library_id=ann.id, item_id=item.id, kind="embed")
     after = await ann.store.items.update(
         ann.scope(), item.id, {"title": "after", "metadata": {"x": 1}, "archived": True}, expected_revision=1,
-        sections=None, stamp=STAMP, job=job)
+        sections=cut("quartz"), stamp=STAMP, job=job)
     assert after == replace(item, title="after", metadata={"x": 1}, archived=True, revision=2, updated_at=after.updated_at)
     assert after == await ann.store.items.get(ann.scope(), ItemRef(id=item.id))
     assert (await ann.store.jobs.get(ann.scope(), job.id)).item_id == item.id

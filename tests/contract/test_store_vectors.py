@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from commonplace.adapters.store import SqlStore, postgres_index, shelf
 from commonplace.model import Item, ItemRef, Scope, new_id
-from tests.contract.library import DIMENSIONS, STAMP, Library, packed, unit
+from tests.contract.library import DIMENSIONS, STAMP, Library, cut, packed, unit
 from tests.contract.oracle import Kept, Oracle
 
 pytestmark = pytest.mark.anyio
@@ -64,8 +64,9 @@ class World:
             await store.items.unfile(scope, ItemRef(id=item.id), folder_id)
             kept.folders.remove(folder_id)
         elif operation == "retitle":
-            await store.items.update(scope, item.id, {"title": f"{item.title} {new_id()}"}, expected_revision=None,
-                                     sections=None, stamp=STAMP, job=None)
+            title = f"{item.title} {new_id()}"
+            await store.items.update(scope, item.id, {"title": title}, expected_revision=None, sections=cut(title),
+                                     stamp=STAMP, job=None)
             kept.vectors = {}
         elif operation == "embed":
             ids = await self.library.section_ids(item)

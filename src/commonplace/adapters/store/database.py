@@ -1,7 +1,7 @@
 """The thin layer under the store: units of work in threads, SQL as text with :named values.
 
 Both engines run plain synchronous functions in worker threads: one hop per unit of work, and the same
-statements serve both. A tuple or list as a value becomes an SQL list, so `id IN :ids` reads as it should.
+statements serve both. A list as a value is an SQL list, so `id IN :ids` reads as it should.
 """
 
 import asyncio
@@ -49,20 +49,6 @@ class Database(Protocol):
         ...
 
     async def close(self) -> None: ...
-
-
-def expand(sql: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Turn list values into as many single ones; an empty list matches nothing."""
-    lists = {k: v for k, v in values.items() if isinstance(v, list | tuple | set | frozenset)}
-    if not lists:
-        return sql, values
-    flat = {k: v for k, v in values.items() if k not in lists}
-    for name, entries in lists.items():
-        names = [f"{name}_{n}" for n in range(len(entries))]
-        flat.update(zip(names, entries, strict=True))
-        marks = ", ".join(f":{n}" for n in names) or "NULL"
-        sql = re.sub(rf":{name}\b", f"({marks})", sql)
-    return sql, flat
 
 
 @lru_cache(maxsize=512)

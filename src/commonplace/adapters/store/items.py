@@ -96,8 +96,6 @@ class SqlItems:
         if sections is not None:
             self._index.remove(tx, after.library_id, after.id)
             self._index.insert(tx, after, sections, stamp)
-        elif after.title != before.title:
-            self._index.retitle(tx, after.library_id, after.id, after.title)
         if job is not None:
             insert_job(tx, job)
         return after

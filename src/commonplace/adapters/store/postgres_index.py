@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.adapters.store.postgres import PostgresTx
-from commonplace.adapters.store.postgres_words import Statistics, folder_lexeme, library_lexeme, plain, rank
+from commonplace.adapters.store.postgres_words import Statistics, folder_lexeme, library_lexeme, rank
 from commonplace.adapters.store.signs import sign_bits
+from commonplace.adapters.store.terms import plain
 from commonplace.model import Item, Scope, Scored, Section, Words
 from commonplace.ports import Vector
 
@@ -52,14 +53,6 @@ class PostgresIndex:
         tx.run("""UPDATE section_words AS w SET scope = :scope, words = ts_delete(words, w.scope) || array_to_tsvector(:scope)
                   FROM sections AS s WHERE s.id = w.section_id AND s.library_id = :library_id AND s.item_id = :item_id""",
                scope=_scope_of(tx, library_id, item_id), library_id=library_id, item_id=item_id)
-
-    def retitle(self, tx: PostgresTx, library_id: str, item_id: str, title: str) -> None:
-        """The old vectors carry the old title: they go, and the caller's job makes new ones."""
-        changed = tx.all("""UPDATE sections SET title = :title WHERE library_id = :library_id AND item_id = :item_id
-                            RETURNING id, heading, text, extra""", title=title, library_id=library_id, item_id=item_id)
-        _put_words(tx, library_id, item_id, title, [(r["id"], r["heading"], r["text"], r["extra"]) for r in changed])
-        tx.run("DELETE FROM vectors WHERE library_id = :library_id AND item_id = :item_id",
-               library_id=library_id, item_id=item_id)
 
     def set_vectors(self, tx: PostgresTx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
         if not vectors:

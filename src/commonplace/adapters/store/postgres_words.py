@@ -1,9 +1,7 @@
 """Keyword ranking on Postgres: BM25 over tsvectors, asked of the rarest words first."""
 
 import math
-import re
 import time
-import unicodedata
 from collections.abc import Iterable, Sequence
 
 from commonplace.adapters.store import planning
@@ -14,17 +12,7 @@ from commonplace.model import Scope, Scored
 STATISTICS_SECONDS = 300
 SCOPE_COUNTED_UP_TO = 60_000
 SAMPLED = 10_000
-LONGEST = 200_000            # characters; a tsvector ends at 1 MB
 
-_WORD = re.compile(r"[^\W_]+")
-_MARKS = re.compile(r"[\u0300-\u036f]")
-
-
-def plain(text: str) -> str:
-    """Letters and digits with single spaces, without case and accents: what Postgres' parser cannot misread."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
-    return " ".join(_WORD.findall(text.casefold()))[:LONGEST]
 
 
 def scope_lexemes(scope: Scope) -> list[str]:

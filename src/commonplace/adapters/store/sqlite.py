@@ -1,20 +1,25 @@
 """SQLite: one writer thread, several readers, WAL. Other processes may use the same file."""
 
+import re
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from commonplace.adapters.store.database import Values, expand, in_thread, migrations, refuse_newer
+import orjson
+
+from commonplace.adapters.store.database import Values, in_thread, migrations, refuse_newer
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
 
 T = TypeVar("T")
 READERS = 4
 BUSY_SECONDS = 60
+_LISTS = (list, tuple, set, frozenset)
 
 
 class SqliteTx:
@@ -24,21 +29,31 @@ class SqliteTx:
         self._connection = connection
 
     def all(self, sql: str, /, **values: Any) -> list[sqlite3.Row]:
-        return self._connection.execute(*expand(sql, values)).fetchall()
+        return self._execute(sql, values).fetchall()
 
     def one(self, sql: str, /, **values: Any) -> sqlite3.Row | None:
-        row: sqlite3.Row | None = self._connection.execute(*expand(sql, values)).fetchone()
+        row: sqlite3.Row | None = self._execute(sql, values).fetchone()
         return row
 
     def run(self, sql: str, /, **values: Any) -> int:
-        return self._connection.execute(*expand(sql, values)).rowcount
+        return self._execute(sql, values).rowcount
 
     def many(self, sql: str, rows: Iterable[Values]) -> None:
         self._connection.executemany(sql, rows)
 
+    def _execute(self, sql: str, values: dict[str, Any]) -> sqlite3.Cursor:
+        """Lists travel as JSON: one prepared statement whatever their length."""
+        lists = {name: orjson.dumps(list(value)).decode() for name, value in values.items() if isinstance(value, _LISTS)}
+        return self._connection.execute(_with_lists(sql), values | lists) if lists else self._connection.execute(sql, values)
+
     def insert(self, sql: str, /, **values: Any) -> int:
         """The number of the new row."""
         return self._connection.execute(sql, values).lastrowid or 0
+
+
+@lru_cache(maxsize=512)
+def _with_lists(sql: str) -> str:
+    return re.sub(r"\bIN (:[a-z_]+)", r"IN (SELECT value FROM json_each(\1))", sql)
 
 
 class SqliteDatabase:

@@ -3,7 +3,6 @@ CREATE TABLE sections (
   library_id TEXT NOT NULL,
   item_id TEXT NOT NULL,
   position INTEGER NOT NULL,
-  scope TEXT NOT NULL,  -- search words for the library and its folders, so that FTS5 itself keeps to the scope
   title TEXT NOT NULL,
   heading TEXT NOT NULL,
   text TEXT NOT NULL,
@@ -15,27 +14,22 @@ CREATE TABLE sections (
   FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
 );
 
-CREATE VIRTUAL TABLE section_words USING fts5 (
-  scope, title, heading, text, extra,
-  content = 'sections', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
-);
-INSERT INTO section_words (section_words, rank) VALUES ('rank', 'bm25(0.0, 3.0, 1.0, 1.0, 0.5)');
+-- The different terms of a section and how much each counts, apart from its text: a library's are read in one go.
+CREATE TABLE section_terms (
+  library_id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  section_id INTEGER NOT NULL,
+  length INTEGER NOT NULL,
+  terms BLOB NOT NULL,   -- 32 bits each
+  counts BLOB NOT NULL,  -- 8 bits each
+  PRIMARY KEY (library_id, item_id, section_id)
+) WITHOUT ROWID;
 
-CREATE TRIGGER sections_added AFTER INSERT ON sections BEGIN
-  INSERT INTO section_words (rowid, scope, title, heading, text, extra)
-  VALUES (new.id, new.scope, new.title, new.heading, new.text, new.extra);
-END;
-CREATE TRIGGER sections_removed AFTER DELETE ON sections BEGIN
-  INSERT INTO section_words (section_words, rowid, scope, title, heading, text, extra)
-  VALUES ('delete', old.id, old.scope, old.title, old.heading, old.text, old.extra);
-  DELETE FROM vectors WHERE library_id = old.library_id AND item_id = old.item_id AND section_id = old.id;
-END;
-CREATE TRIGGER sections_changed AFTER UPDATE OF scope, title, heading, text, extra ON sections BEGIN
-  INSERT INTO section_words (section_words, rowid, scope, title, heading, text, extra)
-  VALUES ('delete', old.id, old.scope, old.title, old.heading, old.text, old.extra);
-  INSERT INTO section_words (rowid, scope, title, heading, text, extra)
-  VALUES (new.id, new.scope, new.title, new.heading, new.text, new.extra);
-END;
+-- All terms in order, 16 bits each: what phrases are looked for in.
+CREATE TABLE sequences (
+  section_id INTEGER PRIMARY KEY,
+  sequence BLOB NOT NULL
+);
 
 CREATE TABLE vectors (
   library_id TEXT NOT NULL,
@@ -46,7 +40,13 @@ CREATE TABLE vectors (
   PRIMARY KEY (library_id, item_id, section_id)
 ) WITHOUT ROWID;
 
--- Which items' vectors changed, so that the matrices of all processes on this file can catch up.
+CREATE TRIGGER sections_removed AFTER DELETE ON sections BEGIN
+  DELETE FROM sequences WHERE section_id = old.id;
+  DELETE FROM section_terms WHERE library_id = old.library_id AND item_id = old.item_id AND section_id = old.id;
+  DELETE FROM vectors WHERE library_id = old.library_id AND item_id = old.item_id AND section_id = old.id;
+END;
+
+-- Which items' sections changed, so that what all processes on this file hold in memory can catch up.
 CREATE TABLE changes (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   library_id TEXT NOT NULL,

@@ -1,0 +1,121 @@
+"""Something in memory that follows a library's rows in SQLite.
+
+The rows are the truth; this can always be thrown away. Every write notes the items it touched in `changes`, and each
+process reads on from the number it saw last before it searches, so that all of them see a write at their next search.
+"""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.adapters.store.sqlite import SqliteTx
+
+RELOAD_FROM = 20_000  # changed items; reading everything again is faster then
+_CHUNK = 500
+
+Rows = NDArray[np.intp]
+
+
+def item_key(item_id: str) -> int:
+    """A UUID's first 64 bits, signed: eight bytes a row instead of a string. Passages are checked by SQL anyway."""
+    value = int(item_id.replace("-", "")[:16], 16)
+    return value - (1 << 64) if value >> 63 else value
+
+
+class Follower(ABC):
+    """A subclass says how to forget everything, how to forget some items, and how to take in rows."""
+
+    def __init__(self, library_id: str) -> None:
+        self.guard = threading.RLock()
+        self.library_id = library_id
+        self._seq = -1
+        self._scopes: dict[frozenset[str], Rows] = {}
+        self.clear()
+
+    @abstractmethod
+    def clear(self) -> None: ...
+
+    @abstractmethod
+    def drop(self, items: NDArray[np.int64]) -> None: ...
+
+    @abstractmethod
+    def rows(self, tx: SqliteTx, item_ids: Sequence[str] | None) -> list[Any]:
+        """The rows of these items, or of the whole library."""
+
+    @abstractmethod
+    def append(self, found: Sequence[Any]) -> None: ...
+
+    @abstractmethod
+    def rows_of(self, items: NDArray[np.int64]) -> Rows: ...
+
+    def catch_up(self, tx: SqliteTx) -> None:
+        # Two lookups at the ends of the index; min and max in one statement would read all of it.
+        newest = tx.all("SELECT max(seq) AS seq FROM changes")[0]["seq"] or 0
+        if newest == self._seq:
+            return
+        oldest = tx.all("SELECT min(seq) AS seq FROM changes")[0]["seq"] or 0
+        known = self._seq >= oldest - 1
+        changed = [row["item_id"] for row in tx.all(
+            "SELECT DISTINCT item_id FROM changes WHERE seq > :seq AND library_id = :library_id",
+            seq=self._seq, library_id=self.library_id)] if known else []
+        if not known or len(changed) > RELOAD_FROM:
+            self.clear()
+            self.append(self.rows(tx, None))
+        elif changed:
+            self.drop(np.array([item_key(item_id) for item_id in changed], np.int64))
+            for start in range(0, len(changed), _CHUNK):
+                self.append(self.rows(tx, changed[start:start + _CHUNK]))
+        if not known or changed:
+            self._scopes.clear()
+        self._seq = newest
+
+    def within(self, folders: frozenset[str] | None, items: Callable[[], list[int]]) -> Rows | None:
+        """The rows of a set of folders, found once per change of the library; None for all."""
+        if folders is None:
+            return None
+        rows = self._scopes.get(folders)
+        if rows is None:
+            rows = self._scopes[folders] = self.rows_of(np.array(items(), np.int64))
+        return rows
+
+
+class Owners:
+    """Which item each row belongs to, and where the rows of an item are."""
+
+    def __init__(self) -> None:
+        self._items = np.empty(0, np.int64)
+        self._order: Rows = np.empty(0, np.intp)  # the first rows, by item
+        self.count = 0
+
+    def append(self, items: Sequence[int]) -> None:
+        self._items = room_for(self._items, self.count + len(items), self.count)
+        self._items[self.count:self.count + len(items)] = items
+        self.count += len(items)
+
+    def move(self, gaps: Rows, movers: Rows, left: int) -> None:
+        self._items[gaps] = self._items[movers]
+        self._order = np.empty(0, np.intp)
+        self.count = left
+
+    def rows_of(self, items: NDArray[np.int64]) -> Rows:
+        """By binary search over the sorted part, by comparison over what came since."""
+        if self.count - len(self._order) > 0.05 * self.count + 1_000:
+            self._order = np.argsort(self._items[:self.count], kind="stable")
+        known, wanted = self._items[self._order], np.unique(items)
+        first, last = np.searchsorted(known, wanted, "left"), np.searchsorted(known, wanted, "right")
+        spans = [self._order[a:b] for a, b in zip(first, last, strict=True) if b > a]
+        tail = np.flatnonzero(np.isin(self._items[len(self._order):self.count], wanted)) + len(self._order)
+        return np.concatenate([*spans, tail]).astype(np.intp)
+
+
+def room_for(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:
+    """The same array, or a larger copy of the part in use."""
+    if size <= len(array):
+        return array
+    grown = np.empty((max(size, int(len(array) * 1.25), 256), *array.shape[1:]), array.dtype)
+    grown[:used] = array[:used]
+    return grown

@@ -1,0 +1,75 @@
+"""Words as the indexes know them: letters and digits, without case, accents and English endings."""
+
+import re
+import threading
+import unicodedata
+import zlib
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import Stemmer
+from numpy.typing import NDArray
+
+from commonplace.model import Section
+
+LONGEST = 200_000  # characters that are indexed of one field; a tsvector ends at 1 MB
+# Halves: what one occurrence counts in each field (docs/retrieval.md), as whole numbers.
+TITLE, HEADING, TEXT, EXTRA = 6, 2, 2, 1
+GAP = 0            # between fields, so that no phrase reaches from one into the next
+
+_WORD = re.compile(r"[^\W_]+")
+_MARKS = re.compile(r"[\u0300-\u036f]")
+_local = threading.local()
+
+Terms = NDArray[np.uint32]
+
+
+def plain(text: str) -> str:
+    """Letters and digits with single spaces, without case and accents."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
+    return " ".join(_WORD.findall(text.casefold()))[:LONGEST]
+
+
+def terms(text: str) -> list[int]:
+    return [_term(word) for word in plain(text).split()]
+
+
+def packed(title: str, section: Section) -> tuple[bytes, bytes, bytes, int]:
+    """(different terms, how much each counts, all terms in order, how many there are)."""
+    counts: dict[int, int] = {}
+    sequence: list[int] = []
+    for text, worth in ((title, TITLE), (section.heading, HEADING), (section.text, TEXT), (section.extra, EXTRA)):
+        found = terms(text)
+        for term in found:
+            counts[term] = counts.get(term, 0) + worth
+        sequence += [*found, GAP]
+    return (np.fromiter(counts, np.uint32, len(counts)).tobytes(), bytes(min(count, 255) for count in counts.values()),
+            shortened(np.array(sequence, np.uint32)).tobytes(), len(sequence) - 4)
+
+
+def shortened(each: Terms) -> NDArray[np.uint16]:
+    """Half the bits are enough to know a neighbour by; a gap stays a gap."""
+    return (each ^ each >> np.uint32(16)).astype(np.uint16)
+
+
+def phrase_counts(sequence: NDArray[np.uint16], owner: NDArray[np.intp], owners: int, phrase: Sequence[int]) -> NDArray[np.int64]:
+    """How often each owner's part of a long sequence has the phrase. Parts end with a gap, so none reaches over."""
+    wanted = shortened(np.array(phrase, np.uint32))
+    last = len(sequence) - len(phrase) + 1
+    if last <= 0:
+        return np.zeros(owners, np.int64)
+    here = sequence[:last] == wanted[0]
+    for offset, term in enumerate(wanted[1:], 1):
+        here &= sequence[offset:last + offset] == term
+    return np.bincount(owner[:last][here], minlength=owners)
+
+
+@lru_cache(maxsize=200_000)
+def _term(word: str) -> int:
+    """A word's stem as 32 bits. Two stems of one number are rare, and only make a word look a little commoner."""
+    stemmer = getattr(_local, "stemmer", None)
+    if stemmer is None:
+        stemmer = _local.stemmer = Stemmer.Stemmer("english", 0)  # not safe to share between threads
+    return zlib.crc32(stemmer.stemWord(word).encode()) or 1

@@ -1,0 +1,213 @@
+"""One library's words in memory: for each term the sections that have it, scored by BM25.
+
+Counts and frequencies are the library's own, so no other library's texts move its scores. Phrases are looked for in the
+best candidates only, by reading the order of their terms from the database.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.adapters.store.follower import Follower, Owners, Rows, item_key, room_for
+from commonplace.adapters.store.sqlite import SqliteTx
+from commonplace.adapters.store.terms import TEXT, phrase_counts, terms
+from commonplace.model import Scored, Words
+
+K1, B = 1.2, 0.75
+CANDIDATES = 400      # sections that are looked at for phrases
+FAINT = 0.01          # what a word that is only part of a phrase counts in choosing them
+COMMON_SHARE = 8      # a term in more than an eighth of a large run is kept as one bit a section
+LARGE_RUN = 4_096
+DEAD_SHARE = 0.2
+
+Scores = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The postings of rows that came in together, sorted by term. A few runs of growing size make a shelf."""
+
+    terms: NDArray[np.uint32]
+    starts: NDArray[np.int64]
+    rows: NDArray[np.uint32]
+    counts: NDArray[np.uint8]
+    common: dict[int, NDArray[np.uint8]]  # term -> bits of the rows from `first` on
+    first: int
+    last: int
+
+    def find(self, term: int) -> tuple[Rows, Scores]:
+        """Rows that have the term, and how much it counts there."""
+        bits = self.common.get(term)
+        if bits is not None:
+            rows = np.flatnonzero(np.unpackbits(bits, count=self.last - self.first)) + self.first
+            return rows, np.full(len(rows), TEXT / 2, np.float32)
+        place = int(np.searchsorted(self.terms, np.uint32(term)))
+        if place == len(self.terms) or self.terms[place] != term:
+            return np.empty(0, np.intp), np.empty(0, np.float32)
+        span = slice(self.starts[place], self.starts[place + 1])
+        return self.rows[span].astype(np.intp), self.counts[span] * np.float32(0.5)
+
+    def postings(self) -> NDArray[np.uint64]:
+        """Everything again as term, row and count in one number each."""
+        rare = _packed(np.repeat(self.terms, np.diff(self.starts)), self.rows, self.counts)
+        often = [_packed(np.full(len(rows), term, np.uint32), rows.astype(np.uint32), np.full(len(rows), TEXT, np.uint8))
+                 for term, rows in ((term, self.find(term)[0]) for term in self.common)]
+        return np.concatenate([rare, *often])
+
+
+class WordShelf(Follower):
+    """Rows only ever grow, and dropped ones are marked; when too many are, everything is read again."""
+
+    def clear(self) -> None:
+        self._owners = Owners()
+        self._ids = np.empty(0, np.int64)
+        self._lengths = np.empty(0, np.uint16)
+        self._alive = np.empty(0, bool)
+        self._living, self._words = 0, 0
+        self._runs: list[Run] = []
+
+    def rows(self, tx: SqliteTx, item_ids: Sequence[str] | None) -> list[Any]:
+        some = "" if item_ids is None else " AND item_id IN :ids"
+        return tx.all("SELECT item_id, section_id, terms, counts, length FROM section_terms"
+                      f" WHERE library_id = :library_id{some}", library_id=self.library_id, ids=item_ids or ())
+
+    def append(self, found: Sequence[Any]) -> None:
+        if not found:
+            return
+        start, end = self._owners.count, self._owners.count + len(found)
+        lengths = np.array([min(row["length"], 65_535) for row in found], np.uint16)
+        self._ids = room_for(self._ids, end, start)
+        self._ids[start:end] = [row["section_id"] for row in found]
+        self._lengths = room_for(self._lengths, end, start)
+        self._lengths[start:end] = lengths
+        self._alive = room_for(self._alive, end, start)
+        self._alive[start:end] = True
+        self._living += len(found)
+        self._words += int(lengths.sum(dtype=np.int64))
+        self._owners.append([item_key(row["item_id"]) for row in found])
+        counts = np.frombuffer(b"".join(row["counts"] for row in found), np.uint8)
+        numbers = np.repeat(np.arange(start, end, dtype=np.uint32), [len(row["counts"]) for row in found])
+        each = np.frombuffer(b"".join(row["terms"] for row in found), np.uint32)
+        self._add_run(_packed(each, numbers, counts), start, end)
+
+    def _add_run(self, postings: NDArray[np.uint64], first: int, last: int) -> None:
+        """Join it with the runs before it that are not much larger: there are never more than a handful."""
+        while self._runs and self._runs[-1].last - self._runs[-1].first < 4 * (last - first):
+            before = self._runs.pop()
+            postings, first = np.concatenate([before.postings(), postings]), before.first
+        self._runs.append(_run(postings, first, last))
+
+    def drop(self, items: NDArray[np.int64]) -> None:
+        gone = self.rows_of(items)
+        self._alive[gone] = False
+        self._living -= len(gone)
+        self._words -= int(self._lengths[gone].sum(dtype=np.int64))
+
+    def rows_of(self, items: NDArray[np.int64]) -> Rows:
+        rows = self._owners.rows_of(items)
+        return rows[self._alive[rows]]
+
+    def catch_up(self, tx: SqliteTx) -> None:
+        super().catch_up(tx)
+        if self._owners.count - self._living > DEAD_SHARE * self._owners.count + 1_000:
+            self._seq = -1
+            self.clear()
+            self._scopes.clear()
+            self.append(self.rows(tx, None))
+            super().catch_up(tx)
+
+    def search(self, tx: SqliteTx, words: Words, limit: int, rows: Rows | None) -> list[Scored]:
+        phrases = [tuple(terms(" ".join(phrase))) for phrase in words.phrases]
+        single = {phrase[0] for phrase in phrases if len(phrase) == 1}
+        longer = list(dict.fromkeys(phrase for phrase in phrases if len(phrase) > 1))
+        scores = np.zeros(self._owners.count, np.float32)
+        for term in single:
+            self._score(scores, term, 1.0)
+        inside = self._inside(rows)
+        if not longer:
+            return self._best(np.where(inside, scores, 0), np.arange(len(scores)), limit)
+        faint = scores.copy()
+        for term in {term for phrase in longer for term in phrase} - single:
+            self._score(faint, term, FAINT)
+        chosen = _top(np.where(inside, faint, 0), max(CANDIDATES, limit))
+        size = self._living if rows is None else len(rows)
+        return self._best(scores[chosen] + self._phrase_scores(tx, chosen, longer, size), chosen, limit)
+
+    def _score(self, scores: Scores, term: int, weight: float) -> None:
+        found = [run.find(term) for run in self._runs]
+        frequency = sum(int(np.count_nonzero(self._alive[rows])) for rows, _ in found)
+        for rows, counts in found:
+            scores[rows] += self._bm25(counts, rows, frequency, self._living) * np.float32(weight)
+
+    def _bm25(self, counts: Scores, rows: Rows, frequency: int, size: int) -> Scores:
+        average = max(1.0, self._words / max(1, self._living))
+        idf = np.log1p(max(0.0, size - frequency + 0.5) / (frequency + 0.5))
+        damped = np.float32(K1 * (1 - B)) + np.float32(K1 * B / average) * self._lengths[rows].astype(np.float32)
+        return (counts * np.float32(idf * (K1 + 1)) / (counts + damped)).astype(np.float32, copy=False)
+
+    def _phrase_scores(self, tx: SqliteTx, chosen: Rows, phrases: Sequence[tuple[int, ...]], size: int) -> Scores:
+        by_id = {row["section_id"]: row["sequence"] for row in tx.all(
+            "SELECT section_id, sequence FROM sequences WHERE section_id IN :ids", ids=self._ids[chosen].tolist())}
+        parts = [by_id.get(section_id, b"") for section_id in self._ids[chosen].tolist()]
+        sequence = np.frombuffer(b"".join(parts), np.uint16)
+        owner = np.repeat(np.arange(len(parts)), [len(part) // 2 for part in parts])
+        total = np.zeros(len(chosen), np.float32)
+        for phrase in phrases:
+            counts = phrase_counts(sequence, owner, len(parts), phrase).astype(np.float32)
+            frequency = int(np.count_nonzero(counts))  # among the candidates, which hold nearly all there are
+            if frequency:
+                total += self._bm25(counts, chosen, frequency, size)
+        return total
+
+    def _inside(self, rows: Rows | None) -> NDArray[np.bool_]:
+        alive = self._alive[:self._owners.count]
+        if rows is None:
+            return alive
+        inside = np.zeros(len(alive), bool)
+        inside[rows] = True
+        return inside
+
+    def _best(self, scores: Scores, rows: Rows, limit: int) -> list[Scored]:
+        top = _top(scores, limit)
+        ids = self._ids[rows[top]]
+        order = np.lexsort((ids, -scores[top]))
+        return list(map(Scored, ids[order].tolist(), scores[top][order].tolist()))
+
+
+def _top(scores: Scores, limit: int) -> Rows:
+    """Places of the best scores above 0, in no order."""
+    positive = np.flatnonzero(scores > 0)
+    if len(positive) <= limit:
+        return positive
+    return positive[np.argpartition(-scores[positive], limit)[:limit]]
+
+
+def _packed(each: NDArray[np.uint32], rows: NDArray[np.uint32], counts: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Term, row and count in one number, which numpy sorts fastest. There is room for 16 million rows."""
+    return each.astype(np.uint64) << np.uint64(32) | rows.astype(np.uint64) << np.uint64(8) | counts
+
+
+def _run(postings: NDArray[np.uint64], first: int, last: int) -> Run:
+    postings = np.sort(postings)
+    each, rows = (postings >> np.uint64(32)).astype(np.uint32), (postings >> np.uint64(8)).astype(np.uint32) & np.uint32(0xFFFFFF)
+    distinct, starts = np.unique(each, return_index=True)
+    starts = np.append(starts, len(each))
+    often = np.flatnonzero(np.diff(starts) > (last - first) // COMMON_SHARE) if last - first >= LARGE_RUN else ()
+    common = dict(_bits(distinct, starts, rows, often, first, last))
+    kept = np.ones(len(each), bool)
+    for place in often:
+        kept[starts[place]:starts[place + 1]] = False
+    distinct, starts = np.unique(each[kept], return_index=True)
+    return Run(distinct, np.append(starts, np.count_nonzero(kept)), rows[kept], postings.astype(np.uint8)[kept], common,
+               first, last)
+
+
+def _bits(distinct: NDArray[np.uint32], starts: NDArray[np.int64], rows: NDArray[np.uint32], often: Any, first: int,
+          last: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    for place in often:
+        mask = np.zeros(last - first, bool)
+        mask[rows[starts[place]:starts[place + 1]] - first] = True
+        yield int(distinct[place]), np.packbits(mask)
