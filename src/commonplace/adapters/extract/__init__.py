@@ -1,0 +1,31 @@
+"""Files to text. The reading is done by processes of its own, so that a hostile file can only hurt one of those."""
+
+from pathlib import Path
+
+from commonplace.adapters.extract import wire
+from commonplace.adapters.extract.feeds import Feed
+from commonplace.adapters.extract.media_types import sniff
+from commonplace.adapters.extract.pool import Pool
+from commonplace.adapters.extract.source import Caps, Source
+from commonplace.model import Extracted
+
+__all__ = ["Caps", "FileExtractor", "sniff"]
+
+
+class FileExtractor:
+    """The Extractor port. `processes` files are read at once; each holds itself to the caps."""
+
+    def __init__(self, processes: int = 2, caps: Caps | None = None) -> None:
+        self._pool = Pool(processes, caps or Caps())
+
+    async def extract(self, path: Path, media_type: str, *, charset: str | None = None,
+                      url: str | None = None, name: str = "") -> Extracted:
+        answer = await self._pool.ask("extract", Source(path, media_type, charset, url, name))
+        return wire.extracted(answer)
+
+    async def feed(self, path: Path, url: str) -> Feed:
+        """A feed's entries; IngestFailed when the file is none."""
+        return wire.feed(await self._pool.ask("feed", Source(path, "", url=url)))
+
+    async def close(self) -> None:
+        await self._pool.close()

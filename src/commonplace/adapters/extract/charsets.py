@@ -1,0 +1,56 @@
+"""Bytes to text, whatever the sender said about them."""
+
+import codecs
+import re
+
+from charset_normalizer import from_bytes
+
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
+         (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_META = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?\s*([\w.:-]+)|<\?xml[^>]{0,100}encoding\s*=\s*["']([\w.:-]+)""", re.I)
+# Browsers read these names as their supersets, and so do the pages that use them.
+_SUPERSETS = {"iso8859-1": "cp1252", "ascii": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932",
+              "euc_kr": "cp949", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874"}
+_SAMPLE = 64 * 1024
+_CONTROL = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
+
+
+def decode(data: bytes, declared: str | None = None, *, markup: bool = False) -> str:
+    """By its mark, as UTF-8, as declared by the sender, as declared within (`markup`), or as it looks."""
+    for bom, name in _BOMS:
+        if data.startswith(bom):
+            return data.decode(name, "replace")
+    text = _utf8(data)
+    if text is not None and _known(declared) not in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+        return text
+    within = _META.search(data[:4096]) if markup else None
+    names = [declared, (within[1] or within[2]).decode("ascii") if within else None]
+    for known in filter(None, map(_known, names)):
+        try:
+            return data.decode(known)
+        except (UnicodeError, LookupError):  # LookupError: a name like "zip" is a codec, but not one of text
+            continue
+    best = from_bytes(data[:_SAMPLE]).best()
+    return data.decode(best.encoding if best is not None else "cp1252", "replace")
+
+
+def looks_like_text(head: bytes) -> bool:
+    if head.startswith(tuple(bom for bom, _ in _BOMS)):
+        return True
+    return sum(byte in _CONTROL for byte in head) <= len(head) // 100
+
+
+def _utf8(data: bytes) -> str | None:
+    """Text that happens to be valid UTF-8 is UTF-8; a character cut off at the end does not count against it."""
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return None
+
+
+def _known(name: str | None) -> str | None:
+    try:
+        known = codecs.lookup(name or "").name
+    except (LookupError, ValueError):
+        return None
+    return _SUPERSETS.get(known, known)

@@ -1,0 +1,70 @@
+"""Subtitles: WebVTT and SubRip, as running text with the time of each paragraph."""
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+
+from commonplace.adapters.extract import charsets
+from commonplace.adapters.extract.source import Caps, Source
+from commonplace.errors import IngestFailed
+from commonplace.model import Extracted, Mark, Utterance
+
+_TIME = r"(?:(\d+):)?(\d\d?):(\d\d)[.,](\d{3})"
+_CUE = re.compile(rf"^{_TIME}[ \t]+-->[ \t]+{_TIME}.*$", re.MULTILINE)
+_VOICE = re.compile(r"<v(?:\.[^ >]*)?[ \t]+([^>]+)>")
+_TAG = re.compile(r"</?[a-z0-9][^<>]*>|\{\\[^{}]*\}", re.IGNORECASE)
+_SENTENCE_END = (".", "!", "?", "…", "。", "！", "？", '."', '?"')
+_PARAGRAPH_SECONDS = 30
+_LONGEST_SECONDS = 60  # also without the end of a sentence: captions made by machines have none
+_PAUSE_SECONDS = 4
+
+
+def read(source: Source, caps: Caps) -> Extracted:
+    text = charsets.decode(source.data(caps), source.charset).replace("\r\n", "\n").replace("\r", "\n")
+    text, marks = paragraphs(_utterances(text))
+    if not text:
+        raise IngestFailed("There are no subtitles in the file.")
+    return Extracted(source.title, text, marks)
+
+
+def paragraphs(utterances: Iterable[Utterance]) -> tuple[str, tuple[Mark, ...]]:
+    """Running text, a paragraph every half minute or at a pause, each marked with its second."""
+    text = ""
+    marks: list[Mark] = []
+    end = 0.0
+    for said in utterances:
+        began = marks[-1].locator["seconds"] if marks else 0.0
+        long = said.start - began >= (_PARAGRAPH_SECONDS if text.endswith(_SENTENCE_END) else _LONGEST_SECONDS)
+        if not marks or long or said.start - end >= _PAUSE_SECONDS:
+            text += "\n\n" if text else ""
+            marks.append(Mark(len(text), {"seconds": round(said.start, 2)}))
+        else:
+            text += " "
+        text += said.text
+        end = said.end
+    return text, tuple(marks)
+
+
+def _utterances(text: str) -> Iterator[Utterance]:
+    """Cues in order. Rolling captions repeat the lines still on the screen; each line is said once."""
+    cues = list(_CUE.finditer(text))
+    ends = [*(cue.start() for cue in cues[1:]), len(text)]
+    shown: list[str] = []
+    for cue, end in zip(cues, ends, strict=False):
+        body = text[cue.end():end].split("\n")[1:]
+        lines = [line for line in map(_spoken, takewhile(str.strip, body)) if line]
+        new = [line for line in lines if line not in shown]
+        shown = lines or shown
+        if new:
+            yield Utterance(_seconds(cue, 1), _seconds(cue, 5), " ".join(new))
+
+
+def _spoken(line: str) -> str:
+    voiced = _VOICE.sub(lambda voice: f"{voice[1].strip()}: ", line)
+    return " ".join(html.unescape(_TAG.sub("", voiced)).split())
+
+
+def _seconds(cue: re.Match[str], group: int) -> float:
+    hours, minutes, seconds, millis = (int(cue[i] or 0) for i in range(group, group + 4))
+    return hours * 3600 + minutes * 60 + seconds + millis / 1000

@@ -1,0 +1,77 @@
+"""What a server says, in headers and by failing, read with care: none of it can be trusted to be well-formed."""
+
+import re
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+
+import httpcore
+import httpx
+
+from commonplace.errors import IngestFailed
+from commonplace.model import now
+
+_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+")
+
+
+def media_type(content_type: str) -> str:
+    """Lower case, without parameters; "" for what is no media type."""
+    name = content_type.partition(";")[0].strip().lower()
+    return name if _MEDIA_TYPE.fullmatch(name) else ""
+
+
+def charset(content_type: str) -> str | None:
+    """The charset's name in lower case, unless no such charset exists."""
+    message = Message()
+    message["Content-Type"] = re.sub(r"[^\x20-\x7e]", "", content_type)
+    name = message.get_content_charset("").strip("'\" ")
+    try:
+        b"any".decode(name, "replace")
+    except (LookupError, ValueError):
+        return None
+    return name
+
+
+def retry_after(headers: httpx.Headers) -> float | None:
+    """Seconds; None when the server did not say, or not so that it can be understood."""
+    said = headers.get("Retry-After", "").strip()
+    if said.isdecimal():
+        return float(said[:9])
+    try:
+        when = parsedate_to_datetime(said)
+    except ValueError:
+        return None
+    return max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - now()).total_seconds())
+
+
+def refusal(status: int, wait: float | None) -> IngestFailed:
+    phrase = f" {HTTPStatus(status).phrase}" if status in set(HTTPStatus) else ""
+    later = f" and asks to come back in {wait:.0f} s" if wait else ""
+    return IngestFailed(f"The page answered {status}{phrase}{later}.")
+
+
+@contextmanager
+def failures_as_sentences(host: str, timeout: float) -> Iterator[None]:
+    try:
+        yield
+    except httpcore.TimeoutException as error:
+        raise IngestFailed(f"The server did not answer within {timeout:g} s.") from error
+    except httpcore.ConnectError as error:
+        raise IngestFailed(_unreachable(host, error)) from error
+    except httpcore.NetworkError as error:
+        raise IngestFailed("The server closed the connection before the answer was complete.") from error
+    except httpcore.ProtocolError as error:
+        raise IngestFailed(f"The server did not send a proper answer: {error}.") from error
+
+
+def _unreachable(host: str, error: httpcore.ConnectError) -> str:
+    cause = error.__cause__ or error.__context__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"The certificate of {host} is not valid ({cause.verify_message})."
+    if isinstance(cause, ssl.SSLError):
+        return f"No secure connection to {host} can be made ({cause.reason})."
+    return f"The server {host} cannot be reached."

@@ -1,0 +1,120 @@
+"""The fetcher: redirects, waits, caps and manners, over connections that the guard makes."""
+
+import ssl
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import httpcore
+import httpx
+
+from commonplace import __version__
+from commonplace.adapters.fetch.answer import charset, failures_as_sentences, media_type, refusal, retry_after
+from commonplace.adapters.fetch.guard import Allowed, Guard, Resolver, checked_url, system_resolver
+from commonplace.adapters.fetch.patience import Patience, Turns
+from commonplace.adapters.fetch.sink import Sink
+from commonplace.errors import IngestFailed
+from commonplace.model import Fetched
+
+MAX_REDIRECTS = 8
+REDIRECTS = (301, 302, 303, 307, 308)
+BUSY = (429, 503)
+RETRIES, LONGEST_WAIT = 2, 5.0      # what a server that is busy may ask of somebody who waits for the answer
+HEADERS: dict[str | bytes, str | bytes] = {
+    "User-Agent": f"Mozilla/5.0 (compatible; Commonplace/{__version__}; reads what its user asked to keep)",
+    "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    "Accept-Encoding": "gzip",
+    "Connection": "close",
+}
+
+
+class WebFetcher:
+    """`timeout` is how long servers may take until an answer begins, redirects included, and may pause within it."""
+
+    def __init__(self, *, allowed: Allowed | None = None, timeout: float = 20.0, resolver: Resolver = system_resolver,
+                 ssl_context: ssl.SSLContext | None = None, folder: Path | None = None) -> None:
+        self._guard = Guard(allowed or Allowed(), resolver)
+        self._timeout, self._folder = timeout, folder
+        self._ssl = ssl_context or httpx.create_ssl_context(trust_env=False)
+        self._ssl.set_alpn_protocols(["http/1.1"])
+        self._turns = Turns()
+
+    @asynccontextmanager
+    async def get(self, url: str, *, max_bytes: int) -> AsyncIterator[Fetched]:
+        with _temporary_file(self._folder) as path:
+            yield await self._download(checked_url(url), path, max_bytes)
+
+    async def close(self) -> None:
+        """Nothing is kept open between requests."""
+
+    async def _download(self, url: httpx.URL, path: Path, max_bytes: int) -> Fetched:
+        patience, seen, retries = Patience(self._timeout), [url], RETRIES
+        while True:
+            host = url.raw_host.decode("ascii")
+            async with self._turns.take(host):
+                with patience.counting(), failures_as_sentences(host, self._timeout):
+                    async with self._ask(url) as answer:
+                        headers = httpx.Headers(answer.headers)
+                        if 200 <= answer.status < 300:
+                            return await self._save(answer, headers, url, path, max_bytes, patience)
+            if answer.status in REDIRECTS and "Location" in headers:
+                url = _next(headers["Location"], seen)
+                continue
+            wait = retry_after(headers) if answer.status in BUSY else None
+            if wait is None or wait > LONGEST_WAIT or not retries:
+                raise refusal(answer.status, wait)
+            retries -= 1
+            await anyio.sleep(wait)
+
+    @asynccontextmanager
+    async def _ask(self, url: httpx.URL) -> AsyncIterator[httpcore.Response]:
+        host, secure = url.raw_host.decode("ascii"), url.scheme == "https"
+        port = url.port or (443 if secure else 80)  # 0 was refused
+        target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=port, target=url.raw_path)
+        plain = await self._guard.connect(host, port, self._timeout)
+        try:
+            stream = await plain.start_tls(self._ssl, host, self._timeout) if secure else plain
+            # No pool: it would look the name up by itself, and lose a place to each request that is cancelled.
+            connection = httpcore.AsyncHTTP11Connection(origin=target.origin, stream=stream)
+            timeouts = {"read": self._timeout, "write": self._timeout}
+            async with connection.stream("GET", target, headers={**HEADERS, "Host": url.netloc},
+                                         extensions={"timeout": timeouts}) as answer:
+                yield answer
+        finally:
+            with anyio.CancelScope(shield=True):
+                await plain.aclose()
+
+    async def _save(self, answer: httpcore.Response, headers: httpx.Headers, url: httpx.URL, path: Path,
+                    max_bytes: int, patience: Patience) -> Fetched:
+        with Sink(path, headers.get("Content-Encoding", ""), max_bytes) as sink:
+            sink.expect(headers.get("Content-Length"))
+            async for chunk in answer.aiter_stream():
+                patience.earn(len(chunk))
+                await anyio.to_thread.run_sync(sink.write, chunk)
+            sink.finish()
+        said = headers.get("Content-Type", "")
+        return Fetched(str(url), media_type(said), charset(said), path, sink.size)
+
+
+@contextmanager
+def _temporary_file(folder: Path | None) -> Iterator[Path]:
+    with tempfile.NamedTemporaryFile(prefix="commonplace-", dir=folder, delete=False) as file:
+        path = Path(file.name)
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _next(location: str, seen: list[httpx.URL]) -> httpx.URL:
+    url = checked_url(location, seen[-1])
+    if url in seen:
+        circle = " -> ".join(map(str, [*seen[seen.index(url):], url]))
+        raise IngestFailed(f"The address redirects in a circle: {circle}")
+    if len(seen) > MAX_REDIRECTS:
+        raise IngestFailed(f"The address redirects more than {MAX_REDIRECTS} times.")
+    seen.append(url)
+    return url

@@ -1,0 +1,144 @@
+"""Who may be talked to. A name is looked up once, every address it has is checked, and one of those is connected to."""
+
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Self
+from urllib.parse import urlsplit
+
+import anyio
+import httpcore
+import httpx
+
+from commonplace.errors import ConfigurationError, IngestFailed
+
+Address = IPv4Address | IPv6Address
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+MOST_ADDRESSES = 4          # of one name that are tried
+
+# Written out, since what `ipaddress` calls global differs between versions of Python.
+_CLOSED_V4 = [IPv4Network(network) for network in (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+    "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+    "224.0.0.0/3",         # multicast, reserved, broadcast
+    "168.63.129.16/32",    # a public address by its looks, but a cloud's metadata service
+)]
+_OPEN_V6 = IPv6Network("2000::/3")  # all that is handed out for public use so far
+_CLOSED_V6 = [IPv6Network(network) for network in (
+    "2001::/23",           # protocol assignments, among them Teredo
+    "2001:db8::/32", "2002::/16", "3fff::/20",
+)]
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+def is_public(address: Address) -> bool:
+    if isinstance(address, IPv6Address):
+        inner = address.ipv4_mapped or (IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None)
+        if inner is None:
+            return address in _OPEN_V6 and not any(address in network for network in _CLOSED_V6)
+        address = inner
+    return not any(address in network for network in _CLOSED_V4)
+
+
+def checked_url(text: str, base: httpx.URL | None = None) -> httpx.URL:
+    """An address that can be asked for: http(s), a host in its one spelling, nothing secret, no fragment."""
+    try:
+        url = base.join(text) if base else httpx.URL(text.strip())
+        if url.scheme not in ("http", "https"):
+            scheme = url.scheme[:20] or "one without a scheme"
+            raise IngestFailed(f"Only http and https addresses can be fetched, not {scheme}.")
+        url = url.copy_with(host=_plain_host(url.raw_host.decode("ascii")), fragment=None)
+    except (httpx.InvalidURL, ValueError):
+        raise IngestFailed("The address cannot be understood.") from None
+    if not url.raw_host:
+        raise IngestFailed("The address names no host.")
+    if url.port is not None and not 0 < url.port < 1 << 16:
+        raise IngestFailed(f"There is no port {url.port}.")
+    if url.userinfo:
+        raise IngestFailed("The address contains a user name or password, which is not allowed.")
+    return url
+
+
+def _plain_host(host: str) -> str:
+    """Without the root's dot; 2130706433, 0x7f.1 and 0177.0.0.1 become the address that they are."""
+    host = host.removesuffix(".")
+    if "%" in host:  # an escape that stands for who knows what, or a network interface
+        raise ValueError(host)
+    last = host.rpartition(".")[2]
+    if ":" not in host and (last.isdigit() or last.startswith("0x")):
+        return socket.inet_ntoa(_inet_aton(host))
+    return host
+
+
+def _inet_aton(host: str) -> bytes:
+    try:
+        return socket.inet_aton(host)
+    except OSError:
+        raise ValueError(host) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The hosts that may be anywhere: (name, port), or (name, None) for all its ports."""
+
+    hosts: frozenset[tuple[str, int | None]] = frozenset()
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        return cls(frozenset(_allowed_host(entry.strip()) for entry in text.split(",") if entry.strip()))
+
+    def __contains__(self, target: tuple[str, int]) -> bool:
+        host, port = target
+        return (host, port) in self.hosts or (host, None) in self.hosts
+
+
+def _allowed_host(entry: str) -> tuple[str, int | None]:
+    try:
+        parts = urlsplit(f"//{entry}")
+        if parts.netloc != entry or parts.username is not None or not parts.hostname:
+            raise ValueError(entry)
+        host = httpx.URL(scheme="http", host=_plain_host(parts.hostname)).raw_host
+        return host.decode("ascii"), parts.port
+    except (httpx.InvalidURL, ValueError):
+        raise ConfigurationError(f"COMMONPLACE_FETCH_ALLOW_HOSTS: {entry!r} is not a host or host:port.") from None
+
+
+async def system_resolver(host: str, port: int) -> list[str]:
+    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class Guard:
+    def __init__(self, allowed: Allowed, resolver: Resolver = system_resolver) -> None:
+        self._allowed, self._resolver = allowed, resolver
+        self._network = httpcore.AnyIOBackend()
+
+    async def connect(self, host: str, port: int, seconds: float) -> httpcore.AsyncNetworkStream:
+        """A connection to an address that was checked: there is no second lookup that could answer otherwise."""
+        addresses = (await self._addresses(host, port))[:MOST_ADDRESSES]
+        failure: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
+        for address in addresses:
+            try:
+                return await self._network.connect_tcp(str(address), port, seconds / len(addresses))
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = failure or error
+        raise failure or IngestFailed(f"There is no address for {host}.")
+
+    async def _addresses(self, host: str, port: int) -> list[Address]:
+        addresses = await self._look_up(host, port)
+        if (host, port) not in self._allowed:
+            for address in addresses:
+                if not is_public(address):
+                    raise IngestFailed(f"The address leads to a private network ({address}), which is not allowed.")
+        return addresses
+
+    async def _look_up(self, host: str, port: int) -> list[Address]:
+        try:
+            return [ip_address(host)]
+        except ValueError:
+            pass  # a name
+        try:
+            return [ip_address(address) for address in await self._resolver(host, port)]
+        except (OSError, UnicodeError):
+            raise IngestFailed(f"There is no address for {host}.") from None

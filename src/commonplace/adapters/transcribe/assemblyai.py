@@ -1,0 +1,78 @@
+"""AssemblyAI's pre-recorded transcription, api.assemblyai.com/v2."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import anyio
+
+from commonplace.adapters.transcribe.remote import PATIENCE, RemoteTranscriber
+from commonplace.adapters.transcribe.shared import transcript
+from commonplace.errors import IngestFailed
+from commonplace.model import Json, Transcript, Utterance
+from commonplace.settings import Settings
+
+_CHUNK = 1 << 20
+_PAUSE, _MOST_WORDS = 1500, 60     # an utterance ends with its sentence, at a pause (ms), or when it gets long
+_SENTENCE_END = (".", "?", "!", "…", "。", "？", "！")
+_THEIR_FAULT = re.compile(r"server|internal|try again|timed? ?out|download|capacity", re.IGNORECASE)
+
+
+class AssemblyAITranscriber(RemoteTranscriber):
+    def __init__(self, settings: Settings, **patience: Any) -> None:
+        super().__init__(settings, url="https://api.assemblyai.com", header="Authorization", **patience)
+        self.name = f"assemblyai/{self._model or 'default'}"
+
+    async def _upload(self, recording: Path) -> str:
+        headers = {"Content-Length": str((await anyio.Path(recording).stat()).st_size),
+                   "Content-Type": "application/octet-stream"}
+        answer = await self._service.ask("POST", "/v2/upload", PATIENCE,
+                                         lambda: {"content": _chunks(recording), "headers": headers})
+        return self._text(answer, "upload_url")
+
+    async def _begin(self, address: str) -> str:
+        body: Json = {"audio_url": address, "language_detection": True}
+        if self._model:
+            body["speech_models"] = [self._model]
+        answer = await self._service.ask("POST", "/v2/transcript", PATIENCE, lambda: {"json": body}, repeatable=False)
+        return self._text(answer, "id")
+
+    async def _status(self, job: str) -> Json:
+        return await self._service.ask("GET", f"/v2/transcript/{quote(job, safe='')}", PATIENCE)
+
+    def _read(self, answer: Json, seconds: float) -> Transcript | None:
+        if answer["status"] in ("queued", "processing"):
+            return None
+        if answer["status"] == "completed":
+            length = float(answer.get("audio_duration") or seconds)
+            return transcript(_utterances(answer["words"] or []), length, answer.get("language_code"))
+        if answer["status"] != "error":
+            raise ValueError(answer["status"])
+        reason = str(answer.get("error"))
+        if _THEIR_FAULT.search(reason):
+            raise self._service.failed(f"failed ({reason})")
+        raise IngestFailed(f"AssemblyAI could not transcribe the recording: {reason}")
+
+
+async def _chunks(recording: Path) -> AsyncIterator[bytes]:
+    async with await anyio.open_file(recording, "rb") as file:
+        while chunk := await file.read(_CHUNK):
+            yield chunk
+
+
+def _utterances(words: list[Json]) -> Iterator[Utterance]:
+    run: list[Json] = []
+    for word in words:
+        if run and (word["start"] - run[-1]["end"] > _PAUSE or len(run) == _MOST_WORDS
+                    or run[-1]["text"].endswith(_SENTENCE_END)):
+            yield _utterance(run)
+            run = []
+        run.append(word)
+    if run:
+        yield _utterance(run)
+
+
+def _utterance(words: list[Json]) -> Utterance:
+    return Utterance(words[0]["start"] / 1000, words[-1]["end"] / 1000, " ".join(word["text"] for word in words))

@@ -1,0 +1,107 @@
+"""Recordings to samples, a piece at a time: hours of sound never lie in memory at once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, groupby
+from pathlib import Path
+
+import av
+import numpy as np
+from av.audio.frame import AudioFrame
+from av.audio.stream import AudioStream
+from av.container import InputContainer
+from numpy.typing import NDArray
+
+from commonplace.errors import IngestFailed
+
+Samples = NDArray[np.float32]
+
+RATE = 16_000                        # samples a second, mono: what speech models hear
+_SHORTEST, _LONGEST = 45, 60         # seconds of a piece; it ends at the quietest moment in between
+_FRAME, _PAUSE = RATE // 50, 15      # loudness is taken by 20 ms; a pause is 15 of them
+_MOST_HOURS = 24
+# Formats that are sound by themselves. Playlists, which would have us open other files and addresses, are not among them.
+_CAUTION = {"format_whitelist": "aac,aiff,amr,asf,avi,caf,flac,matroska,mov,mp3,mpeg,mpegts,ogg,wav,w64,webm",
+            "protocol_whitelist": "file"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    start: float                     # seconds
+    samples: Samples
+
+    @property
+    def end(self) -> float:
+        return self.start + len(self.samples) / RATE
+
+
+def duration(recording: Path) -> float:
+    """Seconds, as the file says; counted where it does not. Some formats only estimate."""
+    with _opened(recording) as (container, stream):
+        if stream.duration and stream.time_base:
+            return float(stream.duration * stream.time_base)
+        if container.duration:
+            return container.duration / av.time_base
+        ends = (float((packet.pts + (packet.duration or 0)) * packet.time_base)
+                for packet in container.demux(stream) if packet.pts is not None)
+        return max(ends, default=0.0)
+
+
+def pieces(recording: Path) -> Iterator[Piece]:
+    """The whole recording in order, cut in pauses. IngestFailed when there is nothing to hear in it."""
+    with _opened(recording) as (container, stream):
+        held: list[Samples] = []
+        start = length = 0
+        for part in _samples(_frames(container, stream)):
+            held.append(part)
+            length += len(part)
+            if length >= _LONGEST * RATE:
+                whole = np.concatenate(held)
+                cut = _quietest(whole)
+                yield Piece(start / RATE, whole[:cut])
+                held, start, length = [whole[cut:]], start + cut, length - cut
+            if start > _MOST_HOURS * 3600 * RATE:
+                raise IngestFailed(f"The recording is longer than {_MOST_HOURS} hours.")
+        if not start + length:
+            raise IngestFailed("There is no sound in the recording: it is empty or damaged.")
+        yield Piece(start / RATE, np.concatenate(held))
+
+
+@contextmanager
+def _opened(recording: Path) -> Iterator[tuple[InputContainer, AudioStream]]:
+    try:
+        with av.open(str(recording.absolute()), options=_CAUTION) as container:
+            if not container.streams.audio:
+                raise IngestFailed("The recording has no audio track.")
+            yield container, container.streams.audio[0]
+    except av.FFmpegError as error:
+        reason = error.strerror or type(error).__name__
+        raise IngestFailed("The recording cannot be read: it is damaged, or of a kind that is not supported "
+                           f"({reason}).") from error
+
+
+def _frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
+    for packet in container.demux(stream):
+        try:
+            yield from packet.decode()
+        except av.error.InvalidDataError:
+            continue  # a damaged packet costs a fraction of a second, not the recording
+
+
+def _samples(frames: Iterator[AudioFrame]) -> Iterator[Samples]:
+    for _, alike in groupby(frames, lambda frame: (frame.format.name, frame.layout.name, frame.sample_rate)):
+        resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
+        for frame in chain(alike, [None]):
+            if frame is not None:
+                frame.pts = None  # gaps in the timestamps are of no interest, and the resampler stumbles over them
+            for resampled in resampler.resample(frame):
+                yield np.nan_to_num(resampled.to_ndarray()[0])
+
+
+def _quietest(samples: Samples) -> int:
+    """Where to cut: the middle of the quietest pause near the end."""
+    first = _SHORTEST * RATE
+    frames = samples[first:len(samples) - (len(samples) - first) % _FRAME].reshape(-1, _FRAME)
+    loudness = np.convolve(np.square(frames).mean(axis=1), np.ones(_PAUSE), "valid")
+    return first + (int(np.argmin(loudness)) + _PAUSE // 2) * _FRAME

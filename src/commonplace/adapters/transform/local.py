@@ -1,0 +1,140 @@
+"""The default transformer: it picks the sentences, words and category that stand for a text. Free, and always the same."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log
+
+from anyio import to_thread
+
+from commonplace.adapters.transform import prose
+from commonplace.adapters.transform.categories import category
+from commonplace.adapters.transform.keyphrases import tags
+from commonplace.model import Transformed
+from commonplace.settings import Settings
+
+_POINTS, _TAGS = 6, 8
+_POINT_CHARS, _SUMMARY_CHARS = 200, 280     # of one sentence
+_READ = 2_000                               # sentences, spread evenly, that a summary is chosen from
+_EASY_CHARS = 220                           # longer sentences are worth less: a point should be taken in at a glance
+_ALIKE = 0.5                                # share of common words from which on a sentence says nothing new
+_CODE = re.compile(r"[{}\[\]=<>\\_|;#$]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    place: int
+    text: str
+    terms: frozenset[str]
+    share: float          # of its section that lies before it
+
+
+class LocalTransformer:
+    def __init__(self, settings: Settings) -> None:
+        pass
+
+    async def transform(self, title: str, sections: Sequence[str]) -> Transformed:
+        return await to_thread.run_sync(transformed, title, sections)
+
+    async def close(self) -> None:
+        pass
+
+
+def transformed(title: str, sections: Sequence[str]) -> Transformed:
+    texts = [prose.sentences(section) for section in sections]
+    spoken = [[prose.words(sentence) for sentence in section] for section in texts]
+    flat = [words for section in spoken for words in section]
+    silent = prose.silent_words(flat)
+    titles = [prose.words(title), *(prose.words(heading) for section in sections for heading in prose.headings(section))]
+    rows = _rows(texts, spoken, silent)
+    everything = [sentence for section in rows for sentence in section]
+    uses = Counter(term for sentence in everything for term in sentence.terms)
+    weigh = _Weigher(uses, {word for words in titles[:1] for word in words})
+    sample = everything[::len(everything) // _READ + 1]
+    best = weigh.best(sample, _POINTS, early=True)
+    counted = Counter(word for words in (*flat, *titles) for word in words if word not in silent and len(word) > 2)
+    return Transformed(
+        summary=_summary(best, everything, sections),
+        key_points=tuple(prose.cut(sentence.text, _POINT_CHARS) for sentence in _in_order(best)),
+        section_points=tuple(_points(weigh, section, text) for section, text in zip(rows, sections, strict=True)),
+        tags=tags(flat, titles, silent, _TAGS),
+        category=category(counted))
+
+
+def _rows(texts: Sequence[Sequence[str]], spoken: Sequence[Sequence[list[str]]], silent: frozenset[str]) -> list[list[_Sentence]]:
+    place = 0
+    rows: list[list[_Sentence]] = []
+    for sentences, words in zip(texts, spoken, strict=True):
+        row: list[_Sentence] = []
+        for index, (text, said) in enumerate(zip(sentences, words, strict=True)):
+            row.append(_Sentence(place, text, frozenset(_terms(said, silent)), index / len(sentences)))
+            place += 1
+        rows.append(row)
+    return rows
+
+
+def _terms(words: Iterable[str], silent: frozenset[str]) -> Iterable[str]:
+    for word in words:
+        if word.isascii() or len(word) < 3:
+            if word not in silent and len(word) > 2:
+                yield word
+        elif word not in silent:   # a run without spaces has to be taken apart to have anything in common with another
+            yield from (word[at:at + 2] for at in range(len(word) - 1)) if "\u2fff" < word[0] < "\uac00" else (word,)
+
+
+class _Weigher:
+    """Sentences are worth what their words are: those that the text and its title use again and again."""
+
+    def __init__(self, uses: Counter[str], title: set[str]) -> None:
+        self._worth = {term: log(1 + count) * (1.6 if term in title else 1.0) for term, count in uses.items()}
+
+    def best(self, sentences: Sequence[_Sentence], limit: int, *, early: bool) -> list[_Sentence]:
+        """Best first, none that repeats another."""
+        last = sentences[-1].place + 1 if sentences else 1
+        scored = sorted(sentences, key=lambda one: (-self._score(one, one.place / last if early else one.share), one.place))
+        chosen: list[_Sentence] = []
+        for sentence in scored:
+            if len(chosen) == limit or not _says_something(sentence):
+                break
+            if not any(_alike(sentence, other) for other in chosen):
+                chosen.append(sentence)
+        return chosen
+
+    def _score(self, sentence: _Sentence, before: float) -> float:
+        if not _says_something(sentence):
+            return 0.0
+        worth = sum(map(self._worth.__getitem__, sentence.terms))
+        fit = min(1.0, _EASY_CHARS / len(sentence.text)) * (0.7 if sentence.text.endswith("?") else 1.0)
+        return worth / (len(sentence.terms) + 6) * (1.5 - 0.5 * before) * fit
+
+
+def _says_something(sentence: _Sentence) -> bool:
+    """Long enough for a statement, and made of letters rather than of code and numbers."""
+    if len(sentence.terms) < 3 or len(sentence.text) < 12:
+        return False
+    start = sentence.text[:300]
+    letters = sum(character.isalpha() or character.isspace() for character in start)
+    return letters > 0.75 * len(start) and len(_CODE.findall(start)) < 0.02 * len(start)
+
+
+def _alike(one: _Sentence, other: _Sentence) -> bool:
+    common = len(one.terms & other.terms)
+    return common >= _ALIKE * min(len(one.terms), len(other.terms))
+
+
+def _in_order(sentences: Iterable[_Sentence]) -> list[_Sentence]:
+    return sorted(sentences, key=lambda sentence: sentence.place)
+
+
+def _summary(best: Sequence[_Sentence], everything: Sequence[_Sentence], sections: Sequence[str]) -> str:
+    count = 2 if len(everything) < 12 else 3 if len(everything) < 120 else 4
+    chosen = [prose.cut(sentence.text, _SUMMARY_CHARS) for sentence in _in_order(best[:count])]
+    return " ".join(chosen) or next((prose.cut(text, _SUMMARY_CHARS) for text in sections if text.strip()), "")
+
+
+def _points(weigh: _Weigher, sentences: Sequence[_Sentence], text: str) -> tuple[str, ...]:
+    count = 1 if len(text) < 400 else 2 if len(text) < 900 else 3
+    chosen = _in_order(weigh.best(sentences, count, early=False))
+    points = tuple(prose.cut(sentence.text, _POINT_CHARS) for sentence in chosen)
+    return points or ((prose.cut(text, _POINT_CHARS),) if text.strip() else ())

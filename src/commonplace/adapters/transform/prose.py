@@ -1,0 +1,92 @@
+"""Text as a reader sees it: sentences without mark-up, words without those that say nothing."""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+from stopwordsiso import langs, stopwords
+
+ELLIPSIS = "…"
+UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+_NOT_PROSE = re.compile(r"^\s*(?:\||#|<|@|//|\$ |>>> |[-*_=~]{3,}\s*$)")     # tables, headings, tags, code
+_LEAD = re.compile(r"^\s*(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ x]\]\s+)+")
+_IMAGE, _LINK = re.compile(r"!\[[^\]\n]{0,200}\]\([^)\n]{0,2000}\)"), re.compile(r"\[([^\]\n]{1,200})\]\([^)\n]{0,2000}\)")
+_ADDRESS, _MARKS = re.compile(r"https?://\S+"), re.compile(r"\*{1,3}|_{2,3}|`+|</?[a-zA-Z][^>\n]{0,200}>")
+# A full stop ends a sentence before a space and anything but a small letter; not after an initial or a short abbreviation.
+_END = re.compile(r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|Nr|vs|No)\.)(?<!\b(?:Mrs|e\.g|i\.e|bzw|etc|z\.B|Fig)\.)"
+                  r"[\"'”’»)\]]{0,2}\s+(?![a-zà-öø-ÿ])|(?<=[。！？])")
+# Words, and the marks that part them.
+_WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:-[^\W_{UNSPACED}]+)*|[.,;:!?()\[\]/|\"“”„«»–—、，：；]")
+_LONGEST_SENTENCE, _LONGEST_WORD = 1_000, 40
+_SAMPLE = 3_000     # words that tell a text's language
+_SURE = 0.25        # of the words are English stop words: then it is English
+
+# Snowball's English list, and what else carries no subject. The general list below also drops words such as "computer".
+_ENGLISH_LIST = """
+    i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it
+    its itself they them their theirs themselves what which who whom this that these those am is are was were be been
+    being have has had having do does did doing a an the and but if or because as until while of at by for with about
+    against between into through during before after above below to from up down in out on off over under again further
+    then once here there when where why how all any both each few more most other some such no nor not only own same so
+    than too very s t can will just don should now ll re ve d m isn aren wasn weren hasn haven hadn doesn didn won wouldn
+    shan couldn mustn ain could would may might must shall also however therefore thus yet still even ever never always
+    often sometimes usually already almost many much several every either neither another anything something nothing one
+    two three first second last next new old good better best like likely well way ways thing things lot make makes made
+    making get gets got getting go goes going went come comes came take takes took use uses used using say says said see
+    seen look know known think want need needs let put within without across along around among upon per via etc since
+    though although whether rather quite really actually simply instead else able less least different example
+    became become becomes called based given found include includes including show shows due start started"""
+_ENGLISH = frozenset(_ENGLISH_LIST.split())
+
+
+def sentences(text: str) -> list[str]:
+    """Prose only: no tables, headings, code blocks, addresses."""
+    lines = _FENCE.sub("\n", text).split("\n")
+    paragraphs = " ".join(_LEAD.sub("\0", line).strip() if not _NOT_PROSE.match(line) and line.strip() else "\0"
+                          for line in lines).split("\0")
+    plain = (_plain(paragraph) for paragraph in paragraphs if paragraph.strip())
+    return [whole for part in plain for sentence in _END.split(part) if (whole := sentence.strip())]
+
+
+def headings(text: str) -> Iterator[str]:
+    return (line.lstrip("# ") for line in text.split("\n") if line.startswith("#"))
+
+
+def words(sentence: str) -> list[str]:
+    """In small letters, with the marks between them: words on both sides of a comma are not neighbours."""
+    return [word.lower() for word in _WORD.findall(sentence[:_LONGEST_SENTENCE]) if len(word) <= _LONGEST_WORD]
+
+
+def silent_words(sample: Iterable[list[str]]) -> frozenset[str]:
+    """The stop words of the language that these sentences are in, found by which list they use most."""
+    seen: list[str] = []
+    for sentence in sample:
+        seen += sentence
+        if len(seen) >= _SAMPLE:
+            break
+    if sum(word in _ENGLISH for word in seen) >= _SURE * len(seen):
+        return _ENGLISH
+    counted = {language: sum(word in silent for word in seen) for language, silent in _lists().items()}
+    return _lists()[max(counted, key=lambda language: (counted[language], language == "en"))]
+
+
+@cache
+def _lists() -> dict[str, frozenset[str]]:
+    lists = {language: frozenset(stopwords(language)) for language in sorted(langs())}
+    return lists | {"en": _ENGLISH}
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` characters, cut after a whole word where there is one."""
+    text = " ".join(text[:4 * limit].split())
+    if len(text) <= limit:
+        return text
+    kept = text[:limit - 1]
+    whole = kept[:kept.rfind(" ")] if " " in kept[limit // 2:] else kept
+    return (whole.rstrip(" ,;:–—-(") or whole) + ELLIPSIS
+
+
+def _plain(paragraph: str) -> str:
+    text = _LINK.sub(r"\1", _IMAGE.sub("", paragraph))
+    return " ".join(_MARKS.sub("", _ADDRESS.sub("", text)).split())
