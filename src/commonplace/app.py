@@ -1,7 +1,7 @@
 """The only wiring point: settings in, a running application out."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -85,7 +85,7 @@ def make_asgi(app: App) -> "FastAPI":
     return rest_app(app, routes, running)
 
 
-async def serve_stdio(app: App, caller: Caller) -> None:
+async def serve_stdio(app: App, caller: Callable[[], Awaitable[Caller]]) -> None:
     from commonplace.faces.mcp import stdio
 
     await stdio.serve_stdio(app, caller)

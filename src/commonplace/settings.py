@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from math import inf
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -87,12 +88,36 @@ class Settings:
             alike = get_close_matches(unknown[0], known, 1)
             hint = f"did you mean {alike[0]}?" if alike else "docs/reference/settings.md lists the known ones."
             raise ConfigurationError(f"Unknown setting {unknown[0]}; {hint}")
-        return cls(**values)
+        settings = cls(**values)
+        settings._require_sense()
+        return settings
+
+    def _require_sense(self) -> None:
+        rules = {
+            "PORT must be at most 65535": self.port <= 65535,
+            "PUBLIC_URL must begin with http:// or https://": _begins(self.public_url, "http://", "https://"),
+            "REDIS_URL must begin with redis://, rediss:// or unix://":
+                _begins(self.redis_url, "redis://", "rediss://", "unix://"),
+            "JWT_SECRET must have 32 bytes or more": not self.jwt_secret or len(self.jwt_secret.encode()) >= 32,
+            "SEMANTIC_WEIGHT and COMMONPLACE_KEYWORD_WEIGHT must not both be 0": self.semantic_weight + self.keyword_weight > 0,
+        }
+        for rule, holds in rules.items():
+            if not holds:
+                raise ConfigurationError(f"{PREFIX}{rule}.")
+
+
+def _begins(url: str, *schemes: str) -> bool:
+    return not url or url.startswith(schemes)
 
 
 def _parse(name: str, kind: type, raw: str) -> Any:
+    if kind not in (int, float):
+        return Path(raw).expanduser() if kind is Path else raw
     try:
-        return Path(raw).expanduser() if kind is Path else kind(raw)
+        value = kind(raw)
     except ValueError:
+        value = None
+    if value is None or not 0 <= value < inf:
         wanted = "a whole number" if kind is int else "a number"
-        raise ConfigurationError(f"{name} must be {wanted}, not {raw!r}.") from None
+        raise ConfigurationError(f"{name} must be {wanted} of 0 or more, not {raw!r}.")
+    return value

@@ -214,6 +214,53 @@ async def test_front_matter_that_is_not_yaml_is_text(shelf: Shelf, tmp_path: Pat
         name.removesuffix(".md"): text for name, text in odd.items()}
 
 
+@pytest.mark.parametrize("front", ["a: &a [*a]", "a: &a [x, x]\nb: [*a, *a]", f"a: {'[' * 3000}"])
+async def test_front_matter_that_unfolds_without_end_is_text(shelf: Shelf, tmp_path: Path, front: str) -> None:
+    text = f"---\n{front}\n---\nbody"
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "note.md").write_text(text)
+    await shelf.take_in(tmp_path / "odd")
+    assert (await shelf.by_title())["note"].text == text
+
+
+@pytest.mark.parametrize("front", [
+    "key_points: 5", "metadata: {front_matter: 5, path: ../x.md}", "created: 0001-01-01T00:00:00+05:00",
+    "date: 9999-12-31T23:59:59-05:00", "folders: [null, '', ' ']", "public_id: aaaaaaaabbbbbbbbccccccccdddddddd"])
+async def test_odd_values_harm_neither_their_file_nor_an_export(shelf: Shelf, tmp_path: Path, front: str) -> None:
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "note.md").write_text(f"---\n{front}\n---\nbody")
+    assert (await shelf.take_in(tmp_path / "odd")).skipped == ()
+    note = (await shelf.by_title())["note"]
+    assert (note.text, note.item.key_points, note.folders, len(note.item.public_id)) == ("body", (), (), 12)
+    await shelf.give_out(tmp_path / "out")
+    assert bodies(tmp_path / "out") == {"note.md": "body"}
+
+
+async def test_names_and_front_matter_that_no_store_can_keep_are_left_out_and_named(shelf: Shelf, vault: Path) -> None:
+    (vault / "nul.md").write_text('---\ntitle: "a\\0b"\n---\nbody')
+    (vault / "half.md").write_text('---\nother: {"\\ud800": 1}\n---\nbody')
+    (vault / "caf\udce9.md").write_text("body")
+    result = await shelf.take_in(vault)
+    assert result.outcomes[Outcome.ADDED] == 3
+    assert {path: why.split(",")[0] for path, why in result.skipped} == {
+        "nul.md": "The front matter contains NUL characters or lone surrogates",
+        "half.md": "The front matter contains NUL characters or lone surrogates",
+        "caf?.md": "The file's name is not UTF-8 text."}
+
+
+async def test_titles_and_folders_of_any_length_and_ending_get_files(shelf: Shelf, other_shelf: Shelf, tmp_path: Path) -> None:
+    titles = {"漢" * 400: "", "Notes": "", "Inner": "Notes.md", "two  spaces\nand a line": "漢" * 200}
+    for title, folder in titles.items():
+        added = await shelf.app.library.add(shelf.owner, Draft("text", title, f"A text that is called {title}."))
+        if folder:
+            made = await shelf.app.library.create_folder(shelf.owner, folder)
+            await shelf.app.library.file(shelf.owner, added.item.id, [made.id])
+    assert await shelf.give_out(tmp_path / "out") == len(titles)
+    await other_shelf.take_in(tmp_path / "out")
+    found = await other_shelf.by_title()
+    assert {title: "".join(folder.name for folder in reading.folders) for title, reading in found.items()} == titles
+
+
 async def test_nothing_to_import_is_said(shelf: Shelf, tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="not a folder"):
         await shelf.take_in(tmp_path / "nowhere")

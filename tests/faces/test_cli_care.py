@@ -133,7 +133,7 @@ def test_doctor_tells_what_it_found(cli: Commands, data_dir: Path) -> None:
 
 
 def test_doctor_never_prints_secrets(data_dir: Path) -> None:
-    assert "hunter2hunter2" not in Commands(data_dir, jwt_secret="hunter2hunter2").text("doctor", "--settings")
+    assert "hunter2hunter2" not in Commands(data_dir, jwt_secret="hunter2hunter2" * 3).text("doctor", "--settings")
 
 
 def test_a_database_of_a_newer_version_is_refused_untouched(cli: Commands, data_dir: Path) -> None:

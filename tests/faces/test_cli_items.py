@@ -1,6 +1,7 @@
 """Adding, finding, listing from the command line."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def test_a_file_is_kept_found_and_shown(cli: Commands, fox: str) -> None:
     assert (shown["text"], shown["tags"], shown["in_kb"]) == (FOX, ["animal"], True)
     assert FOX in cli.text("get", shown["public_id"])
     assert "Foxes" in cli.text("get", shown["entity_id"])
-    assert "1. (" in cli.text("search", "fox")
+    assert re.match(r"1\. \(0\.\d\d\) Foxes\n   \w", cli.text("search", "fox")), "neither the title twice nor Markdown's #"
 
 
 def test_adding_it_again_answers_with_what_is_there(cli: Commands, fox: str, tmp_path: Path) -> None:
@@ -86,6 +87,10 @@ def test_a_long_text_has_its_vectors_when_add_returns(cli: Commands) -> None:
     (["add", "-"], "x" * 500_001, "500,001 characters"),
     (["add", "a", "b", "--title", "T"], "", "--title names one text"),
     (["add", "https://example.com/"], "", "text"),
+    (["add", "-", "--folder", " "], "some text", "1 to 200"),
+    (["add", "-", "--title", "caf\udce9"], "some text", "UTF-8"),
+    (["add", "-", "--tag", "caf\udce9"], "some text", "UTF-8"),
+    (["add", "-"], '---\ntitle: "a\\0b"\n---\nsome text', "NUL"),
     (["search", " "], "", "what to look for"),
     (["get", "no-such-item"], "", "not found"),
     (["list", "--folder", "nowhere"], "", "no folder 'nowhere'"),
@@ -119,6 +124,19 @@ def test_settings_that_are_wrong_are_named(cli: Commands) -> None:
     assert "COMMONPLACE_LOG_LEVEL" in cli.fails("list", COMMONPLACE_LOG_LEVEL="shouting")
     assert "embedder" in cli.fails("list", COMMONPLACE_EMBEDDER="clairvoyant").lower()
     assert "postgresql://" in cli.fails("list", COMMONPLACE_DATABASE_URL="mysql://nope")
+
+
+@pytest.mark.parametrize(("setting", "value"), [
+    ("PORT", "65536"), ("WORKERS", "-1"), ("SEMANTIC_WEIGHT", "nan"), ("KEYWORD_WEIGHT", "-0.3"), ("FETCH_TIMEOUT", "inf"),
+    ("PUBLIC_URL", "kb.example.com"), ("REDIS_URL", "http://localhost"), ("JWT_SECRET", "short"),
+])
+def test_settings_that_make_no_sense_stop_the_start(cli: Commands, setting: str, value: str) -> None:
+    said = cli.fails("list", **{f"COMMONPLACE_{setting}": value})
+    assert said.startswith(f"COMMONPLACE_{setting} must ")
+
+
+def test_one_of_the_two_weights_must_count(cli: Commands) -> None:
+    assert "must not both be 0" in cli.fails("list", COMMONPLACE_SEMANTIC_WEIGHT="0", COMMONPLACE_KEYWORD_WEIGHT="0")
 
 
 def test_data_dir_can_be_named_in_the_call(cli: Commands, fox: str, tmp_path: Path) -> None:

@@ -83,6 +83,14 @@ def test_claude_desktop_starts_the_command_on_this_data_folder(cli: Commands, da
     assert configuration["env"] == {"COMMONPLACE_DATA_DIR": str(data_dir), "COMMONPLACE_EMBEDDER": "static"}
 
 
+def test_claude_desktop_is_let_do_less_with_a_token(cli: Commands) -> None:
+    for options, given in ((["--token", "sk_mine"], "sk_mine"), (["--read-only"], None)):
+        answer = cli.json("connect", "claude-desktop", *options)
+        environment = json.loads(answer["configuration"])["mcpServers"]["commonplace"]["env"]
+        assert environment["COMMONPLACE_TOKEN"] == answer["token"] == (given or answer["token"])
+    assert [token["capabilities"] for token in cli.json("token", "list")] == [["read"]]
+
+
 def test_connect_names_the_public_address(data_dir: Path) -> None:
     cli = Commands(data_dir, public_url="https://kb.example.com/")
     assert "https://kb.example.com/mcp" in cli.text("connect", "cursor", "--token", "sk_mine")

@@ -18,7 +18,11 @@ QUOTA = {"resource": "transcription_minutes", "tier": "free", "cap_per_month": 6
 
 
 def client(mode: str, **services: Any) -> Client:
-    return Client(door_server(ALL_TOOLS, SimpleNamespace(**services), lambda _: CALLER), mode=mode)  # type: ignore[arg-type]
+    return Client(door_server(ALL_TOOLS, SimpleNamespace(**services), _caller), mode=mode)  # type: ignore[arg-type]
+
+
+async def _caller(_: object) -> Caller:
+    return CALLER
 
 
 def failing(error: Exception) -> Any:

@@ -8,7 +8,11 @@ from subprocess import PIPE, Popen, run
 from typing import Any
 
 import pytest
+from anyio import to_thread
 from mcp import Client, StdioServerParameters
+from mcp.shared.exceptions import MCPError
+
+from tests.faces.command import Commands
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -32,6 +36,19 @@ async def test_a_client_adds_and_finds(environment: dict[str, str], mode: str) -
         found = await client.call_tool("search_knowledge_base", {"query": "when is high water"})
     assert "add_to_knowledge" in names
     assert found.structured_content["hits"][0]["item_id"] == added.structured_content["user_item_id"]
+
+
+async def test_a_revoked_token_is_refused_at_once(environment: dict[str, str], data_dir: Path) -> None:
+    cli = Commands(data_dir)
+    token = await to_thread.run_sync(cli.json, "token", "create", "--name", "desktop")
+    server = StdioServerParameters(command=sys.executable, args=COMMAND, env={**environment, "COMMONPLACE_TOKEN": token["token"]})
+    async with Client(server) as client:
+        assert "add_to_knowledge" not in [tool.name for tool in (await client.list_tools()).tools]
+        await client.call_tool("list_recent", {})
+        await to_thread.run_sync(cli.text, "token", "revoke", "desktop")
+        with pytest.raises(MCPError) as refused:
+            await client.call_tool("list_recent", {})
+    assert refused.value.error.data == {"error": "unauthorized"}
 
 
 def test_every_line_is_answered_and_nothing_else_is_printed(environment: dict[str, str]) -> None:

@@ -23,7 +23,8 @@ def signed(claims: dict[str, Any], secret: str = SECRET, algorithm: str = "HS256
 async def test_a_jwt_opens_the_library_of_its_org(house_with: OpenHouse) -> None:
     async with house_with(jwt_secret=SECRET) as house:
         me = house.owner.person_id
-        async with house.client(token=signed({"sub": me, "org": house.owner.library_id})) as client:
+        clock_ahead = datetime.now(UTC) + timedelta(minutes=1)
+        async with house.client(token=signed({"sub": me, "org": house.owner.library_id, "iat": clock_ahead})) as client:
             kept = await client.post("/api/v1/ingest", json=TEXT)
             assert kept.status_code == 201
             assert (await client.get("/api/v1/items")).json()["total"] == 1
@@ -43,6 +44,9 @@ async def test_jwts_that_do_not_hold_are_refused(house_with: OpenHouse) -> None:
             "alg none": jwt.encode(claims, None, algorithm="none"),
             "another algorithm": signed(claims, "x" * 64, "HS512"),
             "expired": signed({**claims, "exp": past}),
+            "an org that is no text": signed({**claims, "org": [claims["org"]]}),
+            "an org that no database takes": signed({**claims, "org": "\0"}),
+            "an org of half a character": signed({**claims, "org": "\ud800"}),
             "rubbish": "a.b.c",
         }
         for why, token in wrong.items():
@@ -117,6 +121,7 @@ async def test_probes_need_no_token_and_count_by_route(house: House) -> None:
     async with house.client("owner") as owner:
         await owner.get(f"/api/v1/items/{item}")
         await owner.get("/api/v1/items/none")
+        await owner.get("/mcp")
     async with house.client() as client:
         assert (await client.get("/healthz")).json() == {"status": "ok"}
         ready = (await client.get("/readyz")).json()
@@ -128,6 +133,7 @@ async def test_probes_need_no_token_and_count_by_route(house: House) -> None:
         r'commonplace_http_requests_total\{method="GET",route="([^"]+)",status="(\d+)"\} (\S+)', text)}
     assert counted[("/api/v1/items/{item_id}", "200")] == 1
     assert counted[("/api/v1/items/{item_id}", "404")] == 1
+    assert counted[("/mcp", "405")] == 1
     assert counted[("refused", "401")] == 1
     assert 'commonplace_jobs{state="queued"} 0.0' in text
     assert item not in text

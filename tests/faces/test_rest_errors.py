@@ -25,6 +25,7 @@ TEXT = "The quick brown fox jumps over the lazy dog."
     ({"kind": "url", "url": "ftp://example.org"}, "must be an http:// or https:// address"),
     ({"kind": "url", "url": "https://example.org", "text": TEXT}, "`text` does not go with kind=url"),
     ({"kind": "text", "title": "T", "text": "short"}, "`text`"),
+    ({"kind": "text", "title": "T", "text": " " * 40}, "`text` must not be blank"),
     ({"kind": "text", "title": "T", "text": "x" * 500_001}, "`text`"),
     ({"kind": "text", "title": "t" * 501, "text": TEXT}, "`title`"),
     ({"kind": "text", "title": " ", "text": TEXT}, "`title` must not be blank"),
@@ -62,7 +63,7 @@ async def test_the_longest_text_is_kept(owner: httpx.AsyncClient) -> None:
     ("POST", "search", {"query": "  "}), ("POST", "search", []), ("POST", "search", None),
     ("GET", "items?per_page=101", None), ("GET", "items?page=0", None), ("GET", "items?archive=true", None),
     ("GET", "items?q=a%00b", None), ("GET", "items/a%00b", None), ("GET", f"items/{'x' * 300}", None),
-    ("PATCH", "items/x", {"tags": "a"}), ("PATCH", "items/x", {"tags": ["a\0"]}),
+    ("PATCH", "items/x", {"tags": [" "]}), ("PATCH", "items/x", {"tags": "a"}), ("PATCH", "items/x", {"tags": ["a\0"]}),
     ("PATCH", "items/x", {"expected_revision": 1.5}), ("POST", "items/x/folders", {"folder_ids": []}),
     ("POST", "folders", {"name": ""}), ("POST", "folders", {"name": "x" * 201}), ("DELETE", "folders/x?cascade=1", None),
     ("POST", "tokens", {"name": "x", "write": True, "capabilities": ["read"]}),
@@ -81,6 +82,20 @@ async def test_what_is_not_json_is_a_bad_request(owner: httpx.AsyncClient, body:
     response = await owner.post("/api/v1/search", content=body, headers=JSON)
     assert response.status_code == 400
     assert set(response.json()) == {"error", "message"}
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+async def test_json_that_does_not_say_so_is_told_how(owner: httpx.AsyncClient, kind: str) -> None:
+    response = await owner.post("/api/v1/search", content=b'{"query": "fox"}', headers={"Content-Type": kind})
+    assert (response.status_code, response.json()["error"]) == (415, "unsupported_media_type")
+    assert "application/json" in response.json()["message"]
+
+
+async def test_what_is_too_long_is_told_in_characters(owner: httpx.AsyncClient) -> None:
+    query = await owner.post("/api/v1/search", json={"query": "x" * 10_001})
+    item_id = await owner.get(f"/api/v1/items/{'x' * 201}")
+    assert query.json()["message"] == "`query`: String should have at most 10000 characters."
+    assert item_id.json()["message"] == "`item_id`: String should have at most 200 characters."
 
 
 async def test_unknown_paths_and_methods_have_the_same_shape(owner: httpx.AsyncClient) -> None:

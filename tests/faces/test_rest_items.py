@@ -31,6 +31,17 @@ async def test_a_text_is_kept_once_and_can_be_read_at_once(owner: httpx.AsyncCli
     assert item["created_at"].endswith("Z")
 
 
+async def test_what_was_kept_out_of_the_kb_enters_it_when_it_is_added_again(owner: httpx.AsyncClient) -> None:
+    kept = await keep(owner, text=LONG_TEXT, in_kb=False)
+    again = await keep(owner, text=LONG_TEXT)
+    assert (again["user_item_id"], again["status"]) == (kept["user_item_id"], "ready")
+    assert (await owner.get(f"/api/v1/jobs/{again['job_id']}")).json()["item_id"] == kept["user_item_id"]
+    hits = (await owner.post("/api/v1/search", json={"query": "zebra river", "mode": "keyword"})).json()["hits"]
+    assert {hit["item_id"] for hit in hits} == {kept["user_item_id"]}
+    assert (await keep(owner, text=LONG_TEXT, in_kb=False))["job_id"] is None
+    assert (await owner.get(f"/api/v1/items/{kept['user_item_id']}")).json()["in_kb"] is True
+
+
 async def test_an_item_answers_to_all_its_names(owner: httpx.AsyncClient) -> None:
     item = (await owner.get(f"/api/v1/items/{(await keep(owner))['user_item_id']}")).json()
     for name in (item["id"], item["id"].upper(), item["public_id"], item["entity_id"]):

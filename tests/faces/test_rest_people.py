@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 
@@ -78,6 +79,12 @@ async def test_scope_and_expiry_are_fixed_when_the_token_is_made(house: House, o
         assert (refused.status_code, refused.json()["error"]) == (404, "not_found")
 
 
+async def test_a_folder_named_like_the_id_of_another_does_not_take_its_place(house: House, owner: httpx.AsyncClient) -> None:
+    red = house.folders["Red"]
+    await owner.post("/api/v1/folders", json={"name": red})
+    assert (await make_token(owner, folder_ids=[red]))["folders"] == [red]
+
+
 async def test_a_revoked_token_is_refused_at_once(house: House, owner: httpx.AsyncClient) -> None:
     made = await make_token(owner, write=True)
     async with house.client(token=made["token"]) as client:
@@ -85,6 +92,24 @@ async def test_a_revoked_token_is_refused_at_once(house: House, owner: httpx.Asy
         assert (await owner.delete(f"/api/v1/tokens/{made['id']}")).json() == {"ok": True}
         assert (await client.get("/api/v1/items")).status_code == 401
     assert (await owner.delete(f"/api/v1/tokens/{made['id']}")).status_code == 404
+
+
+async def test_activity_is_written_again_after_a_surprise(house: House, owner: httpx.AsyncClient,
+                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    failed, written = anyio.Event(), anyio.Event()
+
+    async def record(events: object) -> None:
+        if failed.is_set():
+            written.set()
+        failed.set()
+        raise RuntimeError("a surprise")
+
+    with monkeypatch.context() as patch, anyio.fail_after(10):
+        patch.setattr(house.app.store.tokens, "record", record)
+        await owner.get("/api/v1/items")
+        await failed.wait()
+        await owner.get("/api/v1/items")
+        await written.wait()
 
 
 async def test_activity_tells_what_a_token_did_and_was_refused(house: House, owner: httpx.AsyncClient) -> None:

@@ -94,8 +94,10 @@ class Library:
         job = self._job_for(item, sections)
         item, created = await self._store.items.add(
             item, content, sections, scope=caller.scope, folder_id=caller.only_folder, stamp=self._embedder.stamp, job=job)
+        if not created:
+            item, job = await self._into_kb(caller, item, sections) if in_kb and not item.in_kb else (item, None)
         await self._wake.signal()
-        return Added("ready", item, caller.only_folder, created, job.id if created and job else None)
+        return Added("ready", item, caller.only_folder, created, job.id if job else None)
 
     async def put(self, caller: Caller, records: Sequence[Record]) -> list[Outcome]:
         """Many at once, in one transaction: found by their words when this returns, by meaning once jobs have run."""
@@ -203,6 +205,12 @@ class Library:
         return await self._store.jobs.get(caller.scope, job_id)
 
     # -- how
+
+    async def _into_kb(self, caller: Caller, item: Item, sections: Sequence[Section]) -> tuple[Item, Job | None]:
+        """What was kept out of the KB and is now added to it: `ready` must mean that search finds it."""
+        job = self._job_for(item, sections)
+        return await self._store.items.update(caller.scope, item.id, {"in_kb": True}, expected_revision=None,
+                                              sections=sections, stamp=self._embedder.stamp, job=job), job
 
     async def _sections(self, title: str, text: str) -> list[Section]:
         """Cut, and with vectors if that is quick; an embedder that is down only delays the vectors."""

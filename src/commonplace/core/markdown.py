@@ -14,6 +14,7 @@ from commonplace.model import Item, Json
 LONGEST_TITLE = 500
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _FIRST_HEADING = re.compile(r"\A\s*#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _DATES = ("created_at", "created", "date")
 
 
@@ -55,10 +56,10 @@ def parse(source: str, name: str) -> Note:
     if found := _FRONT_MATTER.match(source):
         loaded = _yaml(found[1])
         if isinstance(loaded, dict):
-            front, text = {str(key): value for key, value in loaded.items()}, source[found.end():]
+            front, text = storable(loaded), source[found.end():]
     heading = _FIRST_HEADING.match(text)
-    title = " ".join(str(front.get("title") or (heading[1] if heading else "")).split())
-    return Note(title[:LONGEST_TITLE] or name, text, front)
+    title = str(front.get("title") or "") or (" ".join(heading[1].split()) if heading else "")
+    return Note(title[:LONGEST_TITLE] if title.strip() else name, text, front)
 
 
 def render(item: Item, text: str, folders: list[str]) -> str:
@@ -77,18 +78,29 @@ def render(item: Item, text: str, folders: list[str]) -> str:
 
 
 def storable(value: Any) -> Any:
-    """As JSON can hold it: YAML also knows dates, sets and keys that are no strings."""
+    """As JSON and databases can hold it: YAML also knows dates, sets, keys that are no strings, and escapes of NUL."""
     if isinstance(value, dict):
-        return {str(key): storable(entry) for key, entry in value.items()}
+        return {storable(str(key)): storable(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | set):
         return [storable(entry) for entry in value]
+    if isinstance(value, str) and _NO_TEXT.search(value):
+        raise Invalid("The front matter contains NUL characters or lone surrogates, so it is not text.")
     return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+class _Loader(yaml.SafeLoader):
+    """Without aliases: a few lines of them unfold to more than any memory holds."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("an alias")
+        return super().compose_node(parent, index)
 
 
 def _yaml(source: str) -> Any:
     try:
-        return yaml.safe_load(source)
-    except (yaml.YAMLError, ValueError):  # ValueError: a date such as 2026-13-45
+        return _Loader(source).get_single_data()
+    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: a date such as 2026-13-45
         return None
 
 
@@ -100,6 +112,6 @@ def _moment(value: Any) -> datetime | None:
             return None
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
-    if not isinstance(value, datetime):
+    if not isinstance(value, datetime) or not 1 < value.year < 9999:  # the outermost years have no other time zones
         return None
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

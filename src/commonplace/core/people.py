@@ -78,7 +78,7 @@ class People:
 
     async def _folder_ids(self, caller: Caller, wanted: Sequence[str]) -> frozenset[str]:
         folders = await self._store.folders.within(caller.scope)
-        by_name = {f.id: f.id for f in folders} | {f.name.casefold(): f.id for f in folders}
+        by_name = {f.name.casefold(): f.id for f in folders} | {f.id: f.id for f in folders}  # an id is never a name
         unknown = [w for w in wanted if w not in by_name and w.casefold() not in by_name]
         if unknown:
             raise NotFound(f"There is no folder {unknown[0]!r}.", folders=unknown)

@@ -18,6 +18,7 @@ from commonplace.model import Caller, EntityType, Folder, Item, ItemFilter, Outc
 AT_ONCE = 100
 ENDINGS = (".md", ".markdown")
 _UNSAFE = re.compile(r'[\x00-\x1f\\/:*?"<>|#^\[\]]+')
+_LONGEST_NAME = 200
 _OWN = frozenset({"id", "public_id", "title", "tags", "folders", "in_kb", "url", "entity_type", "kind", "category",
                   "summary", "key_points", "visibility", "archived", "created_at", "metadata"})
 
@@ -46,9 +47,10 @@ async def import_folder(library: Library, caller: Caller, root: Path, advance: A
             for file in files[start:start + AT_ONCE]:
                 path = file.relative_to(root).as_posix()
                 try:
+                    _require_utf8(path)
                     note = markdown.read(file)
                 except Invalid as error:
-                    skipped.append((path, error.message))
+                    skipped.append((path.encode(errors="replace").decode(), error.message))
                     continue
                 names = _folder_names(note, path)
                 folder_ids = [await _folder_id(library, caller, folders, name) for name in names]
@@ -71,6 +73,13 @@ def markdown_files(root: Path) -> list[Path]:
                   and not any(part.startswith(".") for part in file.relative_to(root).parts))
 
 
+def _require_utf8(path: str) -> None:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise Invalid("The file's name is not UTF-8 text.") from None
+
+
 async def _folder_id(library: Library, caller: Caller, folders: dict[str, Folder], name: str) -> str:
     if name.casefold() not in folders:
         folders[name.casefold()] = await library.create_folder(caller, name)
@@ -80,16 +89,15 @@ async def _folder_id(library: Library, caller: Caller, folders: dict[str, Folder
 def _folder_names(note: markdown.Note, path: str) -> list[str]:
     named = note.front.get("folders")
     if isinstance(named, list):
-        return [str(name) for name in named]
+        return [name for name in (str(entry).strip() for entry in named if entry is not None) if name]
     parent = PurePosixPath(path).parent.as_posix()
     return [] if parent == "." else [parent]
 
 
 def _record(note: markdown.Note, library_id: str, root: Path, path: str, folder_ids: Iterable[str]) -> Record:
     front, exported = note.front, _uuid(note.front.get("id"))
-    other = {key: markdown.storable(value) for key, value in front.items()
-             if key not in _OWN or (key == "id" and exported is None)}
-    metadata = markdown.storable(front["metadata"]) if isinstance(front.get("metadata"), dict) else {}
+    other = {key: value for key, value in front.items() if key not in _OWN or (key == "id" and exported is None)}
+    metadata = front["metadata"] if isinstance(front.get("metadata"), dict) else {}
     created = note.created_at or now()
     # The same file of the same folder is the same item, also after it was edited.
     item_id = exported or str(uuid5(NAMESPACE_URL, f"{library_id}:{(root.resolve() / path).as_uri()}"))
@@ -97,10 +105,10 @@ def _record(note: markdown.Note, library_id: str, root: Path, path: str, folder_
         id=item_id, library_id=library_id, public_id=_public_id(front.get("public_id")), content_id="",
         entity_type=_entity_type(front.get("entity_type")), kind=_text(front, "kind") or "text", title=note.title,
         url=_text(front, "url") or None, summary=_text(front, "summary"), tags=note.tags,
-        key_points=tuple(map(str, front.get("key_points") or ())), category=_text(front, "category"),
+        key_points=_texts(front, "key_points"), category=_text(front, "category"),
         visibility=_text(front, "visibility") or "private", in_kb=front.get("in_kb") is not False,
         archived=front.get("archived") is True, created_at=created, updated_at=created,
-        metadata={**metadata, "path": path, **({"front_matter": other} if other else {})},
+        metadata={**metadata, "path": path, "front_matter": other},
         folders=tuple(dict.fromkeys(folder_ids))), note.text, once=exported is None)
 
 
@@ -108,12 +116,17 @@ def _text(front: dict[str, Any], key: str) -> str:
     return value if isinstance(value := front.get(key), str) else ""
 
 
+def _texts(front: dict[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value := front.get(key), list) else ()
+
+
 def _entity_type(value: Any) -> str:
     return str(value) if value in set(EntityType) else EntityType.DOCUMENT
 
 
 def _public_id(value: Any) -> str:
-    return value if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9]{8,32}", value) else new_public_id()
+    """Of 32 characters it could be read as a UUID."""
+    return value if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9]{8,24}", value) else new_public_id()
 
 
 def _uuid(value: Any) -> str | None:
@@ -186,13 +199,16 @@ class _Places:
         came_from = reading.item.metadata.get("path")
         if isinstance(came_from, str) and _stays_inside(came_from):
             return self._root / came_from
-        name = _safe(reading.item.title)[:120].strip() or reading.item.public_id
+        name = _safe(reading.item.title) or reading.item.public_id
         folder = reading.folders[0].name.split("/") if reading.folders else []
-        return self._root.joinpath(*filter(None, map(_safe, folder)), f"{name}.md")
+        # Without an ending: a folder must not take the name of a file.
+        parts = (_safe(part).removesuffix(".md").removesuffix(".markdown") for part in folder)
+        return self._root.joinpath(*filter(None, parts), f"{name}.md")
 
 
 def _safe(name: str) -> str:
-    return _UNSAFE.sub(" ", name).strip(" .")
+    """File systems count a name's bytes, up to 255; public id and ending must fit too."""
+    return _UNSAFE.sub(" ", name).strip(" .").encode()[:_LONGEST_NAME].decode(errors="ignore").strip(" .")
 
 
 def _stays_inside(path: str) -> bool:

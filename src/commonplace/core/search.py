@@ -31,21 +31,22 @@ class Search:
 
     async def search(self, caller: Caller, query: str, *, limit: int = 8, mode: Mode = Mode.HYBRID) -> Found:
         await self._access.admit(caller, READ, "search")
-        ranked, degraded = await self.rank(caller, query, mode)
+        # A few more than asked for: something may be deleted between finding and loading it.
+        ranked, degraded = await self.rank(caller, query, mode, limit + 4)
         hits = await self._load(caller, ranked, limit)
         return Found(query, mode, hits, degraded)
 
-    async def rank(self, caller: Caller, query: str, mode: Mode) -> tuple[list[Scored], str | None]:
+    async def rank(self, caller: Caller, query: str, mode: Mode, limit: int | None = None) -> tuple[list[Scored], str | None]:
         """Section ids with their scores, best first, and why the answer may be less than it should be."""
         vector, degraded = (None, None) if mode is Mode.KEYWORD else await self._embed(caller, query)
         keyword: list[Scored] = []
         if mode is not Mode.SEMANTIC or vector is None:
             keyword = await self._store.sections.keyword(caller.scope, words.parse(query), CANDIDATES)
         if vector is None:
-            return blend(Mode.KEYWORD, keyword, [], self._weights), degraded
+            return blend(Mode.KEYWORD, keyword, [], self._weights, limit), degraded
         semantic = await self._store.sections.nearest(caller.scope, vector, self._embedder.stamp, CANDIDATES,
                                                       also=[found.section_id for found in keyword])
-        return blend(mode, keyword, semantic, self._weights), degraded
+        return blend(mode, keyword, semantic, self._weights, limit), degraded
 
     async def _embed(self, caller: Caller, query: str) -> tuple[Vector | None, str | None]:
         try:
@@ -56,11 +57,9 @@ class Search:
         return vector, degraded
 
     async def _load(self, caller: Caller, ranked: list[Scored], limit: int) -> tuple[Hit, ...]:
-        # A few more than asked for: something may have been deleted since it was found.
-        wanted = ranked[:limit + 4]
         by_id = {p.section_id: p for p in await self._store.sections.passages(
-            caller.scope, [found.section_id for found in wanted])} if wanted else {}
-        kept: list[tuple[float, Passage]] = [(found.score, by_id[found.section_id]) for found in wanted
+            caller.scope, [found.section_id for found in ranked])} if ranked else {}
+        kept: list[tuple[float, Passage]] = [(found.score, by_id[found.section_id]) for found in ranked
                                              if found.section_id in by_id]
         return tuple(Hit(n + 1, score, passage) for n, (score, passage) in enumerate(kept[:limit]))
 

@@ -66,6 +66,7 @@ def _web_address(url: str) -> str:
 NOT_BLANK: Any = {"pattern": r"\S"}  # what `not_blank` asks for, said in the schema
 Title = Annotated[str, Field(min_length=1, max_length=500, json_schema_extra=NOT_BLANK), BeforeValidator(not_blank)]
 Name = Annotated[str, Field(min_length=1, max_length=200, json_schema_extra=NOT_BLANK), BeforeValidator(not_blank)]
+Text = Annotated[str, Field(min_length=20, max_length=500_000, json_schema_extra=NOT_BLANK), BeforeValidator(not_blank)]
 ModeName = Literal["semantic", "keyword", "hybrid"]
 
 
@@ -75,8 +76,7 @@ class Ingest(Input):
     url: Annotated[Annotated[str, Field(max_length=8192), AfterValidator(_web_address)] | None, Field(description=(
         "With kind=url: web page, YouTube link, podcast page, feed, or direct audio address "
         "(mp3, m4a, wav, ogg, flac, aac)"))] = None
-    text: Annotated[str | None, Field(description="With kind=text: 20 to 500,000 characters",
-                                      min_length=20, max_length=500_000)] = None
+    text: Annotated[Text | None, Field(description="With kind=text: 20 to 500,000 characters")] = None
     title: Annotated[Title | None, Field(description="With kind=text: 1 to 500 characters")] = None
     in_kb: Annotated[bool, Field(description="Whether search finds it")] = True
     auto_transform: Annotated[bool, Field(description="Whether to also write summary, key points and tags now")] = False
@@ -97,9 +97,9 @@ class Ingest(Input):
 
 
 class SearchRequest(Input):
-    query: Annotated[str, BeforeValidator(not_blank), Field(
+    query: Annotated[str, Field(
         min_length=1, max_length=10_000, json_schema_extra=NOT_BLANK,
-        description="What to look for, in natural language or exact words")]
+        description="What to look for, in natural language or exact words"), BeforeValidator(not_blank)]
     limit: Annotated[int, Field(ge=1, le=20, description="How many passages to return"), BeforeValidator(whole)] = 8
     mode: Annotated[ModeName, Field(
         description="semantic: by meaning; keyword: exact strings, names, error codes; hybrid: both")] = "hybrid"

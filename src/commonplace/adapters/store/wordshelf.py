@@ -17,7 +17,8 @@ from commonplace.adapters.store.terms import TEXT, phrase_counts, terms
 from commonplace.model import Scored, Words
 
 K1, B = 1.2, 0.75
-CANDIDATES = 400      # sections that are looked at for phrases
+CANDIDATES = 300      # sections that are looked at for phrases
+PHRASE = 0.75         # what a phrase counts: its words have been counted already
 FAINT = 0.01          # what a word that is only part of a phrase counts in choosing them
 COMMON_SHARE = 8      # a term in more than an eighth of a large run is kept as one bit a section
 LARGE_RUN = 4_096
@@ -159,7 +160,7 @@ class WordShelf(Follower):
             counts = phrase_counts(sequence, owner, len(parts), phrase).astype(np.float32)
             frequency = int(np.count_nonzero(counts))  # among the candidates, which hold nearly all there are
             if frequency:
-                total += self._bm25(counts, chosen, frequency, size)
+                total += self._bm25(counts, chosen, frequency, size) * np.float32(PHRASE)
         return total
 
     def _inside(self, rows: Rows | None) -> NDArray[np.bool_]:

@@ -36,7 +36,8 @@ async def connect(desk: Desk, client: Annotated[Client, typer.Argument(help="Whi
 
     url = address(desk.settings)
     secret = desk.token or ""
-    if not secret and client is not Client.CLAUDE_DESKTOP:
+    # Claude Desktop starts a program of its owner's, which needs a token only to be let do less.
+    if not secret and (read_only or client is not Client.CLAUDE_DESKTOP):
         async with desk.open() as (app, caller):
             _, secret = await app.people.create_token(caller, NewToken(client, write=not read_only))
     where, lines = _lines(client, url, secret, desk.settings)
@@ -66,7 +67,8 @@ def _lines(client: Client, url: str, secret: str, settings: Settings) -> tuple[s
         case Client.CLAUDE_CODE:
             return "Run:", claude_code(url, secret)
         case Client.CLAUDE_DESKTOP:
-            server = {"command": _program(), "args": ["mcp"], "env": _environment(settings)}
+            token = {"COMMONPLACE_TOKEN": secret} if secret else {}
+            server = {"command": _program(), "args": ["mcp"], "env": _environment(settings) | token}
             return ("Settings > Developer > Edit Config (claude_desktop_config.json):",
                     _json({"mcpServers": {"commonplace": server}}))
         case Client.CURSOR:

@@ -45,9 +45,13 @@ class Desk:
 
         async with open_app(self.settings, workers=workers) as app:
             await app.people.ensure_owner()
-            caller = await app.access.identify(self.token) if self.token else await app.access.owner()
-            assert caller is not None
-            yield app, caller
+            yield app, await self.caller(app)
+
+    async def caller(self, app: "App") -> Caller:
+        """Who asks, as of now: a token may have been revoked since the last time."""
+        caller = await app.access.identify(self.token) if self.token else await app.access.owner()
+        assert caller is not None
+        return caller
 
     def require_owner(self) -> None:
         """For what concerns the whole installation."""
@@ -94,6 +98,8 @@ def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         sys.stdout.flush()
     except CommonplaceError as error:
         complain(error.message)
+    except UnicodeEncodeError:  # the shell's bytes, kept by Python as lone surrogates
+        complain("An argument is not UTF-8 text.")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains once more at its exit
         raise typer.Exit(1) from None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from commonplace.core.library import Draft
 
 LONGEST_TEXT = 500_000
+LONGEST_NAME = 200
 
 Sources = Annotated[list[str], typer.Argument(help="Files, web addresses, or - for standard input.", show_default=False)]
 Title = Annotated[str | None, typer.Option(help="Title; otherwise the front matter's, the first heading or the file's name.")]
@@ -40,7 +41,7 @@ async def add(desk: Desk, sources: Sources, title: Title = None, folder: FolderN
         raise Invalid("--title names one text; give one source with it.")
     drafts = [_draft(source, title, tuple(tag or ()), kb) for source in sources]
     async with desk.open() as (app, caller):
-        target = await _folder(app, caller, folder) if folder else None
+        target = None if folder is None else await _folder(app, caller, named(folder))
         answers = []
         for draft in drafts:
             added = await app.library.add(caller, draft)
@@ -74,7 +75,8 @@ async def search(desk: Desk, query: Annotated[str, typer.Argument(help="What to 
         return
     for hit in found.hits:
         passage = hit.passage
-        show.text(f"{hit.rank}. ({hit.score:.2f}) {passage.title}{' > ' + passage.heading if passage.heading else ''}")
+        above = [heading for heading in passage.heading.split(" > ") if heading and heading != passage.title]
+        show.text(f"{hit.rank}. ({hit.score:.2f}) {' > '.join([passage.title, *above])}")
         show.text(f"   {_short(passage.text)}")
         show.text(f"   {passage.url or passage.item_id} #{passage.position}")
     if not found.hits:
@@ -135,6 +137,12 @@ async def _folder(app: "App", caller: Caller, name: str) -> Folder:
     return known[0] if known else await app.library.create_folder(caller, name)
 
 
+def named(name: str) -> str:
+    if not name.strip() or len(name.strip()) > LONGEST_NAME:
+        raise Invalid(f"A name has 1 to {LONGEST_NAME} characters.")
+    return name.strip()
+
+
 def _draft(source: str, title: str | None, tags: tuple[str, ...], in_kb: bool) -> "Draft":
     from commonplace.core import markdown
     from commonplace.core.library import Draft
@@ -158,5 +166,5 @@ def _draft(source: str, title: str | None, tags: tuple[str, ...], in_kb: bool) -
 
 
 def _short(text: str, limit: int = 200) -> str:
-    line = " ".join(text.split())
+    line = " ".join(text.lstrip("# ").split())
     return line if len(line) <= limit else line[:limit].rsplit(" ", 1)[0] + " …"

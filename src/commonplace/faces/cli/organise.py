@@ -7,7 +7,7 @@ import typer
 from commonplace.errors import Invalid, NotFound
 from commonplace.faces.cli import show
 from commonplace.faces.cli.desk import Desk, command
-from commonplace.faces.cli.items import find_folder
+from commonplace.faces.cli.items import find_folder, named
 
 DEFAULT_EXPIRY_DAYS = 365
 
@@ -50,7 +50,7 @@ async def folder_create(desk: Desk, name: Name) -> None:
     from commonplace.faces import wire
 
     async with desk.open() as (app, caller):
-        folder = await app.library.create_folder(caller, _named(name))
+        folder = await app.library.create_folder(caller, named(name))
     show.as_json(wire.folder(folder)) if desk.as_json else show.text(folder.id)
 
 
@@ -60,7 +60,7 @@ async def folder_rename(desk: Desk, folder: WhichFolder, name: Annotated[str, ty
 
     async with desk.open() as (app, caller):
         found = await find_folder(app, caller, folder)
-        renamed = await app.library.rename_folder(caller, found.id, _named(name))
+        renamed = await app.library.rename_folder(caller, found.id, named(name))
     show.as_json(wire.folder(renamed)) if desk.as_json else show.text(f"{found.name} is now {renamed.name}.")
 
 
@@ -84,7 +84,7 @@ async def token_create(
     """Make a token. It is shown this once; only its hash is kept."""
     from commonplace.core.people import NewToken
 
-    wanted = NewToken(_named(name), write, tuple(folder) if folder else None, kb_only, expires or None)
+    wanted = NewToken(named(name), write, tuple(folder) if folder else None, kb_only, expires or None)
     async with desk.open() as (app, caller):
         token, secret = await app.people.create_token(caller, wanted)
     show.as_json({"id": token.id, "token": secret}) if desk.as_json else show.text(secret)
@@ -127,7 +127,7 @@ async def user_create(desk: Desk, name: Annotated[str, typer.Option(help="The pe
     if not local or not host or any(c.isspace() for c in email.strip()):
         raise Invalid(f"{email!r} is not an e-mail address.")
     async with desk.open() as (app, _):
-        person, secret = await app.people.create_with_token(_named(name), email.strip())
+        person, secret = await app.people.create_with_token(named(name), email.strip())
     show.as_json({"id": person.id, "token": secret}) if desk.as_json else show.text(secret)
 
 
@@ -140,9 +140,3 @@ async def user_list(desk: Desk) -> None:
         show.as_json([{"id": p.id, "name": p.name, "email": p.email, "created_at": p.created_at} for p in people])
     else:
         show.table(["id", "name", "email", "since"], [(p.id, p.name, p.email, p.created_at) for p in people])
-
-
-def _named(name: str) -> str:
-    if not name.strip() or len(name.strip()) > 200:
-        raise Invalid("A name has 1 to 200 characters.")
-    return name.strip()

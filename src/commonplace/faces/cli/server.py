@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import os
 import signal
 import socket
@@ -39,15 +40,15 @@ async def serve(desk: Desk, host: Annotated[str | None, typer.Option(help="Addre
     with listener:
         async with replace(desk, settings=settings, token=None).open(settings.workers) as (app, _):
             secret = await app.people.first_token()
-            await _beside(_warm(app), _http(app, listener, lambda: _greet(desk, address(settings), secret)))
+            await _http(app, listener, lambda: _greet(desk, address(settings), secret))
 
 
 async def mcp(desk: Desk) -> None:
     """Serve MCP over standard input and output, as desktop clients start it."""
     from commonplace.app import serve_stdio
 
-    async with desk.open(workers=min(1, desk.settings.workers)) as (app, caller):
-        serving = asyncio.create_task(serve_stdio(app, caller))
+    async with desk.open(workers=min(1, desk.settings.workers)) as (app, _):
+        serving = asyncio.create_task(serve_stdio(app, lambda: desk.caller(app)))
         told = asyncio.create_task(_stop_signal().wait())
         await _beside(_warm(app), _first_of(serving, told))
     if not serving.done():
@@ -100,6 +101,8 @@ async def _http(app: "App", listener: socket.socket, ready: Any) -> None:
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
+            gc.collect()
+            gc.freeze()  # what is there now stays; each collection would look at all of it again
             ready()
 
         @contextmanager

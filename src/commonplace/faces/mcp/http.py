@@ -25,7 +25,7 @@ def mcp_routes(services: Services) -> tuple[list[Route], AbstractAsyncContextMan
     return [Route(path, endpoint) for path, endpoint in endpoints.items()], _running([everything, *doors.values()])
 
 
-def _caller(ctx: Context) -> Caller:
+async def _caller(ctx: Context) -> Caller:
     request = cast(Request, ctx.request)
     return cast(Caller, request.state.caller)
 

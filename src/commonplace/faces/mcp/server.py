@@ -1,6 +1,6 @@
 """MCP servers made of tools. A door is a choice of tools; every door goes through the same two handlers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from mcp.server import Server, ServerRequestContext
@@ -42,15 +42,16 @@ def new_server(**handlers: Any) -> Server[Any]:
     return server
 
 
-def door_server(tools: Sequence[AnyTool], services: Services, caller_of: Callable[[Context], Caller]) -> Server[Any]:
+def door_server(tools: Sequence[AnyTool], services: Services,
+                caller_of: Callable[[Context], Awaitable[Caller]]) -> Server[Any]:
     by_name = {tool.name: tool for tool in tools}
 
     async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        have = caller_of(ctx).capabilities
+        have = (await caller_of(ctx)).capabilities
         return ListToolsResult(tools=[tool.listing for tool in tools if tool.needs in have])
 
     async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        caller, tool = caller_of(ctx), by_name.get(params.name)
+        caller, tool = await caller_of(ctx), by_name.get(params.name)
         if tool is None:
             raise Invalid(f"Unknown tool {params.name!r}; tools/list names the ones there are.")
         text, answer = await tool.run(services, caller, _arguments(tool, caller, params))

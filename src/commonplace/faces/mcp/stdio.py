@@ -1,5 +1,7 @@
 """MCP over standard input and output, for one caller."""
 
+from collections.abc import Awaitable, Callable
+
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.server.stdio import stdio_server
@@ -15,9 +17,12 @@ from commonplace.model import Caller
 Line = SessionMessage | Exception
 
 
-async def serve_stdio(services: Services, caller: Caller) -> None:
-    """Answer until standard input ends. Whatever else the process prints goes to standard error meanwhile."""
-    server = door_server(ALL_TOOLS, services, lambda _: caller)
+async def serve_stdio(services: Services, caller: Callable[[], Awaitable[Caller]]) -> None:
+    """Answer until standard input ends. Whatever else the process prints goes to standard error meanwhile.
+
+    `caller` is asked anew for each request: such a server runs for weeks, and a token may be revoked at any moment.
+    """
+    server = door_server(ALL_TOOLS, services, lambda _: caller())
     async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
         legible_in, legible_out = anyio.create_memory_object_stream[Line]()
         tasks.start_soon(_sort_out, read, legible_in, write)

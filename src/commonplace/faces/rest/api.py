@@ -1,6 +1,7 @@
 """The REST application: all routes, errors in one shape, the OpenAPI document and its page."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -13,12 +14,13 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
 import commonplace
-from commonplace.errors import CommonplaceError, EmbeddingFailed
+from commonplace.errors import CommonplaceError
 from commonplace.faces.http import Gate, Services, error_response, problem, too_large
 from commonplace.faces.rest import folders, items, probes, tokens
 from commonplace.faces.rest.docs import docs_routes
 from commonplace.faces.rest.probes import Metered, Meters
 
+log = logging.getLogger(__name__)
 DESCRIPTION = ("Keep texts and pages in a library, file them in folders, and search them by meaning and by words. "
                "Every request carries `Authorization: Bearer sk_...`; `commonplace token create` makes a token.")
 NO_TELEMETRY: Any = dict.fromkeys(["tracing", "metrics", "logs", "operation_spans", "auto_configure"], False)
@@ -52,8 +54,9 @@ async def _warm_up(app: FastAPI, services: Services) -> None:
     try:
         await services.embedder.query("ready")
         app.state.embedder = "loaded"
-    except EmbeddingFailed:
+    except CommonplaceError as error:
         app.state.embedder = "failed"
+        log.warning("The embedder does not work yet: %s", error.message)
 
 
 # -- errors
@@ -68,6 +71,8 @@ async def _invalid(request: Request, error: Exception) -> Response:
     details = error.errors()
     if details[0]["type"] == "json_invalid":
         return problem(400, "invalid_json", f"The body is not JSON: {details[0]['ctx']['error']}.")
+    if details[0]["type"] == "model_attributes_type" and "json" not in request.headers.get("content-type", ""):
+        return problem(415, "unsupported_media_type", "Send the body with `Content-Type: application/json`.")
     message = " ".join(_sentence(detail) for detail in details[:10])
     return problem(422, "invalid_request", message.encode("utf-8", "replace").decode())
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Request
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from commonplace.faces.http import Services
@@ -23,9 +23,10 @@ async def _at_desk(request: Request) -> AtDesk:
 
 
 Desk = Annotated[AtDesk, Depends(_at_desk)]
-ItemId = Annotated[str, AfterValidator(well_formed), Path(
-    max_length=200, description="An item's id in any of its spellings: UUID, public_id, or `document_<public_id>`")]
-Id = Annotated[str, AfterValidator(well_formed), Path(max_length=200)]
+_Id = Annotated[str, Field(max_length=200), AfterValidator(well_formed)]
+ItemId = Annotated[_Id, Path(
+    description="An item's id in any of its spellings: UUID, public_id, or `document_<public_id>`")]
+Id = Annotated[_Id, Path()]
 
 
 class Problem(TypedDict):
@@ -46,6 +47,7 @@ _ERRORS = {
     404: "`not_found`: not there, or not for this token",
     409: "`name_taken`; or `conflict`: somebody else was first",
     413: "`payload_too_large`",
+    415: "`unsupported_media_type`: the body is not sent as `application/json`",
     421: "`unknown_host`: see COMMONPLACE_ALLOWED_HOSTS",
     422: "`invalid_request`, in a sentence; or `ingest_failed`: the source could not be read, and nothing was stored",
     429: "`rate_limit_exceeded` with `retry_after`, or `rate_limited` with `retry_after_sec`",

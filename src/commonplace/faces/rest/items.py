@@ -9,13 +9,13 @@ from typing_extensions import TypedDict
 from commonplace.faces import wire
 from commonplace.faces.http import Json
 from commonplace.faces.rest.desk import OK, Desk, Id, ItemId, Ok, api_router
-from commonplace.faces.wire import Ingest, Input, ModeName, SearchRequest, Title, whole
+from commonplace.faces.wire import NOT_BLANK, Ingest, Input, ModeName, SearchRequest, Title, not_blank, whole
 from commonplace.model import ItemFilter, Mode
 
 router = api_router("items")
 
 IdText = Annotated[str, Field(min_length=1, max_length=200)]
-Tag = Annotated[str, Field(min_length=1, max_length=100)]
+Tag = Annotated[str, Field(min_length=1, max_length=100, json_schema_extra=NOT_BLANK), BeforeValidator(not_blank)]
 
 
 class IngestBody(Ingest):

@@ -53,11 +53,18 @@ class Metered:
         try:
             await self._app(scope, receive, send_noting)
         finally:
-            # Refused requests have no route: one name for all, or anybody could make up new ones without end.
-            route = getattr(scope.get("route"), "path", "refused")
             method = scope["method"] if scope["method"] in METHODS else "other"
+            route = _route(scope)
             self._meters.requests.labels(method, route, status).inc()
             self._meters.seconds.labels(route).observe(time.perf_counter() - began)
+
+
+def _route(scope: Scope) -> str:
+    """Refused requests have no route: one name for all, or anybody could make up new ones without end."""
+    if "route" in scope:
+        return str(scope["route"].path)
+    reached = "endpoint" in scope and not scope["path_params"]  # a fixed path, such as /mcp
+    return str(scope["path"]) if reached else "refused"
 
 
 class Health(TypedDict):
