@@ -39,7 +39,7 @@ async def fill(settings: Settings, sections: int) -> int:
         with tempfile.TemporaryDirectory() as folder:
             write(Path(folder), max(10, sections // 9))
             await import_folder(app.library, me, Path(folder), lambda done, total: None)
-        while await app.store.jobs.is_open(me.library_id, "embed"):
+        while await app.store.jobs.is_open(me.scope, "embed"):
             await asyncio.sleep(0.2)
         times = []
         for question in QUESTIONS * 5:

@@ -88,7 +88,7 @@ def _commands(command: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _commands(child, f"{path} {name}")
         return
     shared = {"data_dir", "token", "as_json", "help"}
-    arguments = [p.human_readable_name for p in command.params if p.param_type_name == "argument"]
+    arguments = [p.name.upper() for p in command.params if p.param_type_name == "argument"]
     options = [f"[{p.opts[0]}]" for p in command.params if p.param_type_name == "option" and p.name not in shared]
     yield " ".join([path, *arguments, *options]), (command.help or "").split("\n\n")[0].replace("\n", " ")
 

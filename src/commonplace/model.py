@@ -1,5 +1,6 @@
 """The nouns: frozen values that travel between faces, core and adapters."""
 
+import hashlib
 import secrets
 import uuid
 from dataclasses import dataclass, field
@@ -153,6 +154,10 @@ class Content:
     text: str
     url: str | None = None
     segments: tuple[Json, ...] = ()
+
+    @property
+    def hash(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

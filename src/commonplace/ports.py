@@ -237,8 +237,8 @@ class Jobs(Protocol):
 
     async def get(self, scope: Scope, job_id: str) -> Job: ...
 
-    async def is_open(self, library_id: str, kind: str) -> bool:
-        """Whether the library has a job of this kind that is not done."""
+    async def is_open(self, scope: Scope, kind: str) -> bool:
+        """Whether a job of this kind is waiting or running for something in scope."""
         ...
 
     async def counts(self) -> dict[str, int]: ...

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import unicodedata
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -90,7 +91,7 @@ class Library:
             id=new_id(), library_id=caller.library_id, public_id=new_public_id(), content_id="",
             entity_type=draft.entity_type, kind=draft.kind, title=draft.title, url=draft.url, tags=draft.tags,
             in_kb=in_kb, word_count=sectioning.count(draft.text), created_by=caller.token_id)
-        content = Content(new_id(), _private_key(caller.library_id, draft.text), draft.text)
+        content = Content(new_id(), _private_key(caller, draft.text), draft.text)
         job = self._job_for(item, sections)
         item, created = await self._store.items.add(
             item, content, sections, scope=caller.scope, folder_id=caller.only_folder, stamp=self._embedder.stamp, job=job)
@@ -172,13 +173,13 @@ class Library:
 
     async def create_folder(self, caller: Caller, name: str) -> Folder:
         await self._access.admit(caller, WRITE, "create_folder", name, owner=True)
-        folder = Folder(new_id(), caller.library_id, name, now())
+        folder = Folder(new_id(), caller.library_id, _folder_name(name), now())
         await self._store.folders.create(folder)
         return folder
 
     async def rename_folder(self, caller: Caller, folder_id: str, name: str) -> Folder:
         await self._access.admit(caller, WRITE, "rename_folder", folder_id, owner=True)
-        return await self._store.folders.rename(caller.scope, folder_id, name)
+        return await self._store.folders.rename(caller.scope, folder_id, _folder_name(name))
 
     async def delete_folder(self, caller: Caller, folder_id: str, *, cascade_items: bool = False) -> None:
         await self._access.admit(caller, DELETE, "delete_folder", folder_id, owner=True)
@@ -226,7 +227,7 @@ class Library:
         item = replace(record.item, library_id=caller.library_id, word_count=sectioning.count(record.text),
                        created_by=caller.token_id)
         sections = tuple(sectioning.cut(record.text, item.title)) if item.in_kb else ()
-        content = Content(new_id(), _private_key(caller.library_id, record.text), record.text)
+        content = Content(new_id(), _private_key(caller, record.text), record.text)
         return Entry(item, content, sections, self._job_for(item, sections), record.once)
 
     def _job_for(self, item: Item, sections: Sequence[Section]) -> Job | None:
@@ -235,6 +236,13 @@ class Library:
         return Job(id=new_id(), library_id=item.library_id, item_id=item.id, kind=EMBED)
 
 
-def _private_key(library_id: str, text: str) -> str:
-    """Private text is the same content only within its library."""
-    return f"text:{library_id}:{hashlib.sha256(text.encode()).hexdigest()}"
+def _private_key(caller: Caller, text: str) -> str:
+    """Private text is one content only within its library and for those who see the same of it: a `content_id` that
+    comes back would tell a token that somebody else keeps this text."""
+    within = "" if caller.folders is None else hashlib.sha256(" ".join(sorted(caller.folders)).encode()).hexdigest()
+    return f"text:{caller.library_id}:{within}:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _folder_name(name: str) -> str:
+    """As people see it: names that look the same are the same."""
+    return unicodedata.normalize("NFC", " ".join(name.split()))

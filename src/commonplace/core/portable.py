@@ -69,7 +69,7 @@ def markdown_files(root: Path) -> list[Path]:
     """Without hidden files and folders, where editors keep their own things."""
     if not root.is_dir():
         raise Invalid(f"{root} is not a folder.")
-    return sorted(file for file in root.rglob("*") if file.suffix.lower() in ENDINGS and file.is_file()
+    return sorted(file for file in root.rglob("*") if file.suffix.lower() in ENDINGS and file.is_file() and not file.is_symlink()
                   and not any(part.startswith(".") for part in file.relative_to(root).parts))
 
 
@@ -106,7 +106,7 @@ def _record(note: markdown.Note, library_id: str, root: Path, path: str, folder_
         entity_type=_entity_type(front.get("entity_type")), kind=_text(front, "kind") or "text", title=note.title,
         url=_text(front, "url") or None, summary=_text(front, "summary"), tags=note.tags,
         key_points=_texts(front, "key_points"), category=_text(front, "category"),
-        visibility=_text(front, "visibility") or "private", in_kb=front.get("in_kb") is not False,
+        visibility="private", in_kb=front.get("in_kb") is not False,
         archived=front.get("archived") is True, created_at=created, updated_at=created,
         metadata={**metadata, "path": path, "front_matter": other},
         folders=tuple(dict.fromkeys(folder_ids))), note.text, once=exported is None)

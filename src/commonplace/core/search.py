@@ -8,7 +8,7 @@ from commonplace.core.access import READ, Access
 from commonplace.core.blend import blend
 from commonplace.core.embedding import EMBED
 from commonplace.errors import EmbeddingFailed
-from commonplace.model import Caller, Found, Hit, Mode, Passage, Scored
+from commonplace.model import Caller, Found, Hit, Mode, Passage, Scope, Scored
 from commonplace.ports import Embedder, Store, Vector
 from commonplace.settings import Settings
 
@@ -26,7 +26,7 @@ class Search:
         self._embedder = embedder
         self._access = access
         self._weights = (settings.semantic_weight, settings.keyword_weight)
-        self._waiting: dict[str, tuple[float, bool]] = {}
+        self._waiting: dict[Scope, tuple[float, bool]] = {}
         self._stale: tuple[float, bool] = (0.0, False)
 
     async def search(self, caller: Caller, query: str, *, limit: int = 8, mode: Mode = Mode.HYBRID) -> Found:
@@ -51,7 +51,7 @@ class Search:
     async def _embed(self, caller: Caller, query: str) -> tuple[Vector | None, str | None]:
         try:
             vector, degraded = await asyncio.gather(self._embedder.query(words.spoken(query[:EMBEDDED_CHARACTERS])),
-                                                    self._degraded(caller.library_id))
+                                                    self._degraded(caller.scope))
         except EmbeddingFailed as error:
             return None, f"The embedder did not answer ({error.message}); found by words only."
         return vector, degraded
@@ -63,7 +63,7 @@ class Search:
                                              if found.section_id in by_id]
         return tuple(Hit(n + 1, score, passage) for n, (score, passage) in enumerate(kept[:limit]))
 
-    async def _degraded(self, library_id: str) -> str | None:
+    async def _degraded(self, scope: Scope) -> str | None:
         """Looked up again after a moment only: it changes slowly and a search should cost one search."""
         at = time.monotonic()
         if at > self._stale[0]:
@@ -71,7 +71,9 @@ class Search:
             self._stale = (at + (RECHECK_SECONDS if stale else 300), stale)
         if self._stale[1]:
             return OTHER_EMBEDDER
-        known = self._waiting.get(library_id)
+        known = self._waiting.get(scope)
         if known is None or at > known[0]:
-            known = self._waiting[library_id] = (at + RECHECK_SECONDS, await self._store.jobs.is_open(library_id, EMBED))
+            if len(self._waiting) > 10_000:
+                self._waiting.clear()
+            known = self._waiting[scope] = (at + RECHECK_SECONDS, await self._store.jobs.is_open(scope, EMBED))
         return KEYWORDS_ONLY if known[1] else None

@@ -13,6 +13,8 @@ from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, Entry, Item, ItemFilter, ItemRef, Job, Outcome, Scope, Section, new_public_id, now
 
 NO_ITEM = "Item not found"
+_ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS
+    (SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id AND f.item_id = i.id)"""
 # What an import brings up to date in an item that is there already.
 _BROUGHT = ("content_id", "entity_type", "title", "url", "summary", "key_points", "tags", "category", "in_kb",
             "archived", "metadata", "word_count")
@@ -30,8 +32,9 @@ class SqlItems:
     def _add(self, tx: Tx, item: Item, content: Content, sections: Sequence[Section], scope: Scope,
              folder_id: str | None, stamp: str, job: Job | None) -> tuple[Item, bool]:
         content_id = _put_content(tx, content, item.created_at)
-        seen = _find_same(tx, scope, content_id, item)
+        seen = _find_same(tx, scope, content, item)
         if seen is not None:
+            _drop_unused_content(tx, content_id)
             return seen, False
         item = replace(item, content_id=content_id, folders=(folder_id,) if folder_id else ())
         self._insert(tx, item, sections, stamp, job)
@@ -52,7 +55,7 @@ class SqlItems:
     def _put(self, tx: Tx, entry: Entry, scope: Scope, stamp: str) -> Outcome:
         item = replace(entry.item, content_id=_put_content(tx, entry.content, entry.item.created_at))
         known = _by_ref(tx, *rows.visible(scope), ItemRef(id=item.id), lock=True)
-        before = rows.item(known) if known else _find_same(tx, scope, item.content_id, item) if entry.once else None
+        before = rows.item(known) if known else _find_same(tx, scope, entry.content, item) if entry.once else None
         if before is None:
             if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=item.public_id):
                 item = replace(item, public_id=new_public_id())
@@ -178,8 +181,7 @@ def _find_to_file(tx: Tx, scope: Scope, ref: ItemRef, token_id: str | None) -> I
     try:
         return find(tx, scope, ref, lock=True)
     except NotFound:
-        row = _by_ref(tx, """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS
-                             (SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id AND f.item_id = i.id)""",
+        row = _by_ref(tx, _ADDED_AND_NOT_FILED,
                       {"library_id": scope.library_id, "token_id": token_id}, ref, lock=True)
         if row is None or token_id is None:
             raise
@@ -201,10 +203,10 @@ def _put_content(tx: Tx, content: Content, at: Any) -> str:
     """The id of the content with this key, which another may have put there first."""
     # The update that changes nothing locks the row: two adds of one source take turns, and the second finds the
     # first's item; a deletion at the same moment takes its turn too.
-    found = tx.all("""INSERT INTO contents (id, key, text, url, segments, created_at)
-                      VALUES (:id, :key, :text, :url, :segments, :at)
+    found = tx.all("""INSERT INTO contents (id, key, hash, text, url, segments, created_at)
+                      VALUES (:id, :key, :hash, :text, :url, :segments, :at)
                       ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING id""",
-                   id=content.id, key=content.key, text=content.text, url=content.url,
+                   id=content.id, key=content.key, hash=content.hash, text=content.text, url=content.url,
                    segments=json.dumps(content.segments, ensure_ascii=False), at=rows.micros(at))
     return str(found[0]["id"])
 
@@ -214,11 +216,13 @@ def _drop_unused_content(tx: Tx, content_id: str) -> None:
            id=content_id)
 
 
-def _find_same(tx: Tx, scope: Scope, content_id: str, item: Item) -> Item | None:
+def _find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None:
+    """An item that says the same, in scope or added by the same token and not filed yet."""
     condition, values = rows.visible(scope)
-    row = tx.one(f"""{rows.SELECT_ITEM} WHERE {condition} AND i.content_id = :content_id
-                     AND i.entity_type = :entity_type AND i.title = :title ORDER BY i.created_at LIMIT 1""",
-                 content_id=content_id, entity_type=item.entity_type, title=item.title, **values)
+    row = tx.one(f"""{rows.SELECT_ITEM} JOIN contents AS c ON c.id = i.content_id
+                     WHERE c.hash = :hash AND i.entity_type = :entity_type AND i.title = :title
+                     AND (({condition}) OR ({_ADDED_AND_NOT_FILED})) ORDER BY i.created_at LIMIT 1""",
+                 hash=content.hash, entity_type=item.entity_type, title=item.title, token_id=item.created_by, **values)
     return rows.item(row, _folders_of(tx, scope, [row["id"]]).get(row["id"], ())) if row else None
 
 

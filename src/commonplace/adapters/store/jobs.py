@@ -89,10 +89,12 @@ class SqlJobs:
             raise NotFound("Job not found")
         return rows.job(row)
 
-    async def is_open(self, library_id: str, kind: str) -> bool:
+    async def is_open(self, scope: Scope, kind: str) -> bool:
+        condition, values = rows.visible(scope)
         return await self._db.read(lambda tx: tx.one(
-            "SELECT 1 FROM jobs WHERE library_id = :library_id AND kind = :kind AND state <> 'done' LIMIT 1",
-            library_id=library_id, kind=kind)) is not None
+            f"""SELECT 1 FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
+                WHERE j.library_id = :library_id AND j.kind = :kind AND j.state IN ('queued', 'running') AND {condition}
+                LIMIT 1""", kind=kind, **values)) is not None
 
     async def prune(self, before: datetime) -> None:
         await self._db.write(lambda tx: tx.run(

@@ -70,12 +70,15 @@ CREATE INDEX events_newest ON events (library_id, token_id, at);
 
 CREATE TABLE contents (
   id TEXT PRIMARY KEY,
-  key TEXT NOT NULL UNIQUE,  -- canonical URL, or library and hash for private text
+  key TEXT NOT NULL UNIQUE,  -- canonical URL; for private text library, scope and hash
+  hash TEXT NOT NULL,        -- of the text
   text TEXT NOT NULL,
   url TEXT,
   segments TEXT NOT NULL,
   created_at BIGINT NOT NULL
 );
+
+CREATE INDEX contents_hash ON contents (hash);
 
 CREATE TABLE items (
   library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
@@ -135,6 +138,6 @@ CREATE TABLE jobs (
   FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
 );
 CREATE INDEX jobs_ready ON jobs (state, run_after);
-CREATE INDEX jobs_open ON jobs (library_id, kind) WHERE state <> 'done';
+CREATE INDEX jobs_open ON jobs (library_id, kind) WHERE state IN ('queued', 'running');
 CREATE INDEX jobs_id ON jobs (id);
 CREATE INDEX jobs_item ON jobs (library_id, item_id);
