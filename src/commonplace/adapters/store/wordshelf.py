@@ -22,7 +22,7 @@ PHRASE = 0.75         # what a phrase counts: its words have been counted alread
 FAINT = 0.01          # what a word that is only part of a phrase counts in choosing them
 COMMON_SHARE = 8      # a term in more than an eighth of a large run is kept as one bit a section
 LARGE_RUN = 4_096
-DEAD_SHARE = 0.2
+DEAD_SHARE, DEAD_ROWS = 0.2, 1_000  # more than these, and everything is read again
 
 Scores = NDArray[np.float32]
 
@@ -113,7 +113,7 @@ class WordShelf(Follower):
 
     def catch_up(self, tx: SqliteTx) -> None:
         super().catch_up(tx)
-        if self._owners.count - self._living > DEAD_SHARE * self._owners.count + 1_000:
+        if self._owners.count - self._living > DEAD_SHARE * self._owners.count + DEAD_ROWS:
             self._seq = -1
             self.clear()
             self._scopes.clear()

@@ -1,0 +1,114 @@
+"""Keyword ranking on SQLite against BM25 written out plainly, while a library grows, shrinks and is refiled."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from commonplace.adapters.store import SqlStore, make_store, wordshelf
+from commonplace.adapters.store.wordshelf import K1, B
+from commonplace.model import Item, ItemRef, Scored, Words
+from commonplace.settings import Settings
+from tests.contract.library import Library
+
+pytestmark = pytest.mark.anyio
+VOCABULARY = [f"w{n}x" for n in range(60)]
+
+
+@pytest.fixture
+async def grown(data_dir: Path) -> "AsyncIterator[Grown]":
+    store = make_store(Settings(data_dir=data_dir))
+    await store.open()
+    library = await Library.create(store)
+    yield Grown(store, library, await library.folder("Red"))
+    await store.close()
+
+
+class Grown:
+    """A library, and what a plain reading says of it."""
+
+    def __init__(self, store: SqlStore, library: Library, folder: str) -> None:
+        self.store, self.library, self.folder = store, library, folder
+        self.texts: dict[str, list[str]] = {}
+        self.filed: set[str] = set()
+        self.items: list[Item] = []
+        self.dice = random.Random(5)
+
+    async def add(self) -> None:
+        # Low numbers are common, high ones rare.
+        words = [VOCABULARY[min(int(self.dice.expovariate(0.12)), 59)] for _ in range(self.dice.randint(3, 40))]
+        filed = self.dice.random() < 0.3
+        item = await self.library.add(" ".join(words), title="t", key=str(len(self.texts)) + self.folder,
+                                      folder=self.folder if filed else None)
+        self.texts[item.id] = words
+        self.items.append(item)
+        self.filed |= {item.id} if filed else set()
+
+    async def change(self) -> None:
+        item = self.dice.choice(self.items)
+        scope = self.library.scope()
+        if self.dice.random() < 0.5:
+            await self.store.items.delete(scope, item.id)
+            self.items.remove(item)
+            del self.texts[item.id]
+            self.filed.discard(item.id)
+        elif item.id not in self.filed:
+            await self.store.items.file(scope, ItemRef(id=item.id), [self.folder], token_id=None)
+            self.filed.add(item.id)
+
+    def expected(self, words: list[str], *, in_folder: bool) -> dict[str, float]:
+        lengths = {item_id: len(text) + 1 for item_id, text in self.texts.items()}  # and the title
+        average = sum(lengths.values()) / len(lengths)
+        scores: Counter[str] = Counter()
+        for word in dict.fromkeys(words):
+            having = {item_id: text.count(word) for item_id, text in self.texts.items() if word in text}
+            idf = math.log1p((len(lengths) - len(having) + 0.5) / (len(having) + 0.5))
+            for item_id, count in having.items():
+                damped = K1 * (1 - B + B * lengths[item_id] / average)
+                scores[item_id] += idf * (K1 + 1) * count / (count + damped)
+        return {item_id: score for item_id, score in scores.items() if not in_folder or item_id in self.filed}
+
+    async def found(self, words: list[str], *, in_folder: bool) -> dict[str, float]:
+        scope = self.library.scope(self.folder) if in_folder else self.library.scope()
+        hits: list[Scored] = await self.store.sections.keyword(scope, Words(tuple((word,) for word in words)), 1000)
+        items = {p.section_id: p.item_id for p in await self.store.sections.passages(scope, [h.section_id for h in hits])}
+        assert [h.score for h in hits] == sorted((h.score for h in hits), reverse=True)
+        return {items[hit.section_id]: hit.score for hit in hits}
+
+
+async def test_scores_are_bm25_of_what_is_there_now(grown: Grown) -> None:
+    for step in range(160):
+        await grown.add()
+        if step % 3 == 0:
+            await grown.change()
+        if step % 8 == 0:
+            words = grown.dice.sample(VOCABULARY, 4)
+            for in_folder in (False, True):
+                expected = grown.expected(words, in_folder=in_folder)
+                assert await grown.found(words, in_folder=in_folder) == pytest.approx(expected, rel=1e-4)
+
+
+async def test_common_words_kept_as_bits_and_dead_rows_read_anew_find_the_same(
+        grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wordshelf, "LARGE_RUN", 8)
+    monkeypatch.setattr(wordshelf, "DEAD_ROWS", 5)
+    for step in range(120):
+        await grown.add()
+        if step % 2 == 0:
+            await grown.change()
+        if step % 6 == 0:
+            words = grown.dice.sample(VOCABULARY[:20], 3)
+            for in_folder in (False, True):
+                found = await grown.found(words, in_folder=in_folder)
+                assert found.keys() == grown.expected(words, in_folder=in_folder).keys()
+
+
+async def test_a_phrase_is_found_by_neighbours_only(grown: Grown) -> None:
+    for text in ("alpha beta gamma", "beta alpha", "alpha gamma beta", "alpha\n\nbeta"):
+        await grown.library.add(text)
+    [hit] = await grown.store.sections.keyword(grown.library.scope(), Words((("alpha", "beta"),)), 10)
+    [passage] = await grown.store.sections.passages(grown.library.scope(), [hit.section_id])
+    assert passage.text == "alpha beta gamma"
