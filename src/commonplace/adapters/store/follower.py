@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from commonplace.adapters.store.sqlite import SqliteTx
 
 RELOAD_FROM = 20_000  # changed items; reading everything again is faster then
-_CHUNK = 500
+_ITEMS, _ROWS = 500, 4_000  # read at once
 
 Rows = NDArray[np.intp]
 
@@ -42,9 +42,18 @@ class Follower(ABC):
     @abstractmethod
     def drop(self, items: NDArray[np.int64]) -> None: ...
 
+    @property
     @abstractmethod
-    def rows(self, tx: SqliteTx, item_ids: Sequence[str] | None) -> list[Any]:
-        """The rows of these items, or of the whole library."""
+    def source(self) -> str:
+        """Where its rows are read: `columns FROM table WHERE ...`, with `values`."""
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {"library_id": self.library_id}
+
+    @abstractmethod
+    def reserve(self, size: int) -> None:
+        """Make room for so many rows, when everything is about to be read."""
 
     @abstractmethod
     def append(self, found: Sequence[Any]) -> None: ...
@@ -63,15 +72,22 @@ class Follower(ABC):
             "SELECT DISTINCT item_id FROM changes WHERE seq > :seq AND library_id = :library_id",
             seq=self._seq, library_id=self.library_id)] if known else []
         if not known or len(changed) > RELOAD_FROM:
-            self.clear()
-            self.append(self.rows(tx, None))
+            self.reload(tx)
         elif changed:
             self.drop(np.array([item_key(item_id) for item_id in changed], np.int64))
-            for start in range(0, len(changed), _CHUNK):
-                self.append(self.rows(tx, changed[start:start + _CHUNK]))
-        if not known or changed:
+            for start in range(0, len(changed), _ITEMS):
+                self.append(tx.all(f"SELECT {self.source} AND item_id IN :ids", **self.values,
+                                   ids=changed[start:start + _ITEMS]))
             self._scopes.clear()
         self._seq = newest
+
+    def reload(self, tx: SqliteTx) -> None:
+        """Everything anew, a lot at a time: small leftovers of one big answer would stay in the process for good."""
+        self.clear()
+        self._scopes.clear()
+        self.reserve(tx.all(f"SELECT count(*) AS n FROM ({'SELECT ' + self.source})", **self.values)[0]["n"])
+        for found in tx.lots(f"SELECT {self.source}", _ROWS, **self.values):
+            self.append(found)
 
     def within(self, folders: frozenset[str] | None, items: Callable[[], list[int]]) -> Rows | None:
         """The rows of a set of folders, found once per change of the library; None for all."""
@@ -90,6 +106,9 @@ class Owners:
         self._items = np.empty(0, np.int64)
         self._order: Rows = np.empty(0, np.intp)  # the first rows, by item
         self.count = 0
+
+    def reserve(self, size: int) -> None:
+        self._items = room_for(self._items, size, self.count)
 
     def append(self, items: Sequence[int]) -> None:
         self._items = room_for(self._items, self.count + len(items), self.count)
@@ -116,6 +135,6 @@ def room_for(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:
     """The same array, or a larger copy of the part in use."""
     if size <= len(array):
         return array
-    grown = np.empty((max(size, int(len(array) * 1.25), 256), *array.shape[1:]), array.dtype)
+    grown = np.empty((max(size, int(len(array) * 1.125), 256), *array.shape[1:]), array.dtype)
     grown[:used] = array[:used]
     return grown

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.adapters.store.follower import Follower, Owners, Rows, item_key, room_for
-from commonplace.adapters.store.signs import sign_bits
-from commonplace.adapters.store.sqlite import SqliteTx
+from commonplace.adapters.store.signs import bits, sign_bits
 from commonplace.model import Scored
 from commonplace.ports import Vector
 
@@ -25,16 +24,23 @@ class Shelf(Follower):
 
     def clear(self) -> None:
         self._owners = Owners()
-        self._ids = np.empty(0, np.int64)
+        self._ids = np.empty(0, np.uint32)
         self._matrix = np.empty((0, self._dimensions), np.float16)
         # Word by word of the sign bits, each for all rows: a scan reads them one after the other.
-        self._signs = [np.empty(0, np.uint64) for _ in range(-(-2 * self._dimensions // 64))]
+        self._signs = [np.empty(0, np.uint64) for _ in range(-(-bits(self._dimensions) // 64))]
 
-    def rows(self, tx: SqliteTx, item_ids: Sequence[str] | None) -> list[Any]:
-        some = "" if item_ids is None else " AND item_id IN :ids"
-        return tx.all("SELECT item_id, section_id, vector FROM vectors"
-                      f" WHERE library_id = :library_id AND stamp = :stamp{some}",
-                      library_id=self.library_id, stamp=self._stamp, ids=item_ids or ())
+    @property
+    def source(self) -> str:
+        return "item_id, section_id, vector FROM vectors WHERE library_id = :library_id AND stamp = :stamp"
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {"library_id": self.library_id, "stamp": self._stamp}
+
+    def reserve(self, size: int) -> None:
+        self._owners.reserve(size)
+        self._ids, self._matrix = room_for(self._ids, size, 0), room_for(self._matrix, size, 0)
+        self._signs = [room_for(word, size, 0) for word in self._signs]
 
     def append(self, found: Sequence[Any]) -> None:
         start, end = self._owners.count, self._owners.count + len(found)
@@ -92,10 +98,10 @@ class Shelf(Follower):
     def _cosines(self, rows: Rows, vector: Vector) -> NDArray[np.float32]:
         # float16 to float32 by shifting bits, which is seven times faster than numpy's own way; the exponent is then
         # 112 too small, and one multiplication of the sums makes up for that.
-        bits = self._matrix[rows].view(np.int16).astype(np.int32)
-        bits <<= 13
-        bits &= np.int32(-0x70002000)
-        sums: NDArray[np.float32] = bits.view(np.float32) @ (vector * np.float32(2.0 ** 62))
+        shifted = self._matrix[rows].view(np.int16).astype(np.int32)
+        shifted <<= 13
+        shifted &= np.int32(-0x70002000)
+        sums: NDArray[np.float32] = shifted.view(np.float32) @ (vector * np.float32(2.0 ** 62))
         return sums * np.float32(2.0 ** 50)
 
     def _distances(self, vector: Vector, rows: Rows | None) -> NDArray[np.uint16]:
@@ -111,7 +117,7 @@ class Shelf(Follower):
 
 def _sign_words(matrix: NDArray[np.floating]) -> NDArray[np.uint64]:
     """Signs packed into 64-bit words, one word a row of the result."""
-    bits = np.packbits(sign_bits(matrix), axis=1)
-    padded = np.zeros((len(matrix), -(-bits.shape[1] // 8) * 8), np.uint8)
-    padded[:, :bits.shape[1]] = bits
+    packed = np.packbits(sign_bits(matrix), axis=1)
+    padded = np.zeros((len(matrix), -(-packed.shape[1] // 8) * 8), np.uint8)
+    padded[:, :packed.shape[1]] = packed
     return np.ascontiguousarray(padded.view(np.uint64).T)

@@ -1,4 +1,4 @@
-"""Vectors as bits: the signs of twice as many random projections as there are dimensions.
+"""Vectors as bits: the signs of random projections, 512 of them or as many as there are dimensions.
 
 The signs of the dimensions themselves lose too much where a model's dimensions are few or lean to one side: among the best
 2,000 of 60,000 by signs were .972 of the true ten nearest (static embedder, 256 dimensions), with these projections .998.
@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def bits(dimensions: int) -> int:
+    return min(2 * dimensions, max(512, dimensions))
+
+
 def sign_bits(matrix: NDArray[np.floating]) -> NDArray[np.bool_]:
     """A row of bits for each row."""
-    bits: NDArray[np.bool_] = matrix.astype(np.float32) @ _projection(matrix.shape[1]) > 0
-    return bits
+    signs: NDArray[np.bool_] = matrix.astype(np.float32) @ _projection(matrix.shape[1]) > 0
+    return signs
 
 
 @lru_cache(maxsize=8)
@@ -25,4 +29,4 @@ def _projection(dimensions: int) -> NDArray[np.float32]:
         hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
     flips = np.unpackbits(np.frombuffer(shake_256(b"commonplace signs").digest(dimensions), np.uint8))[:2 * dimensions]
     halves = [hadamard[:dimensions, :dimensions] * (2.0 * half[:, None] - 1) for half in flips.reshape(2, dimensions)]
-    return np.hstack(halves).astype(np.float32)
+    return np.ascontiguousarray(np.hstack(halves)[:, :bits(dimensions)], np.float32)

@@ -31,6 +31,12 @@ class SqliteTx:
     def all(self, sql: str, /, **values: Any) -> list[sqlite3.Row]:
         return self._execute(sql, values).fetchall()
 
+    def lots(self, sql: str, size: int, /, **values: Any) -> Iterator[list[sqlite3.Row]]:
+        """The same rows, never more than `size` of them in memory."""
+        found = self._execute(sql, values)
+        while rows := found.fetchmany(size):
+            yield rows
+
     def one(self, sql: str, /, **values: Any) -> sqlite3.Row | None:
         row: sqlite3.Row | None = self._execute(sql, values).fetchone()
         return row

@@ -20,7 +20,7 @@ K1, B = 1.2, 0.75
 CANDIDATES = 300      # sections that are looked at for phrases
 PHRASE = 0.75         # what a phrase counts: its words have been counted already
 FAINT = 0.01          # what a word that is only part of a phrase counts in choosing them
-COMMON_SHARE = 8      # a term in more than an eighth of a large run is kept as one bit a section
+COMMON_SHARE = 16     # a term in more than a sixteenth of a large run is kept as one bit a section
 LARGE_RUN = 4_096
 DEAD_SHARE, DEAD_ROWS = 0.2, 1_000  # more than these, and everything is read again
 
@@ -64,16 +64,21 @@ class WordShelf(Follower):
 
     def clear(self) -> None:
         self._owners = Owners()
-        self._ids = np.empty(0, np.int64)
+        self._ids = np.empty(0, np.uint32)
         self._lengths = np.empty(0, np.uint16)
         self._alive = np.empty(0, bool)
         self._living, self._words = 0, 0
         self._runs: list[Run] = []
+        self._fresh: list[NDArray[np.uint64]] = []  # postings that are in no run yet
 
-    def rows(self, tx: SqliteTx, item_ids: Sequence[str] | None) -> list[Any]:
-        some = "" if item_ids is None else " AND item_id IN :ids"
-        return tx.all("SELECT item_id, section_id, terms, counts, length FROM section_terms"
-                      f" WHERE library_id = :library_id{some}", library_id=self.library_id, ids=item_ids or ())
+    @property
+    def source(self) -> str:
+        return "item_id, section_id, terms, counts, length FROM section_terms WHERE library_id = :library_id"
+
+    def reserve(self, size: int) -> None:
+        self._owners.reserve(size)
+        self._ids, self._lengths = room_for(self._ids, size, 0), room_for(self._lengths, size, 0)
+        self._alive = room_for(self._alive, size, 0)
 
     def append(self, found: Sequence[Any]) -> None:
         if not found:
@@ -92,13 +97,18 @@ class WordShelf(Follower):
         counts = np.frombuffer(b"".join(row["counts"] for row in found), np.uint8)
         numbers = np.repeat(np.arange(start, end, dtype=np.uint32), [len(row["counts"]) for row in found])
         each = np.frombuffer(b"".join(row["terms"] for row in found), np.uint32)
-        self._add_run(_packed(each, numbers, counts), start, end)
+        self._fresh.append(_packed(each, numbers, counts))
 
-    def _add_run(self, postings: NDArray[np.uint64], first: int, last: int) -> None:
-        """Join it with the runs before it that are not much larger: there are never more than a handful."""
+    def _settle(self) -> None:
+        """Make a run of what is fresh, together with the runs before it that are not much larger: there are never many."""
+        first, last = self._runs[-1].last if self._runs else 0, self._owners.count
         while self._runs and self._runs[-1].last - self._runs[-1].first < 4 * (last - first):
             before = self._runs.pop()
-            postings, first = np.concatenate([before.postings(), postings]), before.first
+            self._fresh.append(before.postings())
+            first = before.first
+        postings = np.concatenate(self._fresh)
+        self._fresh = []
+        postings.sort()
         self._runs.append(_run(postings, first, last))
 
     def drop(self, items: NDArray[np.int64]) -> None:
@@ -114,11 +124,9 @@ class WordShelf(Follower):
     def catch_up(self, tx: SqliteTx) -> None:
         super().catch_up(tx)
         if self._owners.count - self._living > DEAD_SHARE * self._owners.count + DEAD_ROWS:
-            self._seq = -1
-            self.clear()
-            self._scopes.clear()
-            self.append(self.rows(tx, None))
-            super().catch_up(tx)
+            self.reload(tx)
+        if self._fresh:
+            self._settle()
 
     def search(self, tx: SqliteTx, words: Words, limit: int, rows: Rows | None) -> list[Scored]:
         phrases = [tuple(terms(" ".join(phrase))) for phrase in words.phrases]
@@ -192,7 +200,6 @@ def _packed(each: NDArray[np.uint32], rows: NDArray[np.uint32], counts: NDArray[
 
 
 def _run(postings: NDArray[np.uint64], first: int, last: int) -> Run:
-    postings = np.sort(postings)
     each, rows = (postings >> np.uint64(32)).astype(np.uint32), (postings >> np.uint64(8)).astype(np.uint32) & np.uint32(0xFFFFFF)
     distinct, starts = np.unique(each, return_index=True)
     starts = np.append(starts, len(each))
