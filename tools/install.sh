@@ -5,4 +5,4 @@
 set -eu
 options="--quiet --no-deps --require-hashes"
 for file in "$@"; do options="$options --requirement $file"; done
-.venv/bin/uv pip install --python .venv/bin/python --compile-bytecode $options || .venv/bin/pip install $options
+.venv/bin/uv pip install --system-certs --python .venv/bin/python --compile-bytecode $options || .venv/bin/pip install $options
