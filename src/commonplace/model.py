@@ -202,6 +202,26 @@ class Job:
     run_after: datetime = field(default_factory=now)
 
 
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that somebody said they would send."""
+
+    id: str
+    library_id: str
+    owner: str                     # who may finish it: the caller's `limit_key`
+    filename: str
+    content_type: str
+    size: int
+    expires_at: datetime
+    created_at: datetime = field(default_factory=now)
+    item_id: str | None = None     # what came of it
+
+    @property
+    def key(self) -> str:
+        """Where its bytes are among the blobs."""
+        return f"uploads/{self.library_id}/{self.id}"
+
+
 class Outcome(StrEnum):
     ADDED = "added"
     CHANGED = "changed"

@@ -30,6 +30,7 @@ from commonplace.model import (
     Token,
     Transcript,
     Transformed,
+    Upload,
     Words,
 )
 
@@ -100,6 +101,30 @@ class Transcriber(Protocol):
 
     async def transcribe(self, recording: Path, progress: Callable[[float], Awaitable[None]]) -> Transcript:
         """IngestFailed when the recording is at fault; TranscriptionFailed when the transcriber is (worth another try)."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Blobs(Protocol):
+    """Files as they came, by key."""
+
+    async def put(self, key: str, file: Path) -> None: ...
+
+    def file(self, key: str) -> AbstractAsyncContextManager[Path]:
+        """The bytes as a file to be read, for as long as the context lasts. NotFound when there is none."""
+        ...
+
+    async def size(self, key: str) -> int | None:
+        """None when there is none."""
+        ...
+
+    async def delete(self, key: str) -> None:
+        """Also when there is none."""
+        ...
+
+    async def put_url(self, key: str, seconds: int) -> str | None:
+        """An address that takes the bytes by PUT for so long; None when the store has no door of its own."""
         ...
 
     async def close(self) -> None: ...
@@ -218,6 +243,24 @@ class Sections(Protocol):
         ...
 
 
+class Uploads(Protocol):
+    async def create(self, upload: Upload) -> None: ...
+
+    async def get(self, upload_id: str) -> Upload:
+        """Of any library: whoever asks has to check whose it is."""
+        ...
+
+    async def finish(self, upload: Upload, item_id: str) -> str:
+        """Say which item came of it; the one that is there already, if another was first."""
+        ...
+
+    async def stale(self, before: datetime, limit: int) -> list[Upload]:
+        """Those whose time was over by then."""
+        ...
+
+    async def forget(self, uploads: Sequence[Upload]) -> None: ...
+
+
 class Jobs(Protocol):
     async def enqueue_embedding(self, stamp: str) -> int:
         """A job for every item that has sections without a vector of this stamp and no job waiting; how many."""
@@ -266,6 +309,9 @@ class Store(Protocol):
 
     @property
     def jobs(self) -> Jobs: ...
+
+    @property
+    def uploads(self) -> Uploads: ...
 
     async def open(self) -> None:
         """Connect and bring the schema up to date, under a lock."""

@@ -61,6 +61,12 @@ class Settings:
     anthropic_url: str = setting("https://api.anthropic.com", "Base URL of the Messages API (proxies, gateways).")
     anthropic_key: str = setting("", "API key of the Messages API.", secret=True)
 
+    blobs_url: str = setting(
+        "", "s3://bucket/folder (also gs://, az://) to keep uploaded files in an object store; empty: in the data folder. "
+            "Credentials come by the store's usual variables (AWS_ACCESS_KEY_ID ...).")
+    upload_max_mb: int = setting(2000, "Largest file that can be uploaded, in MB.")
+    keep_originals: bool = setting(False, "Whether files stay after they were read; otherwise only their text is kept.")
+
     workers: int = setting(1, "Job workers inside `serve`; 0 leaves jobs to `commonplace worker`.")
     rate_requests_per_minute: int = setting(100, "HTTP requests a minute per key; 0: no limit.")
     rate_reads_per_hour: int = setting(1000, "Read tools and GETs an hour per token; 0: no limit.")
@@ -92,7 +98,9 @@ class Settings:
 
 def _parse(name: str, kind: type, raw: str) -> Any:
     try:
+        if kind is bool:
+            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[raw.lower()]
         return Path(raw).expanduser() if kind is Path else kind(raw)
-    except ValueError:
-        wanted = "a whole number" if kind is int else "a number"
+    except (ValueError, KeyError):
+        wanted = {int: "a whole number", bool: "true or false"}.get(kind, "a number")
         raise ConfigurationError(f"{name} must be {wanted}, not {raw!r}.") from None

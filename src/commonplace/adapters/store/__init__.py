@@ -10,6 +10,7 @@ from commonplace.adapters.store.items import SqlItems
 from commonplace.adapters.store.jobs import SqlJobs
 from commonplace.adapters.store.people import SqlPeople, SqlTokens
 from commonplace.adapters.store.sections import SqlSections
+from commonplace.adapters.store.uploads import SqlUploads
 from commonplace.errors import ConfigurationError
 from commonplace.model import Json
 from commonplace.settings import Settings
@@ -25,6 +26,7 @@ class SqlStore:
         self.items = SqlItems(db, index)
         self.sections = SqlSections(db, index)
         self.jobs = SqlJobs(db)
+        self.uploads = SqlUploads(db)
 
     async def open(self) -> None:
         await self._db.open()
