@@ -42,10 +42,12 @@ class SqlUploads:
 
         return await self._db.write(work)
 
-    async def stale(self, before: datetime, limit: int) -> list[Upload]:
+    async def spent(self, at: datetime, *, keep: bool) -> list[Upload]:
         found = await self._db.read(lambda tx: tx.all(
-            "SELECT * FROM uploads WHERE expires_at < :before ORDER BY expires_at LIMIT :limit",
-            before=rows.micros(before), limit=limit))
+            """SELECT u.* FROM uploads AS u LEFT JOIN items AS i ON i.library_id = u.library_id AND i.id = u.item_id
+               WHERE (i.id IS NULL AND (u.expires_at < :at OR u.item_id IS NOT NULL))
+                  OR (i.id IS NOT NULL AND :keep = 0 AND coalesce(i.transcription_status, 'done') = 'done')""",
+            at=rows.micros(at), keep=int(keep)))
         return [_upload(row) for row in found]
 
     async def forget(self, uploads: Sequence[Upload]) -> None:
