@@ -152,7 +152,12 @@ class Content:
     key: str
     text: str
     url: str | None = None
-    segments: tuple[Json, ...] = ()
+    segments: tuple[Json, ...] = ()               # {"at": character, "locator": {...}}: where its parts were in the source
+    about: Json = field(default_factory=dict)     # what the source says of itself: title, author, published_at, language
+
+    @property
+    def marks(self) -> "tuple[Mark, ...]":
+        return tuple(Mark(segment["at"], segment["locator"]) for segment in self.segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +225,24 @@ class Upload:
     def key(self) -> str:
         """Where its bytes are among the blobs."""
         return f"uploads/{self.library_id}/{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A feed that somebody follows; its entries are added with the rights of who subscribed."""
+
+    id: str
+    library_id: str
+    url: str
+    title: str
+    person_id: str
+    token_id: str | None = None
+    folder_id: str | None = None
+    newest: int = 10               # entries that the first visit takes
+    created_at: datetime = field(default_factory=now)
+    polled_at: datetime | None = None
+    poll_at: datetime = field(default_factory=now)
+    error: str | None = None       # why the last visit brought nothing
 
 
 class Outcome(StrEnum):
@@ -358,6 +381,23 @@ class Extracted:
     published_at: datetime | None = None
     language: str | None = None
     links: tuple[str, ...] = ()    # audio and feeds that a page points to, best first
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    id: str                        # the feed's own name for it, else its address: what "seen before" is decided by
+    title: str
+    url: str | None
+    audio_url: str | None = None
+    published_at: datetime | None = None
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    title: str
+    url: str
+    entries: tuple[FeedEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ class Settings:
     fetch_allow_hosts: str = setting(
         "", "Hosts (host or host:port, by commas) that may be fetched from although they lie in a private network.")
     fetch_max_mb: int = setting(64, "Largest page or document that is fetched, in MB.")
+    media_max_mb: int = setting(2048, "Largest recording that is fetched, in MB.")
     fetch_timeout: float = setting(20.0, "Seconds that a web server may take until its answer begins.")
 
     transcriber: str = setting("local", "local, assemblyai or gladia: what writes down speech.")
@@ -56,11 +57,15 @@ class Settings:
     transcriber_key: str = setting("", "API key of the transcription service.", secret=True)
     transcriber_threads: int = setting(0, "Threads that the local transcriber computes with; 0: one per core, four at most.")
 
+    tier: str = setting("self-hosted", "Name of the tier that people of this server have, as told when a quota is used up.")
+    transcription_minutes: int = setting(0, "Minutes of speech that a person may have written down in a month; 0: no cap.")
+
     transformer: str = setting("local", "local or anthropic: what makes summaries, key points and tags for auto_transform.")
     anthropic_model: str = setting("claude-haiku-5-5", "Model that the anthropic transformer asks.")
     anthropic_url: str = setting("https://api.anthropic.com", "Base URL of the Messages API (proxies, gateways).")
     anthropic_key: str = setting("", "API key of the Messages API.", secret=True)
 
+    feed_minutes: int = setting(60, "Minutes between two visits to a feed that is subscribed to.")
     blobs_url: str = setting(
         "", "s3://bucket/folder (also gs://, az://) to keep uploaded files in an object store; empty: in the data folder. "
             "Credentials come by the store's usual variables (AWS_ACCESS_KEY_ID ...).")

@@ -4,31 +4,53 @@ import asyncio
 import logging
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Protocol
 
-from commonplace.core.embedding import LEASE_SECONDS, EmbedJobs
-from commonplace.model import now
+from commonplace.core.embedding import LEASE_SECONDS
+from commonplace.core.transcription import TRANSCRIBE
+from commonplace.model import Job, now
 from commonplace.ports import Store, Wake
 
 log = logging.getLogger(__name__)
-AT_ONCE = 64
 POLL_SECONDS = 1.0
 AFTER_TROUBLE_SECONDS = 5.0
 PRUNE_SECONDS = 3600
 
 
+class Handler(Protocol):
+    """Runs jobs of one kind, up to `at_once` together, and says of each what became of it."""
+
+    @property
+    def at_once(self) -> int: ...
+
+    async def run(self, worker: str, jobs: Sequence[Job]) -> None: ...
+
+
 class Worker:
-    def __init__(self, store: Store, wake: Wake, embedding: EmbedJobs) -> None:
+    def __init__(self, store: Store, wake: Wake, handlers: Mapping[str, Handler]) -> None:
         self._store = store
         self._wake = wake
-        self._embedding = embedding
+        self._handlers = handlers
         self._name = uuid.uuid4().hex
         self._prune_at = 0.0
+        # Writing down speech takes hours; what takes seconds does not wait for it.
+        self._lanes = ([kind for kind in handlers if kind != TRANSCRIBE], [kind for kind in handlers if kind == TRANSCRIBE])
 
     async def run(self) -> None:
+        async with asyncio.TaskGroup() as lanes:
+            for kinds in self._lanes:
+                lanes.create_task(self._run(kinds))
+
+    async def turn(self) -> int:
+        """Run one lot of jobs of each lane; how many there were."""
+        return sum([await self._turn(kinds) for kinds in self._lanes])
+
+    async def _run(self, kinds: Sequence[str]) -> None:
         while True:
             try:
-                busy = await self.turn()
+                busy = await self._turn(kinds)
             except Exception:
                 # Leases run out by themselves and jobs are taken up again; the worker must outlive a lost database.
                 log.exception("The queue could not be worked on; trying again in a moment")
@@ -37,12 +59,15 @@ class Worker:
             if not busy:
                 await self._wake.wait(POLL_SECONDS)
 
-    async def turn(self) -> int:
-        """Run one lot of jobs; how many there were."""
-        jobs = await self._store.jobs.lease(self._name, limit=AT_ONCE, seconds=LEASE_SECONDS)
-        if jobs:
-            await self._embedding.run(self._name, jobs)
-        elif time.monotonic() > self._prune_at:
+    async def _turn(self, kinds: Sequence[str]) -> int:
+        ran = 0
+        for kind in kinds:
+            handler = self._handlers[kind]
+            jobs = await self._store.jobs.lease(self._name, limit=handler.at_once, seconds=LEASE_SECONDS, kinds=[kind])
+            if jobs:
+                await handler.run(self._name, jobs)
+            ran += len(jobs)
+        if not ran and time.monotonic() > self._prune_at:
             self._prune_at = time.monotonic() + PRUNE_SECONDS
             await self._store.jobs.prune(now() - timedelta(days=1))
-        return len(jobs)
+        return ran

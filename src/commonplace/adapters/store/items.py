@@ -1,11 +1,11 @@
 """Items: written whole in one transaction, read only through a scope."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from commonplace.adapters.store import rows
+from commonplace.adapters.store.contents import content as content_of, drop_unused_content, put_content, renew_content
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.jobs import insert_job
@@ -24,46 +24,55 @@ class SqlItems:
         self._index = index
 
     async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
-                  folder_id: str | None, stamp: str, job: Job | None) -> tuple[Item, bool]:
-        return await self._db.write(self._add, item, content, sections, scope, folder_id, stamp, job)
+                  folder_id: str | None, stamp: str, jobs: Sequence[Job]) -> tuple[Item, bool]:
+        return await self._db.write(self._add, item, content, sections, scope, folder_id, stamp, jobs)
 
     def _add(self, tx: Tx, item: Item, content: Content, sections: Sequence[Section], scope: Scope,
-             folder_id: str | None, stamp: str, job: Job | None) -> tuple[Item, bool]:
-        content_id = _put_content(tx, content, item.created_at)
+             folder_id: str | None, stamp: str, jobs: Sequence[Job]) -> tuple[Item, bool]:
+        content_id, same = put_content(tx, content, item.created_at)
         seen = _find_same(tx, scope, content_id, item)
         if seen is not None:
             return seen, False
+        if not same:
+            raise Conflict("The source was read by somebody else at the same moment, and said something else to them.")
         item = replace(item, content_id=content_id, folders=(folder_id,) if folder_id else ())
-        self._insert(tx, item, sections, stamp, job)
+        self._insert(tx, item, sections, stamp, jobs)
         return item, True
 
-    def _insert(self, tx: Tx, item: Item, sections: Sequence[Section], stamp: str, job: Job | None) -> None:
+    def _insert(self, tx: Tx, item: Item, sections: Sequence[Section], stamp: str, jobs: Sequence[Job]) -> None:
         tx.run(rows.INSERT_ITEM, **rows.item_values(item))
         for folder_id in item.folders:
             if not _put_in_folder(tx, item.library_id, item.id, folder_id):
                 raise NotFound("Folder not found", folder_ids=[folder_id])
         self._index.insert(tx, item, sections, stamp)
-        if job is not None:
+        for job in jobs:
             insert_job(tx, job)
+
+    async def known(self, scope: Scope, key: str, entity_type: str) -> tuple[Content | None, Item | None]:
+        def work(tx: Tx) -> tuple[Content | None, Item | None]:
+            row = tx.one("SELECT * FROM contents WHERE key = :key", key=key)
+            return (content_of(row), _with_content(tx, scope, row["id"], entity_type)) if row else (None, None)
+
+        return await self._db.read(work)
 
     async def put(self, entries: Sequence[Entry], *, scope: Scope, stamp: str) -> list[Outcome]:
         return await self._db.write(lambda tx: [self._put(tx, entry, scope, stamp) for entry in entries])
 
     def _put(self, tx: Tx, entry: Entry, scope: Scope, stamp: str) -> Outcome:
-        item = replace(entry.item, content_id=_put_content(tx, entry.content, entry.item.created_at))
+        item = replace(entry.item, content_id=put_content(tx, entry.content, entry.item.created_at)[0])
         known = _by_ref(tx, *rows.visible(scope), ItemRef(id=item.id), lock=True)
         before = rows.item(known) if known else _find_same(tx, scope, item.content_id, item) if entry.once else None
         if before is None:
             if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=item.public_id):
                 item = replace(item, public_id=new_public_id())
-            self._insert(tx, item, entry.sections, stamp, entry.job)
+            self._insert(tx, item, entry.sections, stamp, [entry.job] if entry.job else [])
             return Outcome.ADDED
         changes = {c: getattr(item, c) for c in _BROUGHT if getattr(item, c) != getattr(before, c)} if known else {}
         if changes:
             recut = bool(changes.keys() & {"content_id", "title", "in_kb"})
             self._update(tx, scope, before.id, changes, None, entry.sections if recut else None, stamp,
-                         entry.job if recut else None)
-            _drop_unused_content(tx, before.content_id)
+                         [entry.job] if recut and entry.job else [])
+            drop_unused_content(tx, before.content_id)
         return Outcome.CHANGED if self._file(tx, before, item.folders) or changes else Outcome.UNCHANGED
 
     async def get(self, scope: Scope, ref: ItemRef) -> Item:
@@ -79,11 +88,11 @@ class SqlItems:
         return await self._db.read(_page, scope, where, limit, offset)
 
     async def update(self, scope: Scope, item_id: str, changes: dict[str, Any], *, expected_revision: int | None,
-                     sections: Sequence[Section] | None, stamp: str, job: Job | None) -> Item:
-        return await self._db.write(self._update, scope, item_id, changes, expected_revision, sections, stamp, job)
+                     sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job]) -> Item:
+        return await self._db.write(self._update, scope, item_id, changes, expected_revision, sections, stamp, jobs)
 
     def _update(self, tx: Tx, scope: Scope, item_id: str, changes: dict[str, Any], expected_revision: int | None,
-                sections: Sequence[Section] | None, stamp: str, job: Job | None) -> Item:
+                sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job]) -> Item:
         before = find(tx, scope, ItemRef(id=item_id), lock=True)
         if expected_revision is not None and expected_revision != before.revision:
             raise Conflict(f"The item is at revision {before.revision}, not {expected_revision}; read it again first.",
@@ -96,9 +105,33 @@ class SqlItems:
         if sections is not None:
             self._index.remove(tx, after.library_id, after.id)
             self._index.insert(tx, after, sections, stamp)
-        if job is not None:
+        for job in jobs:
             insert_job(tx, job)
         return after
+
+    async def renew(self, scope: Scope, item_id: str, content: Content, changes: dict[str, Any], *,
+                    sections: Sequence[Section], stamp: str, jobs: Sequence[Job]) -> Item:
+        def work(tx: Tx) -> Item:
+            before = find(tx, scope, ItemRef(id=item_id), lock=True)
+            content_id = renew_content(tx, content, item_id, now())
+            after = self._update(tx, scope, item_id, {**changes, "content_id": content_id}, None, sections, stamp, jobs)
+            drop_unused_content(tx, before.content_id)
+            return after
+
+        return await self._db.write(work)
+
+    async def annotate(self, item: Item, changes: dict[str, Any], key_points: Sequence[Sequence[str]]) -> None:
+        def work(tx: Tx) -> None:
+            of_item = {"library_id": item.library_id, "item_id": item.id}
+            tx.run(f"""UPDATE items SET {', '.join(f'{c} = :{c}' for c in changes)}
+                       WHERE library_id = :library_id AND id = :item_id""",
+                   **of_item, **{c: rows.column_value(c, value) for c, value in changes.items()})
+            tx.many("""UPDATE sections SET key_points = :points
+                       WHERE library_id = :library_id AND item_id = :item_id AND position = :position""",
+                    [{**of_item, "position": n, "points": rows.column_value("key_points", points)}
+                     for n, points in enumerate(key_points)])
+
+        await self._db.write(work)
 
     async def delete(self, scope: Scope, item_id: str) -> None:
         def work(tx: Tx) -> None:
@@ -160,7 +193,7 @@ def delete_items(tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequenc
         index.remove(tx, library_id, item_id)
         tx.run("DELETE FROM items WHERE library_id = :library_id AND id = :id", library_id=library_id, id=item_id)
         if row:
-            _drop_unused_content(tx, row["content_id"])
+            drop_unused_content(tx, row["content_id"])
 
 
 def _by_ref(tx: Tx, condition: str, values: dict[str, Any], ref: ItemRef, *, lock: bool) -> Any | None:
@@ -197,28 +230,18 @@ def _folders_of(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> dict[str, tupl
     return found
 
 
-def _put_content(tx: Tx, content: Content, at: Any) -> str:
-    """The id of the content with this key, which another may have put there first."""
-    # The update that changes nothing locks the row: two adds of one source take turns, and the second finds the
-    # first's item; a deletion at the same moment takes its turn too.
-    found = tx.all("""INSERT INTO contents (id, key, text, url, segments, created_at)
-                      VALUES (:id, :key, :text, :url, :segments, :at)
-                      ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING id""",
-                   id=content.id, key=content.key, text=content.text, url=content.url,
-                   segments=json.dumps(content.segments, ensure_ascii=False), at=rows.micros(at))
-    return str(found[0]["id"])
-
-
-def _drop_unused_content(tx: Tx, content_id: str) -> None:
-    tx.run("DELETE FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM items WHERE items.content_id = contents.id)",
-           id=content_id)
-
-
 def _find_same(tx: Tx, scope: Scope, content_id: str, item: Item) -> Item | None:
+    """Two texts are the same when their titles are, too; an address is one thing, whatever it is called."""
+    return _with_content(tx, scope, content_id, item.entity_type, item.title if item.kind == "text" else None)
+
+
+def _with_content(tx: Tx, scope: Scope, content_id: str, entity_type: str, title: str | None = None) -> Item | None:
     condition, values = rows.visible(scope)
+    if title is not None:
+        condition, values = f"{condition} AND i.title = :title", {**values, "title": title}
     row = tx.one(f"""{rows.SELECT_ITEM} WHERE {condition} AND i.content_id = :content_id
-                     AND i.entity_type = :entity_type AND i.title = :title ORDER BY i.created_at LIMIT 1""",
-                 content_id=content_id, entity_type=item.entity_type, title=item.title, **values)
+                     AND i.entity_type = :entity_type ORDER BY i.created_at LIMIT 1""",
+                 content_id=content_id, entity_type=entity_type, **values)
     return rows.item(row, _folders_of(tx, scope, [row["id"]]).get(row["id"], ())) if row else None
 
 
