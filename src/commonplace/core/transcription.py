@@ -153,6 +153,7 @@ class TranscribeJobs:
         else:
             # Held until then, so that those who wait for it do not try in its place.
             await self._store.contents.claim(item.content_id, job.id, again + timedelta(seconds=WAIT_SECONDS))
+            await self._store.items.annotate(item, {"transcription_status": "queued"}, ())
             await self._store.jobs.fail(worker, job.id, reason, again)
 
     @asynccontextmanager
