@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from anyio import Path as AsyncPath
+
 from commonplace.model import Extracted, Transcript, Utterance
 
 SAID = (Utterance(0.0, 4.0, "The pelican nests beside the lagoon."), Utterance(4.5, 9.0, "Its bill holds eleven litres."),
@@ -25,7 +27,7 @@ class FakeTranscriber:
 
     async def transcribe(self, recording: Path, progress: Callable[[float], Awaitable[None]]) -> Transcript:
         self.calls += 1
-        assert recording.stat().st_size > 0
+        assert await AsyncPath(recording).read_bytes()
         if self.troubles:
             raise self.troubles.pop(0)
         await progress(0.5)

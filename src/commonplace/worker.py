@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import Protocol
 
 from commonplace.core.embedding import LEASE_SECONDS
-from commonplace.core.transcription import TRANSCRIBE
 from commonplace.model import Job, now
 from commonplace.ports import Store, Wake
 
@@ -35,22 +34,21 @@ class Worker:
         self._handlers = handlers
         self._name = uuid.uuid4().hex
         self._prune_at = 0.0
-        # Writing down speech takes hours; what takes seconds does not wait for it.
-        self._lanes = ([kind for kind in handlers if kind != TRANSCRIBE], [kind for kind in handlers if kind == TRANSCRIBE])
 
     async def run(self) -> None:
+        """Each kind by itself: writing down speech takes hours, and what takes seconds does not wait for it."""
         async with asyncio.TaskGroup() as lanes:
-            for kinds in self._lanes:
-                lanes.create_task(self._run(kinds))
+            for kind in self._handlers:
+                lanes.create_task(self._run(kind))
 
     async def turn(self) -> int:
-        """Run one lot of jobs of each lane; how many there were."""
-        return sum([await self._turn(kinds) for kinds in self._lanes])
+        """Run one lot of jobs of each kind; how many there were."""
+        return sum([await self._turn(kind) for kind in self._handlers])
 
-    async def _run(self, kinds: Sequence[str]) -> None:
+    async def _run(self, kind: str) -> None:
         while True:
             try:
-                busy = await self._turn(kinds)
+                busy = await self._turn(kind)
             except Exception:
                 # Leases run out by themselves and jobs are taken up again; the worker must outlive a lost database.
                 log.exception("The queue could not be worked on; trying again in a moment")
@@ -59,15 +57,12 @@ class Worker:
             if not busy:
                 await self._wake.wait(POLL_SECONDS)
 
-    async def _turn(self, kinds: Sequence[str]) -> int:
-        ran = 0
-        for kind in kinds:
-            handler = self._handlers[kind]
-            jobs = await self._store.jobs.lease(self._name, limit=handler.at_once, seconds=LEASE_SECONDS, kinds=[kind])
-            if jobs:
-                await handler.run(self._name, jobs)
-            ran += len(jobs)
-        if not ran and time.monotonic() > self._prune_at:
+    async def _turn(self, kind: str) -> int:
+        handler = self._handlers[kind]
+        jobs = await self._store.jobs.lease(self._name, limit=handler.at_once, seconds=LEASE_SECONDS, kinds=[kind])
+        if jobs:
+            await handler.run(self._name, jobs)
+        elif time.monotonic() > self._prune_at:
             self._prune_at = time.monotonic() + PRUNE_SECONDS
             await self._store.jobs.prune(now() - timedelta(days=1))
-        return ran
+        return len(jobs)

@@ -1,6 +1,7 @@
 """Recordings: queued, written down once for everybody, found afterwards; or failed, with the reason and a second chance."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from commonplace.core.people import NewToken
 from commonplace.errors import IngestFailed, TranscriptionFailed
 from commonplace.model import Caller, Capability, now
 from tests import recordings
-from tests.faces.house import House, call_tool, open_house
+from tests.faces.house import MCP_HEADERS, House, call_tool, open_house
 from tests.fakes import FakeTranscriber
 from tests.webserver import WebServer, in_turn, page, web_server
 
@@ -21,8 +22,10 @@ pytestmark = pytest.mark.anyio
 
 EPISODE = """<html><head><title>Episode 7: Pelicans</title><meta property="og:audio" content="/episode.mp3"></head>
 <body><p>In this episode we talk about pelicans.</p></body></html>"""
+BY_FEED = """<html><head><title>Episode 8</title><link rel="alternate" type="application/rss+xml" href="/feed"></head>
+<body><p>Listen to this episode about the birds of the delta in your favourite app.</p></body></html>"""
 FEED = """<rss version="2.0"><channel><title>Birds weekly</title>
-<item><title>Episode 8</title><guid>8</guid><enclosure url="{url}/episode.mp3" type="audio/mpeg" length="9"/></item>
+<item><title>Episode 8</title><guid>8</guid><link>{url}/by-feed</link><enclosure url="{url}/episode.mp3" type="audio/mpeg" length="9"/></item>
 <item><title>Episode 7</title><guid>7</guid><enclosure url="{url}/older.mp3" type="audio/mpeg" length="9"/></item></channel></rss>"""
 
 
@@ -37,7 +40,7 @@ def web(sound: bytes) -> Iterator[WebServer]:
     with web_server() as server:
         server.pages |= {"/episode.mp3": page(sound, "audio/mpeg"), "/show": page(EPISODE),
                          "/vague.mp3": page(sound, "application/octet-stream"),
-                         "/feed": page(FEED.format(url=server.url), "application/rss+xml")}
+                         "/by-feed": page(BY_FEED), "/feed": page(FEED.format(url=server.url), "application/rss+xml")}
         yield server
 
 
@@ -47,9 +50,9 @@ Opened = tuple[House, httpx.AsyncClient, FakeTranscriber]
 @asynccontextmanager
 async def opened(data_dir: Path, web: WebServer, **settings: Any) -> AsyncIterator[Opened]:
     transcriber = FakeTranscriber()
-    async with open_house(data_dir, own={"own_transcriber": transcriber}, fetch_allow_hosts=web.host, **settings) as house:
-        async with house.client("owner") as owner:
-            yield house, owner, transcriber
+    async with (open_house(data_dir, own={"own_transcriber": transcriber}, fetch_allow_hosts=web.host, **settings) as house,
+                house.client("owner") as owner):
+        yield house, owner, transcriber
 
 
 async def add(client: httpx.AsyncClient, url: str) -> Any:
@@ -73,7 +76,7 @@ async def visitor(house: House, number: int) -> Caller:
 
 
 @pytest.mark.parametrize("path, title", [("/episode.mp3", "episode"), ("/vague.mp3", "vague"),
-                                         ("/show", "Episode 7: Pelicans"), ("/feed", "Episode 8")])
+                                         ("/show", "Episode 7: Pelicans"), ("/by-feed", "Episode 8"), ("/feed", "Episode 8")])
 async def test_a_recording_is_transcribing_then_done_and_found_with_its_seconds(data_dir: Path, web: WebServer, path: str,
                                                                                  title: str) -> None:
     async with opened(data_dir, web) as (house, owner, transcriber):
@@ -96,7 +99,7 @@ async def test_a_recording_is_transcribing_then_done_and_found_with_its_seconds(
 async def test_fifty_people_make_one_transcription(data_dir: Path, web: WebServer) -> None:
     from commonplace.core.library import Draft
 
-    async with opened(data_dir, web) as (house, owner, transcriber):
+    async with opened(data_dir, web) as (house, _, transcriber):
         people = [await visitor(house, n) for n in range(50)]
         added = await asyncio.gather(*(house.app.library.add(who, Draft("url", url=f"{web.url}/episode.mp3")) for who in people))
         assert len({one.item.content_id for one in added}) == 1 and {one.status for one in added} == {"transcribing"}
@@ -122,6 +125,7 @@ async def test_who_comes_while_it_is_written_down_waits_and_uses_up_no_attempts(
         assert (running["transcription_status"], running["transcription_progress"]) == ("running", 0.5)
         text = (await call_tool(owner, "get_item", {"item_id": mine["user_item_id"]}))["result"]["content"][0]["text"]
         assert "running, 50% done" in text
+        assert await told_progress(owner, mine["user_item_id"]) == [{"progress": 0.5, "total": 1.0, "progressToken": 7}]
         waiting = (await stranger.get(f"/api/v1/jobs/{theirs['job_id']}")).json()
         assert (waiting["state"], waiting["attempts"]) == ("queued", 0)
         transcriber.go_on.set()
@@ -129,6 +133,15 @@ async def test_who_comes_while_it_is_written_down_waits_and_uses_up_no_attempts(
         await work_off(house)
         assert (await item_of(stranger, theirs))["transcription_status"] == "done"
         assert transcriber.calls == 1
+
+
+async def told_progress(client: httpx.AsyncClient, item_id: str) -> list[Any]:
+    """The progress notifications of a get_item that asks for them."""
+    params = {"name": "get_item", "arguments": {"item_id": item_id}, "_meta": {"progressToken": 7}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    stream = (await client.post("/mcp", headers=MCP_HEADERS, json=message)).text
+    sent = [json.loads(line.removeprefix("data: ")) for line in stream.splitlines() if line.startswith("data: {")]
+    return [one["params"] for one in sent if one.get("method") == "notifications/progress"]
 
 
 @asynccontextmanager
@@ -219,7 +232,7 @@ async def test_out_of_the_kb_it_is_written_down_but_not_found(data_dir: Path, we
 
 async def test_past_the_cap_nothing_is_queued(data_dir: Path, web: WebServer, sound: bytes) -> None:
     web.pages["/second.mp3"] = page(sound, "audio/mpeg")
-    async with opened(data_dir, web, transcription_minutes=1, tier="free") as (house, owner, transcriber):
+    async with opened(data_dir, web, transcription_minutes=1, tier="free") as (house, owner, _):
         await add(owner, f"{web.url}/episode.mp3")
         await work_off(house)      # settles at the 60 seconds that the transcriber counted
         refused = await owner.post("/api/v1/ingest", json={"kind": "url", "url": f"{web.url}/second.mp3"})

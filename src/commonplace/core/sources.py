@@ -7,9 +7,9 @@ from datetime import datetime
 from urllib.parse import unquote, urlsplit
 
 from commonplace.core import sectioning
-from commonplace.core.addresses import looks_like_audio, youtube_id
-from commonplace.errors import IngestFailed
-from commonplace.model import Content, Extracted, Fetched, Json, Mark, new_id
+from commonplace.core.addresses import canonical, looks_like_audio, youtube_id
+from commonplace.errors import IngestFailed, Invalid
+from commonplace.model import Content, Extracted, Feed, FeedEntry, Fetched, Json, Mark, new_id
 from commonplace.ports import Captions, Extractor, Fetcher
 from commonplace.settings import Settings
 
@@ -17,8 +17,8 @@ MEGABYTE = 1_000_000
 TASTE = 65_536          # bytes of a recording that tell what it is; all of it is fetched when it is written down
 ARTICLE_WORDS = 500     # a page with so much to read is an article, whatever else it plays
 TITLE = 500
+SPEECH = ("audio/", "video/")
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
-_FIRST_ENTRY = re.compile(r"^## (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,10 @@ class Sources:
             return await self._video(url, video)
         async with self._fetcher.get(url, max_bytes=self._max_bytes, taste=TASTE) as fetched:
             kind = await self._extractor.kind(fetched.path, fetched.media_type, _file_name(fetched.url))
-            if kind.startswith(("audio/", "video/")):
+            if kind.startswith(SPEECH):
                 return Source(_title_of(url), url=url, recording={"url": url})
+            if fetched.media_type.startswith(SPEECH):
+                raise IngestFailed(f"The server calls it a recording ({fetched.media_type}), but it is none ({kind}).")
             return await self._readable(url, kind, fetched)
 
     async def _video(self, url: str, video: str) -> Source:
@@ -78,17 +80,49 @@ class Sources:
         return _source(url, found)
 
     async def _readable(self, url: str, kind: str, fetched: Fetched) -> Source:
+        if kind in FEEDS and (episode := _newest(await self._extractor.feed(fetched.path, fetched.url))):
+            return _episode(url, episode)
         found = await self._extractor.extract(fetched.path, fetched.media_type, charset=fetched.charset, url=fetched.url)
-        recordings = [link for link in found.links if kind in FEEDS or looks_like_audio(link)]
-        if recordings and kind in FEEDS:
-            newest = _FIRST_ENTRY.search(found.text)
-            return Source((newest[1] if newest else found.title)[:TITLE], url=url, recording={"url": recordings[0]})
-        if recordings and kind == "text/html" and sectioning.count(found.text) < ARTICLE_WORDS:
-            return Source(found.title[:TITLE] or _title_of(url), url=url, recording={"url": recordings[0]},
+        if kind == "text/html" and sectioning.count(found.text) < ARTICLE_WORDS and (heard := await self._heard(url, found)):
+            return Source(found.title[:TITLE].strip() or _title_of(url), url=url, recording={"url": heard},
                           author=found.author, published_at=found.published_at, language=found.language)
         if not found.text.strip():
             raise IngestFailed("There is nothing to read at the address.")
         return _source(url, found)
+
+    async def _heard(self, url: str, page: Extracted) -> str | None:
+        """The recording that a page is about: the one it plays or links to, else the one that its feed has for it."""
+        for link in page.links:
+            if looks_like_audio(link):
+                return link
+        for link in page.links[:1]:  # what is not a recording is a feed
+            try:
+                async with self._fetcher.get(link, max_bytes=self._max_bytes) as fetched:
+                    feed = await self._extractor.feed(fetched.path, fetched.url)
+            except IngestFailed:
+                return None  # the page itself can be read, feed or not
+            here = canonical(url)
+            return next((entry.audio_url for entry in feed.entries
+                         if entry.audio_url and entry.url and _is_same(entry.url, here)), None)
+        return None
+
+
+def _is_same(url: str, here: str) -> bool:
+    try:
+        return canonical(url) == here
+    except Invalid:
+        return False  # feeds link to all kinds of things
+
+
+def _newest(feed: Feed) -> FeedEntry | None:
+    """The newest entry, if it is a recording."""
+    newest = max(feed.entries, key=lambda entry: entry.published_at.timestamp() if entry.published_at else 0.0, default=None)
+    return newest if newest and newest.audio_url else None
+
+
+def _episode(url: str, entry: FeedEntry) -> Source:
+    return Source(entry.title[:TITLE].strip() or _title_of(url), url=url, recording={"url": entry.audio_url},
+                  published_at=entry.published_at)
 
 
 def _source(url: str, found: Extracted) -> Source:

@@ -100,6 +100,9 @@ class TranscribeJobs:
                 await self._run(worker, job)
             except NotFound:
                 await self._store.jobs.finish(worker, [job.id])  # the item was deleted in the meantime
+            except asyncio.CancelledError:
+                await self._store.jobs.postpone(worker, job.id, now())  # the server stops: the next one goes on at once
+                raise
 
     async def _run(self, worker: str, job: Job) -> None:
         item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
