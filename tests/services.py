@@ -68,7 +68,7 @@ def redis_url() -> Iterator[str]:
     program = shutil.which("redis-server")
     if program is None:
         pytest.fail("redis-server is missing: `apt-get install redis-server`, or `make test` as root.", pytrace=False)
-    port = _free_port()
+    port = free_port()
     options = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no"]
     with tempfile.TemporaryDirectory(prefix="commonplace-redis-") as folder:
         process = subprocess.Popen([program, *options], cwd=folder, stdout=subprocess.DEVNULL)
@@ -80,7 +80,7 @@ def redis_url() -> Iterator[str]:
             process.wait(timeout=10)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 

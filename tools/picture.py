@@ -1,7 +1,9 @@
 """Draws docs/pictures/terminal.svg: real commands on a real, empty library, and what they print."""
 
+import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,14 +24,14 @@ COMMANDS = ["add pooling.md retro.md garden.md --folder Work", 'search "how larg
 
 
 def main() -> None:
-    console = Console(record=True, width=108, file=open(os.devnull, "w"))
+    console = Console(record=True, width=108, file=io.StringIO())
     with tempfile.TemporaryDirectory() as folder:
         for name, text in NOTES.items():
             (Path(folder) / name).write_text(text)
         env = os.environ | {"COMMONPLACE_DATA_DIR": f"{folder}/data", "COLUMNS": "108"}
         for command in COMMANDS:
-            done = subprocess.run(f"{sys.executable} -m commonplace {command}", shell=True, cwd=folder, env=env, check=True,
-                                  capture_output=True, text=True)
+            done = subprocess.run([sys.executable, "-m", "commonplace", *shlex.split(command)], cwd=folder, env=env,
+                                  check=True, capture_output=True, text=True)
             console.print(Text(f"$ commonplace {command}", style="bold"))
             console.print(Text(re.sub(r"sk_[\w-]+", "sk_" + "·" * 43, done.stdout.rstrip()) + "\n"))
     TARGET.parent.mkdir(exist_ok=True)

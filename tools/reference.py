@@ -26,7 +26,7 @@ def settings_page() -> str:
              "| name | type | default | meaning |", "|---|---|---|---|"]
     for f in fields(Settings):
         default = "`~/.local/share/commonplace`" if f.default is MISSING else f"`{f.default}`" if f.default != "" else ""
-        kind = {"str": "text", "int": "whole number", "float": "number", "Path": "folder"}[types[f.name].__name__]
+        kind = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false", "Path": "folder"}[types[f.name].__name__]
         lines.append(f"| `{PREFIX}{f.name.upper()}` | {kind} | {default} | {f.metadata['help']} |")
     return "\n".join(lines)
 

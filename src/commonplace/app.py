@@ -6,25 +6,45 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 from uuid import uuid4
 
+from commonplace.adapters.blobs import make_blobs
 from commonplace.adapters.embed import make_embedder
+from commonplace.adapters.extract import FileExtractor
+from commonplace.adapters.extract.youtube import Captions as YouTubeCaptions
+from commonplace.adapters.fetch import make_fetcher
 from commonplace.adapters.limits import make_limits
 from commonplace.adapters.store import make_store
+from commonplace.adapters.transcribe import make_transcriber
+from commonplace.adapters.transcribe.audio import duration
+from commonplace.adapters.transform import make_transformer
 from commonplace.adapters.wake import make_wake
 from commonplace.core.access import Access
-from commonplace.core.embedding import EmbedJobs
+from commonplace.core.embedding import EMBED, EmbedJobs
+from commonplace.core.feeds import Feeds
 from commonplace.core.library import Library
 from commonplace.core.people import People
+from commonplace.core.preparing import TRANSFORM, Preparer
 from commonplace.core.search import Search
+from commonplace.core.sources import Sources
+from commonplace.core.transcription import TRANSCRIBE, Quota, Recordings, TranscribeJobs
+from commonplace.core.transforming import TransformJobs
+from commonplace.core.uploads import Uploads
 from commonplace.model import Caller
-from commonplace.ports import Embedder, Store
+from commonplace.ports import Captions, Embedder, Store, Transcriber
 from commonplace.settings import Settings
-from commonplace.worker import Worker
+from commonplace.worker import Handler, Worker
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+
+class Closable(Protocol):
+    async def close(self) -> None: ...
+
+
+T = TypeVar("T", bound=Closable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,30 +56,46 @@ class App:
     people: People
     library: Library
     search: Search
+    uploads: Uploads
+    feeds: Feeds
     worker: Worker
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | None = None) -> AsyncIterator[App]:
+async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | None = None,
+                   own_transcriber: Transcriber | None = None, own_captions: Captions | None = None) -> AsyncIterator[App]:
     """Open everything, run `workers` workers beside it, and close it all in the other order."""
     async with AsyncExitStack() as stack:
-        store: Store = own_store or make_store(settings)
-        stack.push_async_callback(store.close)
+
+        def closing(part: T) -> T:
+            stack.push_async_callback(part.close)
+            return part
+
+        store: Store = closing(own_store or make_store(settings))
         await store.open()
-        embedder = make_embedder(settings)
-        stack.push_async_callback(embedder.close)
-        limits = make_limits(settings)
-        stack.push_async_callback(limits.close)
-        wake = make_wake(settings)
-        stack.push_async_callback(wake.close)
+        embedder, limits, wake = closing(make_embedder(settings)), closing(make_limits(settings)), closing(make_wake(settings))
+        fetcher, extractor, blobs = closing(make_fetcher(settings)), closing(FileExtractor()), closing(make_blobs(settings))
+        transcriber = closing(own_transcriber or make_transcriber(settings))
+        local, chosen = closing(make_transformer(replace(settings, transformer="local"))), closing(make_transformer(settings))
         access = Access(store, limits, settings)
         stack.push_async_callback(access.flush)
-        embedding = EmbedJobs(store, embedder)
-        app = App(settings, store, embedder, access, People(store, access),
-                  Library(store, embedder, access, wake), Search(store, embedder, access, settings),
-                  Worker(store, wake, embedding))
+        sources = Sources(fetcher, extractor, own_captions or YouTubeCaptions(fetcher.get), settings)
+        preparer, quota = Preparer(embedder, local), Quota(store, settings)
+        library = Library(store, embedder, access, wake, sources, preparer, quota,
+                          auto_transforms=settings.transformer != "local")
+        handlers: dict[str, Handler] = {
+            EMBED: EmbedJobs(store, embedder),
+            TRANSFORM: TransformJobs(store, local, chosen),
+            TRANSCRIBE: TranscribeJobs(store, transcriber, Recordings(fetcher, blobs, settings, duration), preparer, quota,
+                                       embedder.stamp),
+        }
+        app = App(settings, store, embedder, access, People(store, access), library,
+                  Search(store, embedder, access, settings), Uploads(store, blobs, extractor, access, library, settings),
+                  Feeds(store, fetcher, extractor, access, library, settings), Worker(store, wake, handlers))
         background = [asyncio.create_task(access.keep_flushing())]
-        background += [asyncio.create_task(Worker(store, wake, embedding).run()) for _ in range(workers)]
+        background += [asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)]
+        if workers:
+            background += [asyncio.create_task(app.feeds.keep_polling()), asyncio.create_task(app.uploads.keep_tidy())]
         stack.push_async_callback(_stop, background)
         yield app
 

@@ -153,7 +153,12 @@ class Content:
     key: str
     text: str
     url: str | None = None
-    segments: tuple[Json, ...] = ()
+    segments: tuple[Json, ...] = ()               # {"at": character, "locator": {...}}: where its parts were in the source
+    about: Json = field(default_factory=dict)     # what the source says of itself: title, author, published_at, language
+
+    @property
+    def marks(self) -> "tuple[Mark, ...]":
+        return tuple(Mark(segment["at"], segment["locator"]) for segment in self.segments)
 
     @property
     def hash(self) -> str:
@@ -205,6 +210,44 @@ class Job:
     created_at: datetime = field(default_factory=now)
     updated_at: datetime = field(default_factory=now)
     run_after: datetime = field(default_factory=now)
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that somebody said they would send."""
+
+    id: str
+    library_id: str
+    owner: str                     # who may finish it: the caller's `limit_key`
+    filename: str
+    content_type: str
+    size: int
+    expires_at: datetime
+    created_at: datetime = field(default_factory=now)
+    item_id: str | None = None     # what came of it
+
+    @property
+    def key(self) -> str:
+        """Where its bytes are among the blobs."""
+        return f"uploads/{self.library_id}/{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A feed that somebody follows; its entries are added with the rights of who subscribed."""
+
+    id: str
+    library_id: str
+    url: str
+    title: str
+    person_id: str
+    token_id: str | None = None
+    folder_id: str | None = None
+    newest: int = 10               # entries that the first visit takes
+    created_at: datetime = field(default_factory=now)
+    polled_at: datetime | None = None
+    poll_at: datetime = field(default_factory=now)
+    error: str | None = None       # why the last visit brought nothing
 
 
 class Outcome(StrEnum):
@@ -343,6 +386,23 @@ class Extracted:
     published_at: datetime | None = None
     language: str | None = None
     links: tuple[str, ...] = ()    # audio and feeds that a page points to, best first
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    id: str                        # the feed's own name for it, else its address: what "seen before" is decided by
+    title: str
+    url: str | None
+    audio_url: str | None = None
+    published_at: datetime | None = None
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    title: str
+    url: str
+    entries: tuple[FeedEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from commonplace.model import (
     Entry,
     Event,
     Extracted,
+    Feed,
     Fetched,
     Folder,
     Item,
@@ -27,9 +28,11 @@ from commonplace.model import (
     Scope,
     Scored,
     Section,
+    Subscription,
     Token,
     Transcript,
     Transformed,
+    Upload,
     Words,
 )
 
@@ -75,8 +78,11 @@ class Wake(Protocol):
 class Fetcher(Protocol):
     """The only way out to the web. It refuses private networks by itself; no caller has to remember."""
 
-    def get(self, url: str, *, max_bytes: int) -> AbstractAsyncContextManager[Fetched]:
-        """IngestFailed, with a reason in words, when it cannot be had. The file lasts as long as the context."""
+    def get(self, url: str, *, max_bytes: int, taste: int | None = None) -> AbstractAsyncContextManager[Fetched]:
+        """IngestFailed, with a reason in words, when it cannot be had. The file lasts as long as the context.
+
+        `taste`: of a recording, as the server calls it, only about so many bytes; enough to tell what it is.
+        """
         ...
 
     async def close(self) -> None: ...
@@ -85,12 +91,28 @@ class Fetcher(Protocol):
 class Extractor(Protocol):
     """Files to text. Runs in threads or processes of its own; never blocks the loop."""
 
+    async def kind(self, path: Path, declared: str = "", name: str = "") -> str:
+        """The media type that the file really has."""
+        ...
+
     async def extract(self, path: Path, media_type: str, *, charset: str | None = None,
                       url: str | None = None, name: str = "") -> Extracted:
         """IngestFailed, with a reason in words, when nothing can be read in it."""
         ...
 
+    async def feed(self, path: Path, url: str) -> Feed:
+        """IngestFailed when the file is none."""
+        ...
+
     async def close(self) -> None: ...
+
+
+class Captions(Protocol):
+    """What is said in a video of YouTube, by its captions."""
+
+    async def of(self, video_id: str) -> Extracted | None:
+        """None: there are none. IngestFailed when the video is not to be had."""
+        ...
 
 
 class Transcriber(Protocol):
@@ -100,6 +122,30 @@ class Transcriber(Protocol):
 
     async def transcribe(self, recording: Path, progress: Callable[[float], Awaitable[None]]) -> Transcript:
         """IngestFailed when the recording is at fault; TranscriptionFailed when the transcriber is (worth another try)."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Blobs(Protocol):
+    """Files as they came, by key."""
+
+    async def put(self, key: str, file: Path) -> None: ...
+
+    def file(self, key: str) -> AbstractAsyncContextManager[Path]:
+        """The bytes as a file to be read, for as long as the context lasts. NotFound when there is none."""
+        ...
+
+    async def size(self, key: str) -> int | None:
+        """None when there is none."""
+        ...
+
+    async def delete(self, key: str) -> None:
+        """Also when there is none."""
+        ...
+
+    async def put_url(self, key: str, seconds: int) -> str | None:
+        """An address that takes the bytes by PUT for so long; None when the store has no door of its own."""
         ...
 
     async def close(self) -> None: ...
@@ -155,8 +201,22 @@ class Folders(Protocol):
 
 class Items(Protocol):
     async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
-                  folder_id: str | None, stamp: str, job: Job | None) -> tuple[Item, bool]:
-        """All of it in one transaction. What the scope already holds with this content, type and title: that, and False."""
+                  folder_id: str | None, stamp: str, jobs: Sequence[Job]) -> tuple[Item, bool]:
+        """All of it in one transaction. What the scope already holds with this content and type (and, for texts, title):
+        that, and False. Conflict: by now the key stands for a content that says something else."""
+        ...
+
+    async def known(self, scope: Scope, key: str, entity_type: str) -> tuple[Content | None, Item | None]:
+        """What the key stands for, and the item of the scope that has it."""
+        ...
+
+    async def renew(self, scope: Scope, item_id: str, content: Content, changes: dict[str, Any], *,
+                    sections: Sequence[Section], stamp: str, jobs: Sequence[Job]) -> Item:
+        """From now on the content's key stands for this content, and the item has it. Others keep what they have."""
+        ...
+
+    async def annotate(self, item: Item, changes: dict[str, Any], key_points: Sequence[Sequence[str]]) -> None:
+        """Change what was made of the text: fields, and each section's key points. Not a revision of anybody's."""
         ...
 
     async def put(self, entries: Sequence[Entry], *, scope: Scope, stamp: str) -> list[Outcome]:
@@ -172,7 +232,7 @@ class Items(Protocol):
         ...
 
     async def update(self, scope: Scope, item_id: str, changes: dict[str, Any], *, expected_revision: int | None,
-                     sections: Sequence[Section] | None, stamp: str, job: Job | None) -> Item:
+                     sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job]) -> Item:
         """Change fields; `sections` (when not None) replace those that are there. A new title needs new ones."""
         ...
 
@@ -185,8 +245,52 @@ class Items(Protocol):
     async def unfile(self, scope: Scope, ref: ItemRef, folder_id: str) -> None: ...
 
 
+class Contents(Protocol):
+    """What sources said. While one worker writes down a recording, the others' jobs for it wait."""
+
+    async def get(self, content_id: str) -> Content: ...
+
+    async def claim(self, content_id: str, job_id: str, until: datetime) -> bool:
+        """Whether this job is the one that writes it down, until then; again to hold it longer."""
+        ...
+
+    async def progress(self, content_id: str, share: float) -> None:
+        """Told to all jobs that wait for it."""
+        ...
+
+    async def fulfil(self, content_id: str, text: str, segments: Sequence[Json], about: Json) -> None:
+        """It has its text; those who waited go on."""
+        ...
+
+    async def release(self, content_id: str, job_id: str) -> None:
+        """Another may try."""
+        ...
+
+    async def give_up(self, content_id: str, error: str) -> None:
+        """It cannot be written down: all jobs that wait for it fail, and their items say so."""
+        ...
+
+
+class Quotas(Protocol):
+    """Seconds of speech that people had written down, by month."""
+
+    async def used(self, library_id: str, person_id: str, month: str) -> float: ...
+
+    async def reserve(self, job: Job, person_id: str, month: str, seconds: float, cap: float) -> bool:
+        """Whether there is room for so many seconds more; 0: no cap. Asking again for one job replaces what it had."""
+        ...
+
+    async def settle(self, job: Job, seconds: float) -> None:
+        """What it really was; 0 when nothing came of it."""
+        ...
+
+
 class Sections(Protocol):
     async def of_item(self, item: Item) -> list[Section]: ...
+
+    async def of_content(self, content_id: str, title: str, stamp: str) -> list[Section]:
+        """With vectors of this stamp, of some item that has the content under this title; none if there is no such item."""
+        ...
 
     async def keyword(self, scope: Scope, words: Words, limit: int) -> list[Scored]:
         """Best first; scores are above 0 and comparable within one answer only."""
@@ -218,13 +322,56 @@ class Sections(Protocol):
         ...
 
 
+class Uploads(Protocol):
+    async def create(self, upload: Upload) -> None: ...
+
+    async def get(self, upload_id: str) -> Upload:
+        """Of any library: whoever asks has to check whose it is."""
+        ...
+
+    async def finish(self, upload: Upload, item_id: str) -> str:
+        """Say which item came of it; the one that is there already, if another was first."""
+        ...
+
+    async def spent(self, at: datetime, *, keep: bool) -> list[Upload]:
+        """Whose bytes nobody needs: those that expired or whose item is gone; and, unless originals are kept, those
+        that were read or written down."""
+        ...
+
+    async def forget(self, uploads: Sequence[Upload]) -> None: ...
+
+
+class Feeds(Protocol):
+    async def create(self, feed: Subscription) -> Subscription:
+        """The one that the subscriber has for this address and folder already, if there is one."""
+        ...
+
+    async def within(self, library_id: str, token_id: str | None) -> list[Subscription]:
+        """The library's, or only those of one token."""
+        ...
+
+    async def delete(self, feed: Subscription) -> None: ...
+
+    async def lease(self, seconds: int) -> Subscription | None:
+        """One whose time has come, and which nobody else is given for `seconds`."""
+        ...
+
+    async def taken(self, feed: Subscription, tries: int) -> set[str]:
+        """Entries that were taken in, or tried so often."""
+        ...
+
+    async def note(self, feed: Subscription, entries: Sequence[str], *, ok: bool) -> None: ...
+
+    async def polled(self, feed: Subscription, *, title: str, error: str | None, poll_at: datetime) -> None: ...
+
+
 class Jobs(Protocol):
     async def enqueue_embedding(self, stamp: str) -> int:
         """A job for every item that has sections without a vector of this stamp and no job waiting; how many."""
         ...
 
-    async def lease(self, worker: str, *, limit: int, seconds: int) -> list[Job]:
-        """Jobs of one kind that nobody holds, held for `seconds`."""
+    async def lease(self, worker: str, *, limit: int, seconds: int, kinds: Sequence[str] | None = None) -> list[Job]:
+        """Jobs of one kind (of these) that nobody holds, held for `seconds`."""
         ...
 
     async def extend(self, worker: str, job_ids: Sequence[str], seconds: int) -> None: ...
@@ -235,7 +382,17 @@ class Jobs(Protocol):
         """Back to the queue at `retry_at`, or failed for good."""
         ...
 
+    async def postpone(self, worker: str, job_id: str, until: datetime) -> None:
+        """Back to the queue as if it had not been tried."""
+        ...
+
+    async def retry(self, scope: Scope, item_id: str) -> list[Job]:
+        """Queue the item's failed jobs anew."""
+        ...
+
     async def get(self, scope: Scope, job_id: str) -> Job: ...
+
+    async def latest(self, item: Item, kind: str) -> Job | None: ...
 
     async def is_open(self, scope: Scope, kind: str) -> bool:
         """Whether a job of this kind is waiting or running for something in scope."""
@@ -262,10 +419,22 @@ class Store(Protocol):
     def items(self) -> Items: ...
 
     @property
+    def contents(self) -> Contents: ...
+
+    @property
+    def quotas(self) -> Quotas: ...
+
+    @property
     def sections(self) -> Sections: ...
 
     @property
     def jobs(self) -> Jobs: ...
+
+    @property
+    def uploads(self) -> Uploads: ...
+
+    @property
+    def feeds(self) -> Feeds: ...
 
     async def open(self) -> None:
         """Connect and bring the schema up to date, under a lock."""

@@ -47,6 +47,7 @@ class Settings:
     fetch_allow_hosts: str = setting(
         "", "Hosts (host or host:port, by commas) that may be fetched from although they lie in a private network.")
     fetch_max_mb: int = setting(64, "Largest page or document that is fetched, in MB.")
+    media_max_mb: int = setting(2048, "Largest recording that is fetched, in MB.")
     fetch_timeout: float = setting(20.0, "Seconds that a web server may take until its answer begins.")
 
     transcriber: str = setting("local", "local, assemblyai or gladia: what writes down speech.")
@@ -57,10 +58,20 @@ class Settings:
     transcriber_key: str = setting("", "API key of the transcription service.", secret=True)
     transcriber_threads: int = setting(0, "Threads that the local transcriber computes with; 0: one per core, four at most.")
 
+    tier: str = setting("self-hosted", "Name of the tier that people of this server have, as told when a quota is used up.")
+    transcription_minutes: int = setting(0, "Minutes of speech that a person may have written down in a month; 0: no cap.")
+
     transformer: str = setting("local", "local or anthropic: what makes summaries, key points and tags for auto_transform.")
     anthropic_model: str = setting("claude-haiku-5-5", "Model that the anthropic transformer asks.")
     anthropic_url: str = setting("https://api.anthropic.com", "Base URL of the Messages API (proxies, gateways).")
     anthropic_key: str = setting("", "API key of the Messages API.", secret=True)
+
+    feed_minutes: int = setting(60, "Minutes between two visits to a feed that is subscribed to.")
+    blobs_url: str = setting(
+        "", "s3://bucket/folder (also gs://, az://) to keep uploaded files in an object store; empty: in the data folder. "
+            "Credentials come by the store's usual variables (AWS_ACCESS_KEY_ID ...).")
+    upload_max_mb: int = setting(2000, "Largest file that can be uploaded, in MB.")
+    keep_originals: bool = setting(False, "Whether files stay after they were read; otherwise only their text is kept.")
 
     workers: int = setting(1, "Job workers inside `serve`; 0 leaves jobs to `commonplace worker`.")
     rate_requests_per_minute: int = setting(100, "HTTP requests a minute per key; 0: no limit.")
@@ -111,6 +122,8 @@ def _begins(url: str, *schemes: str) -> bool:
 
 
 def _parse(name: str, kind: type, raw: str) -> Any:
+    if kind is bool:
+        return _parse_bool(name, raw)
     if kind not in (int, float):
         return Path(raw).expanduser() if kind is Path else raw
     try:
@@ -121,3 +134,10 @@ def _parse(name: str, kind: type, raw: str) -> Any:
         wanted = "a whole number" if kind is int else "a number"
         raise ConfigurationError(f"{name} must be {wanted} of 0 or more, not {raw!r}.")
     return value
+
+
+def _parse_bool(name: str, raw: str) -> bool:
+    known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    if raw.lower() not in known:
+        raise ConfigurationError(f"{name} must be true or false, not {raw!r}.")
+    return known[raw.lower()]

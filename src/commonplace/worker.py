@@ -4,31 +4,51 @@ import asyncio
 import logging
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Protocol
 
-from commonplace.core.embedding import LEASE_SECONDS, EmbedJobs
-from commonplace.model import now
+from commonplace.core.embedding import LEASE_SECONDS
+from commonplace.model import Job, now
 from commonplace.ports import Store, Wake
 
 log = logging.getLogger(__name__)
-AT_ONCE = 64
 POLL_SECONDS = 1.0
 AFTER_TROUBLE_SECONDS = 5.0
 PRUNE_SECONDS = 3600
 
 
+class Handler(Protocol):
+    """Runs jobs of one kind, up to `at_once` together, and says of each what became of it."""
+
+    @property
+    def at_once(self) -> int: ...
+
+    async def run(self, worker: str, jobs: Sequence[Job]) -> None: ...
+
+
 class Worker:
-    def __init__(self, store: Store, wake: Wake, embedding: EmbedJobs) -> None:
+    def __init__(self, store: Store, wake: Wake, handlers: Mapping[str, Handler]) -> None:
         self._store = store
         self._wake = wake
-        self._embedding = embedding
+        self._handlers = handlers
         self._name = uuid.uuid4().hex
         self._prune_at = 0.0
 
     async def run(self) -> None:
+        """Each kind by itself: writing down speech takes hours, and what takes seconds does not wait for it."""
+        async with asyncio.TaskGroup() as lanes:
+            for kind in self._handlers:
+                lanes.create_task(self._run(kind))
+
+    async def turn(self) -> int:
+        """Run one lot of jobs of each kind; how many there were."""
+        return sum([await self._turn(kind) for kind in self._handlers])
+
+    async def _run(self, kind: str) -> None:
         while True:
             try:
-                busy = await self.turn()
+                busy = await self._turn(kind)
             except Exception:
                 # Leases run out by themselves and jobs are taken up again; the worker must outlive a lost database.
                 log.exception("The queue could not be worked on; trying again in a moment")
@@ -37,11 +57,11 @@ class Worker:
             if not busy:
                 await self._wake.wait(POLL_SECONDS)
 
-    async def turn(self) -> int:
-        """Run one lot of jobs; how many there were."""
-        jobs = await self._store.jobs.lease(self._name, limit=AT_ONCE, seconds=LEASE_SECONDS)
+    async def _turn(self, kind: str) -> int:
+        handler = self._handlers[kind]
+        jobs = await self._store.jobs.lease(self._name, limit=handler.at_once, seconds=LEASE_SECONDS, kinds=[kind])
         if jobs:
-            await self._embedding.run(self._name, jobs)
+            await handler.run(self._name, jobs)
         elif time.monotonic() > self._prune_at:
             self._prune_at = time.monotonic() + PRUNE_SECONDS
             await self._store.jobs.prune(now() - timedelta(days=1))

@@ -73,7 +73,7 @@ class Library:
                           key=key or f"{self.id}:{hashlib.sha256(text.encode()).hexdigest()}")
         return await self.store.items.add(
             item, content, cut(text, vectors) if item.in_kb else [], scope=scope or self.scope(), folder_id=folder,
-            stamp=stamp, job=Job(id=new_id(), library_id=self.id, item_id=item.id, kind="embed") if job else None)
+            stamp=stamp, jobs=[Job(id=new_id(), library_id=self.id, item_id=item.id, kind="embed")] if job else [])
 
     async def found(self, query: str, scope: Scope | None = None) -> list[str]:
         """Titles by keyword, best first."""

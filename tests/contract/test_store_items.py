@@ -72,7 +72,7 @@ async def readable(store: SqlStore, scope: Scope, item: Item) -> bool:
     attempts: list[Callable[[], Awaitable[object]]] = [
         lambda: store.items.get(scope, ItemRef(id=item.id)),
         lambda: store.items.get(scope, ItemRef(public_id=item.public_id)),
-        lambda: store.items.update(scope, item.id, {}, expected_revision=None, sections=None, stamp=STAMP, job=None),
+        lambda: store.items.update(scope, item.id, {}, expected_revision=None, sections=None, stamp=STAMP, jobs=()),
         lambda: store.items.file(scope, ItemRef(id=item.id), [], token_id=None),
     ]
     answers = set()
@@ -192,13 +192,13 @@ async def test_an_update_changes_what_it_names_and_counts_revisions(ann: Library
     job = Job(id=new_id(), library_id=ann.id, item_id=item.id, kind="embed")
     after = await ann.store.items.update(
         ann.scope(), item.id, {"title": "after", "metadata": {"x": 1}, "archived": True}, expected_revision=1,
-        sections=cut("quartz"), stamp=STAMP, job=job)
+        sections=cut("quartz"), stamp=STAMP, jobs=[job])
     assert after == replace(item, title="after", metadata={"x": 1}, archived=True, revision=2, updated_at=after.updated_at)
     assert after == await ann.store.items.get(ann.scope(), ItemRef(id=item.id))
     assert (await ann.store.jobs.get(ann.scope(), job.id)).item_id == item.id
     with pytest.raises(Conflict) as conflict:
         await ann.store.items.update(ann.scope(), item.id, {"title": "late"}, expected_revision=1, sections=None,
-                                     stamp=STAMP, job=None)
+                                     stamp=STAMP, jobs=())
     assert conflict.value.data["revision"] == 2
     assert await ann.found("after") == ["after"]
     assert await ann.found("before") == []
@@ -207,12 +207,12 @@ async def test_an_update_changes_what_it_names_and_counts_revisions(ann: Library
 async def test_new_sections_take_the_place_of_the_old(ann: Library) -> None:
     work = await ann.folder("work")
     item = await ann.add("quartz\n\nfeldspar", title="T", folder=work)
-    await ann.store.items.update(ann.scope(), item.id, {}, expected_revision=None, sections=cut("mica"), stamp=STAMP, job=None)
+    await ann.store.items.update(ann.scope(), item.id, {}, expected_revision=None, sections=cut("mica"), stamp=STAMP, jobs=())
     assert await ann.found("quartz feldspar") == []
     assert await ann.found("mica", ann.scope(work)) == ["T"]
     assert [s.text for s in await ann.store.sections.of_item(item)] == ["mica"]
     await ann.store.items.update(ann.scope(), item.id, {"in_kb": False}, expected_revision=None, sections=[], stamp=STAMP,
-                                 job=None)
+                                 jobs=())
     assert await ann.found("mica") == []
 
 
@@ -238,7 +238,7 @@ async def test_of_two_who_change_one_revision_one_wins(ann: Library) -> None:
     async def change(n: int) -> bool:
         try:
             await ann.store.items.update(ann.scope(), item.id, {"title": f"by {n}"}, expected_revision=1, sections=None,
-                                         stamp=STAMP, job=None)
+                                         stamp=STAMP, jobs=())
             return True
         except Conflict:
             return False

@@ -20,7 +20,7 @@ async def queued(library: Library, count: int = 1, kind: str = "embed", late: fl
         at = now() + timedelta(seconds=late, milliseconds=n - count)
         jobs.append(Job(id=new_id(), library_id=library.id, item_id=item.id, kind=kind, run_after=at, payload={"n": n}))
         await library.store.items.update(library.scope(), item.id, {}, expected_revision=None, sections=None, stamp=STAMP,
-                                         job=jobs[-1])
+                                         jobs=[jobs[-1]])
     return jobs
 
 
@@ -111,7 +111,7 @@ async def test_a_job_is_seen_through_its_items_scope(ann: Library, bob: Library)
     work, home = await ann.folder("work"), await ann.folder("home")
     item = await ann.add("text", folder=work, in_kb=False)
     job = Job(id=new_id(), library_id=ann.id, item_id=item.id, kind="transcribe")
-    await ann.store.items.update(ann.scope(), item.id, {}, expected_revision=None, sections=None, stamp=STAMP, job=job)
+    await ann.store.items.update(ann.scope(), item.id, {}, expected_revision=None, sections=None, stamp=STAMP, jobs=[job])
     for scope in (ann.scope(), ann.scope(work), ann.scope(home, work)):
         assert (await ann.store.jobs.get(scope, job.id)).id == job.id
     for scope in (ann.scope(home), ann.scope(kb_only=True), bob.scope()):

@@ -10,7 +10,7 @@ import pytest
 
 from commonplace.adapters.store import SqlStore, make_store, wordshelf
 from commonplace.adapters.store.wordshelf import K1, B
-from commonplace.model import Item, ItemRef, Scored, Words
+from commonplace.model import Item, ItemRef, Scored, Words, new_id
 from commonplace.settings import Settings
 from tests.contract.library import Library
 
@@ -41,7 +41,7 @@ class Grown:
         # Low numbers are common, high ones rare.
         words = [VOCABULARY[min(int(self.dice.expovariate(0.12)), 59)] for _ in range(self.dice.randint(3, 40))]
         filed = self.dice.random() < 0.3
-        item = await self.library.add(" ".join(words), title="t", key=str(len(self.texts)) + self.folder,
+        item = await self.library.add(" ".join(words), title="t", key=new_id(),
                                       folder=self.folder if filed else None)
         self.texts[item.id] = words
         self.items.append(item)

@@ -62,7 +62,7 @@ async def test_rare_words_repeated_words_and_short_texts_count_more(ann: Library
 
 async def test_titles_and_headings_are_searched(ann: Library) -> None:
     item = await ann.add("text", title="Granite handbook")
-    await ann.store.items.update(ann.scope(), item.id, {}, expected_revision=None, stamp=STAMP, job=None,
+    await ann.store.items.update(ann.scope(), item.id, {}, expected_revision=None, stamp=STAMP, jobs=(),
                                  sections=[Section(0, "text", heading="Rocks > Feldspar", word_count=1)])
     assert await ann.found("handbook") == await ann.found("feldspar") == ["Granite handbook"]
 
@@ -111,7 +111,7 @@ async def test_new_words_are_found_at_once_and_deleted_ones_no_more(
     item = await ann.add("zirconium", title="T")
     assert (await other.found("zirconium filler"))[0] == (await ann.found("zirconium"))[0] == "T"
     await ann.store.items.update(ann.scope(), item.id, {"title": "Hafnium"}, expected_revision=None, sections=cut("tantalum"),
-                                 stamp=STAMP, job=None)
+                                 stamp=STAMP, jobs=())
     assert await other.found("zirconium") == await ann.found("zirconium") == []
     assert await other.found("tantalum hafnium") == ["Hafnium"]
     await ann.store.items.delete(ann.scope(), item.id)
@@ -158,7 +158,7 @@ async def test_passages_carry_their_item_and_keep_to_the_scope(ann: Library, bob
 async def test_a_section_comes_back_as_it_was_cut(ann: Library) -> None:
     item = await ann.add("x")
     cut_so = [Section(0, "texté", "A > B", "extra words", 1, ("k1", "ключ"), {"page": 3}), Section(1, "more", word_count=1)]
-    await ann.store.items.update(ann.scope(), item.id, {}, expected_revision=None, sections=cut_so, stamp=STAMP, job=None)
+    await ann.store.items.update(ann.scope(), item.id, {}, expected_revision=None, sections=cut_so, stamp=STAMP, jobs=())
     assert await ann.store.sections.of_item(item) == cut_so
     passage = (await ann.store.sections.passages(ann.scope(), (await ann.section_ids(item))[:1]))[0]
     assert (passage.heading, passage.key_points, passage.locator) == ("A > B", ("k1", "ключ"), {"page": 3})

@@ -66,7 +66,7 @@ class World:
         elif operation == "retitle":
             title = f"{item.title} {new_id()}"
             await store.items.update(scope, item.id, {"title": title}, expected_revision=None, sections=cut(title),
-                                     stamp=STAMP, job=None)
+                                     stamp=STAMP, jobs=())
             kept.vectors = {}
         elif operation == "embed":
             ids = await self.library.section_ids(item)

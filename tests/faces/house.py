@@ -51,10 +51,13 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(data_dir: Path, **settings: Any) -> AsyncIterator[House]:
-    """Characters: owner, reader, one_folder (Red), two_folder (Red, Blue), kb_only, expired, revoked, stranger."""
+async def open_house(data_dir: Path, *, own: dict[str, Any] | None = None, **settings: Any) -> AsyncIterator[House]:
+    """Characters: owner, reader, one_folder (Red), two_folder (Red, Blue), kb_only, expired, revoked, stranger.
+
+    `own`: parts of the application that the test brings along (own_transcriber, own_captions).
+    """
     wanted = Settings(data_dir=data_dir, embedder="static", **(NO_LIMITS | settings))
-    async with open_app(wanted) as app:
+    async with open_app(wanted, **(own or {})) as app:
         asgi = make_asgi(app)
         async with asgi.router.lifespan_context(asgi):
             yield await _furnish(app, asgi)

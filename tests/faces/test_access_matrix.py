@@ -10,6 +10,7 @@ import pytest
 
 from commonplace.core.people import NewToken
 from commonplace.faces.mcp.server import ALL_TOOLS, DOORS
+from commonplace.model import Subscription, new_id
 from tests.faces.house import LONG_TEXT, House, call_tool, open_house, rpc
 
 pytestmark = pytest.mark.anyio
@@ -79,23 +80,46 @@ async def take_out_of_red(client: httpx.AsyncClient, house: House, target: str) 
     return (200, {}) if there_but_elsewhere else (status, body)
 
 
+async def refresh(client: httpx.AsyncClient, house: House, target: str) -> Answer:
+    status, body = await rest("POST", "/api/v1/items/{}/refresh")(client, house, target)
+    seen_but_a_text = body.get("error") == "invalid_request"
+    return (200, {}) if seen_but_a_text else (status, body)
+
+
 async def page(client: httpx.AsyncClient, house: House, target: str) -> Answer:
     response = await client.get(target)
     return response.status_code, {}
 
 
+async def follow(client: httpx.AsyncClient, house: House, target: str) -> Answer:
+    """An address of this machine, which is refused; but only to those who may ask at all."""
+    status, body = await rest("POST", "/api/v1/feeds", {"url": "http://127.0.0.1/feed"})(client, house, target)
+    return (201, {}) if body["error"] == "ingest_failed" else (status, body)
+
+
+FILE = {"filename": "notes.md", "content_type": "text/markdown", "size": 20}
 WRITE, RULE = frozenset(WRITERS), frozenset(RULERS)
 TEXT = {"kind": "text", "title": "New", "text": "A new text of more than twenty characters."}
 ROUTES: dict[tuple[str, str], Row] = {
     ("POST", "/api/v1/ingest"): Row(rest("POST", "/api/v1/ingest", TEXT), allowed=WRITE),
+    ("POST", "/api/v1/uploads/signed-url"): Row(rest("POST", "/api/v1/uploads/signed-url", FILE), allowed=WRITE),
+    ("POST", "/api/v1/uploads/finalize"): Row(rest("POST", "/api/v1/uploads/finalize", {"upload_id": "{}"}), "upload", WRITE),
+    ("POST", "/api/v1/uploads/finalize-document"): Row(
+        rest("POST", "/api/v1/uploads/finalize-document", {"upload_id": "{}"}), "upload", WRITE),
+    ("POST", "/api/v1/feeds"): Row(follow, allowed=WRITE),
+    ("GET", "/api/v1/feeds"): Row(rest("GET", "/api/v1/feeds")),
+    ("DELETE", "/api/v1/feeds/{feed_id}"): Row(rest("DELETE", "/api/v1/feeds/{}"), "feed", WRITE),
     ("GET", "/api/v1/items"): Row(rest("GET", "/api/v1/items")),
     ("GET", "/api/v1/items/{item_id}"): Row(rest("GET", "/api/v1/items/{}"), "item"),
     ("PATCH", "/api/v1/items/{item_id}"): Row(rest("PATCH", "/api/v1/items/{}", {"tags": ["x"]}), "item", WRITE),
     ("DELETE", "/api/v1/items/{item_id}"): Row(rest("DELETE", "/api/v1/items/{}"), "item", WRITE),
+    ("POST", "/api/v1/items/{item_id}/refresh"): Row(refresh, "item", WRITE),
+    ("POST", "/api/v1/items/{item_id}/retry"): Row(rest("POST", "/api/v1/items/{}/retry"), "item", WRITE),
     ("POST", "/api/v1/items/{item_id}/folders"): Row(file_in_red, "item", WRITE - {"one_folder"}),
     ("DELETE", "/api/v1/items/{item_id}/folders/{folder_id}"): Row(take_out_of_red, "item", WRITE),
     ("POST", "/api/v1/search"): Row(rest("POST", "/api/v1/search", {"query": "zebra"})),
     ("GET", "/api/v1/jobs/{job_id}"): Row(rest("GET", "/api/v1/jobs/{}"), "job"),
+    ("POST", "/api/v1/jobs/{job_id}/retry"): Row(rest("POST", "/api/v1/jobs/{}/retry"), "job", WRITE),
     ("GET", "/api/v1/folders"): Row(rest("GET", "/api/v1/folders")),
     ("POST", "/api/v1/folders"): Row(rest("POST", "/api/v1/folders", {"name": "New"}), allowed=RULE),
     ("PATCH", "/api/v1/folders/{folder_id}"): Row(rest("PATCH", "/api/v1/folders/{}", {"name": "{}"}), "folder", RULE),
@@ -105,6 +129,7 @@ ROUTES: dict[tuple[str, str], Row] = {
     ("DELETE", "/api/v1/tokens/{token_id}"): Row(rest("DELETE", "/api/v1/tokens/{}"), "token", RULE),
     ("GET", "/api/v1/tokens/{token_id}/activity"): Row(rest("GET", "/api/v1/tokens/{}/activity"), "token", RULE),
 }
+SIGNED = {("PUT", "/api/v1/uploads/{upload_id}/content")}  # the address is the credential: see test_uploads.py
 OPEN = {("GET", path) for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs")}
 MCP = {("*", path) for path in ("/mcp", "/api/mcp", *(f"/mcp/{door}" for door in DOORS))}
 TOOLS: dict[str, Row] = {
@@ -135,6 +160,11 @@ async def make(house: House, what: str, which: str) -> tuple[str, str]:
     name = f"{which} {uuid.uuid4()}"
     if what == "folder":
         return (await house.app.library.create_folder(by, name)).id, ""
+    if what == "upload":
+        return (await house.app.uploads.promise(by, name, "text/markdown", 20))[0].id, ""
+    if what == "feed":
+        feed = Subscription(new_id(), by.library_id, f"https://example.org/{name}", name, by.person_id)
+        return (await house.app.store.feeds.create(feed)).id, ""
     if what == "token":
         return (await house.app.people.create_token(by, NewToken(name)))[0].id, ""
     if what == "item":
@@ -154,7 +184,11 @@ async def spellings(house: House, target: str, what: str, which: str) -> list[st
 
 
 def sees(character: str, what: str, which: str) -> bool:
-    if what in ("folder", "token"):
+    if what == "upload":
+        return False  # whoever announced it, and nobody else
+    if what == "feed" and character in ("one_folder", "two_folder", "kb_only"):
+        return False  # only those that they follow themselves
+    if what in ("folder", "token", "feed"):
         return (which == "theirs") == (character == "stranger")
     return which in SEES[character]
 
@@ -164,7 +198,7 @@ def sees(character: str, what: str, which: str) -> bool:
 async def test_every_route_and_every_tool_has_a_row(house: House) -> None:
     routes = {(method, route.path) for route in house.asgi.routes  # type: ignore[attr-defined]
               for method in (getattr(route, "methods", None) or {"*"}) - {"HEAD"}}
-    assert routes == set(ROUTES) | OPEN | MCP
+    assert routes == set(ROUTES) | SIGNED | OPEN | MCP
     assert {tool.name for tool in ALL_TOOLS} == set(TOOLS)
 
 
@@ -173,7 +207,7 @@ async def test_every_route_and_every_tool_has_a_row(house: House) -> None:
 @pytest.mark.parametrize("character", LOCKED_OUT)
 async def test_no_valid_token_no_entry_anywhere(house: House, character: str | None) -> None:
     async with client_of(house, character) as client:
-        for (method, path) in [*ROUTES, *MCP, ("GET", "/nowhere")]:
+        for (method, path) in [*ROUTES, *SIGNED, *MCP, ("GET", "/nowhere")]:
             response = await client.request("POST" if method == "*" else method, path, json={})
             assert (response.status_code, response.json()["error"]) == (401, "unauthorized"), (method, path)
         for method, path in OPEN:

@@ -126,7 +126,7 @@ def test_jobs_that_failed_are_a_problem_until_reindex(cli: Commands, notes: Path
 def test_doctor_tells_what_it_found(cli: Commands, data_dir: Path) -> None:
     found = cli.json("doctor", "--settings")
     assert found["ok"]
-    assert (found["data_dir"], found["schema"], found["people"]) == (str(data_dir), 2, 1)
+    assert (found["data_dir"], found["schema"], found["people"]) == (str(data_dir), 5, 1)
     assert found["engine"].startswith("sqlite 3.")
     assert found["settings"]["COMMONPLACE_EMBEDDER"] == "static"
     assert "COMMONPLACE_JWT_SECRET" in cli.text("doctor", "--settings")

@@ -75,7 +75,7 @@ async def test_what_is_added_is_found_read_and_listed(house: House, era: str, pa
     assert f'{hit["rank"]}. ({hit["score"]:.2f}) {title}\n   "...{TIDES}..."' in found.content[0].text
     assert found.structured_content["mode"] == "keyword" and found.structured_content["query"] == title
     assert item.content[0].text.startswith(f"# {title}\n") and item.content[0].text.endswith(TIDES)
-    assert item.structured_content | {"text": TIDES, "in_kb": True, "kind": "text", "folders": [], "tags": []} == \
+    assert item.structured_content | {"text": TIDES, "in_kb": True, "kind": "text", "folders": []} == \
         item.structured_content
     assert item.structured_content["sections"][0]["text"] == TIDES
     assert [one["id"] for one in recent["items"]] == [added["user_item_id"]]

@@ -1,22 +1,18 @@
 """Vectors for sections: in the call for short texts, by a job for the rest."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 from itertools import groupby
 
 import numpy as np
 
+from commonplace.core.retrying import give_back
 from commonplace.core.sectioning import embedding_text
-from commonplace.errors import CommonplaceError
-from commonplace.model import Job, Section, now
+from commonplace.model import Job, Section
 from commonplace.ports import Embedder, Store
 
-log = logging.getLogger(__name__)
 EMBED = "embed"
 AT_ONCE = 256      # sections between two commits of a long job
-ATTEMPTS = 8
 LEASE_SECONDS = 120
 
 
@@ -32,6 +28,8 @@ def packed(vector: np.ndarray) -> bytes:
 class EmbedJobs:
     """Runs jobs of kind `embed`: gives the sections of their items the vectors they lack."""
 
+    at_once = 64
+
     def __init__(self, store: Store, embedder: Embedder) -> None:
         self._store = store
         self._embedder = embedder
@@ -44,7 +42,7 @@ class EmbedJobs:
             for job in jobs if len(jobs) > 1 else ():
                 await self.run(worker, [job])
             if len(jobs) == 1:
-                await self._postpone(worker, jobs[0], error)
+                await give_back(self._store, worker, jobs[0], error)
             return
         await self._store.jobs.finish(worker, [job.id for job in jobs])
 
@@ -59,14 +57,6 @@ class EmbedJobs:
                 (section_id, packed(vector)) for document, found in zip(batch, vectors, strict=True)
                 for (_, _, section_id, _), vector in zip(document, found, strict=True)])
             await self._store.jobs.extend(worker, [job.id for job in jobs], LEASE_SECONDS)
-
-    async def _postpone(self, worker: str, job: Job, error: Exception) -> None:
-        if not isinstance(error, CommonplaceError):
-            log.exception("Embedding of item %s failed", job.item_id, exc_info=error)
-            error = CommonplaceError(f"Unexpected {type(error).__name__}; the server's log says more.")
-        last = job.attempts >= ATTEMPTS
-        retry_at = None if last else now() + timedelta(seconds=min(2 ** job.attempts, 600))
-        await self._store.jobs.fail(worker, job.id, error.message, retry_at)
 
 
 Document = list[tuple[str, str, int, Section]]

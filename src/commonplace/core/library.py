@@ -6,11 +6,16 @@ import unicodedata
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakValueDictionary
 
 from commonplace.core import sectioning
 from commonplace.core.access import DELETE, READ, WRITE, Access
-from commonplace.core.embedding import EMBED, with_vectors
-from commonplace.errors import EmbeddingFailed, ForbiddenScope, IngestFailed, Invalid
+from commonplace.core.addresses import canonical
+from commonplace.core.embedding import EMBED
+from commonplace.core.preparing import Preparer, job_for
+from commonplace.core.sources import Source, Sources
+from commonplace.core.transcription import TRANSCRIBE, Quota, queue
+from commonplace.errors import Conflict, ForbiddenScope, Invalid
 from commonplace.model import (
     Caller,
     Content,
@@ -21,6 +26,7 @@ from commonplace.model import (
     ItemFilter,
     ItemRef,
     Job,
+    Json,
     Outcome,
     Section,
     new_id,
@@ -29,7 +35,7 @@ from commonplace.model import (
 )
 from commonplace.ports import Embedder, Store, Wake
 
-IN_CALL = 8  # sections that get their vectors within the call; longer texts are keyword-live at once, vectors follow
+RIVALS = 3  # times that somebody else may read the same source at the same moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,35 +76,105 @@ class Reading:
     text: str
     sections: tuple[Section, ...]
     folders: tuple[Folder, ...]
+    transcription: Job | None = None  # while it is not done
 
 
 class Library:
-    def __init__(self, store: Store, embedder: Embedder, access: Access, wake: Wake) -> None:
+    def __init__(self, store: Store, embedder: Embedder, access: Access, wake: Wake, sources: Sources,
+                 preparer: Preparer, quota: Quota, *, auto_transforms: bool) -> None:
         self._store = store
         self._embedder = embedder
         self._access = access
         self._wake = wake
+        self._sources = sources
+        self._preparer = preparer
+        self._quota = quota
+        self._auto_transforms = auto_transforms  # whether a model can be asked; without one, all is done in the call
+        self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     # -- items
 
     async def add(self, caller: Caller, draft: Draft) -> Added:
         await self._access.admit(caller, WRITE, "add", draft.title or draft.url)
-        if draft.kind != "text":
-            raise IngestFailed("This server does not read web addresses yet; add the text itself with kind=text.")
-        in_kb = draft.in_kb or caller.kb_only
-        sections = await self._sections(draft.title, draft.text) if in_kb else []
+        if draft.url is None:
+            return await self.keep(caller, draft, Source(draft.title, draft.text), _private_key(caller, draft.text))
+        key = f"url:{canonical(draft.url)}"
+        # One fetch when several add one address at once; across processes the key's uniqueness keeps them together.
+        async with self._reading.setdefault(key, asyncio.Lock()):
+            for rivals in range(RIVALS + 1):
+                content, item = await self._store.items.known(caller.scope, key, draft.entity_type)
+                if item is not None:
+                    return await self._known(caller, item)
+                source = Source.of(content) if content else await self._sources.read(draft.url)
+                try:
+                    return await self.keep(caller, draft, source, key)
+                except Conflict:
+                    if rivals == RIVALS:
+                        raise
+        raise AssertionError("unreachable")
+
+    async def keep(self, caller: Caller, draft: Draft, source: Source, key: str) -> Added:
+        """Keep what a source said, or queue its recording. Whoever calls this has been admitted."""
         item = Item(
             id=new_id(), library_id=caller.library_id, public_id=new_public_id(), content_id="",
-            entity_type=draft.entity_type, kind=draft.kind, title=draft.title, url=draft.url, tags=draft.tags,
-            in_kb=in_kb, word_count=sectioning.count(draft.text), created_by=caller.token_id)
-        content = Content(new_id(), _private_key(caller, draft.text), draft.text)
-        job = self._job_for(item, sections)
+            entity_type=draft.entity_type, kind=draft.kind, title=draft.title or source.title, url=draft.url,
+            tags=draft.tags, in_kb=draft.in_kb or caller.kb_only, created_by=caller.token_id, metadata=_metadata(source))
+        sections: Sequence[Section] = ()
+        jobs: Sequence[Job]
+        auto = draft.auto_transform and self._auto_transforms
+        if source.recording is not None:
+            await self._quota.check(caller.library_id, caller.person_id)
+            item = replace(item, transcription_status="queued",
+                           metadata=item.metadata | ({"auto_transform": True} if auto else {}))
+            jobs = [queue(item, source.recording, caller.person_id)]
+        else:
+            known = await self._known_sections(caller, key, item)
+            made = await self._preparer.prepare(item, source.text, source.marks, known=known, auto_transform=auto)
+            item, sections, jobs = made.item, made.sections, made.jobs
         item, created = await self._store.items.add(
-            item, content, sections, scope=caller.scope, folder_id=caller.only_folder, stamp=self._embedder.stamp, job=job)
+            item, source.content(key), sections, scope=caller.scope, folder_id=caller.only_folder,
+            stamp=self._embedder.stamp, jobs=jobs)
         if not created:
-            item, job = await self._into_kb(caller, item, sections) if in_kb and not item.in_kb else (item, None)
+            into_kb = sections and not item.in_kb
+            return await (self._into_kb(caller, item, sections) if into_kb else self._known(caller, item))
         await self._wake.signal()
-        return Added("ready", item, caller.only_folder, created, job.id if job else None)
+        return Added(_status(item), item, caller.only_folder, created, jobs[0].id if jobs else None)
+
+    async def refresh(self, caller: Caller, item_id: str) -> Item:
+        """Fetch the item's page again; text and sections are replaced in one step, the user's title and tags stay.
+
+        Libraries that share the old text keep it; whoever adds the address from now on gets the new one.
+        """
+        await self._access.admit(caller, WRITE, "refresh", item_id)
+        item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
+        if item.url is None or item.transcription_status is not None:
+            raise Invalid("Only pages and documents from the web can be fetched again.")
+        before = await self._store.contents.get(item.content_id)
+        source = await self._sources.read(item.url)
+        if source.recording is not None:
+            raise Invalid("The address leads to a recording by now; add it as a new item.")
+        content = source.content(f"url:{canonical(item.url)}")
+        title = source.title if item.title == before.about.get("title") else item.title
+        made = await self._preparer.prepare(replace(item, title=title), source.text, source.marks)
+        changes = {name: getattr(made.item, name)
+                   for name in ("title", "summary", "key_points", "tags", "category", "metadata", "word_count")}
+        renewed = await self._store.items.renew(caller.scope, item.id, content, changes, sections=made.sections,
+                                                stamp=self._embedder.stamp, jobs=made.jobs)
+        await self._wake.signal()
+        return renewed
+
+    async def retry(self, caller: Caller, item_id: str) -> Item:
+        """Queue anew what failed for an item."""
+        await self._access.admit(caller, WRITE, "retry", item_id)
+        item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
+        await self._retry(caller, item)
+        return await self._store.items.get(caller.scope, ItemRef(id=item.id))
+
+    async def retry_job(self, caller: Caller, job_id: str) -> Job:
+        await self._access.admit(caller, WRITE, "retry", job_id)
+        job = await self._store.jobs.get(caller.scope, job_id)
+        await self._retry(caller, await self._store.items.get(caller.scope, ItemRef(id=job.item_id)))
+        return await self._store.jobs.get(caller.scope, job_id)
 
     async def put(self, caller: Caller, records: Sequence[Record]) -> list[Outcome]:
         """Many at once, in one transaction: found by their words when this returns, by meaning once jobs have run."""
@@ -126,8 +202,10 @@ class Library:
         await self._access.admit(caller, READ, "read", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         folders = {folder.id: folder for folder in await self._store.folders.within(caller.scope)} if item.folders else {}
+        writing_down = item.transcription_status not in (None, "done")
         return Reading(item, await self._store.items.text(item), tuple(await self._store.sections.of_item(item)),
-                       tuple(folders[folder_id] for folder_id in item.folders if folder_id in folders))
+                       tuple(folders[folder_id] for folder_id in item.folders if folder_id in folders),
+                       await self._store.jobs.latest(item, TRANSCRIBE) if writing_down else None)
 
     async def recent(self, caller: Caller, limit: int = 20) -> list[Item]:
         return (await self.page(caller, ItemFilter(), limit=limit))[0]
@@ -148,15 +226,18 @@ class Library:
         if not changes:
             raise Invalid("Name at least one field to change.")
         title, in_kb = changes.get("title", item.title), changes.get("in_kb", item.in_kb)
-        sections: list[Section] | None = None
-        job = None
+        if "tags" in changes:
+            changes = changes | {"metadata": {name: value for name, value in item.metadata.items() if name != "tags_derived"}}
+        sections: Sequence[Section] | None = None
+        jobs: Sequence[Job] = ()
         if not in_kb and item.in_kb:
             sections = []
-        elif in_kb and (not item.in_kb or title != item.title):
-            sections = await self._sections(title, await self._store.items.text(item))
-            job = self._job_for(item, sections)
+        elif in_kb and (not item.in_kb or title != item.title) and item.transcription_status in (None, "done"):
+            content = await self._store.contents.get(item.content_id)
+            made = await self._preparer.prepare(replace(item, title=title, in_kb=True), content.text, content.marks)
+            sections, jobs = made.sections, made.jobs
         updated = await self._store.items.update(caller.scope, item.id, changes, expected_revision=expected_revision,
-                                                 sections=sections, stamp=self._embedder.stamp, job=job)
+                                                 sections=sections, stamp=self._embedder.stamp, jobs=jobs)
         await self._wake.signal()
         return updated
 
@@ -207,33 +288,49 @@ class Library:
 
     # -- how
 
-    async def _into_kb(self, caller: Caller, item: Item, sections: Sequence[Section]) -> tuple[Item, Job | None]:
+    async def _into_kb(self, caller: Caller, item: Item, sections: Sequence[Section]) -> Added:
         """What was kept out of the KB and is now added to it: `ready` must mean that search finds it."""
-        job = self._job_for(item, sections)
-        return await self._store.items.update(caller.scope, item.id, {"in_kb": True}, expected_revision=None,
-                                              sections=sections, stamp=self._embedder.stamp, job=job), job
+        jobs = [job_for(item, EMBED)] if any(section.vector is None for section in sections) else []
+        item = await self._store.items.update(caller.scope, item.id, {"in_kb": True}, expected_revision=None,
+                                              sections=sections, stamp=self._embedder.stamp, jobs=jobs)
+        await self._wake.signal()
+        return Added(_status(item), item, caller.only_folder, False, jobs[0].id if jobs else None)
 
-    async def _sections(self, title: str, text: str) -> list[Section]:
-        """Cut, and with vectors if that is quick; an embedder that is down only delays the vectors."""
-        sections = await asyncio.to_thread(sectioning.cut, text, title)
-        if len(sections) <= IN_CALL:
-            try:
-                return await with_vectors(self._embedder, title, sections)
-            except EmbeddingFailed:
-                return sections
-        return sections
+    async def _known(self, caller: Caller, item: Item) -> Added:
+        """What is there already; if it failed before, it is tried again."""
+        jobs = await self._retry(caller, item) if item.transcription_status == "failed" else []
+        waiting = jobs[0] if jobs else None
+        if item.transcription_status in ("queued", "running"):
+            waiting = await self._store.jobs.latest(item, TRANSCRIBE)
+        return Added(_status(item), item, caller.only_folder, False, waiting.id if waiting else None)
+
+    async def _known_sections(self, caller: Caller, key: str, item: Item) -> list[Section]:
+        """Passages and vectors that somebody else's item with the same content and title has."""
+        content, _ = await self._store.items.known(caller.scope, key, item.entity_type) if item.in_kb else (None, None)
+        return await self._store.sections.of_content(content.id, item.title, self._embedder.stamp) if content else []
+
+    async def _retry(self, caller: Caller, item: Item) -> list[Job]:
+        jobs = await self._store.jobs.retry(caller.scope, item.id)
+        await self._wake.signal()
+        return jobs
 
     def _entry(self, caller: Caller, record: Record) -> Entry:
         item = replace(record.item, library_id=caller.library_id, word_count=sectioning.count(record.text),
                        created_by=caller.token_id)
         sections = tuple(sectioning.cut(record.text, item.title)) if item.in_kb else ()
         content = Content(new_id(), _private_key(caller, record.text), record.text)
-        return Entry(item, content, sections, self._job_for(item, sections), record.once)
+        job = job_for(item, EMBED) if sections else None
+        return Entry(item, content, sections, job, record.once)
 
-    def _job_for(self, item: Item, sections: Sequence[Section]) -> Job | None:
-        if all(section.vector is not None for section in sections):
-            return None
-        return Job(id=new_id(), library_id=item.library_id, item_id=item.id, kind=EMBED)
+
+def _status(item: Item) -> str:
+    return "ready" if item.transcription_status in (None, "done") else "transcribing"
+
+
+def _metadata(source: Source) -> Json:
+    about = {"author": source.author, "language": source.language,
+             "published_at": source.published_at.isoformat() if source.published_at else None}
+    return {name: value for name, value in about.items() if value is not None}
 
 
 def _private_key(caller: Caller, text: str) -> str:

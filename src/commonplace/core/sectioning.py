@@ -1,13 +1,14 @@
 """Cuts a text into sections of 160 to 190 words, at headings, paragraphs and sentences, and loses nothing."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, takewhile
 from math import ceil
 
 from commonplace.core import words
-from commonplace.model import Section
+from commonplace.model import Json, Mark, Section
 
 TARGET = 160    # words of a section
 LARGEST = 190   # of a paragraph, table or code block kept whole; about the 256 tokens that small embedders read
@@ -39,15 +40,19 @@ class _Piece:
     is_heading: bool = False
 
 
-def cut(text: str, title: str = "") -> list[Section]:
+def cut(text: str, title: str = "", marks: Sequence[Mark] = ()) -> list[Section]:
     """The text's sections in order. The title only adds search words that the engines would miss in it."""
     of_title = words.extra(title)
     sections: list[Section] = []
+    starts = [mark.at for mark in marks]
     for part in _parts(text):
         for pieces in _share_out(part):
-            body = text[pieces[0].start:pieces[-1].end].strip()
+            whole = text[pieces[0].start:pieces[-1].end]
+            body = whole.strip()
+            at = pieces[0].start + len(whole) - len(whole.lstrip())
             extra = f"{of_title} {words.extra(body)}".strip()
-            sections.append(Section(len(sections), body, _heading(pieces), extra, count(body)))
+            sections.append(Section(len(sections), body, _heading(pieces), extra, count(body),
+                                    locator=_locator(marks, bisect_right(starts, at))))
     return sections
 
 
@@ -61,6 +66,11 @@ def count(text: str) -> int:
     """Words; two characters of a script without spaces count as one."""
     spaced = len(text.split())
     return spaced if text.isascii() else spaced + len(_UNSPACED.findall(text)) // 2
+
+
+def _locator(marks: Sequence[Mark], passed: int) -> Json:
+    """Where the last of the marks that were passed says that we are."""
+    return marks[passed - 1].locator if passed else {}
 
 
 def _size(text: str) -> int:

@@ -1,6 +1,7 @@
 """What every HTTP request goes through before a route: host, origin, token, allowance, size. And errors as HTTP."""
 
 import logging
+import re
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -12,9 +13,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from commonplace import errors
 from commonplace.core.access import Access
+from commonplace.core.feeds import Feeds
 from commonplace.core.library import Library
 from commonplace.core.people import People
 from commonplace.core.search import Search
+from commonplace.core.uploads import Uploads
 from commonplace.errors import CommonplaceError, Unauthorized
 from commonplace.ports import Embedder, Store
 from commonplace.settings import Settings
@@ -24,6 +27,7 @@ log = logging.getLogger(__name__)
 MAX_BODY = 8 * 1024 * 1024
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})  # asked for by address, from inside a cluster
 OPEN = PROBES | {"/openapi.json", "/docs"}
+SIGNED = re.compile(r"/api/v1/uploads/[^/]+/content")  # the address itself is the credential; what it brings is a file
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -39,6 +43,8 @@ STATUS: dict[type[CommonplaceError], int] = {
     errors.IngestFailed: 422,  # the request was fine, its source was not: sending it again may help, changing it will
     errors.RateLimited: 429,
     errors.EmbeddingFailed: 503,
+    errors.TranscriptionFailed: 503,
+    errors.TransformFailed: 503,
     errors.StorageFailed: 503,
 }
 
@@ -60,6 +66,10 @@ class Services(Protocol):
     def library(self) -> Library: ...
     @property
     def search(self) -> Search: ...
+    @property
+    def uploads(self) -> Uploads: ...
+    @property
+    def feeds(self) -> Feeds: ...
 
 
 class Json(JSONResponse):
@@ -104,7 +114,7 @@ class Gate:
 
         try:
             refusal = await self._refuse(scope, Headers(scope=scope))
-            await (refusal or self._app)(scope, _bounded(receive), send_hardened)
+            await (refusal or self._app)(scope, receive if _is_signed(scope) else _bounded(receive), send_hardened)
         except CommonplaceError as error:
             await error_response(error)(scope, receive, send_hardened)
         except Exception:
@@ -123,6 +133,8 @@ class Gate:
             if origin is not None and scope["method"] not in SAFE_METHODS and not self._is_ours(origin):
                 return problem(403, "forbidden_origin", f"Pages from {_shown(origin)} may not call this server; "
                                                         "COMMONPLACE_ALLOWED_HOSTS lets more names in.")
+        if _is_signed(scope):
+            return None
         if path not in OPEN:
             caller = await self._access.identify(_bearer(headers))
             scope.setdefault("state", {})["caller"] = caller
@@ -136,6 +148,10 @@ class Gate:
     def _is_ours(self, origin: str) -> bool:
         scheme, _, host = origin.partition("://")
         return scheme in ("http", "https") and _name(host) in self._hosts
+
+
+def _is_signed(scope: Scope) -> bool:
+    return scope["method"] == "PUT" and SIGNED.fullmatch(scope["path"]) is not None
 
 
 def too_large() -> Response:

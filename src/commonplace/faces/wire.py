@@ -55,7 +55,7 @@ def _known_kind(kind: object) -> object:
     return kind
 
 
-def _web_address(url: str) -> str:
+def web_address(url: str) -> str:
     if url.lower().startswith(("http://", "https://")):
         return url
     if url.lower().startswith(("data:", "file:", "blob:")):
@@ -73,7 +73,7 @@ ModeName = Literal["semantic", "keyword", "hybrid"]
 class Ingest(Input):
     kind: Annotated[Literal["url", "text"], BeforeValidator(_known_kind),
                     Field(description="`url` to read an address, `text` to keep a text you send")]
-    url: Annotated[Annotated[str, Field(max_length=8192), AfterValidator(_web_address)] | None, Field(description=(
+    url: Annotated[Annotated[str, Field(max_length=8192), AfterValidator(web_address)] | None, Field(description=(
         "With kind=url: web page, YouTube link, podcast page, feed, or direct audio address "
         "(mp3, m4a, wav, ogg, flac, aac)"))] = None
     text: Annotated[Text | None, Field(description="With kind=text: 20 to 500,000 characters")] = None
@@ -178,22 +178,30 @@ class Section(TypedDict):
     text: str
     word_count: int
     key_points: list[str]
+    locator: Annotated[dict[str, Any], Field(description="Where it was in the source: page, seconds; empty: not known")]
 
 
 class ItemInFull(Item):
     text: str
     sections: list[Section]
     folders: list[FolderRef]
+    transcription_progress: Annotated[float | None, Field(description="0 to 1, while speech is being written down")]
+    transcription_error: Annotated[str | None, Field(description="Why it failed, or did the last time it was tried")]
+    ai_generated: Annotated[bool, Field(description="Whether a model wrote summary and key points")]
 
 
 def item_in_full(reading: Reading) -> ItemInFull:
+    job = reading.transcription
     return {**item(reading.item), "text": reading.text, "sections": [_section(s) for s in reading.sections],
-            "folders": [{"id": folder.id, "name": folder.name} for folder in reading.folders]}
+            "folders": [{"id": folder.id, "name": folder.name} for folder in reading.folders],
+            "transcription_progress": round(job.progress, 3) if job else None,
+            "transcription_error": job.error if job else None,
+            "ai_generated": bool(reading.item.metadata.get("ai_generated"))}
 
 
 def _section(value: model.Section) -> Section:
     return {"index": value.position, "heading": value.heading, "text": value.text, "word_count": value.word_count,
-            "key_points": list(value.key_points)}
+            "key_points": list(value.key_points), "locator": value.locator}
 
 
 class Folder(TypedDict):

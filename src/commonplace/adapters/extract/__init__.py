@@ -1,13 +1,13 @@
 """Files to text. The reading is done by processes of its own, so that a hostile file can only hurt one of those."""
 
+import asyncio
 from pathlib import Path
 
 from commonplace.adapters.extract import wire
-from commonplace.adapters.extract.feeds import Feed
 from commonplace.adapters.extract.media_types import sniff
 from commonplace.adapters.extract.pool import Pool
 from commonplace.adapters.extract.source import Caps, Source
-from commonplace.model import Extracted
+from commonplace.model import Extracted, Feed
 
 __all__ = ["Caps", "FileExtractor", "sniff"]
 
@@ -17,6 +17,9 @@ class FileExtractor:
 
     def __init__(self, processes: int = 2, caps: Caps | None = None) -> None:
         self._pool = Pool(processes, caps or Caps())
+
+    async def kind(self, path: Path, declared: str = "", name: str = "") -> str:
+        return await asyncio.to_thread(sniff, path, declared, name)
 
     async def extract(self, path: Path, media_type: str, *, charset: str | None = None,
                       url: str | None = None, name: str = "") -> Extracted:

@@ -41,7 +41,8 @@ def article(page: str, source: Source) -> Extracted:
     if len(text) < _FEW:
         tree = _tree(page)  # the extractor has taken the first one apart
         text = markup.markdown(tree, markup.AROUND)
-        if len(text) < _FEW:
+        # The page of an episode may have nothing to read: what there is to hear will do.
+        if len(text) < _FEW and not any(map(links.AUDIO_ENDING.search, linked)):
             _refuse_walls(tree, text)
     heading = title(about.title or tree.findtext(".//title") or "")
     return Extracted(heading or source.title, text, author=_author(about.author), published_at=_date(about.date),

@@ -22,6 +22,7 @@ from commonplace.model import Fetched
 MAX_REDIRECTS = 8
 REDIRECTS = (301, 302, 303, 307, 308)
 BUSY = (429, 503)
+AUDIO = (".mp3", ".m4a", ".wav", ".ogg", ".flac", ".aac")
 RETRIES, LONGEST_WAIT = 2, 5.0      # what a server that is busy may ask of somebody who waits for the answer
 HEADERS: dict[str | bytes, str | bytes] = {
     "User-Agent": f"Mozilla/5.0 (compatible; Commonplace/{__version__}; reads what its user asked to keep)",
@@ -43,14 +44,14 @@ class WebFetcher:
         self._turns = Turns()
 
     @asynccontextmanager
-    async def get(self, url: str, *, max_bytes: int) -> AsyncIterator[Fetched]:
+    async def get(self, url: str, *, max_bytes: int, taste: int | None = None) -> AsyncIterator[Fetched]:
         with _temporary_file(self._folder) as path:
-            yield await self._download(checked_url(url), path, max_bytes)
+            yield await self._download(checked_url(url), path, max_bytes, taste)
 
     async def close(self) -> None:
         """Nothing is kept open between requests."""
 
-    async def _download(self, url: httpx.URL, path: Path, max_bytes: int) -> Fetched:
+    async def _download(self, url: httpx.URL, path: Path, max_bytes: int, taste: int | None) -> Fetched:
         patience, seen, retries = Patience(self._timeout), [url], RETRIES
         while True:
             host = url.raw_host.decode("ascii")
@@ -59,7 +60,7 @@ class WebFetcher:
                     async with self._ask(url) as answer:
                         headers = httpx.Headers(answer.headers)
                         if 200 <= answer.status < 300:
-                            return await self._save(answer, headers, url, path, max_bytes, patience)
+                            return await self._save(answer, headers, url, path, max_bytes, taste, patience)
             if answer.status in REDIRECTS and "Location" in headers:
                 url = _next(headers["Location"], seen)
                 continue
@@ -88,15 +89,25 @@ class WebFetcher:
                 await plain.aclose()
 
     async def _save(self, answer: httpcore.Response, headers: httpx.Headers, url: httpx.URL, path: Path,
-                    max_bytes: int, patience: Patience) -> Fetched:
+                    max_bytes: int, taste: int | None, patience: Patience) -> Fetched:
+        said = headers.get("Content-Type", "")
+        enough = taste if taste is not None and _is_recording(media_type(said), url) else None
         with Sink(path, headers.get("Content-Encoding", ""), max_bytes) as sink:
-            sink.expect(headers.get("Content-Length"))
+            if enough is None:
+                sink.expect(headers.get("Content-Length"))
             async for chunk in answer.aiter_stream():
                 patience.earn(len(chunk))
                 await anyio.to_thread.run_sync(sink.write, chunk)
-            sink.finish()
-        said = headers.get("Content-Type", "")
+                if enough is not None and sink.size >= enough:
+                    break
+            else:
+                sink.finish()
         return Fetched(str(url), media_type(said), charset(said), path, sink.size)
+
+
+def _is_recording(said: str, url: httpx.URL) -> bool:
+    vague = said in ("", "application/octet-stream", "binary/octet-stream")
+    return said.startswith(("audio/", "video/")) or (vague and url.path.lower().endswith(AUDIO))
 
 
 @contextmanager

@@ -3,13 +3,16 @@
 from pathlib import Path
 
 from commonplace.adapters.store import backup
+from commonplace.adapters.store.contents import SqlContents, SqlQuotas
 from commonplace.adapters.store.database import Database, Tx
+from commonplace.adapters.store.feeds import SqlFeeds
 from commonplace.adapters.store.folders import SqlFolders
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.items import SqlItems
 from commonplace.adapters.store.jobs import SqlJobs
 from commonplace.adapters.store.people import SqlPeople, SqlTokens
 from commonplace.adapters.store.sections import SqlSections
+from commonplace.adapters.store.uploads import SqlUploads
 from commonplace.errors import ConfigurationError
 from commonplace.model import Json
 from commonplace.settings import Settings
@@ -23,8 +26,12 @@ class SqlStore:
         self.tokens = SqlTokens(db)
         self.folders = SqlFolders(db, index)
         self.items = SqlItems(db, index)
+        self.contents = SqlContents(db)
+        self.quotas = SqlQuotas(db)
         self.sections = SqlSections(db, index)
         self.jobs = SqlJobs(db)
+        self.uploads = SqlUploads(db)
+        self.feeds = SqlFeeds(db)
 
     async def open(self) -> None:
         await self._db.open()

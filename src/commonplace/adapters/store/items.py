@@ -1,11 +1,11 @@
 """Items: written whole in one transaction, read only through a scope."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from commonplace.adapters.store import rows
+from commonplace.adapters.store.contents import content as content_of, drop_unused_content, put_content, renew_content
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.jobs import insert_job
@@ -26,47 +26,60 @@ class SqlItems:
         self._index = index
 
     async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
-                  folder_id: str | None, stamp: str, job: Job | None) -> tuple[Item, bool]:
-        return await self._db.write(self._add, item, content, sections, scope, folder_id, stamp, job)
+                  folder_id: str | None, stamp: str, jobs: Sequence[Job]) -> tuple[Item, bool]:
+        return await self._db.write(self._add, item, content, sections, scope, folder_id, stamp, jobs)
 
     def _add(self, tx: Tx, item: Item, content: Content, sections: Sequence[Section], scope: Scope,
-             folder_id: str | None, stamp: str, job: Job | None) -> tuple[Item, bool]:
-        content_id = _put_content(tx, content, item.created_at)
-        seen = _find_same(tx, scope, content, item)
+             folder_id: str | None, stamp: str, jobs: Sequence[Job]) -> tuple[Item, bool]:
+        content_id, same = put_content(tx, content, item.created_at)
+        seen = _find_same(tx, scope, content_id, content, item)
         if seen is not None:
-            _drop_unused_content(tx, content_id)
+            drop_unused_content(tx, content_id)
             return seen, False
+        if not same:
+            raise Conflict("The source was read by somebody else at the same moment, and said something else to them.")
         item = replace(item, content_id=content_id, folders=(folder_id,) if folder_id else ())
-        self._insert(tx, item, sections, stamp, job)
+        self._insert(tx, item, sections, stamp, jobs)
         return item, True
 
-    def _insert(self, tx: Tx, item: Item, sections: Sequence[Section], stamp: str, job: Job | None) -> None:
+    def _insert(self, tx: Tx, item: Item, sections: Sequence[Section], stamp: str, jobs: Sequence[Job]) -> None:
         tx.run(rows.INSERT_ITEM, **rows.item_values(item))
         for folder_id in item.folders:
             if not _put_in_folder(tx, item.library_id, item.id, folder_id):
                 raise NotFound("Folder not found", folder_ids=[folder_id])
         self._index.insert(tx, item, sections, stamp)
-        if job is not None:
+        for job in jobs:
             insert_job(tx, job)
+
+    async def known(self, scope: Scope, key: str, entity_type: str) -> tuple[Content | None, Item | None]:
+        def work(tx: Tx) -> tuple[Content | None, Item | None]:
+            row = tx.one("SELECT * FROM contents WHERE key = :key", key=key)
+            if row is None:
+                return None, None
+            return content_of(row), _found(tx, scope, "c.id = :content_id", entity_type, None, content_id=row["id"])
+
+        return await self._db.read(work)
 
     async def put(self, entries: Sequence[Entry], *, scope: Scope, stamp: str) -> list[Outcome]:
         return await self._db.write(lambda tx: [self._put(tx, entry, scope, stamp) for entry in entries])
 
     def _put(self, tx: Tx, entry: Entry, scope: Scope, stamp: str) -> Outcome:
-        item = replace(entry.item, content_id=_put_content(tx, entry.content, entry.item.created_at))
+        item = replace(entry.item, content_id=put_content(tx, entry.content, entry.item.created_at)[0])
         known = _by_ref(tx, *rows.visible(scope), ItemRef(id=item.id), lock=True)
-        before = rows.item(known) if known else _find_same(tx, scope, entry.content, item) if entry.once else None
+        before = rows.item(known) if known else None
+        if before is None and entry.once:
+            before = _find_same(tx, scope, item.content_id, entry.content, item)
         if before is None:
             if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=item.public_id):
                 item = replace(item, public_id=new_public_id())
-            self._insert(tx, item, entry.sections, stamp, entry.job)
+            self._insert(tx, item, entry.sections, stamp, [entry.job] if entry.job else [])
             return Outcome.ADDED
         changes = {c: getattr(item, c) for c in _BROUGHT if getattr(item, c) != getattr(before, c)} if known else {}
         if changes:
             recut = bool(changes.keys() & {"content_id", "title", "in_kb"})
             self._update(tx, scope, before.id, changes, None, entry.sections if recut else None, stamp,
-                         entry.job if recut else None)
-            _drop_unused_content(tx, before.content_id)
+                         [entry.job] if recut and entry.job else [])
+            drop_unused_content(tx, before.content_id)
         return Outcome.CHANGED if self._file(tx, before, item.folders) or changes else Outcome.UNCHANGED
 
     async def get(self, scope: Scope, ref: ItemRef) -> Item:
@@ -82,11 +95,11 @@ class SqlItems:
         return await self._db.read(_page, scope, where, limit, offset)
 
     async def update(self, scope: Scope, item_id: str, changes: dict[str, Any], *, expected_revision: int | None,
-                     sections: Sequence[Section] | None, stamp: str, job: Job | None) -> Item:
-        return await self._db.write(self._update, scope, item_id, changes, expected_revision, sections, stamp, job)
+                     sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job]) -> Item:
+        return await self._db.write(self._update, scope, item_id, changes, expected_revision, sections, stamp, jobs)
 
     def _update(self, tx: Tx, scope: Scope, item_id: str, changes: dict[str, Any], expected_revision: int | None,
-                sections: Sequence[Section] | None, stamp: str, job: Job | None) -> Item:
+                sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job]) -> Item:
         before = find(tx, scope, ItemRef(id=item_id), lock=True)
         if expected_revision is not None and expected_revision != before.revision:
             raise Conflict(f"The item is at revision {before.revision}, not {expected_revision}; read it again first.",
@@ -99,9 +112,33 @@ class SqlItems:
         if sections is not None:
             self._index.remove(tx, after.library_id, after.id)
             self._index.insert(tx, after, sections, stamp)
-        if job is not None:
+        for job in jobs:
             insert_job(tx, job)
         return after
+
+    async def renew(self, scope: Scope, item_id: str, content: Content, changes: dict[str, Any], *,
+                    sections: Sequence[Section], stamp: str, jobs: Sequence[Job]) -> Item:
+        def work(tx: Tx) -> Item:
+            before = find(tx, scope, ItemRef(id=item_id), lock=True)
+            content_id = renew_content(tx, content, item_id, now())
+            after = self._update(tx, scope, item_id, {**changes, "content_id": content_id}, None, sections, stamp, jobs)
+            drop_unused_content(tx, before.content_id)
+            return after
+
+        return await self._db.write(work)
+
+    async def annotate(self, item: Item, changes: dict[str, Any], key_points: Sequence[Sequence[str]]) -> None:
+        def work(tx: Tx) -> None:
+            of_item = {"library_id": item.library_id, "item_id": item.id}
+            tx.run(f"""UPDATE items SET {', '.join(f'{c} = :{c}' for c in changes)}
+                       WHERE library_id = :library_id AND id = :item_id""",
+                   **of_item, **{c: rows.column_value(c, value) for c, value in changes.items()})
+            tx.many("""UPDATE sections SET key_points = :points
+                       WHERE library_id = :library_id AND item_id = :item_id AND position = :position""",
+                    [{**of_item, "position": n, "points": rows.column_value("key_points", points)}
+                     for n, points in enumerate(key_points)])
+
+        await self._db.write(work)
 
     async def delete(self, scope: Scope, item_id: str) -> None:
         def work(tx: Tx) -> None:
@@ -163,7 +200,7 @@ def delete_items(tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequenc
         index.remove(tx, library_id, item_id)
         tx.run("DELETE FROM items WHERE library_id = :library_id AND id = :id", library_id=library_id, id=item_id)
         if row:
-            _drop_unused_content(tx, row["content_id"])
+            drop_unused_content(tx, row["content_id"])
 
 
 def _by_ref(tx: Tx, condition: str, values: dict[str, Any], ref: ItemRef, *, lock: bool) -> Any | None:
@@ -199,30 +236,21 @@ def _folders_of(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> dict[str, tupl
     return found
 
 
-def _put_content(tx: Tx, content: Content, at: Any) -> str:
-    """The id of the content with this key, which another may have put there first."""
-    # The update that changes nothing locks the row: two adds of one source take turns, and the second finds the
-    # first's item; a deletion at the same moment takes its turn too.
-    found = tx.all("""INSERT INTO contents (id, key, hash, text, url, segments, created_at)
-                      VALUES (:id, :key, :hash, :text, :url, :segments, :at)
-                      ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING id""",
-                   id=content.id, key=content.key, hash=content.hash, text=content.text, url=content.url,
-                   segments=json.dumps(content.segments, ensure_ascii=False), at=rows.micros(at))
-    return str(found[0]["id"])
+def _find_same(tx: Tx, scope: Scope, content_id: str, content: Content, item: Item) -> Item | None:
+    """Two texts are the same when their titles are, too; an address is one thing, whatever it is called."""
+    if item.kind == "text":
+        return _found(tx, scope, "c.hash = :hash AND i.title = :title", item.entity_type, item.created_by,
+                      hash=content.hash, title=item.title)
+    return _found(tx, scope, "c.id = :content_id", item.entity_type, item.created_by, content_id=content_id)
 
 
-def _drop_unused_content(tx: Tx, content_id: str) -> None:
-    tx.run("DELETE FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM items WHERE items.content_id = contents.id)",
-           id=content_id)
-
-
-def _find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None:
-    """An item that says the same, in scope or added by the same token and not filed yet."""
-    condition, values = rows.visible(scope)
+def _found(tx: Tx, scope: Scope, same: str, entity_type: str, token_id: str | None, **values: Any) -> Item | None:
+    """The oldest such item in scope, or added by the same token and not filed yet."""
+    condition, visible = rows.visible(scope)
     row = tx.one(f"""{rows.SELECT_ITEM} JOIN contents AS c ON c.id = i.content_id
-                     WHERE c.hash = :hash AND i.entity_type = :entity_type AND i.title = :title
+                     WHERE {same} AND i.entity_type = :entity_type
                      AND (({condition}) OR ({_ADDED_AND_NOT_FILED})) ORDER BY i.created_at LIMIT 1""",
-                 hash=content.hash, entity_type=item.entity_type, title=item.title, token_id=item.created_by, **values)
+                 entity_type=entity_type, token_id=token_id, **values, **visible)
     return rows.item(row, _folders_of(tx, scope, [row["id"]]).get(row["id"], ())) if row else None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.errors import NotFound
-from commonplace.model import Job, JobState, Scope, new_id, now
+from commonplace.model import Item, Job, JobState, Scope, new_id, now
 
 _COLUMNS = ("library_id", "id", "item_id", "kind", "state", "attempts", "error", "progress", "payload", "created_at",
             "updated_at", "run_after")
@@ -41,11 +41,13 @@ class SqlJobs:
 
         return await self._db.write(work)
 
-    async def lease(self, worker: str, *, limit: int, seconds: int) -> list[Job]:
+    async def lease(self, worker: str, *, limit: int, seconds: int, kinds: Sequence[str] | None = None) -> list[Job]:
         at = now()
+        ready = _READY if kinds is None else f"{_READY} AND kind IN :kinds"
+        wanted = {} if kinds is None else {"kinds": list(kinds)}
         # Looked for without a write lock: idle workers must not stand in the writers' way.
         first = await self._db.read(lambda tx: tx.one(
-            f"SELECT kind FROM jobs WHERE {_READY} ORDER BY run_after LIMIT 1", now=rows.micros(at)))
+            f"SELECT kind FROM jobs WHERE {ready} ORDER BY run_after LIMIT 1", now=rows.micros(at), **wanted))
         if first is None:
             return []
 
@@ -79,6 +81,33 @@ class SqlJobs:
                leased_by = NULL, leased_until = NULL, updated_at = :at WHERE id = :id AND leased_by = :worker""",
             state=JobState.QUEUED if retry_at else JobState.FAILED, error=error, run_after=rows.micros(retry_at),
             at=rows.micros(now()), id=job_id, worker=worker))
+
+    async def postpone(self, worker: str, job_id: str, until: datetime) -> None:
+        await self._db.write(lambda tx: tx.run(
+            """UPDATE jobs SET state = 'queued', attempts = attempts - 1, run_after = :until, leased_by = NULL,
+               leased_until = NULL, updated_at = :at WHERE id = :id AND leased_by = :worker""",
+            until=rows.micros(until), at=rows.micros(now()), id=job_id, worker=worker))
+
+    async def retry(self, scope: Scope, item_id: str) -> list[Job]:
+        def work(tx: Tx) -> list[Job]:
+            failed = [row["id"] for row in tx.all(
+                "SELECT id FROM jobs WHERE library_id = :library_id AND item_id = :item_id AND state = 'failed'",
+                library_id=scope.library_id, item_id=item_id)]
+            if not failed:
+                return []
+            tx.run("""UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, progress = 0, run_after = :at,
+                      updated_at = :at WHERE id IN :ids""", at=rows.micros(now()), ids=failed)
+            tx.run("""UPDATE items SET transcription_status = 'queued' WHERE library_id = :library_id AND id = :item_id
+                      AND transcription_status = 'failed'""", library_id=scope.library_id, item_id=item_id)
+            return [rows.job(row) for row in tx.all("SELECT * FROM jobs WHERE id IN :ids", ids=failed)]
+
+        return await self._db.write(work)
+
+    async def latest(self, item: Item, kind: str) -> Job | None:
+        row = await self._db.read(lambda tx: tx.one(
+            """SELECT * FROM jobs WHERE library_id = :library_id AND item_id = :item_id AND kind = :kind
+               ORDER BY created_at DESC LIMIT 1""", library_id=item.library_id, item_id=item.id, kind=kind))
+        return rows.job(row) if row else None
 
     async def get(self, scope: Scope, job_id: str) -> Job:
         condition, values = rows.visible(scope)

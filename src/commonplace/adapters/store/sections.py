@@ -22,6 +22,24 @@ class SqlSections:
             library_id=item.library_id, item_id=item.id))
         return [rows.section(row) for row in found]
 
+    async def of_content(self, content_id: str, title: str, stamp: str) -> list[Section]:
+        def work(tx: Tx) -> list[Section]:
+            owner = tx.one(
+                """SELECT i.library_id, i.id FROM items AS i WHERE i.content_id = :content_id AND i.title = :title
+                   AND i.in_kb = 1 AND NOT EXISTS (
+                     SELECT 1 FROM sections AS s LEFT JOIN vectors AS v ON v.library_id = s.library_id
+                       AND v.item_id = s.item_id AND v.section_id = s.id AND v.stamp = :stamp
+                     WHERE s.library_id = i.library_id AND s.item_id = i.id AND v.section_id IS NULL)
+                   LIMIT 1""", content_id=content_id, title=title, stamp=stamp)
+            if owner is None:
+                return []
+            vectors = self._index.vectors(tx, owner["library_id"], [owner["id"]])
+            return [rows.section(row, vectors[row["id"]][1]) for row in tx.all(
+                "SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position",
+                library_id=owner["library_id"], item_id=owner["id"])]
+
+        return await self._db.read(work)
+
     async def keyword(self, scope: Scope, words: Words, limit: int) -> list[Scored]:
         return await self._db.read(self._index.keyword, scope, words, limit)
 

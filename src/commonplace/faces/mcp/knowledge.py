@@ -65,13 +65,20 @@ def _item_as_markdown(reading: Reading) -> str:
     item = reading.item
     facts = {"Source": item.url, "Added": item.created_at.date().isoformat(), "Tags": ", ".join(item.tags),
              "Folders": ", ".join(folder.name for folder in reading.folders),
-             "Transcription": item.transcription_status}
+             "Transcription": _transcription(reading)}
     parts = [f"# {item.title}", "\n".join(f"- {name}: {value}" for name, value in facts.items() if value)]
     if item.summary:
         parts.append(f"## Summary\n\n{item.summary}")
     if item.key_points:
         parts.append("## Key points\n\n" + "\n".join(f"- {point}" for point in item.key_points))
     return "\n\n".join([*parts, "---", reading.text])
+
+
+def _transcription(reading: Reading) -> str | None:
+    job = reading.transcription
+    if job is None or reading.item.transcription_status == "queued":
+        return reading.item.transcription_status
+    return f"failed: {job.error}" if reading.item.transcription_status == "failed" else f"running, {job.progress:.0%} done"
 
 
 class ListRecent(wire.Input):

@@ -55,6 +55,8 @@ def door_server(tools: Sequence[AnyTool], services: Services,
         if tool is None:
             raise Invalid(f"Unknown tool {params.name!r}; tools/list names the ones there are.")
         text, answer = await tool.run(services, caller, _arguments(tool, caller, params))
+        if (share := answer.get("transcription_progress")) is not None:
+            await ctx.session.report_progress(share, 1.0)  # heard by clients that asked for it
         return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
 
     def input_schema(name: str) -> dict[str, Any] | None:

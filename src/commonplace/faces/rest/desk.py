@@ -43,6 +43,7 @@ OK: Ok = {"ok": True}
 _ERRORS = {
     400: "The body is not JSON",
     401: "`unauthorized`: no token, or one that is unknown, expired or revoked",
+    402: "`quota_exceeded`, with `resource`, `tier` and `cap_per_month`",
     403: "`capability_denied`, with what is `required` and what the token has (`have`); or `forbidden_scope`",
     404: "`not_found`: not there, or not for this token",
     409: "`name_taken`; or `conflict`: somebody else was first",

@@ -102,6 +102,18 @@ async def delete_item(desk: Desk, item_id: ItemId) -> Ok:
     return OK
 
 
+@router.post("/items/{item_id}/refresh", summary="Fetch an item's page again")
+async def refresh_item(desk: Desk, item_id: ItemId) -> wire.Item:
+    """Text and sections are replaced in one step; a title and tags that somebody gave stay. Other libraries that have the
+    page keep what they have; whoever adds the address from now on gets the new text."""
+    return wire.item(await desk.services.library.refresh(desk.caller, item_id))
+
+
+@router.post("/items/{item_id}/retry", summary="Try again what failed for an item")
+async def retry_item(desk: Desk, item_id: ItemId) -> wire.Item:
+    return wire.item(await desk.services.library.retry(desk.caller, item_id))
+
+
 class Filing(Input):
     folder_ids: Annotated[list[IdText], Field(min_length=1, max_length=100)]
 
@@ -146,3 +158,8 @@ async def search(desk: Desk, body: Annotated[SearchRequest, Body(examples=[SEARC
 @router.get("/jobs/{job_id}", summary="How far a job is")
 async def read_job(desk: Desk, job_id: Id) -> wire.Job:
     return wire.job(await desk.services.library.job(desk.caller, job_id))
+
+
+@router.post("/jobs/{job_id}/retry", summary="Try a failed job again")
+async def retry_job(desk: Desk, job_id: Id) -> wire.Job:
+    return wire.job(await desk.services.library.retry_job(desk.caller, job_id))

@@ -1,0 +1,60 @@
+"""Uploads: what was promised, until when, and what came of it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from commonplace.adapters.store import rows
+from commonplace.adapters.store.database import Database, Tx
+from commonplace.errors import NotFound
+from commonplace.model import Upload
+
+NO_UPLOAD = "Upload not found"
+
+
+class SqlUploads:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def create(self, upload: Upload) -> None:
+        await self._db.write(lambda tx: tx.run(
+            """INSERT INTO uploads (library_id, id, owner, filename, content_type, size, created_at, expires_at)
+               VALUES (:library_id, :id, :owner, :filename, :content_type, :size, :created_at, :expires_at)""",
+            library_id=upload.library_id, id=upload.id, owner=upload.owner, filename=upload.filename,
+            content_type=upload.content_type, size=upload.size, created_at=rows.micros(upload.created_at),
+            expires_at=rows.micros(upload.expires_at)))
+
+    async def get(self, upload_id: str) -> Upload:
+        row = await self._db.read(lambda tx: tx.one("SELECT * FROM uploads WHERE id = :id", id=upload_id))
+        if row is None:
+            raise NotFound(NO_UPLOAD)
+        return _upload(row)
+
+    async def finish(self, upload: Upload, item_id: str) -> str:
+        def work(tx: Tx) -> str:
+            key = {"library_id": upload.library_id, "id": upload.id}
+            tx.run("UPDATE uploads SET item_id = coalesce(item_id, :item_id) WHERE library_id = :library_id AND id = :id",
+                   item_id=item_id, **key)
+            row = tx.one("SELECT item_id FROM uploads WHERE library_id = :library_id AND id = :id", **key)
+            if row is None:
+                raise NotFound(NO_UPLOAD)
+            return str(row["item_id"])
+
+        return await self._db.write(work)
+
+    async def spent(self, at: datetime, *, keep: bool) -> list[Upload]:
+        found = await self._db.read(lambda tx: tx.all(
+            """SELECT u.* FROM uploads AS u LEFT JOIN items AS i ON i.library_id = u.library_id AND i.id = u.item_id
+               WHERE (i.id IS NULL AND (u.expires_at < :at OR u.item_id IS NOT NULL))
+                  OR (i.id IS NOT NULL AND :keep = 0 AND coalesce(i.transcription_status, 'done') = 'done')""",
+            at=rows.micros(at), keep=int(keep)))
+        return [_upload(row) for row in found]
+
+    async def forget(self, uploads: Sequence[Upload]) -> None:
+        await self._db.write(lambda tx: tx.run("DELETE FROM uploads WHERE id IN :ids", ids=[each.id for each in uploads]))
+
+
+def _upload(row: Any) -> Upload:
+    return Upload(id=row["id"], library_id=row["library_id"], owner=row["owner"], filename=row["filename"],
+                  content_type=row["content_type"], size=row["size"], created_at=rows.when(row["created_at"]),
+                  expires_at=rows.when(row["expires_at"]), item_id=row["item_id"])

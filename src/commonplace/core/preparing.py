@@ -1,0 +1,84 @@
+"""What is made of a text before it is kept: passages with their vectors, a summary, key points, tags, a category."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from commonplace.core import sectioning
+from commonplace.core.embedding import EMBED, with_vectors
+from commonplace.errors import EmbeddingFailed
+from commonplace.model import Item, Job, Json, Mark, Section, Transformed, new_id
+from commonplace.ports import Embedder, Transformer
+
+log = logging.getLogger(__name__)
+TRANSFORM = "transform"
+IN_CALL = 8             # sections that get their vectors within the call; longer texts are keyword-live at once, vectors follow
+SHORT = 50_000          # characters that are summarised within the call: about a tenth of a second
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    item: Item
+    sections: tuple[Section, ...]
+    jobs: tuple[Job, ...]      # for what is left
+
+
+class Preparer:
+    def __init__(self, embedder: Embedder, transformer: Transformer) -> None:
+        self._embedder = embedder
+        self._transformer = transformer
+
+    async def prepare(self, item: Item, text: str, marks: Sequence[Mark] = (), *, known: Sequence[Section] = (),
+                      auto_transform: bool = False) -> Prepared:
+        """`known`: the same passages, with vectors, as another item has them."""
+        sections = list(known) or await asyncio.to_thread(sectioning.cut, text, item.title, marks)
+        item = replace(item, word_count=sectioning.count(text))
+        jobs: list[Job] = []
+        if auto_transform or len(text) > SHORT:
+            jobs.append(job_for(item, TRANSFORM, {"auto": auto_transform}))
+        if len(text) <= SHORT and (made := await self._transformed(item.title, sections)) is not None:
+            item = replace(item, **described(item, made))
+            sections = [replace(section, key_points=points)
+                        for section, points in zip(sections, made.section_points, strict=True)]
+        if not item.in_kb:
+            return Prepared(item, (), tuple(jobs))
+        sections = await self._embedded(item.title, sections)
+        if any(section.vector is None for section in sections):
+            jobs.insert(0, job_for(item, EMBED))
+        return Prepared(item, tuple(sections), tuple(jobs))
+
+    async def _transformed(self, title: str, sections: Sequence[Section]) -> Transformed | None:
+        try:
+            return await self._transformer.transform(title, [section.text for section in sections])
+        except Exception:
+            # A summary is a courtesy: whatever goes wrong with it, the text is kept.
+            log.exception("No summary could be made of %r", title)
+            return None
+
+    async def _embedded(self, title: str, sections: list[Section]) -> list[Section]:
+        """With vectors if that is quick; an embedder that is down only delays them."""
+        if len(sections) > IN_CALL or all(section.vector is not None for section in sections):
+            return sections
+        try:
+            return await with_vectors(self._embedder, title, sections)
+        except EmbeddingFailed:
+            return sections
+
+
+def described(item: Item, made: Transformed) -> dict[str, Any]:
+    """Fields of the item as the transformer sees them. Tags that somebody gave stay."""
+    changes: dict[str, Any] = {"summary": made.summary, "key_points": made.key_points, "category": made.category}
+    given = bool(item.tags) and not item.metadata.get("tags_derived")
+    metadata = {name: value for name, value in item.metadata.items() if name not in ("ai_generated", "cost_usd")}
+    if not given:
+        changes["tags"] = made.tags
+        metadata["tags_derived"] = True
+    if made.by_model:
+        metadata |= {"ai_generated": True, "cost_usd": made.cost_usd}
+    return changes | {"metadata": metadata}
+
+
+def job_for(item: Item, kind: str, payload: Json | None = None) -> Job:
+    return Job(id=new_id(), library_id=item.library_id, item_id=item.id, kind=kind, payload=payload or {})

@@ -1,0 +1,142 @@
+"""From an address to what is to be kept of it: a text, or a recording that has to be written down first."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import unquote, urlsplit
+
+from commonplace.core import sectioning
+from commonplace.core.addresses import canonical, looks_like_audio, youtube_id
+from commonplace.errors import IngestFailed, Invalid
+from commonplace.model import Content, Extracted, Feed, FeedEntry, Fetched, Json, Mark, new_id
+from commonplace.ports import Captions, Extractor, Fetcher
+from commonplace.settings import Settings
+
+MEGABYTE = 1_000_000
+TASTE = 65_536          # bytes of a recording that tell what it is; all of it is fetched when it is written down
+ARTICLE_WORDS = 500     # a page with so much to read is an article, whatever else it plays
+TITLE = 500
+SPEECH = ("audio/", "video/")
+FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a source said: its text, or where its recording is ({"url": ...} or {"blob": ...})."""
+
+    title: str
+    text: str = ""
+    marks: tuple[Mark, ...] = ()
+    url: str | None = None
+    recording: Json | None = None
+    author: str | None = None
+    published_at: datetime | None = None
+    language: str | None = None
+
+    def content(self, key: str) -> Content:
+        about = {"title": self.title, "author": self.author, "language": self.language, "recording": self.recording,
+                 "published_at": self.published_at.isoformat() if self.published_at else None}
+        return Content(new_id(), key, self.text, self.url, segments(self.marks),
+                       {name: value for name, value in about.items() if value is not None})
+
+    @classmethod
+    def of(cls, content: Content) -> "Source":
+        """As it was when it was read."""
+        about = content.about
+        published = about.get("published_at")
+        return cls(about.get("title", ""), content.text, content.marks, content.url,
+                   None if content.text else about.get("recording"), about.get("author"),
+                   datetime.fromisoformat(published) if published else None, about.get("language"))
+
+
+def segments(marks: Sequence[Mark]) -> tuple[Json, ...]:
+    return tuple({"at": mark.at, "locator": mark.locator} for mark in marks)
+
+
+class Sources:
+    def __init__(self, fetcher: Fetcher, extractor: Extractor, captions: Captions, settings: Settings) -> None:
+        self._fetcher = fetcher
+        self._extractor = extractor
+        self._captions = captions
+        self._max_bytes = settings.fetch_max_mb * MEGABYTE
+
+    async def read(self, url: str) -> Source:
+        """IngestFailed, with the reason in words, when there is nothing to be had at the address."""
+        if video := youtube_id(url):
+            return await self._video(url, video)
+        async with self._fetcher.get(url, max_bytes=self._max_bytes, taste=TASTE) as fetched:
+            kind = await self._extractor.kind(fetched.path, fetched.media_type, _file_name(fetched.url))
+            if kind.startswith(SPEECH):
+                return Source(_title_of(url), url=url, recording={"url": url})
+            if fetched.media_type.startswith(SPEECH):
+                raise IngestFailed(f"The server calls it a recording ({fetched.media_type}), but it is none ({kind}).")
+            return await self._readable(url, kind, fetched)
+
+    async def _video(self, url: str, video: str) -> Source:
+        found = await self._captions.of(video)
+        if found is None:
+            raise IngestFailed("The video has no captions. Upload its sound as a file, and what is said will be written down.")
+        return _source(url, found)
+
+    async def _readable(self, url: str, kind: str, fetched: Fetched) -> Source:
+        if kind in FEEDS and (episode := _newest(await self._extractor.feed(fetched.path, fetched.url))):
+            return _episode(url, episode)
+        found = await self._extractor.extract(fetched.path, fetched.media_type, charset=fetched.charset, url=fetched.url)
+        if kind == "text/html" and sectioning.count(found.text) < ARTICLE_WORDS and (heard := await self._heard(url, found)):
+            return Source(found.title[:TITLE].strip() or _title_of(url), url=url, recording={"url": heard},
+                          author=found.author, published_at=found.published_at, language=found.language)
+        if not found.text.strip():
+            raise IngestFailed("There is nothing to read at the address.")
+        return _source(url, found)
+
+    async def _heard(self, url: str, page: Extracted) -> str | None:
+        """The recording that a page is about: the one it plays or links to, else the one that its feed has for it."""
+        for link in page.links:
+            if looks_like_audio(link):
+                return link
+        for link in page.links[:1]:  # what is not a recording is a feed
+            try:
+                async with self._fetcher.get(link, max_bytes=self._max_bytes) as fetched:
+                    feed = await self._extractor.feed(fetched.path, fetched.url)
+            except IngestFailed:
+                return None  # the page itself can be read, feed or not
+            here = canonical(url)
+            return next((entry.audio_url for entry in feed.entries
+                         if entry.audio_url and entry.url and _is_same(entry.url, here)), None)
+        return None
+
+
+def _is_same(url: str, here: str) -> bool:
+    try:
+        return canonical(url) == here
+    except Invalid:
+        return False  # feeds link to all kinds of things
+
+
+def _newest(feed: Feed) -> FeedEntry | None:
+    """The newest entry, if it is a recording."""
+    newest = max(feed.entries, key=lambda entry: entry.published_at.timestamp() if entry.published_at else 0.0, default=None)
+    return newest if newest and newest.audio_url else None
+
+
+def _episode(url: str, entry: FeedEntry) -> Source:
+    return Source(entry.title[:TITLE].strip() or _title_of(url), url=url, recording={"url": entry.audio_url},
+                  published_at=entry.published_at)
+
+
+def _source(url: str, found: Extracted) -> Source:
+    return Source(found.title[:TITLE].strip() or _title_of(url), found.text, found.marks, url, None, found.author,
+                  found.published_at, found.language)
+
+
+def _file_name(url: str) -> str:
+    return unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2])
+
+
+def _title_of(url: str) -> str:
+    """What to call it when it does not say: its file's name, else its host."""
+    name = _file_name(url)
+    stem = name.rpartition(".")[0] or name
+    readable = " ".join(re.sub(r"[\x00-\x1f\x7f\ufffd_]+", " ", stem).split())
+    return readable[:TITLE] or urlsplit(url).netloc

@@ -1,0 +1,264 @@
+"""Files by upload: promised, sent to an address that is signed and expires, then read or queued to be written down."""
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path, PurePath
+from typing import Any
+from weakref import WeakValueDictionary
+
+from commonplace.core.access import UPLOAD, WRITE, Access
+from commonplace.core.library import Added, Draft, Library
+from commonplace.core.sources import Source
+from commonplace.errors import CommonplaceError, Conflict, Invalid, NotFound, Unauthorized
+from commonplace.model import Caller, EntityType, ItemRef, Scope, Upload, new_id, now
+from commonplace.ports import Blobs, Extractor, Store
+from commonplace.settings import Settings
+
+log = logging.getLogger(__name__)
+LIFETIME = timedelta(hours=1)
+SPEECH = ("audio/", "video/")
+DOCUMENT, RECORDING = "/api/v1/uploads/finalize-document", "/api/v1/uploads/finalize"
+_TIDY_SECONDS = 900
+_BUFFER = 1024 * 1024
+_ALSO = {"image/jpg": "image/jpeg", "image/x-ms-bmp": "image/bmp", "image/x-bmp": "image/bmp", "image/heic": "image/heif",
+         "application/x-pdf": "application/pdf", "": "application/octet-stream",
+         "binary/octet-stream": "application/octet-stream"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a PUT brings: from which byte on, and of how many; `start` None only asks how far it is."""
+
+    start: int | None = 0
+    total: int | None = None
+
+
+class Uploads:
+    def __init__(self, store: Store, blobs: Blobs, extractor: Extractor, access: Access, library: Library,
+                 settings: Settings) -> None:
+        self._store = store
+        self._blobs = blobs
+        self._extractor = extractor
+        self._access = access
+        self._library = library
+        self._settings = settings
+        self._folder = settings.data_dir / "incoming"
+        self._busy: set[str] = set()
+        self._finishing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def promise(self, caller: Caller, filename: str, content_type: str, size: int) -> tuple[Upload, str]:
+        """An upload, and where its bytes go: an address, or a path of this server."""
+        await self._access.admit(caller, UPLOAD, "upload", filename)
+        if size > self._settings.upload_max_mb * 1_000_000:
+            raise Invalid(f"The file has {size:,} bytes; this server takes up to {self._settings.upload_max_mb:,} MB.")
+        upload = Upload(new_id(), caller.library_id, _owner(caller), filename, content_type, size, now() + LIFETIME)
+        url = await self._blobs.put_url(upload.key, int(LIFETIME.total_seconds()))
+        await self._store.uploads.create(upload)
+        return upload, await asyncio.to_thread(self._signed_path, upload) if url is None else url
+
+    # -- the bytes, when they come to this server
+
+    async def receive(self, upload_id: str, expires: str, signature: str, part: Part, chunks: AsyncIterator[bytes]) -> int:
+        """How many bytes are there now. What came before a connection was lost is kept, and can be gone on from."""
+        upload = await self._authorised(upload_id, expires, signature)
+        if upload.item_id is not None:
+            raise Conflict("The upload is finished already.")
+        if part.total not in (None, upload.size):
+            raise Invalid(f"The file was promised with {upload.size:,} bytes, not {part.total:,}.")
+        with self._alone(upload):
+            file = self._folder / upload.id
+            received = await self._received(upload, file)
+            if part.start is None:
+                return received
+            if part.start not in (0, received):
+                raise Conflict(f"{received:,} bytes are here; go on from there.", received=received)
+            received = await self._write(upload, file, part.start, chunks)
+            if received == upload.size:
+                await self._blobs.put(upload.key, file)
+                await asyncio.to_thread(file.unlink)
+            elif part.total is None:
+                raise Invalid(f"{received:,} of {upload.size:,} bytes came; send the rest with "
+                              f"`Content-Range: bytes {received}-{upload.size - 1}/{upload.size}`.", received=received)
+            return received
+
+    async def _write(self, upload: Upload, file: Path, start: int, chunks: AsyncIterator[bytes]) -> int:
+        def append(data: bytes, at: int) -> None:
+            with file.open("r+b" if at else "wb") as out:
+                out.seek(at)
+                out.write(data)
+
+        received, buffer = start, b""
+        try:
+            async for chunk in chunks:
+                buffer += chunk
+                if received + len(buffer) > upload.size:
+                    raise Invalid(f"More came than the {upload.size:,} bytes that were promised.")
+                if len(buffer) >= _BUFFER:
+                    data, buffer = buffer, b""
+                    await asyncio.to_thread(append, data, received)
+                    received += len(data)
+        finally:
+            await asyncio.shield(asyncio.to_thread(append, buffer, received))
+        return received + len(buffer)
+
+    async def _received(self, upload: Upload, file: Path) -> int:
+        def part() -> int:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            return file.stat().st_size if file.exists() else 0
+
+        stored = await self._blobs.size(upload.key)
+        return await asyncio.to_thread(part) if stored is None else stored
+
+    @contextmanager
+    def _alone(self, upload: Upload) -> Iterator[None]:
+        if upload.id in self._busy:
+            raise Conflict("Another request is sending this file at the moment.")
+        self._busy.add(upload.id)
+        try:
+            yield
+        finally:
+            self._busy.remove(upload.id)
+
+    async def _authorised(self, upload_id: str, expires: str, signature: str) -> Upload:
+        """The one place where an upload's address is checked."""
+        key = await asyncio.to_thread(self._key)
+        if not hmac.compare_digest(_sign(key, upload_id, expires).encode(), signature.encode("utf-8", "replace")):
+            raise Unauthorized("The address to send the file to is not valid; POST /api/v1/uploads/signed-url gives one.")
+        if int(expires) < now().timestamp():
+            raise Unauthorized("The time to send the file is over; ask POST /api/v1/uploads/signed-url for a new address.")
+        return await self._store.uploads.get(upload_id)
+
+    def _signed_path(self, upload: Upload) -> str:
+        expires = str(int(upload.expires_at.timestamp()))
+        return f"/api/v1/uploads/{upload.id}/content?expires={expires}&signature={_sign(self._key(), upload.id, expires)}"
+
+    def _key(self) -> bytes:
+        """Made once; beside the files that it guards, so that all who serve them have it."""
+        file = self._settings.data_dir / "upload.key"
+        if not file.exists():
+            draft = file.with_name(f".upload.key.{new_id()}")
+            draft.touch(0o600)
+            draft.write_bytes(secrets.token_bytes(32))
+            with suppress(FileExistsError):  # another process was first
+                file.hardlink_to(draft)
+            draft.unlink()
+        return file.read_bytes()
+
+    # -- what becomes of them
+
+    async def finish(self, caller: Caller, upload_id: str, *, document: bool, title: str = "", in_kb: bool = True,
+                     tags: tuple[str, ...] = ()) -> Added:
+        """Read a document within the call, or queue a recording. Finishing again answers with the same item."""
+        await self._access.admit(caller, WRITE, "finish_upload", upload_id)
+        async with self._finishing.setdefault(upload_id, asyncio.Lock()):
+            upload = await self._store.uploads.get(upload_id)
+            if (upload.library_id, upload.owner) != (caller.library_id, _owner(caller)):
+                raise NotFound("Upload not found")
+            if upload.item_id is not None:
+                return await self._known(caller, upload.item_id)
+            return await self._finish(caller, upload, document, Draft("file", title, in_kb=in_kb, tags=tags))
+
+    async def _finish(self, caller: Caller, upload: Upload, document: bool, draft: Draft) -> Added:
+        async with self._file(upload) as file:
+            kind = await self._extractor.kind(file, upload.content_type, upload.filename)
+            _refuse_mistaken(kind, upload.content_type, document)
+            key = f"file:{upload.library_id}:{await asyncio.to_thread(_digest, file)}"
+            content, _ = await self._store.items.known(caller.scope, key, EntityType.DOCUMENT)
+            source = Source.of(content) if content and content.text else await self._read(upload, file, kind)
+            added = await self._library.keep(caller, draft, source, key)
+        item_id = await self._store.uploads.finish(upload, added.item.id)
+        if (document and not self._settings.keep_originals) or not added.created:
+            await self._blobs.delete(upload.key)
+        return added if item_id == added.item.id else await self._known(caller, item_id)
+
+    async def add_file(self, caller: Caller, file: Path, **wish: Any) -> Added:
+        """A file of this machine, by the same way."""
+        size = (await asyncio.to_thread(file.stat)).st_size
+        kind = await self._extractor.kind(file, name=file.name)
+        upload, _ = await self.promise(caller, file.name, kind, size)
+        try:
+            await self._blobs.put(upload.key, file)
+            return await self.finish(caller, upload.id, document=not kind.startswith(SPEECH), **wish)
+        except CommonplaceError:
+            await self._blobs.delete(upload.key)
+            raise
+
+    async def keep_tidy(self) -> None:
+        while True:
+            try:
+                await self.tidy()
+            except CommonplaceError as error:
+                log.warning("Files that are not needed any more could not be deleted: %s", error.message)
+            await asyncio.sleep(_TIDY_SECONDS)
+
+    async def tidy(self) -> None:
+        """Delete the bytes of what nobody finished in time, of items that are gone, and of what has been written down."""
+        at = now()
+        spent = await self._store.uploads.spent(at, keep=self._settings.keep_originals)
+        for upload in spent:
+            await self._blobs.delete(upload.key)
+            await asyncio.to_thread((self._folder / upload.id).unlink, missing_ok=True)
+        await self._store.uploads.forget([upload for upload in spent if upload.expires_at < at])
+
+    @asynccontextmanager
+    async def _file(self, upload: Upload) -> AsyncIterator[Path]:
+        if upload.expires_at < now():
+            raise Invalid("The upload has expired; begin again with POST /api/v1/uploads/signed-url.")
+        size = await self._blobs.size(upload.key)
+        if size is None:
+            raise Invalid("The file's bytes are not all here yet; PUT them to the address that signed-url gave.")
+        if size != upload.size:
+            raise Invalid(f"The file has {size:,} bytes; {upload.size:,} were promised.")
+        async with self._blobs.file(upload.key) as file:
+            yield file
+
+    async def _read(self, upload: Upload, file: Path, kind: str) -> Source:
+        if kind.startswith(SPEECH):
+            return Source(PurePath(upload.filename).stem, recording={"blob": upload.key})
+        found = await self._extractor.extract(file, kind, name=upload.filename)
+        return Source(found.title or PurePath(upload.filename).stem, found.text, found.marks, author=found.author,
+                      published_at=found.published_at, language=found.language)
+
+    async def _known(self, caller: Caller, item_id: str) -> Added:
+        # By the whole library's scope: who finished it may know it, also when nobody has filed it yet.
+        item = await self._store.items.get(Scope(caller.library_id), ItemRef(id=item_id))
+        waits = item.transcription_status in ("queued", "running")
+        return Added("transcribing" if waits else "ready", item, caller.only_folder, created=False)
+
+
+def _owner(caller: Caller) -> str:
+    return caller.limit_key or f"person:{caller.person_id}"
+
+
+def _refuse_mistaken(kind: str, declared: str, document: bool) -> None:
+    said = declared.partition(";")[0].strip().lower()
+    if _family(said) not in ("application/octet-stream", _family(kind)):
+        raise Invalid(f"The file was announced as {said}, but its first bytes are those of {kind}.")
+    if document == kind.startswith(SPEECH):
+        right, what = (RECORDING, "recording") if document else (DOCUMENT, "document")
+        raise Invalid(f"The file is a {what} ({kind}): finish it with POST {right}.")
+
+
+def _family(kind: str) -> str:
+    """Of recordings the container says little, and of texts the first bytes do; all others are what they are."""
+    if kind.startswith(SPEECH) or kind == "application/ogg":
+        return "recording"
+    if kind.startswith("text/") or kind.endswith(("json", "xml", "x-subrip", "yaml")):
+        return "text"
+    return _ALSO.get(kind, kind)
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _sign(key: bytes, upload_id: str, expires: str) -> str:
+    return hmac.new(key, f"{upload_id}:{expires}".encode("utf-8", "replace"), hashlib.sha256).hexdigest()

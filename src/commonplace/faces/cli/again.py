@@ -1,0 +1,48 @@
+"""retry, refresh: a second try at what failed, a second look at what has changed."""
+
+from typing import Annotated
+
+import typer
+
+from commonplace.errors import TranscriptionFailed
+from commonplace.faces.cli import show
+from commonplace.faces.cli.desk import Desk, command
+from commonplace.faces.cli.jobs import work_off
+
+ItemId = Annotated[str, typer.Argument(help="Id, public id or entity id.", show_default=False)]
+
+
+def register(root: typer.Typer) -> None:
+    command(root, "retry")(retry)
+    command(root, "refresh")(refresh)
+
+
+async def retry(desk: Desk, item_id: ItemId) -> None:
+    """Try again what failed for an item: its transcription, its vectors, its summary."""
+    from commonplace.faces import wire
+
+    async with desk.open() as (app, caller):
+        item = await app.library.retry(caller, item_id)
+        with show.progress("Trying again") as advance:
+            await work_off(app, advance)
+        reading = await app.library.read(caller, item.id)
+    if reading.transcription is not None:
+        raise TranscriptionFailed(reading.transcription.error or "It is not done yet; another process is at it.")
+    if desk.as_json:
+        show.as_json(wire.item(reading.item))
+        return
+    show.text(f"Done: {reading.item.title} ({reading.item.id})")
+
+
+async def refresh(desk: Desk, item_id: ItemId) -> None:
+    """Fetch an item's page again."""
+    from commonplace.faces import wire
+
+    async with desk.open() as (app, caller):
+        item = await app.library.refresh(caller, item_id)
+        with show.progress("Making vectors") as advance:
+            await work_off(app, advance)
+    if desk.as_json:
+        show.as_json(wire.item(item))
+        return
+    show.text(f"Refreshed: {item.title} ({item.id})")

@@ -1,0 +1,42 @@
+"""An S3-compatible server for tests: moto's, in an environment of its own, as its pins and ours do not go together."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+MOTO = "moto[server]==5.2.5"
+BUCKET = "commonplace"
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1",
+               "AWS_ALLOW_HTTP": "true"}
+
+
+@contextmanager
+def running_s3(port: int) -> Iterator[str]:
+    """Its address; there is one empty bucket."""
+    uv = Path(sys.executable).with_name("uv")
+    process = subprocess.Popen([uv, "tool", "run", "--quiet", "--from", MOTO, "moto_server", "-p", str(port)],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        _make_bucket(address, process)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def _make_bucket(address: str, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            httpx.put(f"{address}/{BUCKET}").raise_for_status()
+            return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    pytest.fail(f"The S3 server did not answer (exit code {process.poll()}).", pytrace=False)
