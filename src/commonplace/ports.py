@@ -400,6 +400,10 @@ class Jobs(Protocol):
 
     async def counts(self) -> dict[str, int]: ...
 
+    async def underway(self) -> float:
+        """How many jobs' worth of the running ones is done."""
+        ...
+
     async def prune(self, before: datetime) -> None:
         """Forget jobs done before then."""
         ...

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from commonplace.adapters.extract import FileExtractor
-from commonplace.adapters.extract.feeds import FeedEntry
 from commonplace.errors import IngestFailed
+from commonplace.model import FeedEntry
 
 pytestmark = pytest.mark.anyio
 

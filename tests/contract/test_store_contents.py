@@ -55,6 +55,7 @@ async def test_what_was_said_is_everybodys_and_those_who_waited_go_on(ann: Libra
     assert (await store.jobs.get(bob.scope(), waiting.id)).attempts == 0
     await store.contents.progress(mine.content_id, 0.25)
     assert (await store.jobs.get(bob.scope(), waiting.id)).progress == 0.25
+    assert await store.jobs.underway() == 0.25, "of the one that is running"
     await store.contents.fulfil(mine.content_id, "quartz", [{"at": 0, "locator": {"seconds": 1}}], {"title": "T"})
     said = await store.contents.get(mine.content_id)
     assert (said.text, said.marks[0].locator, said.about) == ("quartz", {"seconds": 1}, {"title": "T"})

@@ -77,7 +77,7 @@ class Feeds:
         except CommonplaceError as failed:
             error = failed.message
         # Not all at the same minute: feeds that were subscribed to together may live on one server.
-        wait = timedelta(minutes=self._settings.feed_minutes) * random.uniform(1.0, 1.2)
+        wait = timedelta(minutes=max(1, self._settings.feed_minutes)) * random.uniform(1.0, 1.2)
         await self._store.feeds.polled(feed, title=title, error=error, poll_at=now() + wait)
         return True
 

@@ -3,7 +3,6 @@
 import json
 from calendar import timegm
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
@@ -13,28 +12,11 @@ import feedparser
 from commonplace.adapters.extract import links, markup
 from commonplace.adapters.extract.source import Caps, Source, title
 from commonplace.errors import IngestFailed
-from commonplace.model import Extracted
+from commonplace.model import Extracted, Feed, FeedEntry
 
 _ENTRIES = 5000
 _SUMMARY = 10_000
 _NOT_A_FEED = "The address is not a feed: neither RSS, Atom nor JSON Feed can be read in it."
-
-
-@dataclass(frozen=True, slots=True)
-class FeedEntry:
-    id: str                        # the feed's own name for it, else its address: what "seen before" is decided by
-    title: str
-    url: str | None
-    audio_url: str | None = None
-    published_at: datetime | None = None
-    summary: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Feed:
-    title: str
-    url: str
-    entries: tuple[FeedEntry, ...]
 
 
 def parse(source: Source, caps: Caps) -> Feed:

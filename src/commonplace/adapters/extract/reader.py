@@ -12,7 +12,7 @@ from typing import BinaryIO
 from commonplace.adapters.extract import feeds, readers, wire
 from commonplace.adapters.extract.source import Caps, Source
 from commonplace.errors import IngestFailed
-from commonplace.model import Extracted, Json
+from commonplace.model import Extracted, Feed, Json
 
 _IDLE_SECONDS = 60
 _SPENT_MEGABYTES = 400  # one that has grown this large is replaced, to give the memory back
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _answer(verb: str, source: Source, caps: Caps) -> Json:
-    verbs: dict[str, Callable[[Source, Caps], Extracted | feeds.Feed]] = {"extract": readers.read, "feed": feeds.parse}
+    verbs: dict[str, Callable[[Source, Caps], Extracted | Feed]] = {"extract": readers.read, "feed": feeds.parse}
     try:
         return asdict(verbs[verb](source, caps))
     except IngestFailed as failed:

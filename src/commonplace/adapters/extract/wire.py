@@ -6,9 +6,8 @@ from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
-from commonplace.adapters.extract.feeds import Feed, FeedEntry
 from commonplace.adapters.extract.source import Caps, Source
-from commonplace.model import Extracted, Json, Mark
+from commonplace.model import Extracted, Feed, FeedEntry, Json, Mark
 
 
 def line(value: Json) -> bytes:

@@ -129,6 +129,11 @@ class SqlJobs:
         await self._db.write(lambda tx: tx.run(
             "DELETE FROM jobs WHERE state = 'done' AND updated_at < :before", before=rows.micros(before)))
 
+    async def underway(self) -> float:
+        row = await self._db.read(lambda tx: tx.one(
+            "SELECT coalesce(sum(progress), 0) AS done FROM jobs WHERE state = 'running'"))
+        return float(row["done"]) if row else 0.0
+
     async def counts(self) -> dict[str, int]:
         found = await self._db.read(lambda tx: tx.all("SELECT state, count(*) AS n FROM jobs GROUP BY state"))
         return {row["state"]: row["n"] for row in found}

@@ -1,12 +1,13 @@
 """add, search, get, list."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commonplace.errors import Invalid
+from commonplace.errors import IngestFailed, Invalid
 from commonplace.faces.cli import show
 from commonplace.faces.cli.desk import Desk, command
 from commonplace.faces.cli.jobs import waiting, work_off
@@ -14,15 +15,24 @@ from commonplace.model import Caller, Folder, ItemFilter, Mode
 
 if TYPE_CHECKING:
     from commonplace.app import App
-    from commonplace.core.library import Draft
+    from commonplace.core.library import Added, Draft
 
 LONGEST_TEXT = 500_000
 LONGEST_NAME = 200
+NOTES = (".md", ".markdown", ".txt", "")  # read here, with their front matter; other files as uploads are
 
 Sources = Annotated[list[str], typer.Argument(help="Files, web addresses, or - for standard input.", show_default=False)]
 Title = Annotated[str | None, typer.Option(help="Title; otherwise the front matter's, the first heading or the file's name.")]
 FolderName = Annotated[str | None, typer.Option("--folder", help="Folder, by name or id.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be given several times.")]
+
+
+@dataclass(frozen=True, slots=True)
+class FileDraft:
+    file: Path
+    title: str
+    in_kb: bool
+    tags: tuple[str, ...]
 
 
 def register(root: typer.Typer) -> None:
@@ -34,30 +44,57 @@ def register(root: typer.Typer) -> None:
 
 async def add(desk: Desk, sources: Sources, title: Title = None, folder: FolderName = None, tag: Tags = None,
               kb: Annotated[bool, typer.Option("--kb/--no-kb", help="Whether search finds it.")] = True) -> None:
-    """Keep texts: files, or what comes in by standard input. A folder that is not there yet is made."""
+    """Keep web pages, files of any kind, or what comes in by standard input. A folder that is not there yet is made."""
     from commonplace.faces import wire
 
     if title is not None and len(sources) > 1:
         raise Invalid("--title names one text; give one source with it.")
     drafts = [_draft(source, title, tuple(tag or ()), kb) for source in sources]
+    answers: list[dict[str, Any]] = []
+    failed: list[tuple[str, str]] = []
     async with desk.open() as (app, caller):
         target = None if folder is None else await _folder(app, caller, named(folder))
-        answers = []
-        for draft in drafts:
-            added = await app.library.add(caller, draft)
-            filed = target is not None and target.id not in added.item.folders
-            if target is not None and filed and caller.only_folder is None:
-                await app.library.file(caller, added.item.id, [target.id])
-            answers.append({**wire.kept(added), "title": added.item.title, "created": added.created,
-                            "folder_id": target.id if target else added.folder_id})
-        if await waiting(app) <= len(drafts):  # a longer queue is the workers', and nobody should wait for it here
+        with show.progress("Adding") as advance:
+            for done, (source, draft) in enumerate(zip(sources, drafts, strict=True), 1):
+                try:
+                    added = await _keep(app, caller, draft, target)
+                    answers.append({**wire.kept(added), "title": added.item.title, "created": added.created,
+                                    "folder_id": target.id if target else added.folder_id})
+                except (IngestFailed, Invalid) as error:
+                    failed.append((source, error.message))
+                advance(done, len(drafts))
+        if await waiting(app) <= 2 * len(drafts):  # a longer queue is the workers', and nobody should wait for it here
             with show.progress("Making vectors") as advance:
                 await work_off(app, advance)
-    if desk.as_json:
-        show.as_json(answers[0] if len(answers) == 1 else answers)
-        return
+            await _bring_up_to_date(app, caller, answers)
+    if desk.as_json and answers:
+        show.as_json(answers[0] if len(sources) == 1 else answers)
+    for answer in () if desk.as_json else answers:
+        show.text(f"{'Added' if answer['created'] else 'Already there'}: {answer['title']} ({answer['user_item_id']})"
+                  f"{', being written down' if answer['status'] == 'transcribing' else ''}")
+    if failed:
+        raise IngestFailed("\n".join(reason if len(sources) == 1 else f"{source}: {reason}" for source, reason in failed))
+
+
+async def _keep(app: "App", caller: Caller, draft: "Draft | FileDraft", target: Folder | None) -> "Added":
+    if isinstance(draft, FileDraft):
+        added = await app.uploads.add_file(caller, draft.file, title=draft.title, in_kb=draft.in_kb, tags=draft.tags)
+    else:
+        added = await app.library.add(caller, draft)
+    if target is not None and target.id not in added.item.folders and caller.only_folder is None:
+        await app.library.file(caller, added.item.id, [target.id])
+    return added
+
+
+async def _bring_up_to_date(app: "App", caller: Caller, answers: list[dict[str, Any]]) -> None:
+    """What was to be written down may be by now."""
     for answer in answers:
-        show.text(f"{'Added' if answer['created'] else 'Already there'}: {answer['title']} ({answer['user_item_id']})")
+        if answer["status"] == "transcribing":
+            reading = await app.library.read(caller, answer["user_item_id"])
+            if reading.transcription is None:
+                answer["status"] = "ready"
+            elif reading.transcription.error:
+                show.note(f"{answer['title']}: {reading.transcription.error}")
 
 
 async def search(desk: Desk, query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
@@ -143,7 +180,7 @@ def named(name: str) -> str:
     return name.strip()
 
 
-def _draft(source: str, title: str | None, tags: tuple[str, ...], in_kb: bool) -> "Draft":
+def _draft(source: str, title: str | None, tags: tuple[str, ...], in_kb: bool) -> "Draft | FileDraft":
     from commonplace.core import markdown
     from commonplace.core.library import Draft
 
@@ -155,6 +192,8 @@ def _draft(source: str, title: str | None, tags: tuple[str, ...], in_kb: bool) -
         file = Path(source)
         if not file.is_file():
             raise Invalid(f"There is no file {source!r}. A text is added by standard input: commonplace add - --title TITLE")
+        if file.suffix.lower() not in NOTES:
+            return FileDraft(file, title or "", in_kb, tags)
         note = markdown.read(file)
     if not note.text.strip():
         raise Invalid(f"{'Standard input' if source == '-' else source} has no text.")

@@ -59,10 +59,10 @@ async def mcp(desk: Desk) -> None:
 
 async def worker(desk: Desk) -> None:
     """Run jobs beside the server, here or on another machine, until told to stop."""
-    async with replace(desk, token=None).open() as (app, _):
+    async with replace(desk, token=None).open(workers=1):
         told = _stop_signal()
         show.note("Working on jobs.")
-        await _beside(app.worker.run(), told.wait())
+        await told.wait()
 
 
 def _listen(host: str, port: int) -> socket.socket:

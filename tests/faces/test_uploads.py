@@ -1,0 +1,305 @@
+"""Files by upload: announced, sent, read or queued; and everything that can go wrong on the way."""
+
+import asyncio
+import tracemalloc
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from commonplace.core.uploads import Part
+from commonplace.model import now
+from tests.faces.conftest import OpenHouse
+from tests.faces.house import House
+from tests.fakes import FakeTranscriber
+from tests.recordings import record, tone
+
+pytestmark = pytest.mark.anyio
+
+NOTES = b"# Herons\n\nA grey heron stands in the shallow water by the weir and waits for eels.\n"
+
+
+async def announce(client: httpx.AsyncClient, content: bytes, name: str = "notes.md", kind: str = "text/markdown",
+                   **changes: Any) -> Any:
+    body = {"filename": name, "content_type": kind, "size": len(content)} | changes
+    response = await client.post("/api/v1/uploads/signed-url", json=body)
+    assert response.status_code == 201, response.text
+    return response.json()
+
+
+async def send(house: House, client: httpx.AsyncClient, content: bytes, name: str = "notes.md",
+               kind: str = "text/markdown") -> str:
+    """The id of an upload whose bytes are there."""
+    upload = await announce(client, content, name, kind)
+    async with house.client() as nobody:  # the address is enough
+        response = await nobody.put(upload["url"], content=content)
+        assert (response.status_code, response.json()["received"]) == (200, len(content))
+    return str(upload["upload_id"])
+
+
+async def finish(client: httpx.AsyncClient, upload_id: str, document: bool = True, **more: Any) -> httpx.Response:
+    path = "/api/v1/uploads/finalize-document" if document else "/api/v1/uploads/finalize"
+    return await client.post(path, json={"upload_id": upload_id, **more})
+
+
+def blobs(house: House) -> list[Path]:
+    return [file for folder in ("blobs", "incoming") for file in (house.app.settings.data_dir / folder).rglob("*") if file.is_file()]
+
+
+async def search(client: httpx.AsyncClient, query: str) -> list[Any]:
+    hits = (await client.post("/api/v1/search", json={"query": query})).json()["hits"]
+    return list(hits)
+
+
+# -- documents
+
+async def test_a_document_is_read_within_the_call_and_its_original_is_gone(house: House, owner: httpx.AsyncClient) -> None:
+    answer = await finish(owner, await send(house, owner, NOTES))
+    assert answer.status_code == 201
+    kept = answer.json()
+    assert (kept["status"], kept["folder_id"]) == ("ready", None)
+    assert kept.keys() == {"status", "user_item_id", "content_id", "folder_id", "job_id"}
+    assert [hit["item_id"] for hit in await search(owner, "heron weir")] == [kept["user_item_id"]]
+    item = (await owner.get(f"/api/v1/items/{kept['user_item_id']}")).json()
+    assert (item["kind"], item["title"]) == ("file", "Herons")
+    assert "waits for eels" in item["text"]
+    assert blobs(house) == []
+
+
+async def test_originals_stay_where_they_are_kept_until_the_item_goes(house_with: OpenHouse) -> None:
+    async with house_with(keep_originals=True) as house, house.client("owner") as owner:
+        kept = (await finish(owner, await send(house, owner, NOTES))).json()
+        await house.app.uploads.tidy()
+        assert [file.read_bytes() for file in blobs(house)] == [NOTES]
+        await owner.delete(f"/api/v1/items/{kept['user_item_id']}")
+        await house.app.uploads.tidy()
+        assert blobs(house) == []
+
+
+async def test_title_and_kb_are_the_callers(house: House, owner: httpx.AsyncClient) -> None:
+    kept = (await finish(owner, await send(house, owner, NOTES), title="Birds", in_kb=False)).json()
+    item = (await owner.get(f"/api/v1/items/{kept['user_item_id']}")).json()
+    assert (item["title"], item["in_kb"]) == ("Birds", False)
+    assert await search(owner, "heron weir") == []
+
+
+async def test_finishing_twice_and_sending_the_same_file_again_give_one_item(house: House, owner: httpx.AsyncClient) -> None:
+    upload = await send(house, owner, NOTES)
+    first, again = await finish(owner, upload), await finish(owner, upload)
+    other = await finish(owner, await send(house, owner, NOTES, "copy.md"), title="Another name")
+    assert (first.status_code, again.status_code, other.status_code) == (201, 200, 200)
+    assert first.json()["user_item_id"] == again.json()["user_item_id"] == other.json()["user_item_id"]
+    at_once = await send(house, owner, NOTES + b"More.")
+    both = await asyncio.gather(finish(owner, at_once), finish(owner, at_once))
+    assert len({answer.json()["user_item_id"] for answer in both}) == 1
+    assert (await owner.get("/api/v1/items")).json()["total"] == 2
+
+
+async def test_another_library_shares_nothing(house: House, owner: httpx.AsyncClient) -> None:
+    mine = (await finish(owner, await send(house, owner, NOTES))).json()
+    async with house.client("stranger") as stranger:
+        theirs = (await finish(stranger, await send(house, stranger, NOTES))).json()
+    assert mine["content_id"] != theirs["content_id"]
+
+
+async def test_an_upload_is_filed_and_kept_in_the_kb_as_its_token_says(house: House) -> None:
+    async with house.client("one_folder") as client:
+        kept = (await finish(client, await send(house, client, NOTES))).json()
+        assert kept["folder_id"] == house.folders["Red"]
+    async with house.client("kb_only") as client:
+        kept = (await finish(client, await send(house, client, NOTES + b"x"), in_kb=False)).json()
+        assert (await client.get(f"/api/v1/items/{kept['user_item_id']}")).json()["in_kb"] is True
+
+
+async def test_what_cannot_be_read_leaves_nothing_behind(house: House, owner: httpx.AsyncClient) -> None:
+    answer = await finish(owner, await send(house, owner, b"%PDF-1.7 and then nothing", "x.pdf", "application/pdf"))
+    assert (answer.status_code, answer.json()["error"]) == (422, "ingest_failed")
+    assert (await owner.get("/api/v1/items")).json()["total"] == 0
+
+
+# -- recordings
+
+@pytest.fixture
+def whistle(tmp_path: Path) -> bytes:
+    return record(tmp_path / "whistle.mp3", tone(1, 48_000)).read_bytes()
+
+
+@pytest.fixture
+async def listening(house_with: OpenHouse) -> AsyncIterator[House]:
+    async with house_with(own={"own_transcriber": FakeTranscriber()}) as house:
+        yield house
+
+
+async def work_off(house: House) -> None:
+    while await house.app.worker.turn():
+        pass
+
+
+async def test_a_recording_is_queued_written_down_and_its_original_deleted(listening: House, whistle: bytes) -> None:
+    async with listening.client("owner") as owner:
+        answer = await finish(owner, await send(listening, owner, whistle, "whistle.mp3", "audio/mpeg"), document=False)
+        kept = answer.json()
+        assert (answer.status_code, kept["status"]) == (201, "transcribing")
+        assert (await owner.get(f"/api/v1/jobs/{kept['job_id']}")).json()["kind"] == "transcribe"
+        assert len(blobs(listening)) == 1
+        await work_off(listening)
+        item = (await owner.get(f"/api/v1/items/{kept['user_item_id']}")).json()
+        assert (item["transcription_status"], item["title"]) == ("done", "whistle")
+        assert [hit["item_id"] for hit in await search(owner, "pelican lagoon")] == [item["id"]]
+        await listening.app.uploads.tidy()
+        assert blobs(listening) == []
+
+
+async def test_a_recording_that_is_there_already_is_not_written_down_again(listening: House, whistle: bytes) -> None:
+    async with listening.client("owner") as owner:
+        first = (await finish(owner, await send(listening, owner, whistle, "a.mp3", "audio/mpeg"), document=False)).json()
+        waiting = (await finish(owner, await send(listening, owner, whistle, "b.mp3", "audio/mpeg"), document=False)).json()
+        assert (waiting["user_item_id"], waiting["status"]) == (first["user_item_id"], "transcribing")
+        await work_off(listening)
+    async with listening.client("one_folder") as client:
+        answer = (await finish(client, await send(listening, client, whistle, "c.mp3", "audio/mpeg"), document=False)).json()
+        assert (answer["status"], answer["content_id"]) == ("ready", first["content_id"])
+
+
+# -- what goes wrong
+
+@pytest.mark.parametrize(("kind", "document", "says"), [
+    ("audio/mpeg", True, "POST /api/v1/uploads/finalize."),
+    ("text/markdown", False, "POST /api/v1/uploads/finalize-document."),
+])
+async def test_the_wrong_end_names_the_right_one(house: House, owner: httpx.AsyncClient, whistle: bytes, kind: str,
+                                                 document: bool, says: str) -> None:
+    content, name = (whistle, "w.mp3") if kind == "audio/mpeg" else (NOTES, "n.md")
+    answer = await finish(owner, await send(house, owner, content, name, kind), document=document)
+    assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
+    assert says in answer.json()["message"]
+
+
+@pytest.mark.parametrize(("content", "kind"), [
+    (b"\x89PNG\r\n\x1a\n" + b"\0" * 40, "application/pdf"), (NOTES, "image/png"), (b"%PDF-1.7\n", "text/plain"),
+    (b"GIF89a" + b"\0" * 40, "image/png")])
+async def test_a_file_that_is_not_what_was_announced_is_refused(house: House, owner: httpx.AsyncClient, content: bytes,
+                                                                kind: str) -> None:
+    answer = await finish(owner, await send(house, owner, content, "file", kind))
+    assert answer.status_code == 422
+    assert f"announced as {kind}, but its first bytes are those of" in answer.json()["message"]
+
+
+async def test_the_bytes_must_be_there_and_as_many_as_promised(house: House, owner: httpx.AsyncClient) -> None:
+    upload = await announce(owner, NOTES)
+    assert "not all here yet" in (await finish(owner, upload["upload_id"])).json()["message"]
+    for content in (NOTES + b"x", NOTES[:-1]):
+        answer = await owner.put(upload["url"], content=content)
+        assert answer.status_code == 422, answer.text
+    assert "not all here yet" in (await finish(owner, upload["upload_id"])).json()["message"]
+
+
+async def test_a_file_larger_than_the_server_takes_is_refused_at_once(house_with: OpenHouse) -> None:
+    async with house_with(upload_max_mb=1) as house, house.client("owner") as owner:
+        body = {"filename": "x.mp4", "content_type": "video/mp4", "size": 1_000_001}
+        answer = await owner.post("/api/v1/uploads/signed-url", json=body)
+        assert (answer.status_code, "up to 1 MB" in answer.json()["message"]) == (422, True)
+
+
+async def test_a_cut_off_transfer_goes_on_where_it_was(house: House, owner: httpx.AsyncClient) -> None:
+    content = bytes(range(256)) * 12_000
+    content = b"# Long\n\n" + content.hex().encode()
+    upload = await announce(owner, content, "long.txt", "text/plain")
+
+    await lose_connection(house, upload["url"], content[:2_000_000])
+    size = len(content)
+    asked = await owner.put(upload["url"], headers={"Content-Range": f"bytes */{size}"})
+    assert asked.json()["received"] == 2_000_000
+    wrong = await owner.put(upload["url"], content=content[10:], headers={"Content-Range": f"bytes 10-{size - 1}/{size}"})
+    assert (wrong.status_code, wrong.json()["received"]) == (409, 2_000_000)
+    rest = await owner.put(upload["url"], content=content[2_000_000:],
+                           headers={"Content-Range": f"bytes 2000000-{size - 1}/{size}"})
+    assert (rest.status_code, rest.json()["received"]) == (200, size)
+    [blob] = blobs(house)
+    assert blob.read_bytes() == content
+
+
+async def lose_connection(house: House, url: str, content: bytes) -> None:
+    """Send this much, as a server sees it, and be gone."""
+    messages = iter([{"type": "http.request", "body": content, "more_body": True}, {"type": "http.disconnect"}])
+
+    async def receive() -> Any:
+        return next(messages)
+
+    async def send(message: Any) -> None:
+        pass
+
+    target = httpx.URL(url)
+    await house.asgi({"type": "http", "method": "PUT", "path": target.path, "raw_path": target.raw_path, "headers":
+                      [(b"host", b"127.0.0.1:8642")], "query_string": target.query, "scheme": "http", "root_path": "",
+                      "http_version": "1.1", "server": ("127.0.0.1", 8642), "client": None}, receive, send)
+
+
+@pytest.mark.parametrize("header", ["bytes 0-5", "lines 0-5/6", "bytes 0-5/7", "bytes 6-5/6", "bytes 0-6/6"])
+async def test_a_range_that_makes_no_sense_is_refused(house: House, owner: httpx.AsyncClient, header: str) -> None:
+    upload = await announce(owner, b"123456")
+    answer = await owner.put(upload["url"], content=b"123456", headers={"Content-Range": header})
+    assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
+
+
+async def test_only_the_signed_address_takes_bytes_and_only_for_its_time(
+        house: House, owner: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    upload = await announce(owner, NOTES)
+    url = httpx.URL(upload["url"])
+    for changed in ({"signature": "0" * 64}, {"signature": "é"}, {"expires": str(int(url.params["expires"]) + 1)}, {"expires": ""}):
+        answer = await owner.put(url.copy_merge_params(changed), content=NOTES)
+        assert (answer.status_code, answer.json()["error"]) == (401, "unauthorized"), changed
+    other = await announce(owner, NOTES)
+    assert (await owner.put(upload["url"].replace(upload["upload_id"], other["upload_id"]), content=NOTES)).status_code == 401
+    monkeypatch.setattr("commonplace.core.uploads.now", lambda: now() + timedelta(hours=2))
+    answer = await owner.put(upload["url"], content=NOTES)
+    assert (answer.status_code, "time to send the file is over" in answer.json()["message"]) == (401, True)
+
+
+async def test_an_upload_ends_with_its_time(house: House, owner: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    upload = await send(house, owner, NOTES)
+    monkeypatch.setattr("commonplace.core.uploads.now", lambda: now() + timedelta(hours=2))
+    assert "has expired" in (await finish(owner, upload)).json()["message"]
+    await house.app.uploads.tidy()
+    assert blobs(house) == []
+    assert (await finish(owner, upload)).status_code == 404
+
+
+async def test_nobody_else_can_finish_it_and_nothing_can_be_sent_afterwards(house: House, owner: httpx.AsyncClient) -> None:
+    announced = await announce(owner, NOTES)
+    await owner.put(announced["url"], content=NOTES)
+    for character in ("stranger", "two_folder", "kb_only"):
+        async with house.client(character) as client:
+            answer, missing = await finish(client, announced["upload_id"]), await finish(client, "no-such-upload")
+            assert (answer.status_code, answer.json()) == (404, missing.json())
+    assert (await finish(owner, announced["upload_id"])).status_code == 201
+    assert (await owner.put(announced["url"], content=NOTES)).status_code == 409
+
+
+async def test_uploads_are_counted(house_with: OpenHouse) -> None:
+    async with house_with(rate_deletes_per_hour=2) as house, house.client("owner") as owner:
+        for _ in range(2):
+            await announce(owner, NOTES)
+        body = {"filename": "n.md", "content_type": "text/markdown", "size": 5}
+        answer = await owner.post("/api/v1/uploads/signed-url", json=body)
+        assert (answer.status_code, answer.json()["error"]) == (429, "rate_limited")
+
+
+async def test_a_large_file_never_lies_in_memory(house: House) -> None:
+    """What comes is written as it comes: no more than a buffer of it is held."""
+    upload, path = await house.app.uploads.promise(house.owner, "film.mp4", "video/mp4", 64_000_000)
+    url = httpx.URL(path)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(64):
+            yield b"\0" * 1_000_000
+
+    tracemalloc.start()
+    received = await house.app.uploads.receive(upload.id, url.params["expires"], url.params["signature"], Part(), chunks())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert received == 64_000_000
+    assert peak < 16_000_000
