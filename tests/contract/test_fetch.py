@@ -130,10 +130,22 @@ async def test_content_types(server: WebServer, fetcher: WebFetcher, said: str |
         assert (fetched.media_type, fetched.charset) == (media_type, charset)
 
 
+@pytest.mark.parametrize(("path", "said", "tasted"), [
+    ("/a.bin", "audio/mpeg", True), ("/a.bin", "video/mp4", True), ("/a.mp3", "application/octet-stream", True),
+    ("/a.bin", "application/octet-stream", False), ("/a.mp3", "text/html", False)])
+async def test_of_a_recording_no_more_is_fetched_than_tells_what_it_is(server: WebServer, fetcher: WebFetcher, path: str,
+                                                                       said: str, tasted: bool) -> None:
+    server.pages[path] = page(bytes(4 * MB), said)
+    async with fetcher.get(server.url + path, max_bytes=5 * MB, taste=1000) as fetched:
+        assert 1000 <= fetched.size <= 4 * MB and (fetched.size < 4 * MB) == tasted
+    async with fetcher.get(server.url + path, max_bytes=5 * MB) as fetched:
+        assert fetched.size == 4 * MB
+
+
 @pytest.mark.parametrize(("encoding", "data"), [
-    ("gzip", gzip.compress(b"hello")),
-    ("X-GZIP", gzip.compress(b"hel") + gzip.compress(b"lo")),
-    ("gzip", gzip.compress(b"hello") + b"\0\0"),
+    ("gzip", gzip.compress(b"hello", mtime=0)),
+    ("X-GZIP", gzip.compress(b"hel", mtime=0) + gzip.compress(b"lo", mtime=0)),
+    ("gzip", gzip.compress(b"hello", mtime=0) + b"\0\0"),
     ("deflate", zlib.compress(b"hello")),
     ("identity", b"hello"),
 ])

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from commonplace.core.sectioning import LARGEST, SMALLEST, TARGET, count, cut, embedding_text
-from commonplace.model import Section
+from commonplace.model import Mark, Section
 
 SENTENCE = "The quick brown fox jumps over the lazy dog and rests near the old river for a while."
 
@@ -162,3 +162,16 @@ def test_prose_is_cut_at_bulk_rate() -> None:
     began = time.process_time()
     sections = cut(text)
     assert len(sections) / (time.process_time() - began) > 3_000   # above 10,000 alone; the machine may be busy
+
+
+def test_a_section_is_where_the_last_mark_before_it_says() -> None:
+    pages = [f"Page {n}. " + "The heron stands in the shallow water and waits. " * 12 for n in range(1, 6)]
+    starts = [sum(len(page) + 2 for page in pages[:n]) for n in range(5)]
+    marks = [Mark(at, {"page": n + 1}) for n, at in enumerate(starts)]
+    text = "\n\n".join(pages)
+    sections = cut(text, "Herons", marks)
+    assert len(sections) > 2
+    for section in sections:
+        at = next(at for at in range(len(text)) if text.startswith(section.text, at) and at >= starts[section.locator["page"] - 1])
+        assert section.locator["page"] == sum(start <= at for start in starts)
+    assert [section.locator for section in cut(text, "Herons", [Mark(len(text), {"page": 9})])] == [{}] * len(sections)

@@ -5,6 +5,7 @@ import hashlib
 import unicodedata
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -50,6 +51,7 @@ class Draft:
     auto_transform: bool = False
     tags: tuple[str, ...] = ()
     entity_type: str = EntityType.DOCUMENT
+    created_at: datetime | None = None  # when it was saved elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,8 @@ class Library:
         item = Item(
             id=new_id(), library_id=caller.library_id, public_id=new_public_id(), content_id="",
             entity_type=draft.entity_type, kind=draft.kind, title=draft.title or source.title, url=draft.url,
-            tags=draft.tags, in_kb=draft.in_kb or caller.kb_only, created_by=caller.token_id, metadata=_metadata(source))
+            tags=draft.tags, in_kb=draft.in_kb or caller.kb_only, created_by=caller.token_id, metadata=_metadata(source),
+            created_at=draft.created_at or now())
         sections: Sequence[Section] = ()
         jobs: Sequence[Job]
         auto = draft.auto_transform and self._auto_transforms

@@ -21,14 +21,18 @@ def register(root: typer.Typer) -> None:
     command(root, "restore")(restore)
 
 
-async def import_(desk: Desk, directory: Directory,
+async def import_(desk: Desk, source: Annotated[Path, typer.Argument(
+                      help="A folder of Markdown files, or another program's export.", show_default=False)],
                   wait: Annotated[bool, typer.Option("--wait", help="Also make all vectors now.")] = False) -> None:
-    """Bring in a folder of Markdown files. What was imported before is brought up to date, never doubled."""
+    """Bring in a folder of Markdown files (an Obsidian vault), or an export: browser bookmarks or Pocket (HTML), Pocket or
+    Readwise (CSV), Karakeep (JSON). What was imported before is brought up to date, never doubled."""
+    from commonplace.core.importing import import_file
     from commonplace.core.portable import import_folder
 
     async with desk.open() as (app, caller):
         with show.progress("Importing") as advance:
-            result = await import_folder(app.library, caller, directory, advance)
+            bring_in = import_file if source.is_file() else import_folder
+            result = await bring_in(app.library, caller, source, advance)
         if wait:
             with show.progress("Making vectors") as advance:
                 await work_off(app, advance)
@@ -44,7 +48,7 @@ async def import_(desk: Desk, directory: Directory,
         show.note(f"Found by their words from now on. The vectors of {waiting} follow, made by `commonplace serve` or "
                   "`commonplace worker` as it runs, or now by `commonplace reindex`.")
     if result.skipped:
-        raise Invalid(f"{len(result.skipped)} of the files could not be imported.")
+        raise Invalid(f"{len(result.skipped)} of them could not be imported; run it again to try those.")
 
 
 async def export(desk: Desk, directory: Directory) -> None:

@@ -1,0 +1,98 @@
+"""Files of any kind and exports of other programs, by the command line."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faces.command import Commands
+from tests.webserver import WebServer, page, web_server
+
+PAGE = "<html><head><title>About {0}</title></head><body><article><h1>About {0}</h1>" + "".join(
+    f"<p>Paragraph {n}: the {{0}} lives by the river and looks for food under the roots of alders.</p>" for n in range(12)) + "</article></body></html>"
+
+
+@pytest.fixture
+def web() -> Iterator[WebServer]:
+    with web_server() as server:
+        server.pages |= {f"/{name}": page(PAGE.format(name)) for name in ("otter", "heron")}
+        yield server
+
+
+@pytest.fixture
+def cli(data_dir: Path, web: WebServer) -> Commands:
+    return Commands(data_dir, fetch_allow_hosts=web.host)
+
+
+@pytest.fixture
+def bookmarks(tmp_path: Path, web: WebServer) -> Path:
+    (file := tmp_path / "bookmarks.html").write_text(
+        f'<DL><DT><H3>Animals</H3><DL><DT><A HREF="{web.url}/otter" ADD_DATE="1700000001" TAGS="wet">Otters</A>'
+        f'<DT><A HREF="{web.url}/missing">Gone</A></DL><DT><A HREF="{web.url}/heron">Herons</A></DL>')
+    return file
+
+
+def listed(cli: Commands, *options: str) -> dict[str, Any]:
+    return {item["title"]: item for item in cli.json("list", *options)["items"]}
+
+
+def test_a_file_is_read_found_and_its_original_not_kept(cli: Commands, tmp_path: Path, data_dir: Path) -> None:
+    (tmp_path / "otter.html").write_text(PAGE.format("otter"))
+    added = cli.json("add", tmp_path / "otter.html", "--tag", "wet", "--folder", "Animals")
+    assert (added["status"], added["title"], added["created"]) == ("ready", "About otter", True)
+    item = listed(cli, "--folder", "Animals")["About otter"]
+    assert (item["kind"], item["tags"]) == ("file", ["wet"])
+    assert cli.json("search", "roots of alders")["hits"][0]["item_id"] == item["id"]
+    assert [file for file in (data_dir / "blobs").rglob("*") if file.is_file()] == []
+    assert cli.json("add", tmp_path / "otter.html")["created"] is False
+
+
+def test_of_several_those_that_fail_are_named_and_the_others_are_kept(cli: Commands, tmp_path: Path, web: WebServer) -> None:
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
+    result = cli.run("add", tmp_path / "broken.pdf", f"{web.url}/otter", f"{web.url}/missing")
+    assert result.exit_code == 1
+    assert "Added: About otter" in result.stdout
+    assert "broken.pdf: " in result.stderr and f"{web.url}/missing: " in result.stderr
+    assert listed(cli).keys() == {"About otter"}
+
+
+def test_bookmarks_come_with_their_folders_tags_and_dates_and_failures_are_named(
+        cli: Commands, bookmarks: Path, web: WebServer) -> None:
+    result = cli.run("import", bookmarks, "--json")
+    assert result.exit_code == 1
+    answer = json.loads(result.stdout)
+    assert (answer["added"], answer["folders"]) == (2, 1)
+    assert [failed["path"] for failed in answer["skipped"]] == [f"{web.url}/missing"]
+    assert "404" in result.stderr
+    [otter] = listed(cli, "--folder", "Animals").values()
+    assert (otter["title"], otter["tags"], otter["created_at"][:10]) == ("About otter", ["wet"], "2023-11-14")
+
+
+def test_an_import_goes_on_where_it_was(cli: Commands, bookmarks: Path, web: WebServer) -> None:
+    cli.run("import", bookmarks)
+    asked = [request.path for request in web.requests]
+    web.pages["/missing"] = page(PAGE.format("coot"))
+    answer = cli.json("import", bookmarks)
+    assert (answer["added"], answer["unchanged"], answer["skipped"]) == (1, 2, [])
+    assert [request.path for request in web.requests][len(asked):] == ["/missing"]
+    assert listed(cli).keys() == {"About otter", "About heron", "About coot"}
+
+
+def test_highlights_become_notes_that_grow(cli: Commands, tmp_path: Path) -> None:
+    head = "Highlight,Book Title,Book Author,Note,Tags,Highlighted at\n"
+    row = "The {} is patient,On Rivers,Ann,,birds,2024-03-0{} 08:00:00+00:00\n"
+    (file := tmp_path / "readwise.csv").write_text(head + row.format("heron", 1))
+    assert cli.json("import", file)["added"] == 1
+    assert cli.json("import", file)["unchanged"] == 1
+    file.write_text(head + row.format("heron", 1) + row.format("kingfisher", 2))
+    assert cli.json("import", file)["changed"] == 1
+    assert cli.json("search", "kingfisher", "--mode", "keyword")["hits"][0]["title"] == "On Rivers"
+    assert len(listed(cli)) == 1
+
+
+def test_what_is_no_export_is_refused(cli: Commands, tmp_path: Path) -> None:
+    (tmp_path / "notes.json").write_text("{}")
+    assert "What can be imported" in cli.fails("import", tmp_path / "notes.json")
+    assert "is not a folder" in cli.fails("import", tmp_path / "nowhere")
