@@ -31,7 +31,7 @@ def running_s3(port: int) -> Iterator[str]:
         process.wait(timeout=10)
 
 
-def _make_bucket(address: str, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
+def _make_bucket(address: str, process: subprocess.Popen[bytes], seconds: float = 240) -> None:
     deadline = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < deadline:
         try:
