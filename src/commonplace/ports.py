@@ -206,8 +206,9 @@ class Items(Protocol):
         that, and False. Conflict: by now the key stands for a content that says something else."""
         ...
 
-    async def known(self, scope: Scope, key: str, entity_type: str) -> tuple[Content | None, Item | None]:
-        """What the key stands for, and the item of the scope that has it."""
+    async def known(self, scope: Scope, key: str, entity_type: str, *,
+                    token_id: str | None = None) -> tuple[Content | None, Item | None]:
+        """What the key stands for, and the item that has it: in scope, or added by the token and not filed yet."""
         ...
 
     async def renew(self, scope: Scope, item_id: str, content: Content, changes: dict[str, Any], *,

@@ -141,6 +141,15 @@ async def test_what_the_library_has_is_given_back_whatever_it_is_called_now(hous
         assert (await owner.get("/api/v1/items")).json()["total"] == 1
 
 
+async def test_an_address_kept_out_of_the_kb_enters_it_when_it_is_added_for_it(house: House, web: WebServer) -> None:
+    async with house.client("owner") as owner:
+        aside = (await add(owner, f"{web.url}/otters", in_kb=False)).json()
+        assert await search(owner, "crayfish", "keyword") == []
+        again = (await add(owner, f"{web.url}/otters")).json()
+        assert (again["user_item_id"], again["status"]) == (aside["user_item_id"], "ready")
+        assert await search(owner, "crayfish", "keyword") and len(web.requests) == 1
+
+
 async def test_private_text_is_never_shared(house: House) -> None:
     text = {"kind": "text", "title": "Diary", "text": "Nobody else may know about the otter in the bath."}
     async with house.client("owner") as owner, house.client("stranger") as stranger:

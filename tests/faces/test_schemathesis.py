@@ -25,6 +25,21 @@ database = "none"
 include-path = "/api/v1/ingest"
 # 422 also says that a well-formed address could not be read.
 checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
+
+[[operations]]
+include-path = "/api/v1/feeds"
+# Nor could a feed.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
+
+[[operations]]
+include-path = "/api/v1/items/{item_id}/refresh"
+# Texts and files have no address to be fetched from again.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
+
+[[operations]]
+include-path = "/api/v1/uploads/signed-url"
+# The largest file is a setting.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
 """
 
 

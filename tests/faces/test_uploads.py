@@ -15,7 +15,9 @@ from commonplace.model import now
 from tests.faces.conftest import OpenHouse
 from tests.faces.house import House
 from tests.fakes import FakeTranscriber
+from tests.object_store import BUCKET, CREDENTIALS, running_s3
 from tests.recordings import record, tone
+from tests.services import free_port
 
 pytestmark = pytest.mark.anyio
 
@@ -190,7 +192,8 @@ async def test_a_file_that_is_not_what_was_announced_is_refused(house: House, ow
 
 async def test_the_bytes_must_be_there_and_as_many_as_promised(house: House, owner: httpx.AsyncClient) -> None:
     upload = await announce(owner, NOTES)
-    assert "not all here yet" in (await finish(owner, upload["upload_id"])).json()["message"]
+    early = await finish(owner, upload["upload_id"])
+    assert (early.status_code, early.json()["error"]) == (409, "conflict")
     for content in (NOTES + b"x", NOTES[:-1]):
         answer = await owner.put(upload["url"], content=content)
         assert answer.status_code == 422, answer.text
@@ -303,3 +306,24 @@ async def test_a_large_file_never_lies_in_memory(house: House) -> None:
     tracemalloc.stop()
     assert received == 64_000_000
     assert peak < 16_000_000
+
+
+# -- when an object store takes the bytes
+
+@pytest.mark.slow
+async def test_an_object_store_takes_the_bytes_itself(house_with: OpenHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running_s3(free_port()) as address:
+        for name, value in {**CREDENTIALS, "AWS_ENDPOINT_URL": address}.items():
+            monkeypatch.setenv(name, value)
+        async with house_with(blobs_url=f"s3://{BUCKET}/files") as house, house.client("owner") as owner, \
+                httpx.AsyncClient() as elsewhere:
+            upload = await announce(owner, NOTES)
+            assert upload["url"].startswith(address)
+            (await elsewhere.put(upload["url"], content=NOTES + b"more")).raise_for_status()
+            wrong = await finish(owner, upload["upload_id"])
+            assert (wrong.status_code, wrong.json()["error"]) == (409, "conflict")
+            (await elsewhere.put(upload["url"], content=NOTES)).raise_for_status()
+            kept = await finish(owner, upload["upload_id"])
+            assert (kept.status_code, kept.json()["status"]) == (201, "ready")
+            assert [hit["item_id"] for hit in await search(owner, "heron weir")] == [kept.json()["user_item_id"]]
+            assert (await elsewhere.get(f"{address}/{BUCKET}?list-type=2")).text.count("<Key>") == 0

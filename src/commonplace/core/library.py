@@ -104,9 +104,10 @@ class Library:
         # One fetch when several add one address at once; across processes the key's uniqueness keeps them together.
         async with self._reading.setdefault(key, asyncio.Lock()):
             for rivals in range(RIVALS + 1):
-                content, item = await self._store.items.known(caller.scope, key, draft.entity_type)
+                content, item = await self._store.items.known(caller.scope, key, draft.entity_type,
+                                                               token_id=caller.token_id)
                 if item is not None:
-                    return await self._known(caller, item)
+                    return await self._known(caller, draft, item)
                 source = Source.of(content) if content else await self._sources.read(draft.url)
                 try:
                     return await self.keep(caller, draft, source, key)
@@ -138,8 +139,7 @@ class Library:
             item, source.content(key), sections, scope=caller.scope, folder_id=caller.only_folder,
             stamp=self._embedder.stamp, jobs=jobs)
         if not created:
-            into_kb = sections and not item.in_kb
-            return await (self._into_kb(caller, item, sections) if into_kb else self._known(caller, item))
+            return await self._known(caller, draft, item)
         await self._wake.signal()
         return Added(_status(item), item, caller.only_folder, created, jobs[0].id if jobs else None)
 
@@ -235,10 +235,8 @@ class Library:
         jobs: Sequence[Job] = ()
         if not in_kb and item.in_kb:
             sections = []
-        elif in_kb and (not item.in_kb or title != item.title) and item.transcription_status in (None, "done"):
-            content = await self._store.contents.get(item.content_id)
-            made = await self._preparer.prepare(replace(item, title=title, in_kb=True), content.text, content.marks)
-            sections, jobs = made.sections, made.jobs
+        elif in_kb and (not item.in_kb or title != item.title):
+            sections, jobs = await self._passages(replace(item, title=title, in_kb=True))
         updated = await self._store.items.update(caller.scope, item.id, changes, expected_revision=expected_revision,
                                                  sections=sections, stamp=self._embedder.stamp, jobs=jobs)
         await self._wake.signal()
@@ -291,25 +289,33 @@ class Library:
 
     # -- how
 
-    async def _into_kb(self, caller: Caller, item: Item, sections: Sequence[Section]) -> Added:
-        """What was kept out of the KB and is now added to it: `ready` must mean that search finds it."""
-        jobs = [job_for(item, EMBED)] if any(section.vector is None for section in sections) else []
-        item = await self._store.items.update(caller.scope, item.id, {"in_kb": True}, expected_revision=None,
-                                              sections=sections, stamp=self._embedder.stamp, jobs=jobs)
-        await self._wake.signal()
-        return Added(_status(item), item, caller.only_folder, False, jobs[0].id if jobs else None)
-
-    async def _known(self, caller: Caller, item: Item) -> Added:
-        """What is there already; if it failed before, it is tried again."""
+    async def _known(self, caller: Caller, draft: Draft, item: Item) -> Added:
+        """What is there already. What failed is tried again, and what was kept out of the KB enters it when it is added
+        for it: `ready` must mean that search finds it."""
         jobs = await self._retry(caller, item) if item.transcription_status == "failed" else []
-        waiting = jobs[0] if jobs else None
         if item.transcription_status in ("queued", "running"):
             waiting = await self._store.jobs.latest(item, TRANSCRIBE)
-        return Added(_status(item), item, caller.only_folder, False, waiting.id if waiting else None)
+            jobs = [waiting] if waiting else []
+        if (draft.in_kb or caller.kb_only) and not item.in_kb:
+            sections, more = await self._passages(replace(item, in_kb=True))
+            item = await self._store.items.update(caller.scope, item.id, {"in_kb": True}, expected_revision=None,
+                                                  sections=sections, stamp=self._embedder.stamp, jobs=more)
+            jobs += more
+            await self._wake.signal()
+        return Added(_status(item), item, caller.only_folder, False, jobs[0].id if jobs else None)
+
+    async def _passages(self, item: Item) -> tuple[Sequence[Section] | None, Sequence[Job]]:
+        """The item's sections, cut anew; None while its text is still being written down."""
+        if _status(item) != "ready":
+            return None, ()
+        content = await self._store.contents.get(item.content_id)
+        made = await self._preparer.prepare(item, content.text, content.marks)
+        return made.sections, made.jobs
 
     async def _known_sections(self, caller: Caller, key: str, item: Item) -> list[Section]:
         """Passages and vectors that somebody else's item with the same content and title has."""
-        content, _ = await self._store.items.known(caller.scope, key, item.entity_type) if item.in_kb else (None, None)
+        content, _ = await self._store.items.known(
+            caller.scope, key, item.entity_type) if item.in_kb else (None, None)
         return await self._store.sections.of_content(content.id, item.title, self._embedder.stamp) if content else []
 
     async def _retry(self, caller: Caller, item: Item) -> list[Job]:

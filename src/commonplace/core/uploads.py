@@ -194,8 +194,9 @@ class Uploads:
         while True:
             try:
                 await self.tidy()
-            except CommonplaceError as error:
-                log.warning("Files that are not needed any more could not be deleted: %s", error.message)
+            except Exception:
+                # Nothing is lost by deleting them later; this must outlive a lost database or file store.
+                log.exception("Files that are not needed any more could not be deleted; trying again later")
             await asyncio.sleep(_TIDY_SECONDS)
 
     async def tidy(self) -> None:
@@ -213,9 +214,9 @@ class Uploads:
             raise Invalid("The upload has expired; begin again with POST /api/v1/uploads/signed-url.")
         size = await self._blobs.size(upload.key)
         if size is None:
-            raise Invalid("The file's bytes are not all here yet; PUT them to the address that signed-url gave.")
+            raise Conflict("The file's bytes are not all here yet; PUT them to the address that signed-url gave.")
         if size != upload.size:
-            raise Invalid(f"The file has {size:,} bytes; {upload.size:,} were promised.")
+            raise Conflict(f"The file has {size:,} bytes; {upload.size:,} were promised. Send it again, or announce it anew.")
         async with self._blobs.file(upload.key) as file:
             yield file
 

@@ -41,9 +41,10 @@ class SqlContents:
 
     async def fulfil(self, content_id: str, text: str, segments: Sequence[Json], about: Json) -> None:
         def work(tx: Tx) -> None:
-            tx.run("""UPDATE contents SET text = :text, segments = :segments, about = :about, claimed_by = NULL,
-                      claimed_until = NULL WHERE id = :id AND text = ''""",
-                   id=content_id, text=text, segments=_json(segments), about=_json(about))
+            tx.run("""UPDATE contents SET text = :text, hash = :hash, segments = :segments, about = :about,
+                      claimed_by = NULL, claimed_until = NULL WHERE id = :id AND text = ''""",
+                   id=content_id, text=text, hash=Content(content_id, "", text).hash, segments=_json(segments),
+                   about=_json(about))
             _wake_waiting(tx, content_id)
 
         await self._db.write(work)
@@ -118,8 +119,8 @@ def renew_content(tx: Tx, new: Content, item_id: str, at: datetime) -> str:
     if held and held["text"] != new.text:
         others = tx.one("SELECT 1 FROM items WHERE content_id = :id AND id <> :item_id LIMIT 1", id=held["id"], item_id=item_id)
         if others is None:
-            tx.run("UPDATE contents SET text = :text, segments = :segments, about = :about WHERE id = :id", id=held["id"],
-                   text=new.text, segments=_json(new.segments), about=_json(new.about))
+            tx.run("UPDATE contents SET text = :text, hash = :hash, segments = :segments, about = :about WHERE id = :id",
+                   id=held["id"], text=new.text, hash=new.hash, segments=_json(new.segments), about=_json(new.about))
             return str(held["id"])
         tx.run("UPDATE contents SET key = :past WHERE id = :id", past=f"past:{held['id']}", id=held["id"])
     return put_content(tx, new, at)[0]

@@ -32,7 +32,7 @@ class SqlItems:
     def _add(self, tx: Tx, item: Item, content: Content, sections: Sequence[Section], scope: Scope,
              folder_id: str | None, stamp: str, jobs: Sequence[Job]) -> tuple[Item, bool]:
         content_id, same = put_content(tx, content, item.created_at)
-        seen = _find_same(tx, scope, content_id, content, item)
+        seen = _find_same(tx, scope, replace(content, id=content_id), item)
         if seen is not None:
             drop_unused_content(tx, content_id)
             return seen, False
@@ -51,12 +51,13 @@ class SqlItems:
         for job in jobs:
             insert_job(tx, job)
 
-    async def known(self, scope: Scope, key: str, entity_type: str) -> tuple[Content | None, Item | None]:
+    async def known(self, scope: Scope, key: str, entity_type: str, *,
+                    token_id: str | None = None) -> tuple[Content | None, Item | None]:
         def work(tx: Tx) -> tuple[Content | None, Item | None]:
             row = tx.one("SELECT * FROM contents WHERE key = :key", key=key)
             if row is None:
                 return None, None
-            return content_of(row), _found(tx, scope, "c.id = :content_id", entity_type, None, content_id=row["id"])
+            return content_of(row), _seen(tx, scope, token_id, entity_type, "c.id = :content_id", content_id=row["id"])
 
         return await self._db.read(work)
 
@@ -64,11 +65,10 @@ class SqlItems:
         return await self._db.write(lambda tx: [self._put(tx, entry, scope, stamp) for entry in entries])
 
     def _put(self, tx: Tx, entry: Entry, scope: Scope, stamp: str) -> Outcome:
-        item = replace(entry.item, content_id=put_content(tx, entry.content, entry.item.created_at)[0])
+        content = replace(entry.content, id=put_content(tx, entry.content, entry.item.created_at)[0])
+        item = replace(entry.item, content_id=content.id)
         known = _by_ref(tx, *rows.visible(scope), ItemRef(id=item.id), lock=True)
-        before = rows.item(known) if known else None
-        if before is None and entry.once:
-            before = _find_same(tx, scope, item.content_id, entry.content, item)
+        before = rows.item(known) if known else _find_same(tx, scope, content, item) if entry.once else None
         if before is None:
             if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=item.public_id):
                 item = replace(item, public_id=new_public_id())
@@ -236,21 +236,20 @@ def _folders_of(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> dict[str, tupl
     return found
 
 
-def _find_same(tx: Tx, scope: Scope, content_id: str, content: Content, item: Item) -> Item | None:
-    """Two texts are the same when their titles are, too; an address is one thing, whatever it is called."""
+def _find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None:
+    """Two texts are the same when they say the same under one title; an address is one thing, whatever it is called."""
     if item.kind == "text":
-        return _found(tx, scope, "c.hash = :hash AND i.title = :title", item.entity_type, item.created_by,
-                      hash=content.hash, title=item.title)
-    return _found(tx, scope, "c.id = :content_id", item.entity_type, item.created_by, content_id=content_id)
+        return _seen(tx, scope, item.created_by, item.entity_type, "c.hash = :hash AND i.title = :title",
+                     hash=content.hash, title=item.title)
+    return _seen(tx, scope, item.created_by, item.entity_type, "c.id = :content_id", content_id=content.id)
 
 
-def _found(tx: Tx, scope: Scope, same: str, entity_type: str, token_id: str | None, **values: Any) -> Item | None:
-    """The oldest such item in scope, or added by the same token and not filed yet."""
-    condition, visible = rows.visible(scope)
-    row = tx.one(f"""{rows.SELECT_ITEM} JOIN contents AS c ON c.id = i.content_id
-                     WHERE {same} AND i.entity_type = :entity_type
-                     AND (({condition}) OR ({_ADDED_AND_NOT_FILED})) ORDER BY i.created_at LIMIT 1""",
-                 entity_type=entity_type, token_id=token_id, **values, **visible)
+def _seen(tx: Tx, scope: Scope, token_id: str | None, entity_type: str, wanted: str, **values: Any) -> Item | None:
+    """The first that is in scope, or was added by the same token and is not filed yet."""
+    condition, within = rows.visible(scope)
+    row = tx.one(f"""{rows.SELECT_ITEM} JOIN contents AS c ON c.id = i.content_id WHERE {wanted}
+                     AND i.entity_type = :entity_type AND (({condition}) OR ({_ADDED_AND_NOT_FILED}))
+                     ORDER BY i.created_at LIMIT 1""", entity_type=entity_type, token_id=token_id, **within, **values)
     return rows.item(row, _folders_of(tx, scope, [row["id"]]).get(row["id"], ())) if row else None
 
 
