@@ -220,3 +220,15 @@ async def test_the_readers_do_not_see_our_keys(monkeypatch) -> None:
 
 def environments_of_children() -> list[bytes]:
     return [Path(f"/proc/{child.pid}/environ").read_bytes() for child in psutil.Process().children()]
+
+
+async def test_a_reader_of_a_large_server_is_kept_for_the_next_file() -> None:
+    """What the server has grown to is not the reader's own size."""
+    ballast = bytearray(600_000_000)
+    ballast[::4096] = b"x" * len(ballast[::4096])
+    before = {child.pid for child in psutil.Process().children()}
+    extractor = FileExtractor(processes=1)
+    await still_works(extractor)
+    assert len({child.pid for child in psutil.Process().children()} - before) == 1
+    await extractor.close()
+    del ballast
