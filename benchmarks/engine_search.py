@@ -61,7 +61,7 @@ async def fill(store: SqlStore, embedder: StaticEmbedder, count: int) -> Person:
         sections = [Section(n, text, extra=extra(text), word_count=PIECE, vector=vectors[n].tobytes())
                     for n, text in enumerate(batch)]
         content = Content(item.content_id, f"{person.id}:{start}", "\n".join(batch))
-        await store.items.add(item, content, sections, scope=Scope(person.id), folder_id=None, stamp=embedder.stamp, job=None)
+        await store.items.add(item, content, sections, scope=Scope(person.id), folder_id=None, stamp=embedder.stamp, jobs=[])
         await store.items.file(Scope(person.id), ItemRef(id=item.id), [f.id for f, share in folders if dice.random() < share],
                                token_id=None)
         added += len(batch)
