@@ -4,28 +4,17 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
-KEY = "secret-key-of-the-tests"
+from tests.stub_service import KEY, Mishap, Stand, running
 
 
 class Refused(Exception):
     """What the real service would answer with HTTP 400."""
-
-
-@dataclass(frozen=True)
-class Mishap:
-    """Instead of an answer: a status, headers and a body; or silence, until the server is closed."""
-
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-    body: str = "{}"
-    silent: bool = False
 
 
 @dataclass
@@ -83,50 +72,22 @@ def _tokens(text: str) -> int:
     return max(1, len(text.encode()) // 3)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    service: EmbeddingService
-
+class _Handler(Stand):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.service.bodies.append(body)
         if self.service.mishaps:
-            self._mishap(self.service.mishaps.pop(0))
+            self.mishap(self.service.mishaps.pop(0))
         elif self.headers["Authorization"] != f"Bearer {KEY}":
-            self._send(401, json.dumps({"detail": f"Incorrect API key {self.headers['Authorization']}"}))
+            self.send(401, json.dumps({"detail": f"Incorrect API key {self.headers['Authorization']}"}))
         else:
             try:
-                self._send(200, json.dumps(self.service.answer(self.path, body)))
+                self.send(200, json.dumps(self.service.answer(self.path, body)))
             except Refused as refused:
-                self._send(400, json.dumps({"detail": str(refused)}))
-
-    def _mishap(self, mishap: Mishap) -> None:
-        if mishap.silent:
-            self.service.closing.wait()
-        else:
-            self._send(mishap.status, mishap.body, mishap.headers)
-
-    def _send(self, status: int, body: str, headers: dict[str, str] | None = None) -> None:
-        self.send_response(status)
-        for name, value in {**(headers or {}), "Content-Length": str(len(body.encode()))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+                self.send(400, json.dumps({"detail": str(refused)}))
 
 
 @contextmanager
 def embedding_service() -> Iterator[EmbeddingService]:
-    service = EmbeddingService()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": service}))
-    service.url = f"http://127.0.0.1:{server.server_port}"
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with running(EmbeddingService(), _Handler) as service:
         yield service
-    finally:
-        service.closing.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -8,9 +8,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any, TypeVar
 
-from tests.embedding_service import Mishap
-
 KEY = "secret-key-of-the-tests"
+
+
+@dataclass(frozen=True)
+class Mishap:
+    """Instead of an answer: a status, headers and a body; or silence, until the server is closed."""
+
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    body: str = "{}"
+    silent: bool = False
 
 
 class Refused(Exception):
@@ -45,35 +53,18 @@ class StubService:
         return [request for request in self.requests if request.method == method and request.path == path]
 
 
-S = TypeVar("S", bound=StubService)
+class Stand(BaseHTTPRequestHandler):
+    """How any such server sends, is silent, and keeps quiet about it."""
 
+    service: Any
 
-class _Handler(BaseHTTPRequestHandler):
-    service: StubService
-
-    def _serve(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        request = Request(self.command, self.path, headers, body)
-        self.service.requests.append(request)
-        mishaps = next((left for path, left in self.service.mishaps.items() if left and self.path.endswith(path)), [])
-        if mishaps:
-            self._mishap(mishaps.pop(0))
-            return
-        try:
-            self._send(200, json.dumps(self.service.answer(request)))
-        except Refused as refused:
-            self._send(refused.status, json.dumps(refused.body))
-
-    do_GET = do_POST = _serve
-
-    def _mishap(self, mishap: Mishap) -> None:
+    def mishap(self, mishap: Mishap) -> None:
         if mishap.silent:
             self.service.closing.wait()
         else:
-            self._send(mishap.status, mishap.body, mishap.headers)
+            self.send(mishap.status, mishap.body, mishap.headers)
 
-    def _send(self, status: int, body: str, headers: dict[str, str] | None = None) -> None:
+    def send(self, status: int, body: str, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
         for name, value in {**(headers or {}), "Content-Length": str(len(body.encode()))}.items():
             self.send_header(name, value)
@@ -84,9 +75,31 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
+class _Handler(Stand):
+    def _serve(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = Request(self.command, self.path, headers, body)
+        self.service.requests.append(request)
+        mishaps = next((left for path, left in self.service.mishaps.items() if left and self.path.endswith(path)), [])
+        if mishaps:
+            self.mishap(mishaps.pop(0))
+            return
+        try:
+            self.send(200, json.dumps(self.service.answer(request)))
+        except Refused as refused:
+            self.send(refused.status, json.dumps(refused.body))
+
+    do_GET = do_POST = _serve
+
+
+S = TypeVar("S")
+
+
 @contextmanager
-def running(service: S) -> Iterator[S]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": service}))
+def running(service: S, stand: type[Stand] = _Handler) -> Iterator[S]:
+    """Any service with a `url` to be told and an event `closing`."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (stand,), {"service": service}))
     service.url = f"http://127.0.0.1:{server.server_port}"
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

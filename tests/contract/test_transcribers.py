@@ -18,10 +18,9 @@ from commonplace.adapters.transcribe.webhooks import finished_job
 from commonplace.errors import ConfigurationError, IngestFailed, Invalid, TranscriptionFailed
 from commonplace.ports import Transcriber
 from commonplace.settings import Settings
-from tests.embedding_service import Mishap
 from tests.recordings import SOUND, VIDEO, picture_only, record, speech, tone
 from tests.speech_service import SECONDS, SENTENCES, SpeechService
-from tests.stub_service import KEY, running
+from tests.stub_service import KEY, Mishap, running
 
 pytestmark = pytest.mark.anyio
 

@@ -15,9 +15,8 @@ from commonplace.errors import ConfigurationError, TransformFailed
 from commonplace.model import Transformed
 from commonplace.ports import Transformer
 from commonplace.settings import Settings
-from tests.embedding_service import Mishap
 from tests.messages_service import INPUT_TOKENS, OUTPUT_TOKENS, MessagesService
-from tests.stub_service import KEY, running
+from tests.stub_service import KEY, Mishap, running
 
 pytestmark = pytest.mark.anyio
 

@@ -1,8 +1,6 @@
 """Transformers. `local` serves every item; the one of the settings serves those that ask for `auto_transform`."""
 
-from importlib import import_module
-
-from commonplace.errors import ConfigurationError
+from commonplace.adapters.choosing import chosen
 from commonplace.ports import Transformer
 from commonplace.settings import Settings
 
@@ -14,9 +12,5 @@ TRANSFORMERS = {
 
 def make_transformer(settings: Settings) -> Transformer:
     """The transformer of the settings. A mistake in the settings shows here."""
-    if settings.transformer not in TRANSFORMERS:
-        known = ", ".join(TRANSFORMERS)
-        raise ConfigurationError(f"COMMONPLACE_TRANSFORMER must be one of {known}, not {settings.transformer!r}.")
-    module, name = TRANSFORMERS[settings.transformer].split(":")
-    transformer: Transformer = getattr(import_module(f"{__name__}.{module}"), name)(settings)
+    transformer: Transformer = chosen("transformer", TRANSFORMERS, __name__, settings)
     return transformer
