@@ -10,11 +10,11 @@ run: setup
 	@$(BIN)/commonplace serve
 
 test: lint
-	@tools/debian.sh redis-server espeak-ng
+	@tools/debian.sh redis-server espeak-ng chromium
 	@$(BIN)/pytest -n 2
 
 test-fast: .venv/.ready-dev
-	@tools/debian.sh redis-server espeak-ng
+	@tools/debian.sh redis-server espeak-ng chromium
 	@$(BIN)/pytest -n 2 -m "not slow"
 
 lint: .venv/.ready-dev
