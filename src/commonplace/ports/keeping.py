@@ -1,21 +1,13 @@
-"""What the core asks of the outside, as small as it can be. Each port has one contract suite in tests/contract."""
+"""The rows, noun by noun."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from commonplace.model import (
     Content,
     Entry,
     Event,
-    Extracted,
-    Feed,
-    Fetched,
     Folder,
     Item,
     ItemFilter,
@@ -30,133 +22,10 @@ from commonplace.model import (
     Section,
     Subscription,
     Token,
-    Transcript,
-    Transformed,
     Upload,
     Words,
 )
-
-Vectors = NDArray[np.float32]   # (n, dimensions), rows of length one
-Vector = NDArray[np.float32]
-
-
-class Embedder(Protocol):
-    """Text to unit vectors. `stamp` names model and dimension: vectors of two stamps are never compared."""
-
-    stamp: str
-    dimensions: int
-
-    async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
-        """Per document, its passages in order (contextualised models see them together)."""
-        ...
-
-    async def query(self, text: str) -> Vector: ...
-
-    async def close(self) -> None: ...
-
-
-class Limits(Protocol):
-    """Counts uses in a sliding window."""
-
-    async def hit(self, key: str, amount: int, seconds: int) -> float | None:
-        """None when there was room for one more of `amount` per `seconds`, else the seconds until there is."""
-        ...
-
-    async def close(self) -> None: ...
-
-
-class Wake(Protocol):
-    """Tells sleeping workers, here or on another machine, that there is a job. Losing a signal only costs a poll."""
-
-    async def signal(self) -> None: ...
-
-    async def wait(self, seconds: float) -> None: ...
-
-    async def close(self) -> None: ...
-
-
-class Fetcher(Protocol):
-    """The only way out to the web. It refuses private networks by itself; no caller has to remember."""
-
-    def get(self, url: str, *, max_bytes: int, taste: int | None = None) -> AbstractAsyncContextManager[Fetched]:
-        """IngestFailed, with a reason in words, when it cannot be had. The file lasts as long as the context.
-
-        `taste`: of a recording, as the server calls it, only about so many bytes; enough to tell what it is.
-        """
-        ...
-
-    async def close(self) -> None: ...
-
-
-class Extractor(Protocol):
-    """Files to text. Runs in threads or processes of its own; never blocks the loop."""
-
-    async def kind(self, path: Path, declared: str = "", name: str = "") -> str:
-        """The media type that the file really has."""
-        ...
-
-    async def extract(self, path: Path, media_type: str, *, charset: str | None = None,
-                      url: str | None = None, name: str = "") -> Extracted:
-        """IngestFailed, with a reason in words, when nothing can be read in it."""
-        ...
-
-    async def feed(self, path: Path, url: str) -> Feed:
-        """IngestFailed when the file is none."""
-        ...
-
-    async def close(self) -> None: ...
-
-
-class Captions(Protocol):
-    """What is said in a video of YouTube, by its captions."""
-
-    async def of(self, video_id: str) -> Extracted | None:
-        """None: there are none. IngestFailed when the video is not to be had."""
-        ...
-
-
-class Transcriber(Protocol):
-    """Speech to text. `progress` is told the share that is done, 0..1."""
-
-    name: str
-
-    async def transcribe(self, recording: Path, progress: Callable[[float], Awaitable[None]]) -> Transcript:
-        """IngestFailed when the recording is at fault; TranscriptionFailed when the transcriber is (worth another try)."""
-        ...
-
-    async def close(self) -> None: ...
-
-
-class Blobs(Protocol):
-    """Files as they came, by key."""
-
-    async def put(self, key: str, file: Path) -> None: ...
-
-    def file(self, key: str) -> AbstractAsyncContextManager[Path]:
-        """The bytes as a file to be read, for as long as the context lasts. NotFound when there is none."""
-        ...
-
-    async def size(self, key: str) -> int | None:
-        """None when there is none."""
-        ...
-
-    async def delete(self, key: str) -> None:
-        """Also when there is none."""
-        ...
-
-    async def put_url(self, key: str, seconds: int) -> str | None:
-        """An address that takes the bytes by PUT for so long; None when the store has no door of its own."""
-        ...
-
-    async def close(self) -> None: ...
-
-
-class Transformer(Protocol):
-    """Summary, key points, tags and a category out of an item's text."""
-
-    async def transform(self, title: str, sections: Sequence[str]) -> Transformed: ...
-
-    async def close(self) -> None: ...
+from commonplace.ports.outside import Vector
 
 
 class People(Protocol):
@@ -408,55 +277,3 @@ class Jobs(Protocol):
     async def prune(self, before: datetime) -> None:
         """Forget jobs done before then."""
         ...
-
-
-class Store(Protocol):
-    @property
-    def people(self) -> People: ...
-
-    @property
-    def tokens(self) -> Tokens: ...
-
-    @property
-    def folders(self) -> Folders: ...
-
-    @property
-    def items(self) -> Items: ...
-
-    @property
-    def contents(self) -> Contents: ...
-
-    @property
-    def quotas(self) -> Quotas: ...
-
-    @property
-    def sections(self) -> Sections: ...
-
-    @property
-    def jobs(self) -> Jobs: ...
-
-    @property
-    def uploads(self) -> Uploads: ...
-
-    @property
-    def feeds(self) -> Feeds: ...
-
-    async def open(self) -> None:
-        """Connect and bring the schema up to date, under a lock."""
-        ...
-
-    async def ping(self) -> None: ...
-
-    async def describe(self) -> Json:
-        """`engine`, its `version`, and the `schema`'s number."""
-        ...
-
-    async def dump(self, file: Path) -> dict[str, int]:
-        """Everything, as of one moment, in one file that any engine can load; rows by table."""
-        ...
-
-    async def load(self, file: Path, *, replace: bool) -> dict[str, int]:
-        """All of a dump or nothing. Conflict when something is there that `replace` does not give up."""
-        ...
-
-    async def close(self) -> None: ...

@@ -1,0 +1,7 @@
+"""The nouns: frozen values that travel between faces, core and adapters."""
+
+from commonplace.model.basics import *
+from commonplace.model.finding import *
+from commonplace.model.items import *
+from commonplace.model.people import *
+from commonplace.model.sources import *

@@ -1,0 +1,83 @@
+"""Who asks, and what they may see."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from commonplace.model.basics import now
+
+
+class Capability(StrEnum):
+    READ = "read"
+    WRITE = "write"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a caller may see. Every query takes one; there is no other way to read items."""
+
+    library_id: str
+    folders: frozenset[str] | None = None  # None: the whole library
+    kb_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: a token, a JWT, or a person at the command line (no token, no limits)."""
+
+    library_id: str
+    person_id: str
+    name: str
+    capabilities: frozenset[Capability] = frozenset({Capability.READ})
+    folders: frozenset[str] | None = None
+    kb_only: bool = False
+    token_id: str | None = None
+    limit_key: str | None = None  # what allowances are counted by; None: not counted
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.library_id, self.folders, self.kb_only)
+
+    @property
+    def whole_library(self) -> bool:
+        return self.folders is None
+
+    @property
+    def only_folder(self) -> str | None:
+        """The folder that new items are filed in, when there is exactly one it can be."""
+        return next(iter(self.folders)) if self.folders is not None and len(self.folders) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    id: str
+    name: str
+    email: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    id: str
+    library_id: str
+    person_id: str
+    name: str
+    capabilities: frozenset[Capability]
+    folders: frozenset[str] | None
+    kb_only: bool
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A line of a token's activity log."""
+
+    library_id: str
+    token_id: str
+    action: str
+    target: str | None
+    ok: bool
+    at: datetime = field(default_factory=now)

@@ -1,0 +1,85 @@
+"""What the outside gives: files, texts, feeds, speech."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from commonplace.model.basics import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What an address answered, in a file that the fetcher's `async with` removes again."""
+
+    url: str                       # where it was in the end, after redirects
+    media_type: str                # lower case, without parameters; "" when the server said nothing
+    charset: str | None
+    path: Path
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """From this character of the text on, it was there in the source: {"page": 3}, {"seconds": 12.5}."""
+
+    at: int
+    locator: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What was read out of a source: Markdown, and where its parts were."""
+
+    title: str
+    text: str
+    marks: tuple[Mark, ...] = ()
+    author: str | None = None
+    published_at: datetime | None = None
+    language: str | None = None
+    links: tuple[str, ...] = ()    # audio and feeds that a page points to, best first
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    id: str                        # the feed's own name for it, else its address: what "seen before" is decided by
+    title: str
+    url: str | None
+    audio_url: str | None = None
+    published_at: datetime | None = None
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    title: str
+    url: str
+    entries: tuple[FeedEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """A stretch of speech."""
+
+    start: float                   # seconds
+    end: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    utterances: tuple[Utterance, ...]
+    seconds: float                 # how long the recording is: what quotas count
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """What was made of an item's text for those who do not want to read all of it."""
+
+    summary: str
+    key_points: tuple[str, ...]
+    section_points: tuple[tuple[str, ...], ...]  # one for each section
+    tags: tuple[str, ...]
+    category: str
+    by_model: bool = False
+    cost_usd: float | None = 0.0   # None: it cost something, but the model's price is not known

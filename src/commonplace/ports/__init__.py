@@ -1,0 +1,5 @@
+"""What the core asks of the outside, as small as it can be. Each port has one contract suite in tests/contract."""
+
+from commonplace.ports.keeping import *
+from commonplace.ports.outside import *
+from commonplace.ports.store import *

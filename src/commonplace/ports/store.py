@@ -1,0 +1,59 @@
+"""All nouns behind one door."""
+
+from pathlib import Path
+from typing import Protocol
+
+from commonplace.model import Json
+from commonplace.ports.keeping import Contents, Feeds, Folders, Items, Jobs, People, Quotas, Sections, Tokens, Uploads
+
+
+class Store(Protocol):
+    @property
+    def people(self) -> People: ...
+
+    @property
+    def tokens(self) -> Tokens: ...
+
+    @property
+    def folders(self) -> Folders: ...
+
+    @property
+    def items(self) -> Items: ...
+
+    @property
+    def contents(self) -> Contents: ...
+
+    @property
+    def quotas(self) -> Quotas: ...
+
+    @property
+    def sections(self) -> Sections: ...
+
+    @property
+    def jobs(self) -> Jobs: ...
+
+    @property
+    def uploads(self) -> Uploads: ...
+
+    @property
+    def feeds(self) -> Feeds: ...
+
+    async def open(self) -> None:
+        """Connect and bring the schema up to date, under a lock."""
+        ...
+
+    async def ping(self) -> None: ...
+
+    async def describe(self) -> Json:
+        """`engine`, its `version`, and the `schema`'s number."""
+        ...
+
+    async def dump(self, file: Path) -> dict[str, int]:
+        """Everything, as of one moment, in one file that any engine can load; rows by table."""
+        ...
+
+    async def load(self, file: Path, *, replace: bool) -> dict[str, int]:
+        """All of a dump or nothing. Conflict when something is there that `replace` does not give up."""
+        ...
+
+    async def close(self) -> None: ...
