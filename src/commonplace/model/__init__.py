@@ -2,6 +2,7 @@
 
 from commonplace.model.basics import *
 from commonplace.model.finding import *
+from commonplace.model.graph import *
 from commonplace.model.items import *
 from commonplace.model.people import *
 from commonplace.model.sources import *

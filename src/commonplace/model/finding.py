@@ -41,6 +41,8 @@ class Passage:
     word_count: int
     key_points: tuple[str, ...]
     locator: Json
+    status: str = ""
+    visibility: str = "private"
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,12 @@ class Item:
     created_by: str | None = None  # the token; lets it file what it added itself
     created_at: datetime = field(default_factory=now)
     updated_at: datetime = field(default_factory=now)
+    status: str = ""               # of tasks, epics and memories
+    priority: str = ""
+    due_date: str | None = None    # ISO date
+    languages: tuple[str, ...] = ()
+    technologies: tuple[str, ...] = ()
+    assignees: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()  # within the reader's scope
 
     @property
@@ -185,11 +191,25 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ItemFilter:
+    """Which of the items that a scope sees; what is not named does not matter."""
+
     folder_id: str | None = None
     in_kb: bool | None = None
     archived: bool | None = None
     entity_types: tuple[str, ...] = ()
-    text: str | None = None
+    not_entity_types: tuple[str, ...] = ()
+    text: str | None = None        # part of title, address or tags
+    statuses: tuple[str, ...] = ()
+    not_statuses: tuple[str, ...] = ()
+    category: str | None = None
+    tag: str | None = None
+    language: str | None = None
+    assignee: str | None = None
+    project_id: str | None = None  # what belongs to it
+    epic_id: str | None = None
+    visibility: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

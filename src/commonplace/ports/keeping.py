@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from commonplace.model import (
+    Capture,
     Content,
     Entry,
     Event,
@@ -17,6 +18,7 @@ from commonplace.model import (
     Outcome,
     Passage,
     Person,
+    Relation,
     Scope,
     Scored,
     Section,
@@ -70,9 +72,11 @@ class Folders(Protocol):
 
 class Items(Protocol):
     async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
-                  folder_id: str | None, stamp: str, jobs: Sequence[Job]) -> tuple[Item, bool]:
+                  folder_id: str | None, stamp: str, jobs: Sequence[Job], relations: Sequence[Relation] = (),
+                  capture: Capture | None = None, once: bool = True) -> tuple[Item, bool]:
         """All of it in one transaction. What the scope already holds with this content and type (and, for texts, title):
-        that, and False. Conflict: by now the key stands for a content that says something else."""
+        that, and False, unless it need not be there `once` only. Conflict: by now the key stands for a content that says
+        something else. NotFound: a relation leads out of the scope."""
         ...
 
     async def known(self, scope: Scope, key: str, entity_type: str, *,
@@ -190,6 +194,28 @@ class Sections(Protocol):
     async def has_other_stamp(self, stamp: str) -> bool:
         """Whether any vector was made by another embedder."""
         ...
+
+
+class Relations(Protocol):
+    """Both ends lie within the scope, or the relation is not there."""
+
+    async def put(self, scope: Scope, relations: Sequence[Relation]) -> int:
+        """How many are new. What somebody said outlasts what was found by likeness."""
+        ...
+
+    async def drop(self, scope: Scope, from_id: str, kind: str, to_id: str) -> None: ...
+
+    async def of(self, scope: Scope, item_ids: Sequence[str], kinds: Sequence[str] = ()) -> list[Relation]:
+        """Those that begin or end at one of the items, oldest first."""
+        ...
+
+
+class Captures(Protocol):
+    """Written by `Items.add` with the item that points to them; there is no way to change one."""
+
+    async def by_key(self, library_id: str, owner: str, idempotency_key: str) -> Capture | None: ...
+
+    async def of_item(self, scope: Scope, item_id: str) -> Capture: ...
 
 
 class Uploads(Protocol):

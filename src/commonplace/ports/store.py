@@ -4,7 +4,20 @@ from pathlib import Path
 from typing import Protocol
 
 from commonplace.model import Json
-from commonplace.ports.keeping import Contents, Feeds, Folders, Items, Jobs, People, Quotas, Sections, Tokens, Uploads
+from commonplace.ports.keeping import (
+    Captures,
+    Contents,
+    Feeds,
+    Folders,
+    Items,
+    Jobs,
+    People,
+    Quotas,
+    Relations,
+    Sections,
+    Tokens,
+    Uploads,
+)
 
 
 class Store(Protocol):
@@ -37,6 +50,12 @@ class Store(Protocol):
 
     @property
     def feeds(self) -> Feeds: ...
+
+    @property
+    def relations(self) -> Relations: ...
+
+    @property
+    def captures(self) -> Captures: ...
 
     async def open(self) -> None:
         """Connect and bring the schema up to date, under a lock."""

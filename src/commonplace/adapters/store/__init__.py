@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from commonplace.adapters.store import backup
+from commonplace.adapters.store.captures import SqlCaptures
 from commonplace.adapters.store.contents import SqlContents, SqlQuotas
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.feeds import SqlFeeds
@@ -11,6 +12,7 @@ from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.items import SqlItems
 from commonplace.adapters.store.jobs import SqlJobs
 from commonplace.adapters.store.people import SqlPeople, SqlTokens
+from commonplace.adapters.store.relations import SqlRelations
 from commonplace.adapters.store.sections import SqlSections
 from commonplace.adapters.store.uploads import SqlUploads
 from commonplace.errors import ConfigurationError
@@ -32,6 +34,8 @@ class SqlStore:
         self.jobs = SqlJobs(db)
         self.uploads = SqlUploads(db)
         self.feeds = SqlFeeds(db)
+        self.relations = SqlRelations(db)
+        self.captures = SqlCaptures(db)
 
     async def open(self) -> None:
         await self._db.open()

@@ -31,6 +31,7 @@ TABLES = {
     "contents": ("id",), "items": ("library_id", "id"), "folder_items": ("library_id", "folder_id", "item_id"),
     "sections": (), "jobs": ("library_id", "id"), "transcriptions": ("library_id", "id"), "uploads": ("library_id", "id"),
     "feeds": ("library_id", "id"), "feed_entries": ("library_id", "feed_id", "entry"),
+    "relations": ("library_id", "from_id", "kind", "to_id"), "captures": ("library_id", "id"),
 }
 _SECTION = ("position", "heading", "text", "extra", "word_count", "key_points", "locator")
 

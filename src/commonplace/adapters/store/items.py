@@ -5,19 +5,35 @@ from dataclasses import replace
 from typing import Any
 
 from commonplace.adapters.store import rows
+from commonplace.adapters.store.captures import insert_capture
 from commonplace.adapters.store.contents import content as content_of, drop_unused_content, put_content, renew_content
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.jobs import insert_job
+from commonplace.adapters.store.relations import put_relations
 from commonplace.errors import Conflict, NotFound
-from commonplace.model import Content, Entry, Item, ItemFilter, ItemRef, Job, Outcome, Scope, Section, new_public_id, now
+from commonplace.model import (
+    Capture,
+    Content,
+    Entry,
+    Item,
+    ItemFilter,
+    ItemRef,
+    Job,
+    Outcome,
+    Relation,
+    Scope,
+    Section,
+    new_public_id,
+    now,
+)
 
 NO_ITEM = "Item not found"
 _ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS
     (SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id AND f.item_id = i.id)"""
 # What an import brings up to date in an item that is there already.
 _BROUGHT = ("content_id", "entity_type", "title", "url", "summary", "key_points", "tags", "category", "in_kb",
-            "archived", "metadata", "word_count")
+            "archived", "metadata", "word_count", "status", "priority", "due_date", "languages", "technologies", "assignees")
 
 
 class SqlItems:
@@ -26,13 +42,22 @@ class SqlItems:
         self._index = index
 
     async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
-                  folder_id: str | None, stamp: str, jobs: Sequence[Job]) -> tuple[Item, bool]:
-        return await self._db.write(self._add, item, content, sections, scope, folder_id, stamp, jobs)
+                  folder_id: str | None, stamp: str, jobs: Sequence[Job], relations: Sequence[Relation] = (),
+                  capture: Capture | None = None, once: bool = True) -> tuple[Item, bool]:
+        def work(tx: Tx) -> tuple[Item, bool]:
+            kept, created = self._add(tx, item, content, sections, scope, folder_id, stamp, jobs, once)
+            if created:
+                put_relations(tx, scope, relations, new=kept.id)
+                if capture:
+                    insert_capture(tx, capture)
+            return kept, created
+
+        return await self._db.write(work)
 
     def _add(self, tx: Tx, item: Item, content: Content, sections: Sequence[Section], scope: Scope,
-             folder_id: str | None, stamp: str, jobs: Sequence[Job]) -> tuple[Item, bool]:
+             folder_id: str | None, stamp: str, jobs: Sequence[Job], once: bool) -> tuple[Item, bool]:
         content_id, same = put_content(tx, content, item.created_at)
-        seen = _find_same(tx, scope, replace(content, id=content_id), item)
+        seen = _find_same(tx, scope, replace(content, id=content_id), item) if once else None
         if seen is not None:
             drop_unused_content(tx, content_id)
             return seen, False
@@ -260,25 +285,8 @@ def _put_in_folder(tx: Tx, library_id: str, item_id: str, folder_id: str) -> int
 
 
 def _page(tx: Tx, scope: Scope, where: ItemFilter, limit: int, offset: int) -> tuple[list[Item], int]:
-    condition, values = rows.visible(scope)
-    if where.folder_id is not None:
-        condition += """ AND EXISTS (SELECT 1 FROM folder_items AS w WHERE w.library_id = i.library_id
-                         AND w.item_id = i.id AND w.folder_id = :folder_id)"""
-        values["folder_id"] = where.folder_id
-    if where.in_kb is not None:
-        condition += " AND i.in_kb = :in_kb"
-        values["in_kb"] = int(where.in_kb)
-    if where.archived is not None:
-        condition += " AND i.archived = :archived"
-        values["archived"] = int(where.archived)
-    if where.entity_types:
-        condition += " AND i.entity_type IN :entity_types"
-        values["entity_types"] = list(where.entity_types)
-    if where.text:
-        condition += """ AND (lower(i.title) LIKE :pattern ESCAPE '!' OR lower(i.url) LIKE :pattern ESCAPE '!'
-                         OR lower(i.tags) LIKE :pattern ESCAPE '!')"""
-        escaped = where.text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
-        values["pattern"] = f"%{escaped}%"
+    (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
+    condition, values = f"{condition} AND {asked}", values | wanted
     found = tx.all(f"{rows.SELECT_ITEM} WHERE {condition} ORDER BY i.created_at DESC, i.id DESC LIMIT :limit OFFSET :offset",
                    limit=limit, offset=offset, **values)
     total = tx.one(f"SELECT count(*) AS n FROM items AS i WHERE {condition}", **values)

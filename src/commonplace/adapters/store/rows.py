@@ -1,10 +1,24 @@
 """Between rows and values, and the one WHERE clause that keeps every read within its scope."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from commonplace.model import Capability, Event, Folder, Item, Job, JobState, Passage, Person, Scope, Section, Token
+from commonplace.model import (
+    Capability,
+    Event,
+    Folder,
+    Item,
+    ItemFilter,
+    Job,
+    JobState,
+    Passage,
+    Person,
+    Scope,
+    Section,
+    Token,
+)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -21,22 +35,67 @@ def when(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
 
 
-def visible(scope: Scope) -> tuple[str, dict[str, Any]]:
-    """The condition on `items AS i` for what this scope sees, with its values."""
-    sql = "i.library_id = :library_id"
+def visible(scope: Scope, items: str = "i") -> tuple[str, dict[str, Any]]:
+    """The condition on `items AS i` (or another name for it) for what this scope sees, with its values."""
+    sql = f"{items}.library_id = :library_id"
     values: dict[str, Any] = {"library_id": scope.library_id}
     if scope.kb_only:
-        sql += " AND i.in_kb = 1"
+        sql += f" AND {items}.in_kb = 1"
     if scope.folders is not None:
-        sql += (" AND EXISTS (SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id"
-                " AND f.item_id = i.id AND f.folder_id IN :scope_folders)")
+        sql += (f" AND EXISTS (SELECT 1 FROM folder_items AS fi WHERE fi.library_id = {items}.library_id"
+                f" AND fi.item_id = {items}.id AND fi.folder_id IN :scope_folders)")
         values["scope_folders"] = sorted(scope.folders)
     return sql, values
 
 
+def matching(where: ItemFilter) -> tuple[str, dict[str, Any]]:
+    """The condition on `items AS i` for what the filter asks for, with its values; TRUE when it asks for nothing."""
+    conditions: dict[str, tuple[bool, Any]] = {
+        """EXISTS (SELECT 1 FROM folder_items AS w WHERE w.library_id = i.library_id AND w.item_id = i.id
+           AND w.folder_id = :w_folder)""": (where.folder_id is not None, where.folder_id),
+        "i.in_kb = :w_in_kb": (where.in_kb is not None, int(where.in_kb or 0)),
+        "i.archived = :w_archived": (where.archived is not None, int(where.archived or 0)),
+        "i.entity_type IN :w_types": (bool(where.entity_types), list(where.entity_types)),
+        "NOT i.entity_type IN :w_not_types": (bool(where.not_entity_types), list(where.not_entity_types)),
+        "i.status IN :w_statuses": (bool(where.statuses), list(where.statuses)),
+        "NOT i.status IN :w_not_statuses": (bool(where.not_statuses), list(where.not_statuses)),
+        "i.category = :w_category": (where.category is not None, where.category),
+        "i.visibility = :w_visibility": (where.visibility is not None, where.visibility),
+        "i.created_at >= :w_since": (where.since is not None, micros(where.since)),
+        "i.created_at <= :w_until": (where.until is not None, micros(where.until)),
+        "instr(i.tags, :w_tag) > 0": (where.tag is not None, _in_list(where.tag)),
+        "instr(i.languages, :w_language) > 0": (where.language is not None, _in_list(where.language)),
+        "instr(i.assignees, :w_assignee) > 0": (where.assignee is not None, _in_list(where.assignee)),
+        _JOINED.format(kind="BELONGS_TO", name="w_project"): (where.project_id is not None, where.project_id),
+        _JOINED.format(kind="PART_OF", name="w_epic"): (where.epic_id is not None, where.epic_id),
+        """(lower(i.title) LIKE :w_text ESCAPE '!' OR lower(i.url) LIKE :w_text ESCAPE '!'
+           OR lower(i.tags) LIKE :w_text ESCAPE '!')""": (bool(where.text), _like(where.text)),
+    }
+    asked = {sql: value for sql, (is_asked, value) in conditions.items() if is_asked}
+    return " AND ".join(asked) or "TRUE", {_PARAMETER.findall(sql)[0]: value for sql, value in asked.items()}
+
+
+_PARAMETER = re.compile(r":(w_[a-z_]+)")
+_JOINED = """EXISTS (SELECT 1 FROM relations AS r WHERE r.library_id = i.library_id AND r.from_id = i.id
+             AND r.kind = '{kind}' AND r.to_id = :{name})"""
+
+
+def _in_list(value: str | None) -> str:
+    """As an element of a list of texts is written in JSON."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _like(text: str | None) -> str:
+    escaped = (text or "").lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    return f"%{escaped}%"
+
+
 ITEM_COLUMNS = ("library_id", "id", "public_id", "content_id", "entity_type", "kind", "title", "url", "summary", "key_points",
                 "tags", "category", "visibility", "in_kb", "archived", "transcription_status", "metadata", "revision",
-                "word_count", "created_by", "created_at", "updated_at")
+                "word_count", "created_by", "created_at", "updated_at", "status", "priority", "due_date", "languages",
+                "technologies", "assignees")
+_JSON = frozenset({"key_points", "tags", "metadata", "languages", "technologies", "assignees"})
+_TUPLES = _JSON - {"metadata"}
 SELECT_ITEM = "SELECT " + ", ".join(f"i.{c}" for c in ITEM_COLUMNS) + " FROM items AS i"
 INSERT_ITEM = (f"INSERT INTO items ({', '.join(ITEM_COLUMNS)}) VALUES ({', '.join(':' + c for c in ITEM_COLUMNS)})")
 
@@ -46,7 +105,7 @@ def item_values(item: Item) -> dict[str, Any]:
 
 
 def column_value(column: str, value: Any) -> Any:
-    if column in ("key_points", "tags", "metadata"):
+    if column in _JSON:
         return json.dumps(value, ensure_ascii=False)
     if column in ("in_kb", "archived"):
         return int(value)
@@ -56,8 +115,8 @@ def column_value(column: str, value: Any) -> Any:
 def item(row: Any, folders: tuple[str, ...] = ()) -> Item:
     values = {column: row[column] for column in ITEM_COLUMNS}
     values |= {
-        "key_points": tuple(json.loads(row["key_points"])), "tags": tuple(json.loads(row["tags"])),
-        "metadata": json.loads(row["metadata"]), "in_kb": bool(row["in_kb"]), "archived": bool(row["archived"]),
+        **{column: tuple(json.loads(row[column])) for column in _TUPLES}, "metadata": json.loads(row["metadata"]),
+        "in_kb": bool(row["in_kb"]), "archived": bool(row["archived"]),
         "created_at": when(row["created_at"]), "updated_at": when(row["updated_at"]), "folders": folders,
     }
     return Item(**values)
@@ -73,7 +132,8 @@ def passage(row: Any) -> Passage:
     return Passage(section_id=row["id"], item_id=row["item_id"], public_id=row["public_id"],
                    entity_type=row["entity_type"], title=row["title"], url=row["url"], position=row["position"],
                    heading=row["heading"], text=row["text"], word_count=row["word_count"],
-                   key_points=tuple(json.loads(row["key_points"])), locator=json.loads(row["locator"]))
+                   key_points=tuple(json.loads(row["key_points"])), locator=json.loads(row["locator"]),
+                   status=row["status"], visibility=row["visibility"])
 
 
 def person(row: Any) -> Person:

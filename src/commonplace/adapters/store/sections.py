@@ -52,7 +52,7 @@ class SqlSections:
         # CROSS JOIN and || '': SQLite then starts from the few sections, never from all that the library has.
         found = await self._db.read(lambda tx: tx.all(
             f"""SELECT s.id, s.item_id, i.public_id, i.entity_type, i.title, i.url, s.position, s.heading, s.text,
-                       s.word_count, s.key_points, s.locator
+                       s.word_count, s.key_points, s.locator, i.status, i.visibility
                 FROM sections AS s CROSS JOIN items AS i
                 WHERE s.id IN :ids AND i.library_id = s.library_id || '' AND i.id = s.item_id AND {condition}""",
             ids=list(section_ids), **values))

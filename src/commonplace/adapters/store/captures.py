@@ -1,0 +1,43 @@
+"""Captures: written once with the item that points to them, and read as they were."""
+
+import json
+from typing import Any
+
+from commonplace.adapters.store import rows
+from commonplace.adapters.store.database import Database, Tx
+from commonplace.errors import NotFound
+from commonplace.model import Capture, Scope
+
+
+class SqlCaptures:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def by_key(self, library_id: str, owner: str, idempotency_key: str) -> Capture | None:
+        row = await self._db.read(lambda tx: tx.one(
+            """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
+               AND idempotency_key = :idempotency_key""",
+            library_id=library_id, owner=owner, idempotency_key=idempotency_key))
+        return capture(row) if row else None
+
+    async def of_item(self, scope: Scope, item_id: str) -> Capture:
+        condition, values = rows.visible(scope)
+        row = await self._db.read(lambda tx: tx.one(
+            f"""SELECT c.* FROM captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id
+                WHERE c.item_id = :item_id AND {condition} ORDER BY c.created_at LIMIT 1""", item_id=item_id, **values))
+        if row is None:
+            raise NotFound("Capture not found")
+        return capture(row)
+
+
+def insert_capture(tx: Tx, new: Capture) -> None:
+    tx.run("""INSERT INTO captures (library_id, id, item_id, title, text, hash, source, idempotency_key, owner, created_at)
+              VALUES (:library_id, :id, :item_id, :title, :text, :hash, :source, :idempotency_key, :owner, :created_at)""",
+           library_id=new.library_id, id=new.id, item_id=new.item_id, title=new.title, text=new.text, hash=new.hash,
+           source=json.dumps(new.source, ensure_ascii=False), idempotency_key=new.idempotency_key, owner=new.owner,
+           created_at=rows.micros(new.created_at))
+
+
+def capture(row: Any) -> Capture:
+    return Capture(row["id"], row["library_id"], row["item_id"], row["title"], row["text"], row["owner"],
+                   row["idempotency_key"], json.loads(row["source"]), rows.when(row["created_at"]))

@@ -1,0 +1,78 @@
+"""Relations: both ends lie within the scope, whoever reads or writes them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from commonplace.adapters.store import rows
+from commonplace.adapters.store.database import Database, Tx
+from commonplace.errors import NotFound
+from commonplace.model import Relation, Scope
+
+_INSERT = """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
+             VALUES (:library_id, :from_id, :kind, :to_id, :weight, :explicit, :created_at)
+             ON CONFLICT (library_id, from_id, kind, to_id) DO UPDATE SET weight = excluded.weight, explicit = excluded.explicit
+             WHERE excluded.explicit > relations.explicit"""
+
+
+class SqlRelations:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def put(self, scope: Scope, relations: Sequence[Relation]) -> int:
+        return await self._db.write(put_relations, scope, relations)
+
+    async def drop(self, scope: Scope, from_id: str, kind: str, to_id: str) -> None:
+        def work(tx: Tx) -> None:
+            _require_visible(tx, scope, [from_id, to_id])
+            if not tx.run("""DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id
+                             AND kind = :kind AND to_id = :to_id""",
+                          library_id=scope.library_id, from_id=from_id, kind=kind, to_id=to_id):
+                raise NotFound("Relation not found")
+
+        await self._db.write(work)
+
+    async def of(self, scope: Scope, item_ids: Sequence[str], kinds: Sequence[str] = ()) -> list[Relation]:
+        def work(tx: Tx) -> list[Relation]:
+            here, there = rows.visible(scope, "f"), rows.visible(scope, "t")
+            wanted = " AND r.kind IN :kinds" if kinds else ""
+            found: dict[tuple[str, str, str], Relation] = {}
+            for end in ("from_id", "to_id"):
+                for row in tx.all(f"""SELECT r.* FROM relations AS r
+                                      JOIN items AS f ON f.library_id = r.library_id AND f.id = r.from_id
+                                      JOIN items AS t ON t.library_id = r.library_id AND t.id = r.to_id
+                                      WHERE r.library_id = :library_id AND r.{end} IN :ids{wanted}
+                                      AND {here[0]} AND {there[0]} ORDER BY r.created_at, r.from_id, r.to_id""",
+                                  ids=list(item_ids), **({"kinds": list(kinds)} if kinds else {}), **here[1]):
+                    found.setdefault((row["from_id"], row["kind"], row["to_id"]), relation(row))
+            return list(found.values())
+
+        return await self._db.read(work)
+
+
+def put_relations(tx: Tx, scope: Scope, relations: Sequence[Relation], new: str | None = None) -> int:
+    """How many are new. What somebody said outlasts what was found by likeness. `new`: an item that this transaction
+    made; it may lie where its maker does not see it."""
+    _require_visible(tx, scope, {end for r in relations for end in (r.from_id, r.to_id)} - {new})
+    return sum(insert_relation(tx, r) for r in relations)
+
+
+def insert_relation(tx: Tx, r: Relation) -> int:
+    known = tx.one("""SELECT 1 FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
+                      AND to_id = :to_id""", library_id=r.library_id, from_id=r.from_id, kind=r.kind, to_id=r.to_id)
+    tx.run(_INSERT, library_id=r.library_id, from_id=r.from_id, kind=r.kind, to_id=r.to_id, weight=r.weight,
+           explicit=int(r.explicit), created_at=rows.micros(r.created_at))
+    return 0 if known else 1
+
+
+def relation(row: Any) -> Relation:
+    return Relation(row["library_id"], row["from_id"], row["kind"], row["to_id"], row["weight"], bool(row["explicit"]),
+                    rows.when(row["created_at"]))
+
+
+def _require_visible(tx: Tx, scope: Scope, item_ids: Iterable[str | None]) -> None:
+    wanted = {item_id for item_id in item_ids if item_id is not None}
+    condition, values = rows.visible(scope)
+    seen = {row["id"] for row in tx.all(f"SELECT i.id FROM items AS i WHERE i.id IN :ids AND {condition}",
+                                        ids=sorted(wanted), **values)}
+    if wanted - seen:
+        raise NotFound("Item not found", ids=sorted(wanted - seen))

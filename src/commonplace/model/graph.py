@@ -1,0 +1,52 @@
+"""How items are joined, and what was said word for word."""
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from commonplace.model.basics import Json, now
+
+
+class Kind(StrEnum):
+    """Kinds of relations that mean something to us; others may be kept too."""
+
+    RELATED_TO = "RELATED_TO"
+    DEPENDS_ON = "DEPENDS_ON"      # a task, on what must be done before it
+    BELONGS_TO = "BELONGS_TO"      # a task, epic or memory, to its project
+    PART_OF = "PART_OF"            # a task, to its epic
+    SUPERSEDES = "SUPERSEDES"      # the new, to the old
+    CONTRADICTS = "CONTRADICTS"
+    REQUIRES = "REQUIRES"
+    SUPPORTS = "SUPPORTS"
+    DERIVED_FROM = "DERIVED_FROM"  # what was learnt, to where it was learnt
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    library_id: str
+    from_id: str
+    kind: str
+    to_id: str
+    weight: float = 1.0
+    explicit: bool = True          # somebody said so; otherwise found by likeness
+    created_at: datetime = field(default_factory=now)
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """The words as they came, which nobody can change afterwards. The item that was made of them points here."""
+
+    id: str
+    library_id: str
+    item_id: str
+    title: str
+    text: str
+    owner: str                     # who captured it: a token's id, else the person's
+    idempotency_key: str | None = None
+    source: Json = field(default_factory=dict)
+    created_at: datetime = field(default_factory=now)
+
+    @property
+    def hash(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()

@@ -1,0 +1,93 @@
+"""Relations, filters and captures, on every engine."""
+
+from dataclasses import replace
+
+import pytest
+
+from commonplace.errors import NotFound
+from commonplace.model import Capture, Content, ItemFilter, Relation, new_id, now
+from tests.contract.library import STAMP, Library
+
+pytestmark = pytest.mark.anyio
+
+
+def joined(library: Library, a: str, b: str, kind: str = "RELATED_TO", **changes: object) -> Relation:
+    return replace(Relation(library.id, a, kind, b), **changes)  # type: ignore[arg-type]
+
+
+async def test_a_relation_is_seen_from_both_ends(ann: Library) -> None:
+    a, b = await ann.add("one"), await ann.add("two")
+    assert await ann.store.relations.put(ann.scope(), [joined(ann, a.id, b.id)]) == 1
+    assert await ann.store.relations.put(ann.scope(), [joined(ann, a.id, b.id)]) == 0
+    for end in (a, b):
+        (found,) = await ann.store.relations.of(ann.scope(), [end.id])
+        assert (found.from_id, found.kind, found.to_id) == (a.id, "RELATED_TO", b.id)
+    assert await ann.store.relations.of(ann.scope(), [a.id], ["DEPENDS_ON"]) == []
+
+
+async def test_what_somebody_said_outlasts_what_was_found(ann: Library) -> None:
+    a, b = await ann.add("one"), await ann.add("two")
+    said, found = joined(ann, a.id, b.id, weight=1.0), joined(ann, a.id, b.id, weight=0.8, explicit=False)
+    for order in ([said, found], [found, said]):
+        await ann.store.relations.put(ann.scope(), order)
+        (kept,) = await ann.store.relations.of(ann.scope(), [a.id])
+        assert kept.explicit and kept.weight == 1.0
+
+
+async def test_a_relation_needs_both_ends_in_scope(ann: Library) -> None:
+    folder = await ann.folder("mine")
+    inside, outside = await ann.add("one", folder=folder), await ann.add("two")
+    with pytest.raises(NotFound):
+        await ann.store.relations.put(ann.scope(folder), [joined(ann, inside.id, outside.id)])
+    await ann.store.relations.put(ann.scope(), [joined(ann, inside.id, outside.id)])
+    assert await ann.store.relations.of(ann.scope(folder), [inside.id]) == []
+    with pytest.raises(NotFound):
+        await ann.store.relations.drop(ann.scope(folder), inside.id, "RELATED_TO", outside.id)
+    await ann.store.relations.drop(ann.scope(), inside.id, "RELATED_TO", outside.id)
+    assert await ann.store.relations.of(ann.scope(), [inside.id]) == []
+
+
+async def test_relations_and_captures_go_with_their_items(ann: Library) -> None:
+    a, b = await ann.add("one"), await ann.add("two")
+    await ann.store.relations.put(ann.scope(), [joined(ann, a.id, b.id)])
+    await ann.store.items.delete(ann.scope(), b.id)
+    assert await ann.store.relations.of(ann.scope(), [a.id]) == []
+
+
+async def test_an_item_comes_with_its_relations_and_its_capture_or_not_at_all(ann: Library) -> None:
+    a = await ann.add("one")
+    item = replace(a, id=new_id(), public_id=new_id(), title="two")
+    content = Content(new_id(), new_id(), "said so")
+    capture = Capture(new_id(), ann.id, item.id, "two", "said so", owner="me", idempotency_key="k")
+
+    async def add(target: str) -> None:
+        await ann.store.items.add(item, content, [], scope=ann.scope(), folder_id=None, stamp=STAMP, jobs=[],
+                                      relations=[joined(ann, item.id, target)], capture=capture, once=False)
+
+    with pytest.raises(NotFound):
+        await add(new_id())
+    assert await ann.store.captures.by_key(ann.id, "me", "k") is None
+    await add(a.id)
+    assert (await ann.store.captures.by_key(ann.id, "me", "k")) == capture
+    assert (await ann.store.captures.of_item(ann.scope(), item.id)).hash == capture.hash
+    assert len(await ann.store.relations.of(ann.scope(), [a.id])) == 1
+    await ann.store.items.delete(ann.scope(), item.id)
+    assert await ann.store.captures.by_key(ann.id, "me", "k") is None
+
+
+async def test_every_part_of_a_filter_keeps_to_what_it_says(ann: Library) -> None:
+    project = await ann.add("p", entity_type="project")
+    task = await ann.add("t", entity_type="task", status="doing", category="work", tags=("api", "a%b"),
+                             languages=("python",), assignees=("ann",), visibility="published")
+    await ann.store.relations.put(ann.scope(), [joined(ann, task.id, project.id, "BELONGS_TO"),
+                                                        joined(ann, task.id, project.id, "PART_OF")])
+    for where in (ItemFilter(entity_types=("task",)), ItemFilter(not_entity_types=("project",)), ItemFilter(statuses=("doing",)),
+                  ItemFilter(not_statuses=("",)), ItemFilter(category="work"), ItemFilter(tag="api"), ItemFilter(tag="a%b"),
+                  ItemFilter(language="python"), ItemFilter(assignee="ann"), ItemFilter(project_id=project.id),
+                  ItemFilter(epic_id=project.id), ItemFilter(visibility="published"), ItemFilter(text="a%"),
+                  ItemFilter(since=task.created_at), ItemFilter(entity_types=("task",), statuses=("doing",), tag="api")):
+        found, total = await ann.store.items.page(ann.scope(), where, limit=10, offset=0)
+        assert [item.id for item in found] == [task.id] and total == 1, where
+    for where in (ItemFilter(tag="ap"), ItemFilter(tag="API"), ItemFilter(category="Work"), ItemFilter(since=now()),
+                  ItemFilter(until=project.created_at, entity_types=("task",)), ItemFilter(project_id=task.id)):
+        assert await ann.store.items.page(ann.scope(), where, limit=10, offset=0) == ([], 0), where
