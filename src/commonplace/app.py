@@ -13,6 +13,7 @@ from commonplace.adapters.blobs import make_blobs
 from commonplace.adapters.embed import make_embedder
 from commonplace.adapters.extract import FileExtractor
 from commonplace.adapters.extract.youtube import Captions as YouTubeCaptions
+from commonplace.adapters.extract.youtube_sound import YouTubeSound
 from commonplace.adapters.fetch import make_fetcher
 from commonplace.adapters.limits import make_limits
 from commonplace.adapters.store import make_store
@@ -32,7 +33,7 @@ from commonplace.core.transcription import TRANSCRIBE, Quota, Recordings, Transc
 from commonplace.core.transforming import TransformJobs
 from commonplace.core.uploads import Uploads
 from commonplace.model import Caller
-from commonplace.ports import Captions, Embedder, Store, Transcriber
+from commonplace.ports import Captions, Embedder, Soundtracks, Store, Transcriber
 from commonplace.settings import Settings
 from commonplace.worker import Handler, Worker
 
@@ -63,7 +64,8 @@ class App:
 
 @asynccontextmanager
 async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | None = None,
-                   own_transcriber: Transcriber | None = None, own_captions: Captions | None = None) -> AsyncIterator[App]:
+                   own_transcriber: Transcriber | None = None, own_captions: Captions | None = None,
+                   own_soundtracks: Soundtracks | None = None) -> AsyncIterator[App]:
     """Open everything, run `workers` workers beside it, and close it all in the other order."""
     async with AsyncExitStack() as stack:
 
@@ -79,15 +81,16 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         local, chosen = closing(make_transformer(replace(settings, transformer="local"))), closing(make_transformer(settings))
         access = Access(store, limits, settings)
         stack.push_async_callback(access.flush)
-        sources = Sources(fetcher, extractor, own_captions or YouTubeCaptions(fetcher.get), settings)
+        soundtracks = own_soundtracks or YouTubeSound(fetcher)
+        sources = Sources(fetcher, extractor, own_captions or YouTubeCaptions(fetcher.get), soundtracks, settings)
         preparer, quota = Preparer(embedder, local), Quota(store, settings)
         library = Library(store, embedder, access, wake, sources, preparer, quota,
                           auto_transforms=settings.transformer != "local")
         handlers: dict[str, Handler] = {
             EMBED: EmbedJobs(store, embedder),
             TRANSFORM: TransformJobs(store, local, chosen),
-            TRANSCRIBE: TranscribeJobs(store, transcriber, Recordings(fetcher, blobs, settings, duration), preparer, quota,
-                                       embedder.stamp),
+            TRANSCRIBE: TranscribeJobs(store, transcriber, Recordings(fetcher, soundtracks, blobs, settings, duration), preparer,
+                                       quota, embedder.stamp),
         }
         app = App(settings, store, embedder, access, People(store, access), library,
                   Search(store, embedder, access, settings), Uploads(store, blobs, extractor, access, library, settings),

@@ -10,13 +10,17 @@ from typing import Any
 import httpx
 import pytest
 
+from commonplace.adapters.extract.youtube_sound import YouTubeSound
+from commonplace.adapters.fetch.client import WebFetcher
+from commonplace.adapters.fetch.guard import Allowed
 from commonplace.core.people import NewToken
 from commonplace.errors import IngestFailed, TranscriptionFailed
 from commonplace.model import Caller, Capability, now
 from tests import recordings
 from tests.faces.house import MCP_HEADERS, House, call_tool, open_house
-from tests.fakes import FakeTranscriber
+from tests.fakes import FakeCaptions, FakeTranscriber
 from tests.webserver import WebServer, in_turn, page, web_server
+from tests.youtube_pages import VIDEO, YouTube, stream
 
 pytestmark = pytest.mark.anyio
 
@@ -94,6 +98,29 @@ async def test_a_recording_is_transcribing_then_done_and_found_with_its_seconds(
         hits = (await owner.post("/api/v1/search", json={"query": "pelican lagoon"})).json()["hits"]
         assert [hit["item_id"] for hit in hits] == [added["user_item_id"]]
         assert (await owner.get(f"/api/v1/jobs/{added['job_id']}")).json()["state"] == "done"
+
+
+async def test_a_video_without_captions_is_heard(data_dir: Path, web: WebServer, sound: bytes) -> None:
+    fetcher = WebFetcher(allowed=Allowed.parse(web.host))
+    youtube = YouTube(fetcher, [stream(f"{web.url}/episode.mp3?x=1", size=len(sound))])
+    own = {"own_captions": FakeCaptions(None), "own_soundtracks": YouTubeSound(youtube), "own_transcriber": FakeTranscriber()}
+    async with open_house(data_dir, own=own) as house, house.client("owner") as owner:
+        added = await add(owner, f"https://youtu.be/{VIDEO}")
+        assert added["status"] == "transcribing" and not web.requests
+        assert (await item_of(owner, added))["title"] == "Herons at dawn"
+        await work_off(house)
+        after = await item_of(owner, added)
+        assert after["transcription_status"] == "done" and "pelican" in after["text"]
+        assert (await add(owner, f"https://www.youtube.com/watch?v={VIDEO}"))["user_item_id"] == added["user_item_id"]
+
+
+async def test_a_video_that_gives_neither_captions_nor_sound_is_refused(data_dir: Path) -> None:
+    own = {"own_captions": FakeCaptions(None), "own_soundtracks": YouTubeSound(YouTube(WebFetcher(), []))}
+    async with open_house(data_dir, own=own) as house, house.client("owner") as owner:
+        answer = await call_tool(owner, "add_to_knowledge", {"kind": "url", "url": f"https://youtu.be/{VIDEO}"})
+        assert (answer["error"]["code"], answer["error"]["data"]["error"]) == (-32603, "ingest_failed")
+        assert "Upload the sound" in answer["error"]["message"]
+        assert (await owner.get("/api/v1/items")).json()["total"] == 0
 
 
 async def test_fifty_people_make_one_transcription(data_dir: Path, web: WebServer) -> None:

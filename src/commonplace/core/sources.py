@@ -10,7 +10,7 @@ from commonplace.core import sectioning
 from commonplace.core.addresses import canonical, looks_like_audio, youtube_id
 from commonplace.errors import IngestFailed, Invalid
 from commonplace.model import Content, Extracted, Feed, FeedEntry, Fetched, Json, Mark, new_id
-from commonplace.ports import Captions, Extractor, Fetcher
+from commonplace.ports import Captions, Extractor, Fetcher, Soundtracks
 from commonplace.settings import Settings
 
 MEGABYTE = 1_000_000
@@ -23,7 +23,7 @@ FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a source said: its text, or where its recording is ({"url": ...} or {"blob": ...})."""
+    """What a source said: its text, or where its recording is: {"url": ...}, {"video": ...} or {"blob": ...}."""
 
     title: str
     text: str = ""
@@ -55,10 +55,12 @@ def segments(marks: Sequence[Mark]) -> tuple[Json, ...]:
 
 
 class Sources:
-    def __init__(self, fetcher: Fetcher, extractor: Extractor, captions: Captions, settings: Settings) -> None:
+    def __init__(self, fetcher: Fetcher, extractor: Extractor, captions: Captions, soundtracks: Soundtracks,
+                 settings: Settings) -> None:
         self._fetcher = fetcher
         self._extractor = extractor
         self._captions = captions
+        self._soundtracks = soundtracks
         self._max_bytes = settings.fetch_max_mb * MEGABYTE
 
     async def read(self, url: str) -> Source:
@@ -75,9 +77,11 @@ class Sources:
 
     async def _video(self, url: str, video: str) -> Source:
         found = await self._captions.of(video)
-        if found is None:
-            raise IngestFailed("The video has no captions. Upload its sound as a file, and what is said will be written down.")
-        return _source(url, found)
+        if found is not None:
+            return _source(url, found)
+        heard = await self._soundtracks.find(video)
+        return Source(heard.title[:TITLE], url=url, recording={"video": video}, author=heard.author,
+                      published_at=heard.published_at)
 
     async def _readable(self, url: str, kind: str, fetched: Fetched) -> Source:
         if kind in FEEDS and (episode := _newest(await self._extractor.feed(fetched.path, fetched.url))):

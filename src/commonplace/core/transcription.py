@@ -13,7 +13,7 @@ from commonplace.core.retrying import in_words, retry_at
 from commonplace.core.sources import MEGABYTE, segments
 from commonplace.errors import IngestFailed, NotFound, QuotaExceeded
 from commonplace.model import Content, Item, ItemRef, Job, Json, Mark, Scope, Transcript, Utterance, now
-from commonplace.ports import Blobs, Fetcher, Store, Transcriber
+from commonplace.ports import Blobs, Fetcher, Soundtracks, Store, Transcriber
 from commonplace.settings import Settings
 
 TRANSCRIBE = "transcribe"
@@ -54,10 +54,12 @@ class Quota:
 
 
 class Recordings:
-    """Where a job's recording is: at an address, or among the files that were uploaded."""
+    """Where a job's recording is: at an address, in a video, or among the files that were uploaded."""
 
-    def __init__(self, fetcher: Fetcher, blobs: Blobs, settings: Settings, measure: Callable[[Path], float]) -> None:
+    def __init__(self, fetcher: Fetcher, soundtracks: Soundtracks, blobs: Blobs, settings: Settings,
+                 measure: Callable[[Path], float]) -> None:
         self._fetcher = fetcher
+        self._soundtracks = soundtracks
         self._blobs = blobs
         self._measure = measure
         self._max_bytes = settings.media_max_mb * MEGABYTE
@@ -67,6 +69,9 @@ class Recordings:
     async def open(self, payload: Json) -> AsyncIterator[Path]:
         if "blob" in payload:
             async with self._blobs.file(payload["blob"]) as file:
+                yield file
+        elif "video" in payload:
+            async with self._soundtracks.open(payload["video"], max_bytes=self._max_bytes) as file:
                 yield file
         else:
             async with self._fetcher.get(payload["url"], max_bytes=self._max_bytes) as fetched:

@@ -57,6 +57,16 @@ class Feed:
 
 
 @dataclass(frozen=True, slots=True)
+class Soundtrack:
+    """What a video says of its sound."""
+
+    title: str
+    seconds: float = 0.0           # 0: it does not say
+    author: str | None = None
+    published_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Utterance:
     """A stretch of speech."""
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.model import Extracted, Feed, Fetched, Transcript, Transformed
+from commonplace.model import Extracted, Feed, Fetched, Soundtrack, Transcript, Transformed
 
 Vectors = NDArray[np.float32]   # (n, dimensions), rows of length one
 
@@ -88,6 +88,18 @@ class Captions(Protocol):
 
     async def of(self, video_id: str) -> Extracted | None:
         """None: there are none. IngestFailed when the video is not to be had."""
+        ...
+
+
+class Soundtracks(Protocol):
+    """What is to be heard in a video of YouTube, for those that have no captions."""
+
+    async def find(self, video_id: str) -> Soundtrack:
+        """IngestFailed, with a reason in words, when it is not to be had."""
+        ...
+
+    def open(self, video_id: str, *, max_bytes: int) -> AbstractAsyncContextManager[Path]:
+        """The sound as a file that lasts as long as the context. IngestFailed as above."""
         ...
 
 

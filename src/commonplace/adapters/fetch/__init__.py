@@ -2,10 +2,9 @@
 
 from commonplace.adapters.fetch.client import WebFetcher
 from commonplace.adapters.fetch.guard import Allowed
-from commonplace.ports import Fetcher
 from commonplace.settings import Settings
 
 
-def make_fetcher(settings: Settings) -> Fetcher:
+def make_fetcher(settings: Settings) -> WebFetcher:
     """ConfigurationError when the list of allowed hosts cannot be understood."""
     return WebFetcher(allowed=Allowed.parse(settings.fetch_allow_hosts), timeout=settings.fetch_timeout)

@@ -2,9 +2,11 @@
 
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -31,6 +33,30 @@ HEADERS: dict[str | bytes, str | bytes] = {
     "Connection": "close",
 }
 
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked for besides the address."""
+
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whatever a server said, in memory."""
+
+    status: int
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+Take = Callable[[httpcore.Response, httpx.Headers, httpx.URL, Patience], Awaitable[T | None]]
+
 
 class WebFetcher:
     """`timeout` is how long servers may take until an answer begins, redirects included, and may pause within it."""
@@ -46,21 +72,43 @@ class WebFetcher:
     @asynccontextmanager
     async def get(self, url: str, *, max_bytes: int, taste: int | None = None) -> AsyncIterator[Fetched]:
         with _temporary_file(self._folder) as path:
-            yield await self._download(checked_url(url), path, max_bytes, taste)
+
+            async def save(answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL,
+                           patience: Patience) -> Fetched | None:
+                if not 200 <= answer.status < 300:
+                    return None
+                return await self._save(answer, headers, at, path, max_bytes, taste, patience)
+
+            yield await self._follow(checked_url(url), Wish(), save)
+
+    async def send(self, url: str, wish: Wish, *, max_bytes: int) -> Answer:
+        """For libraries that speak some site's own protocol: any method, any status, through the same guard."""
+        with _temporary_file(self._folder) as path:
+
+            async def keep(answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL,
+                           patience: Patience) -> Answer | None:
+                if answer.status in REDIRECTS and "Location" in headers and wish.method == "GET":
+                    return None
+                await self._pour(answer, Sink(path, headers.get("Content-Encoding", ""), max_bytes, empty=True), patience)
+                body = await anyio.Path(path).read_bytes()
+                return Answer(answer.status, str(at), tuple(headers.multi_items()), body)
+
+            return await self._follow(checked_url(url), wish, keep)
 
     async def close(self) -> None:
         """Nothing is kept open between requests."""
 
-    async def _download(self, url: httpx.URL, path: Path, max_bytes: int, taste: int | None) -> Fetched:
+    async def _follow(self, url: httpx.URL, wish: Wish, take: Take[T]) -> T:
+        """What `take` makes of the first answer that it takes; redirects are followed, and those who are busy waited for."""
         patience, seen, retries = Patience(self._timeout), [url], RETRIES
         while True:
             host = url.raw_host.decode("ascii")
             async with self._turns.take(host):
                 with patience.counting(), failures_as_sentences(host, self._timeout):
-                    async with self._ask(url) as answer:
+                    async with self._ask(url, wish) as answer:
                         headers = httpx.Headers(answer.headers)
-                        if 200 <= answer.status < 300:
-                            return await self._save(answer, headers, url, path, max_bytes, taste, patience)
+                        if (taken := await take(answer, headers, url, patience)) is not None:
+                            return taken
             if answer.status in REDIRECTS and "Location" in headers:
                 url = _next(headers["Location"], seen)
                 continue
@@ -71,7 +119,7 @@ class WebFetcher:
             await anyio.sleep(wait)
 
     @asynccontextmanager
-    async def _ask(self, url: httpx.URL) -> AsyncIterator[httpcore.Response]:
+    async def _ask(self, url: httpx.URL, wish: Wish) -> AsyncIterator[httpcore.Response]:
         host, secure = url.raw_host.decode("ascii"), url.scheme == "https"
         port = url.port or (443 if secure else 80)  # 0 was refused
         target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=port, target=url.raw_path)
@@ -81,7 +129,7 @@ class WebFetcher:
             # No pool: it would look the name up by itself, and lose a place to each request that is cancelled.
             connection = httpcore.AsyncHTTP11Connection(origin=target.origin, stream=stream)
             timeouts = {"read": self._timeout, "write": self._timeout}
-            async with connection.stream("GET", target, headers={**HEADERS, "Host": url.netloc},
+            async with connection.stream(wish.method, target, headers=_headers(url, wish), content=wish.body,
                                          extensions={"timeout": timeouts}) as answer:
                 yield answer
         finally:
@@ -92,17 +140,30 @@ class WebFetcher:
                     max_bytes: int, taste: int | None, patience: Patience) -> Fetched:
         said = headers.get("Content-Type", "")
         enough = taste if taste is not None and _is_recording(media_type(said), url) else None
-        with Sink(path, headers.get("Content-Encoding", ""), max_bytes) as sink:
-            if enough is None:
-                sink.expect(headers.get("Content-Length"))
+        sink = Sink(path, headers.get("Content-Encoding", ""), max_bytes)
+        if enough is None:
+            sink.expect(headers.get("Content-Length"))
+        await self._pour(answer, sink, patience, enough)
+        return Fetched(str(url), media_type(said), charset(said), path, sink.size)
+
+    async def _pour(self, answer: httpcore.Response, sink: Sink, patience: Patience, enough: int | None = None) -> None:
+        with sink:
             async for chunk in answer.aiter_stream():
                 patience.earn(len(chunk))
                 await anyio.to_thread.run_sync(sink.write, chunk)
                 if enough is not None and sink.size >= enough:
-                    break
-            else:
-                sink.finish()
-        return Fetched(str(url), media_type(said), charset(said), path, sink.size)
+                    return
+            sink.finish()
+
+
+def _headers(url: httpx.URL, wish: Wish) -> dict[str | bytes, str | bytes]:
+    """Ours, unless the wish has others; the host and how the connection is used are nobody else's to say."""
+    own = ("host", "accept-encoding", "connection", "content-length", "transfer-encoding")
+    wished: dict[str | bytes, str | bytes] = {
+        name.title(): value for name, value in wish.headers.items() if name.lower() not in own}
+    if wish.body:
+        wished["Content-Length"] = str(len(wish.body))
+    return HEADERS | wished | {"Host": url.netloc}
 
 
 def _is_recording(said: str, url: httpx.URL) -> bool:

@@ -12,13 +12,14 @@ _GZIP_MAGIC = b"\x1f"
 
 
 class Sink:
-    def __init__(self, path: Path, encoding: str, max_bytes: int) -> None:
-        self._packed = _is_packed(encoding)
+    def __init__(self, path: Path, encoding: str, max_bytes: int, *, empty: bool = False) -> None:
+        self._packed, self._may_be_empty = _is_packed(encoding), empty
         self._max_bytes, self._coming, self.size = max_bytes, 0, 0
-        self._file = path.open("wb")
+        self._path = path
         self._unpacker = zlib.decompressobj(_GZIP_OR_ZLIB)
 
     def __enter__(self) -> Self:
+        self._file = self._path.open("wb")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -41,7 +42,7 @@ class Sink:
     def finish(self) -> None:
         if self._packed and self._coming and not self._unpacker.eof:
             raise IngestFailed("The answer broke off before it was complete.")
-        if not self.size:
+        if not self.size and not self._may_be_empty:
             raise IngestFailed("The answer is empty.")
 
     def _unpack(self, data: bytes) -> None:
