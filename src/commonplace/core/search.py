@@ -2,13 +2,15 @@
 
 import asyncio
 import time
+from dataclasses import replace
 
 from commonplace.core import words
 from commonplace.core.access import READ, Access
 from commonplace.core.blend import blend
 from commonplace.core.embedding import EMBED
+from commonplace.core.superseding import newest_first
 from commonplace.errors import EmbeddingFailed
-from commonplace.model import Caller, Found, Hit, Mode, Passage, Scope, Scored
+from commonplace.model import WRONG, Caller, Found, Hit, ItemFilter, Mode, Passage, Scope, Scored
 from commonplace.ports import Embedder, Store, Vector
 from commonplace.settings import Settings
 
@@ -29,23 +31,27 @@ class Search:
         self._waiting: dict[Scope, tuple[float, bool]] = {}
         self._stale: tuple[float, bool] = (0.0, False)
 
-    async def search(self, caller: Caller, query: str, *, limit: int = 8, mode: Mode = Mode.HYBRID) -> Found:
+    async def search(self, caller: Caller, query: str, *, limit: int = 8, mode: Mode = Mode.HYBRID,
+                     where: ItemFilter | None = None) -> Found:
+        """`where`: only of these items. What was marked as wrong is found by asking for that status only."""
         await self._access.admit(caller, READ, "search")
+        where = _true(where or ItemFilter())
         # A few more than asked for: something may be deleted between finding and loading it.
-        ranked, degraded = await self.rank(caller, query, mode, limit + 4)
-        hits = await self._load(caller, ranked, limit)
-        return Found(query, mode, hits, degraded)
+        ranked, degraded = await self.rank(caller, query, mode, limit + 4, where)
+        found = await newest_first(self._store, caller.scope, where, await self._load(caller, ranked))
+        return Found(query, mode, tuple(Hit(n + 1, score, p) for n, (score, p) in enumerate(found[:limit])), degraded)
 
-    async def rank(self, caller: Caller, query: str, mode: Mode, limit: int | None = None) -> tuple[list[Scored], str | None]:
+    async def rank(self, caller: Caller, query: str, mode: Mode, limit: int | None = None,
+                   where: ItemFilter | None = None) -> tuple[list[Scored], str | None]:
         """Section ids with their scores, best first, and why the answer may be less than it should be."""
         vector, degraded = (None, None) if mode is Mode.KEYWORD else await self._embed(caller, query)
         keyword: list[Scored] = []
         if mode is not Mode.SEMANTIC or vector is None:
-            keyword = await self._store.sections.keyword(caller.scope, words.parse(query), CANDIDATES)
+            keyword = await self._store.sections.keyword(caller.scope, words.parse(query), CANDIDATES, where)
         if vector is None:
             return blend(Mode.KEYWORD, keyword, [], self._weights, limit), degraded
         semantic = await self._store.sections.nearest(caller.scope, vector, self._embedder.stamp, CANDIDATES,
-                                                      also=[found.section_id for found in keyword])
+                                                      also=[found.section_id for found in keyword], where=where)
         return blend(mode, keyword, semantic, self._weights, limit), degraded
 
     async def _embed(self, caller: Caller, query: str) -> tuple[Vector | None, str | None]:
@@ -56,12 +62,10 @@ class Search:
             return None, f"The embedder did not answer ({error.message}); found by words only."
         return vector, degraded
 
-    async def _load(self, caller: Caller, ranked: list[Scored], limit: int) -> tuple[Hit, ...]:
+    async def _load(self, caller: Caller, ranked: list[Scored]) -> list[tuple[float, Passage]]:
         by_id = {p.section_id: p for p in await self._store.sections.passages(
             caller.scope, [found.section_id for found in ranked])} if ranked else {}
-        kept: list[tuple[float, Passage]] = [(found.score, by_id[found.section_id]) for found in ranked
-                                             if found.section_id in by_id]
-        return tuple(Hit(n + 1, score, passage) for n, (score, passage) in enumerate(kept[:limit]))
+        return [(found.score, by_id[found.section_id]) for found in ranked if found.section_id in by_id]
 
     async def _degraded(self, scope: Scope) -> str | None:
         """Looked up again after a moment only: it changes slowly and a search should cost one search."""
@@ -77,3 +81,7 @@ class Search:
                 self._waiting.clear()
             known = self._waiting[scope] = (at + RECHECK_SECONDS, await self._store.jobs.is_open(scope, EMBED))
         return KEYWORDS_ONLY if known[1] else None
+
+
+def _true(where: ItemFilter) -> ItemFilter:
+    return where if WRONG in where.statuses else replace(where, not_statuses=(*where.not_statuses, WRONG))

@@ -1,10 +1,11 @@
 """Questions and answers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from commonplace.model.basics import Json
+from commonplace.model.basics import Json, now
 
 
 class Mode(StrEnum):
@@ -43,6 +44,10 @@ class Passage:
     locator: Json
     status: str = ""
     visibility: str = "private"
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Json = field(default_factory=dict)
+    created_at: datetime = field(default_factory=now)
 
 
 @dataclass(frozen=True, slots=True)

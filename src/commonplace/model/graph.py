@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from commonplace.model.basics import Json, now
 
+SUPERSEDED = "superseded"          # statuses of a memory that is not what it was: something newer says otherwise,
+WRONG = "wrong"                    # or it never was true
+
 
 class Kind(StrEnum):
     """Kinds of relations that mean something to us; others may be kept too."""

@@ -166,17 +166,21 @@ class Sections(Protocol):
         """With vectors of this stamp, of some item that has the content under this title; none if there is no such item."""
         ...
 
-    async def keyword(self, scope: Scope, words: Words, limit: int) -> list[Scored]:
-        """Best first; scores are above 0 and comparable within one answer only."""
+    async def keyword(self, scope: Scope, words: Words, limit: int, where: ItemFilter | None = None) -> list[Scored]:
+        """Best first; scores are above 0 and comparable within one answer only. `where`: only of these items."""
         ...
 
     async def nearest(self, scope: Scope, vector: Vector, stamp: str, limit: int,
-                      also: Sequence[int] = ()) -> list[Scored]:
+                      also: Sequence[int] = (), where: ItemFilter | None = None) -> list[Scored]:
         """Cosines, best first: the nearest `limit`, and whichever of `also` have a vector."""
         ...
 
     async def passages(self, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
         """In any order; what is out of scope or gone by now is left out."""
+        ...
+
+    async def openings(self, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None) -> list[Passage]:
+        """The first passage of each of the items, in any order."""
         ...
 
     async def unembedded(self, item_ids: Sequence[str], stamp: str) -> list[tuple[str, str, int, Section]]:

@@ -61,6 +61,11 @@ class Follower(ABC):
     @abstractmethod
     def rows_of(self, items: NDArray[np.int64]) -> Rows: ...
 
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many rows there are."""
+
     def catch_up(self, tx: SqliteTx) -> None:
         # Two lookups at the ends of the index; min and max in one statement would read all of it.
         newest = tx.all("SELECT max(seq) AS seq FROM changes")[0]["seq"] or 0
@@ -98,6 +103,13 @@ class Follower(ABC):
             rows = self._scopes[folders] = self.rows_of(np.array(items(), np.int64))
         return rows
 
+    def without(self, rows: Rows | None, items: NDArray[np.int64]) -> Rows:
+        inside = np.ones(self.size, bool) if rows is None else np.zeros(self.size, bool)
+        if rows is not None:
+            inside[rows] = True
+        inside[self.rows_of(items)] = False
+        return np.flatnonzero(inside)
+
 
 class Owners:
     """Which item each row belongs to, and where the rows of an item are."""
@@ -124,11 +136,12 @@ class Owners:
         """By binary search over the sorted part, by comparison over what came since."""
         if self.count - len(self._order) > 0.05 * self.count + 1_000:
             self._order = np.argsort(self._items[:self.count], kind="stable")
-        known, wanted = self._items[self._order], np.unique(items)
-        first, last = np.searchsorted(known, wanted, "left"), np.searchsorted(known, wanted, "right")
-        spans = [self._order[a:b] for a, b in zip(first, last, strict=True) if b > a]
-        tail = np.flatnonzero(np.isin(self._items[len(self._order):self.count], wanted)) + len(self._order)
-        return np.concatenate([*spans, tail]).astype(np.intp)
+        sorted_part, wanted = len(self._order), np.unique(items)
+        first, last = (np.searchsorted(self._items[:sorted_part], wanted, side, sorter=self._order) for side in ("left", "right"))
+        lengths = last - first
+        places = np.arange(lengths.sum()) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
+        tail = np.flatnonzero(np.isin(self._items[sorted_part:self.count], wanted)) + sorted_part
+        return np.concatenate([self._order[places], tail])
 
 
 def room_for(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:

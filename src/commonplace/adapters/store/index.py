@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from commonplace.model import Item, Scope, Scored, Section, Words
+from commonplace.model import Item, ItemFilter, Scope, Scored, Section, Words
 from commonplace.ports import Vector
 
 
@@ -26,7 +26,7 @@ class SectionIndex(Protocol):
         """Stamp and float16 bytes by section id."""
         ...
 
-    def keyword(self, tx: Any, scope: Scope, words: Words, limit: int) -> list[Scored]: ...
+    def keyword(self, tx: Any, scope: Scope, words: Words, limit: int, where: ItemFilter | None) -> list[Scored]: ...
 
     def nearest(self, tx: Any, scope: Scope, vector: Vector, stamp: str, limit: int,
-                also: Sequence[int]) -> list[Scored]: ...
+                also: Sequence[int], where: ItemFilter | None) -> list[Scored]: ...

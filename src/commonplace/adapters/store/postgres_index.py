@@ -6,11 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.adapters.store import filters
 from commonplace.adapters.store.postgres import PostgresTx
 from commonplace.adapters.store.postgres_words import Statistics, folder_lexeme, library_lexeme, rank
 from commonplace.adapters.store.signs import sign_bits
 from commonplace.adapters.store.terms import plain
-from commonplace.model import Item, Scope, Scored, Section, Words
+from commonplace.model import Item, ItemFilter, Scope, Scored, Section, Words
 from commonplace.ports import Vector
 
 EXACT_UP_TO = 8_000  # rows that are cheaper to compare than to find by their sign bits
@@ -83,20 +84,23 @@ class PostgresIndex:
         return {row["section_id"]: (row["stamp"], np.frombuffer(row["sent"], ">f2", offset=4).astype("<f2").tobytes())
                 for row in found}
 
-    def keyword(self, tx: PostgresTx, scope: Scope, words: Words, limit: int) -> list[Scored]:
+    def keyword(self, tx: PostgresTx, scope: Scope, words: Words, limit: int, where: ItemFilter | None) -> list[Scored]:
         phrases = [phrase for phrase in dict.fromkeys(plain(" ".join(p)) for p in words.phrases) if phrase]
-        return rank(tx, self._statistics(tx), scope, phrases, limit)
+        return rank(tx, self._statistics(tx), scope, phrases, limit, *_kept(tx, scope, where))
 
     def nearest(self, tx: PostgresTx, scope: Scope, vector: Vector, stamp: str, limit: int,
-                also: Sequence[int]) -> list[Scored]:
+                also: Sequence[int], where: ItemFilter | None) -> list[Scored]:
+        kept, items = _kept(tx, scope, where)
         within = "" if scope.folders is None else _IN_FOLDERS
-        candidates = "" if self._statistics(tx).size(tx, scope) <= EXACT_UP_TO else _by_signs(bool(within))
+        within += f" AND {kept}".format("v.item_id") if kept else ""
+        exact = kept or self._statistics(tx).size(tx, scope) <= EXACT_UP_TO
+        candidates = "" if exact else _by_signs(bool(within))
         found = tx.all(
             f"""WITH best AS ({_COSINES} {within} {candidates} ORDER BY (v.embedding <#> :vector::halfvec) + 0 LIMIT :limit)
                 SELECT section_id, score FROM best UNION {_COSINES} {within} AND v.section_id IN :also
                 ORDER BY score DESC, section_id""",
             library_id=scope.library_id, stamp=stamp, vector=_literal(vector), code=_code(vector), limit=limit, also=list(also),
-            folders=sorted(scope.folders or ()), rescored=max(RESCORED, limit))
+            folders=sorted(scope.folders or ()), rescored=max(RESCORED, limit), **items)
         return [Scored(row["section_id"], row["score"]) for row in found]
 
     def _statistics(self, tx: PostgresTx) -> Statistics:
@@ -104,6 +108,16 @@ class PostgresIndex:
         if known is None or known.stale:
             known = self._remembered = Statistics(tx)
         return known
+
+
+def _kept(tx: PostgresTx, scope: Scope, where: ItemFilter | None) -> tuple[str, dict[str, list[str]]]:
+    """A condition on items, `{}` standing for their id, and its values; empty when all are wanted."""
+    if where is None:
+        return "", {}
+    if not filters.only_excludes(where):
+        return "{} IN :kept", {"kept": filters.wanted(tx, scope, where)}
+    unwanted = filters.excluded(tx, scope, where)
+    return ("NOT {} IN :kept", {"kept": unwanted}) if unwanted else ("", {})
 
 
 def _by_signs(scoped: bool) -> str:

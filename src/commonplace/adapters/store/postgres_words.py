@@ -93,33 +93,35 @@ def _common_lexemes(tx: PostgresTx) -> dict[str, float]:
     return {lexeme_query(word): share for word, share in zip(row["words"], row["shares"], strict=False)} if row else {}
 
 
-def rank(tx: PostgresTx, statistics: Statistics, scope: Scope, phrases: Sequence[str], limit: int) -> list[Scored]:
+def rank(tx: PostgresTx, statistics: Statistics, scope: Scope, phrases: Sequence[str], limit: int,
+         kept: str, items: dict[str, list[str]]) -> list[Scored]:
     terms = statistics.terms(tx, phrases)
     if not terms or not scope_lexemes(scope):
         return []
     size = statistics.size(tx, scope)
-    if size > planning.SMALL:
+    if size > planning.SMALL and not kept:
         chosen, pairs = plan(terms, statistics.total, size)
         wanted = any_of([*(term.query for term in chosen), *(f"{one.query} & {other.query}" for one, other in pairs)])
         asked = list(dict.fromkeys([*chosen, *(term for pair in pairs for term in pair)]))
-        if found := _ask(tx, statistics, scope, asked, wanted, limit):
+        if found := _ask(tx, statistics, scope, asked, wanted, limit, "", {}):
             return found
-    return _ask(tx, statistics, scope, terms, any_of(term.query for term in terms), limit)
+    return _ask(tx, statistics, scope, terms, any_of(term.query for term in terms), limit, kept, items)
 
 
 def _ask(tx: PostgresTx, statistics: Statistics, scope: Scope, terms: Sequence[Term], wanted: str,
-         limit: int) -> list[Scored]:
+         limit: int, kept: str, items: dict[str, list[str]]) -> list[Scored]:
     total = max(statistics.total, *(term.found for term in terms))
     values: dict[str, object] = {}
     for n, term in enumerate(terms):
         values |= {f"q{n}": term.query, f"idf{n}": math.log(1 + (total - term.found + 0.5) / (term.found + 0.5))}
+    only = f"AND section_id IN (SELECT id FROM sections WHERE {kept})".format("item_id") if kept else ""
     found = tx.all(
         f"""SELECT section_id AS id, {" + ".join(_score(n, term) for n, term in enumerate(terms))} AS score
             FROM (SELECT section_id, words, 0.3 + 0.9 * length / :average AS k FROM section_words
-                  WHERE words @@ :wanted::tsquery OFFSET 0) AS w
+                  WHERE words @@ :wanted::tsquery {only} OFFSET 0) AS w
             ORDER BY score DESC, section_id LIMIT :limit""",
         wanted=f"({any_of(lexeme_query(word) for word in scope_lexemes(scope))}) & ({wanted})",
-        average=statistics.length, limit=limit, **values)
+        average=statistics.length, limit=limit, **values, **items)
     return [Scored(row["id"], row["score"]) for row in found]
 
 

@@ -133,7 +133,9 @@ def passage(row: Any) -> Passage:
                    entity_type=row["entity_type"], title=row["title"], url=row["url"], position=row["position"],
                    heading=row["heading"], text=row["text"], word_count=row["word_count"],
                    key_points=tuple(json.loads(row["key_points"])), locator=json.loads(row["locator"]),
-                   status=row["status"], visibility=row["visibility"])
+                   status=row["status"], visibility=row["visibility"], category=row["category"],
+                   tags=tuple(json.loads(row["tags"])), metadata=json.loads(row["metadata"]),
+                   created_at=when(row["created_at"]))
 
 
 def person(row: Any) -> Person:

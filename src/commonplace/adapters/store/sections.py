@@ -5,10 +5,15 @@ from collections.abc import Sequence
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.index import SectionIndex
-from commonplace.model import Item, Passage, Scope, Scored, Section, Words
+from commonplace.model import Item, ItemFilter, Passage, Scope, Scored, Section, Words
 from commonplace.ports import Vector
 
 _CHUNK = 1000
+# CROSS JOIN and || '': SQLite then starts from the few sections, never from all that the library has.
+_PASSAGE = """SELECT s.id, s.item_id, i.public_id, i.entity_type, i.title, i.url, s.position, s.heading, s.text, s.word_count,
+                     s.key_points, s.locator, i.status, i.visibility, i.category, i.tags, i.metadata, i.created_at
+              FROM sections AS s CROSS JOIN items AS i"""
+_OF_ITEM = "i.library_id = s.library_id || '' AND i.id = s.item_id"
 
 
 class SqlSections:
@@ -40,22 +45,24 @@ class SqlSections:
 
         return await self._db.read(work)
 
-    async def keyword(self, scope: Scope, words: Words, limit: int) -> list[Scored]:
-        return await self._db.read(self._index.keyword, scope, words, limit)
+    async def keyword(self, scope: Scope, words: Words, limit: int, where: ItemFilter | None = None) -> list[Scored]:
+        return await self._db.read(self._index.keyword, scope, words, limit, where)
 
     async def nearest(self, scope: Scope, vector: Vector, stamp: str, limit: int,
-                      also: Sequence[int] = ()) -> list[Scored]:
-        return await self._db.read(self._index.nearest, scope, vector, stamp, limit, also)
+                      also: Sequence[int] = (), where: ItemFilter | None = None) -> list[Scored]:
+        return await self._db.read(self._index.nearest, scope, vector, stamp, limit, also, where)
 
     async def passages(self, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
         condition, values = rows.visible(scope)
-        # CROSS JOIN and || '': SQLite then starts from the few sections, never from all that the library has.
         found = await self._db.read(lambda tx: tx.all(
-            f"""SELECT s.id, s.item_id, i.public_id, i.entity_type, i.title, i.url, s.position, s.heading, s.text,
-                       s.word_count, s.key_points, s.locator, i.status, i.visibility
-                FROM sections AS s CROSS JOIN items AS i
-                WHERE s.id IN :ids AND i.library_id = s.library_id || '' AND i.id = s.item_id AND {condition}""",
-            ids=list(section_ids), **values))
+            f"{_PASSAGE} WHERE s.id IN :ids AND {_OF_ITEM} AND {condition}", ids=list(section_ids), **values))
+        return [rows.passage(row) for row in found]
+
+    async def openings(self, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None) -> list[Passage]:
+        (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where or ItemFilter())
+        found = await self._db.read(lambda tx: tx.all(
+            f"""{_PASSAGE} WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND {_OF_ITEM}
+                AND {condition} AND {asked}""", ids=list(item_ids), **values, **wanted))
         return [rows.passage(row) for row in found]
 
     async def unembedded(self, item_ids: Sequence[str], stamp: str) -> list[tuple[str, str, int, Section]]:

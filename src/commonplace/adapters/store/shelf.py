@@ -64,6 +64,10 @@ class Shelf(Follower):
             array[gaps] = array[movers]
         self._owners.move(gaps, movers, left)
 
+    @property
+    def size(self) -> int:
+        return self._owners.count
+
     def rows_of(self, items: NDArray[np.int64]) -> Rows:
         return self._owners.rows_of(items)
 

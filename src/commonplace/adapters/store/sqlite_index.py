@@ -5,12 +5,16 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from commonplace.adapters.store.follower import item_key
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.adapters.store import filters
+from commonplace.adapters.store.follower import Rows, item_key
 from commonplace.adapters.store.shelf import Shelf
 from commonplace.adapters.store.sqlite import SqliteTx
 from commonplace.adapters.store.terms import packed
 from commonplace.adapters.store.wordshelf import WordShelf
-from commonplace.model import Item, Scope, Scored, Section, Words
+from commonplace.model import Item, ItemFilter, Scope, Scored, Section, Words
 from commonplace.ports import Vector
 
 CHANGES_KEPT = 50_000
@@ -68,18 +72,18 @@ class SqliteIndex:
                        library_id=library_id, ids=list(item_ids))
         return {row["section_id"]: (row["stamp"], row["vector"]) for row in found}
 
-    def keyword(self, tx: SqliteTx, scope: Scope, words: Words, limit: int) -> list[Scored]:
+    def keyword(self, tx: SqliteTx, scope: Scope, words: Words, limit: int, where: ItemFilter | None) -> list[Scored]:
         shelf = self._kept(self._words, scope.library_id, lambda: WordShelf(scope.library_id))
         with shelf.guard:
             shelf.catch_up(tx)
-            return shelf.search(tx, words, limit, shelf.within(scope.folders, lambda: _items(tx, scope)))
+            return shelf.search(tx, words, limit, _within(tx, shelf, scope, where))
 
     def nearest(self, tx: SqliteTx, scope: Scope, vector: Vector, stamp: str, limit: int,
-                also: Sequence[int]) -> list[Scored]:
+                also: Sequence[int], where: ItemFilter | None) -> list[Scored]:
         shelf = self._kept(self._vectors, (scope.library_id, stamp), lambda: Shelf(scope.library_id, stamp, len(vector)))
         with shelf.guard:
             shelf.catch_up(tx)
-            return shelf.nearest(vector, limit, also, shelf.within(scope.folders, lambda: _items(tx, scope)))
+            return shelf.nearest(vector, limit, also, _within(tx, shelf, scope, where))
 
     def _kept(self, shelves: dict[K, S], key: K, make: Callable[[], S]) -> S:
         """From memory or anew; what was used longest ago is let go of."""
@@ -96,6 +100,19 @@ def _changed(tx: SqliteTx, library_id: str, item_id: str) -> None:
                     library_id=library_id, item_id=item_id)
     if seq % 1000 == 0:
         tx.run("DELETE FROM changes WHERE seq < :oldest", oldest=seq - CHANGES_KEPT)
+
+
+def _within(tx: SqliteTx, shelf: Shelf | WordShelf, scope: Scope, where: ItemFilter | None) -> Rows | None:
+    """The rows that may be found; None: all."""
+    if where is not None and not filters.only_excludes(where):
+        return shelf.rows_of(_keys(filters.wanted(tx, scope, where)))
+    rows = shelf.within(scope.folders, lambda: _items(tx, scope))
+    unwanted = filters.excluded(tx, scope, where) if where else []
+    return shelf.without(rows, _keys(unwanted)) if unwanted else rows
+
+
+def _keys(item_ids: Sequence[str]) -> NDArray[np.int64]:
+    return np.array([item_key(item_id) for item_id in item_ids], np.int64)
 
 
 def _items(tx: SqliteTx, scope: Scope) -> list[int]:

@@ -117,6 +117,10 @@ class WordShelf(Follower):
         self._living -= len(gone)
         self._words -= int(self._lengths[gone].sum(dtype=np.int64))
 
+    @property
+    def size(self) -> int:
+        return self._owners.count
+
     def rows_of(self, items: NDArray[np.int64]) -> Rows:
         rows = self._owners.rows_of(items)
         return rows[self._alive[rows]]
@@ -177,7 +181,7 @@ class WordShelf(Follower):
             return alive
         inside = np.zeros(len(alive), bool)
         inside[rows] = True
-        return inside
+        return inside & alive
 
     def _best(self, scores: Scores, rows: Rows, limit: int) -> list[Scored]:
         top = _top(scores, limit)

@@ -1,0 +1,23 @@
+"""Which items a filter lets a search find, worked out before anything is ranked."""
+
+from dataclasses import replace
+
+from commonplace.adapters.store import rows
+from commonplace.adapters.store.database import Tx
+from commonplace.model import ItemFilter, Scope
+
+
+def only_excludes(where: ItemFilter) -> bool:
+    """Whether all it says is which statuses to leave out: few items have those, so naming them is cheaper."""
+    return replace(where, not_statuses=()) == ItemFilter()
+
+
+def wanted(tx: Tx, scope: Scope, where: ItemFilter) -> list[str]:
+    (condition, values), (asked, more) = rows.visible(scope), rows.matching(where)
+    return [row["id"] for row in tx.all(f"SELECT i.id FROM items AS i WHERE {condition} AND {asked}", **values, **more)]
+
+
+def excluded(tx: Tx, scope: Scope, where: ItemFilter) -> list[str]:
+    return [row["id"] for row in tx.all(
+        "SELECT id FROM items WHERE library_id = :library_id AND status IN :statuses",
+        library_id=scope.library_id, statuses=sorted(where.not_statuses))] if where.not_statuses else []

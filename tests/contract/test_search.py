@@ -1,0 +1,104 @@
+"""What every door's search promises, on both engines: nothing that is wrong, and nothing old above what replaced it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from commonplace.adapters.limits import make_limits
+from commonplace.adapters.store import SqlStore
+from commonplace.core.access import Access
+from commonplace.core.search import Search
+from commonplace.model import SUPERSEDED, WRONG, Caller, Found, Item, ItemFilter, Kind, Mode, Relation
+from commonplace.ports import Vector, Vectors
+from commonplace.settings import Settings
+from tests.contract.library import DIMENSIONS, STAMP, Library, unit
+
+pytestmark = pytest.mark.anyio
+QUESTION = unit([1] + [0] * (DIMENSIONS - 1))
+
+
+class Compass:
+    """An embedder that takes every question for the same one."""
+
+    stamp, dimensions = STAMP, DIMENSIONS
+
+    async def query(self, text: str) -> Vector:
+        return QUESTION
+
+    async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
+        return [np.array([QUESTION for _ in part]) for part in texts]
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def search(store: SqlStore) -> Search:
+    settings = Settings()
+    return Search(store, Compass(), Access(store, make_limits(settings), settings), settings)
+
+
+async def add(library: Library, title: str, nearness: float, **changes: str) -> Item:
+    """Found the higher the nearer it is to what is asked."""
+    vector = unit([nearness, (1 - nearness ** 2) ** 0.5] + [0] * (DIMENSIONS - 2))
+    return await library.add(f"quartz {title}", title=title, vectors=[vector], **changes)
+
+
+async def replaces(library: Library, new: Item, old: Item) -> None:
+    await library.store.relations.put(library.scope(), [Relation(library.id, new.id, Kind.SUPERSEDES, old.id)])
+
+
+def titles(found: Found) -> list[str]:
+    scores = [hit.score for hit in found.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert [hit.rank for hit in found.hits] == list(range(1, len(scores) + 1))
+    return [hit.passage.title for hit in found.hits]
+
+
+def owner(library: Library) -> Caller:
+    return Caller(library.id, library.id, "ann")
+
+
+async def test_what_is_wrong_is_found_only_by_asking_for_it(ann: Library, search: Search) -> None:
+    await add(ann, "true", 0.5)
+    await add(ann, "wrong", 0.9, status=WRONG)
+    for mode in Mode:
+        assert titles(await search.search(owner(ann), "quartz", mode=mode)) == ["true"]
+        assert titles(await search.search(owner(ann), "quartz", mode=mode, where=ItemFilter(statuses=(WRONG,)))) == ["wrong"]
+
+
+async def test_what_replaced_it_stands_above_the_old(ann: Library, search: Search) -> None:
+    old, new = await add(ann, "old", 0.9, status=SUPERSEDED), await add(ann, "new", 0.3)
+    await add(ann, "between", 0.6)
+    assert titles(await search.search(owner(ann), "quartz", mode=Mode.SEMANTIC)) == ["old", "between", "new"]
+    await replaces(ann, new, old)
+    assert titles(await search.search(owner(ann), "quartz", mode=Mode.SEMANTIC)) == ["between", "new", "old"]
+
+
+async def test_a_replacement_that_was_not_found_is_put_above_the_old(ann: Library, search: Search) -> None:
+    oldest, older = await add(ann, "oldest", 0.9, status=SUPERSEDED), await ann.add("feldspar", title="older", status=SUPERSEDED)
+    newest = await ann.add("mica", title="newest")
+    await add(ann, "other", 0.5)
+    await replaces(ann, older, oldest)
+    await replaces(ann, newest, older)
+    found = titles(await search.search(owner(ann), "quartz", mode=Mode.SEMANTIC))
+    assert found == ["newest", "older", "oldest", "other"]
+    assert titles(await search.search(owner(ann), "quartz", limit=1, mode=Mode.SEMANTIC)) == ["newest"]
+    only_old = ItemFilter(statuses=(SUPERSEDED,))
+    assert titles(await search.search(owner(ann), "quartz", mode=Mode.SEMANTIC, where=only_old)) == ["older", "oldest"]
+
+
+async def test_a_replacement_out_of_scope_is_not_told(ann: Library, search: Search) -> None:
+    folder = await ann.folder("f")
+    old = await ann.add("quartz", title="old", status=SUPERSEDED, folder=folder)
+    await replaces(ann, await ann.add("mica", title="secret"), old)
+    scoped = Caller(ann.id, ann.id, "reader", folders=frozenset({folder}))
+    assert titles(await search.search(scoped, "quartz", mode=Mode.KEYWORD)) == ["old"]
+
+
+async def test_two_that_replace_each_other_are_both_found(ann: Library, search: Search) -> None:
+    one, other = await add(ann, "one", 0.9, status=SUPERSEDED), await add(ann, "other", 0.5, status=SUPERSEDED)
+    await replaces(ann, one, other)
+    await replaces(ann, other, one)
+    assert set(titles(await search.search(owner(ann), "quartz"))) == {"one", "other"}
