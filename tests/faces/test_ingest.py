@@ -11,6 +11,7 @@ import pytest
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import Extracted, Mark
 from tests.faces.house import House, call_tool, open_house
+from tests.faces.test_mcp import ERAS, connected
 from tests.fakes import FakeCaptions
 from tests.messages_service import MessagesService
 from tests.stub_service import KEY, running
@@ -164,6 +165,26 @@ async def test_tags_of_ones_own_stay_as_they_are(house: House, web: WebServer) -
         await owner.patch(f"/api/v1/items/{item}", json={"tags": ["mine"]})
         refreshed = (await owner.post(f"/api/v1/items/{item}/refresh")).json()
         assert refreshed["tags"] == ["mine"]
+
+
+# -- progress
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_who_asks_hears_of_each_step(house: House, web: WebServer, era: str) -> None:
+    told: list[tuple[float, float | None, str | None]] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total, message))
+
+    async with connected(house, "owner", era) as client:
+        await client.call_tool("add_to_knowledge", {"kind": "url", "url": f"{web.url}/otters"}, progress_callback=hear)
+        assert [message for *_, message in told] == [f"Fetching {web.host}", "Reading what it says", "Indexing it"]
+        assert [progress for progress, *_ in told] == sorted({progress for progress, *_ in told})
+        assert {total for _, total, _ in told} == {1.0}
+        told.clear()
+        await client.call_tool("add_to_knowledge", {"kind": "text", "title": "Tides", "text": "The sea comes and goes."},
+                               progress_callback=hear)
+        assert [message for *_, message in told] == ["Indexing it"]
 
 
 # -- video

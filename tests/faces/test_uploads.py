@@ -161,9 +161,26 @@ async def test_a_recording_that_is_there_already_is_not_written_down_again(liste
         waiting = (await finish(owner, await send(listening, owner, whistle, "b.mp3", "audio/mpeg"), document=False)).json()
         assert (waiting["user_item_id"], waiting["status"]) == (first["user_item_id"], "transcribing")
         await work_off(listening)
-    async with listening.client("one_folder") as client:
-        answer = (await finish(client, await send(listening, client, whistle, "c.mp3", "audio/mpeg"), document=False)).json()
-        assert (answer["status"], answer["content_id"]) == ("ready", first["content_id"])
+        again = (await finish(owner, await send(listening, owner, whistle, "c.mp3", "audio/mpeg"), document=False)).json()
+        assert (again["user_item_id"], again["status"]) == (first["user_item_id"], "ready")
+
+
+async def test_a_file_out_of_scope_is_not_told_of_and_one_in_scope_is_found(house: House, owner: httpx.AsyncClient) -> None:
+    hidden = (await finish(owner, await send(house, owner, NOTES))).json()
+    async with house.client("one_folder") as client:
+        mine = await finish(client, await send(house, client, NOTES))
+        assert (mine.status_code, mine.json()["content_id"] != hidden["content_id"]) == (201, True)
+        await client.delete(f"/api/v1/items/{mine.json()['user_item_id']}")
+        await owner.post(f"/api/v1/items/{hidden['user_item_id']}/folders", json={"folder_ids": [house.folders["Red"]]})
+        found = await finish(client, await send(house, client, NOTES))
+        assert (found.status_code, found.json()["user_item_id"]) == (200, hidden["user_item_id"])
+
+
+async def test_the_owner_does_not_get_twice_what_a_scoped_token_added(house: House, owner: httpx.AsyncClient) -> None:
+    async with house.client("one_folder") as client:
+        theirs = (await finish(client, await send(house, client, NOTES))).json()
+    again = await finish(owner, await send(house, owner, NOTES))
+    assert (again.status_code, again.json()["user_item_id"]) == (200, theirs["user_item_id"])
 
 
 # -- what goes wrong

@@ -1,7 +1,6 @@
 """The verbs of a library. Every face ends here; every verb starts by asking `access` and reads through a scope."""
 
 import asyncio
-import hashlib
 import unicodedata
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from commonplace.core.addresses import canonical
 from commonplace.core.embedding import EMBED
 from commonplace.core.preparing import Preparer, job_for
 from commonplace.core.sources import Source, Sources
+from commonplace.core.telling import Tell, silent
 from commonplace.core.transcription import TRANSCRIBE, Quota, queue
 from commonplace.errors import Conflict, ForbiddenScope, Invalid
 from commonplace.model import (
@@ -30,6 +30,7 @@ from commonplace.model import (
     Json,
     Outcome,
     Section,
+    digest,
     new_id,
     new_public_id,
     now,
@@ -96,10 +97,13 @@ class Library:
 
     # -- items
 
-    async def add(self, caller: Caller, draft: Draft) -> Added:
+    async def add(self, caller: Caller, draft: Draft, tell: Tell = silent) -> Added:
         await self._access.admit(caller, WRITE, "add", draft.title or draft.url)
         if draft.url is None:
-            return await self.keep(caller, draft, Source(draft.title, draft.text), _private_key(caller, draft.text))
+            source = Source(draft.title, draft.text, digest=digest(draft.text))
+            key = private_key(caller, "text", source.digest)
+            content, _ = await self._store.items.known(caller.scope, key, draft.entity_type)
+            return await self.keep(caller, draft, source, key, content, tell)
         key = f"url:{canonical(draft.url)}"
         # One fetch when several add one address at once; across processes the key's uniqueness keeps them together.
         async with self._reading.setdefault(key, asyncio.Lock()):
@@ -108,16 +112,20 @@ class Library:
                                                                token_id=caller.token_id)
                 if item is not None:
                     return await self._known(caller, draft, item)
-                source = Source.of(content) if content else await self._sources.read(draft.url)
+                source = Source.of(content) if content else await self._sources.read(draft.url, tell)
                 try:
-                    return await self.keep(caller, draft, source, key)
+                    return await self.keep(caller, draft, source, key, content, tell)
                 except Conflict:
                     if rivals == RIVALS:
                         raise
         raise AssertionError("unreachable")
 
-    async def keep(self, caller: Caller, draft: Draft, source: Source, key: str) -> Added:
-        """Keep what a source said, or queue its recording. Whoever calls this has been admitted."""
+    async def keep(self, caller: Caller, draft: Draft, source: Source, key: str, content: Content | None = None,
+                   tell: Tell = silent) -> Added:
+        """Keep what a source said, or queue its recording. Whoever calls this has been admitted.
+
+        `content`: what the key stands for already; somebody else's item may have its passages and their vectors.
+        """
         item = Item(
             id=new_id(), library_id=caller.library_id, public_id=new_public_id(), content_id="",
             entity_type=draft.entity_type, kind=draft.kind, title=draft.title or source.title, url=draft.url,
@@ -132,7 +140,9 @@ class Library:
                            metadata=item.metadata | ({"auto_transform": True} if auto else {}))
             jobs = [queue(item, source.recording, caller.person_id)]
         else:
-            known = await self._known_sections(caller, key, item)
+            await tell(0.7, "Indexing it")
+            known = await self._store.sections.of_content(
+                content.id, item.title, self._embedder.stamp) if content and item.in_kb else []
             made = await self._preparer.prepare(item, source.text, source.marks, known=known, auto_transform=auto)
             item, sections, jobs = made.item, made.sections, made.jobs
         item, created = await self._store.items.add(
@@ -312,12 +322,6 @@ class Library:
         made = await self._preparer.prepare(item, content.text, content.marks)
         return made.sections, made.jobs
 
-    async def _known_sections(self, caller: Caller, key: str, item: Item) -> list[Section]:
-        """Passages and vectors that somebody else's item with the same content and title has."""
-        content, _ = await self._store.items.known(
-            caller.scope, key, item.entity_type) if item.in_kb else (None, None)
-        return await self._store.sections.of_content(content.id, item.title, self._embedder.stamp) if content else []
-
     async def _retry(self, caller: Caller, item: Item) -> list[Job]:
         jobs = await self._store.jobs.retry(caller.scope, item.id)
         await self._wake.signal()
@@ -327,7 +331,8 @@ class Library:
         item = replace(record.item, library_id=caller.library_id, word_count=sectioning.count(record.text),
                        created_by=caller.token_id)
         sections = tuple(sectioning.cut(record.text, item.title)) if item.in_kb else ()
-        content = Content(new_id(), _private_key(caller, record.text), record.text)
+        said = digest(record.text)
+        content = Content(new_id(), private_key(caller, "text", said), record.text, hash=said)
         job = job_for(item, EMBED) if sections else None
         return Entry(item, content, sections, job, record.once)
 
@@ -342,11 +347,11 @@ def _metadata(source: Source) -> Json:
     return {name: value for name, value in about.items() if value is not None}
 
 
-def _private_key(caller: Caller, text: str) -> str:
-    """Private text is one content only within its library and for those who see the same of it: a `content_id` that
-    comes back would tell a token that somebody else keeps this text."""
-    within = "" if caller.folders is None else hashlib.sha256(" ".join(sorted(caller.folders)).encode()).hexdigest()
-    return f"text:{caller.library_id}:{within}:{hashlib.sha256(text.encode()).hexdigest()}"
+def private_key(caller: Caller, kind: str, said: str) -> str:
+    """What nobody else may know of is one content only within its library and for those who see the same of it: a
+    `content_id` that comes back would tell a token that somebody else keeps this."""
+    within = "" if caller.folders is None else digest(" ".join(sorted(caller.folders)))
+    return f"{kind}:{caller.library_id}:{within}:{said}"
 
 
 def _folder_name(name: str) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from commonplace.core import sectioning
 from commonplace.core.addresses import canonical, looks_like_audio, youtube_id
+from commonplace.core.telling import Tell, silent
 from commonplace.errors import IngestFailed, Invalid
 from commonplace.model import Content, Extracted, Feed, FeedEntry, Fetched, Json, Mark, new_id
 from commonplace.ports import Captions, Extractor, Fetcher, Soundtracks
@@ -33,12 +34,13 @@ class Source:
     author: str | None = None
     published_at: datetime | None = None
     language: str | None = None
+    digest: str = ""               # of the text, where it is known
 
     def content(self, key: str) -> Content:
         about = {"title": self.title, "author": self.author, "language": self.language, "recording": self.recording,
                  "published_at": self.published_at.isoformat() if self.published_at else None}
         return Content(new_id(), key, self.text, self.url, segments(self.marks),
-                       {name: value for name, value in about.items() if value is not None})
+                       {name: value for name, value in about.items() if value is not None}, self.digest)
 
     @classmethod
     def of(cls, content: Content) -> "Source":
@@ -47,7 +49,7 @@ class Source:
         published = about.get("published_at")
         return cls(about.get("title", ""), content.text, content.marks, content.url,
                    None if content.text else about.get("recording"), about.get("author"),
-                   datetime.fromisoformat(published) if published else None, about.get("language"))
+                   datetime.fromisoformat(published) if published else None, about.get("language"), content.hash)
 
 
 def segments(marks: Sequence[Mark]) -> tuple[Json, ...]:
@@ -63,22 +65,26 @@ class Sources:
         self._soundtracks = soundtracks
         self._max_bytes = settings.fetch_max_mb * MEGABYTE
 
-    async def read(self, url: str) -> Source:
+    async def read(self, url: str, tell: Tell = silent) -> Source:
         """IngestFailed, with the reason in words, when there is nothing to be had at the address."""
         if video := youtube_id(url):
-            return await self._video(url, video)
+            return await self._video(url, video, tell)
+        await tell(0.1, f"Fetching {urlsplit(url).netloc}")
         async with self._fetcher.get(url, max_bytes=self._max_bytes, taste=TASTE) as fetched:
             kind = await self._extractor.kind(fetched.path, fetched.media_type, _file_name(fetched.url))
             if kind.startswith(SPEECH):
                 return Source(_title_of(url), url=url, recording={"url": url})
             if fetched.media_type.startswith(SPEECH):
                 raise IngestFailed(f"The server calls it a recording ({fetched.media_type}), but it is none ({kind}).")
+            await tell(0.4, "Reading what it says")
             return await self._readable(url, kind, fetched)
 
-    async def _video(self, url: str, video: str) -> Source:
+    async def _video(self, url: str, video: str, tell: Tell) -> Source:
+        await tell(0.1, "Fetching the video's captions")
         found = await self._captions.of(video)
         if found is not None:
             return _source(url, found)
+        await tell(0.4, "There are none; looking for its sound")
         heard = await self._soundtracks.find(video)
         return Source(heard.title[:TITLE], url=url, recording={"video": video}, author=heard.author,
                       published_at=heard.published_at)

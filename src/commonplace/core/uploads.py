@@ -7,17 +7,17 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path, PurePath
 from typing import Any
 from weakref import WeakValueDictionary
 
 from commonplace.core.access import UPLOAD, WRITE, Access
-from commonplace.core.library import Added, Draft, Library
+from commonplace.core.library import Added, Draft, Library, private_key
 from commonplace.core.sources import Source
 from commonplace.errors import CommonplaceError, Conflict, Invalid, NotFound, Unauthorized
-from commonplace.model import Caller, EntityType, ItemRef, Scope, Upload, new_id, now
+from commonplace.model import Caller, Content, EntityType, ItemRef, Scope, Upload, new_id, now
 from commonplace.ports import Blobs, Extractor, Store
 from commonplace.settings import Settings
 
@@ -169,14 +169,21 @@ class Uploads:
         async with self._file(upload) as file:
             kind = await self._extractor.kind(file, upload.content_type, upload.filename)
             _refuse_mistaken(kind, upload.content_type, document)
-            key = f"file:{upload.library_id}:{await asyncio.to_thread(_digest, file)}"
-            content, _ = await self._store.items.known(caller.scope, key, EntityType.DOCUMENT)
+            key, content = await self._known_content(caller, await asyncio.to_thread(_digest, file))
             source = Source.of(content) if content and content.text else await self._read(upload, file, kind)
-            added = await self._library.keep(caller, draft, source, key)
+            added = await self._library.keep(caller, draft, source, key, content)
         item_id = await self._store.uploads.finish(upload, added.item.id)
         if (document and not self._settings.keep_originals) or not added.created:
             await self._blobs.delete(upload.key)
         return added if item_id == added.item.id else await self._known(caller, item_id)
+
+    async def _known_content(self, caller: Caller, digest: str) -> tuple[str, Content | None]:
+        """The caller's own key for the file and what it stands for; the whole library's where the caller sees its item."""
+        own, key = private_key(caller, "file", digest), private_key(replace(caller, folders=None), "file", digest)
+        content, item = await self._store.items.known(caller.scope, key, EntityType.DOCUMENT, token_id=caller.token_id)
+        if item is not None or key == own:
+            return key, content
+        return own, (await self._store.items.known(caller.scope, own, EntityType.DOCUMENT))[0]
 
     async def add_file(self, caller: Caller, file: Path, **wish: Any) -> Added:
         """A file of this machine, by the same way."""

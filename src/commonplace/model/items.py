@@ -1,12 +1,11 @@
 """What is kept, and what is still to be done for it."""
 
-import hashlib
 import uuid
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from commonplace.model.basics import Json, now
+from commonplace.model.basics import Json, digest, now
 from commonplace.model.sources import Mark
 
 
@@ -67,14 +66,15 @@ class Content:
     url: str | None = None
     segments: tuple[Json, ...] = ()               # {"at": character, "locator": {...}}: where its parts were in the source
     about: Json = field(default_factory=dict)     # what the source says of itself: title, author, published_at, language
+    hash: str = ""                                # of the text
+
+    def __post_init__(self) -> None:
+        if not self.hash:
+            object.__setattr__(self, "hash", digest(self.text))
 
     @property
     def marks(self) -> "tuple[Mark, ...]":
         return tuple(Mark(segment["at"], segment["locator"]) for segment in self.segments)
-
-    @property
-    def hash(self) -> str:
-        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.errors import NotFound
-from commonplace.model import Content, Job, Json, now
+from commonplace.model import Content, Job, Json, digest, now
 
 _JOBS_OF = """kind = 'transcribe' AND item_id IN (SELECT id FROM items WHERE content_id = :content_id)"""
 
@@ -43,7 +43,7 @@ class SqlContents:
         def work(tx: Tx) -> None:
             tx.run("""UPDATE contents SET text = :text, hash = :hash, segments = :segments, about = :about,
                       claimed_by = NULL, claimed_until = NULL WHERE id = :id AND text = ''""",
-                   id=content_id, text=text, hash=Content(content_id, "", text).hash, segments=_json(segments),
+                   id=content_id, text=text, hash=digest(text), segments=_json(segments),
                    about=_json(about))
             _wake_waiting(tx, content_id)
 
@@ -98,7 +98,7 @@ class SqlQuotas:
 
 def content(row: Any) -> Content:
     return Content(row["id"], row["key"], row["text"], row["url"], tuple(json.loads(row["segments"])),
-                   json.loads(row["about"]))
+                   json.loads(row["about"]), row["hash"])
 
 
 def put_content(tx: Tx, new: Content, at: datetime) -> tuple[str, bool]:

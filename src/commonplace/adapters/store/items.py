@@ -262,11 +262,14 @@ def _folders_of(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> dict[str, tupl
 
 
 def _find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None:
-    """Two texts are the same when they say the same under one title; an address is one thing, whatever it is called."""
-    if item.kind == "text":
-        return _seen(tx, scope, item.created_by, item.entity_type, "c.hash = :hash AND i.title = :title",
-                     hash=content.hash, title=item.title)
-    return _seen(tx, scope, item.created_by, item.entity_type, "c.id = :content_id", content_id=content.id)
+    """An address or a file is one thing, whatever it is called. Two texts are the same when they say the same under one
+    title; so are two files, which have contents of their own when tokens of different scopes brought them."""
+    by_content = None if item.kind == "text" else _seen(
+        tx, scope, item.created_by, item.entity_type, "c.id = :content_id", content_id=content.id)
+    if by_content is not None or item.kind == "url" or not content.text:
+        return by_content
+    return _seen(tx, scope, item.created_by, item.entity_type, "c.hash = :hash AND i.title = :title",
+                 hash=content.hash, title=item.title)
 
 
 def _seen(tx: Tx, scope: Scope, token_id: str | None, entity_type: str, wanted: str, **values: Any) -> Item | None:

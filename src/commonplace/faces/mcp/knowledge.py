@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from commonplace.core.library import Reading
+from commonplace.core.telling import Tell, silent
 from commonplace.faces import wire
 from commonplace.faces.http import Services
 from commonplace.faces.mcp.tools import Tool
@@ -22,8 +23,8 @@ class Kept(TypedDict):
     folder_id: Annotated[str | None, Field(description="Folder it was filed in, when the token has exactly one")]
 
 
-async def _add(services: Services, caller: Caller, args: wire.Ingest) -> tuple[str, Kept]:
-    added = await services.library.add(caller, args.draft())
+async def _add(services: Services, caller: Caller, args: wire.Ingest, tell: Tell = silent) -> tuple[str, Kept]:
+    added = await services.library.add(caller, args.draft(), tell)
     answer: Kept = {"status": added.status, "user_item_id": added.item.id, "content_id": added.item.content_id,
                     "folder_id": added.folder_id}
     return json.dumps(answer, indent=2), answer
@@ -113,7 +114,7 @@ TOOLS = (
         "(kind=url). It can be searched as soon as the answer says status=ready; with status=transcribing, ask "
         "get_item until transcription_status is done. Adding what is there already gives back the item that is "
         "there. To change, delete or file items, or to upload files, use the REST API.",
-        Capability.WRITE, wire.Ingest, Kept, _add, open_world=True),
+        Capability.WRITE, wire.Ingest, Kept, _add, open_world=True, telling=_add),
     Tool(
         "get_item", "Read an item",
         "Read one item of the user's library in full, as Markdown: its text, summary, key points, tags and folders. "

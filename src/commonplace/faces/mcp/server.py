@@ -8,6 +8,7 @@ from mcp.server.caching import CacheHint
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
 
 import commonplace
+from commonplace.core.telling import Tell
 from commonplace.errors import CapabilityDenied, Invalid
 from commonplace.faces.http import Services
 from commonplace.faces.mcp import knowledge
@@ -54,7 +55,11 @@ def door_server(tools: Sequence[AnyTool], services: Services,
         caller, tool = await caller_of(ctx), by_name.get(params.name)
         if tool is None:
             raise Invalid(f"Unknown tool {params.name!r}; tools/list names the ones there are.")
-        text, answer = await tool.run(services, caller, _arguments(tool, caller, params))
+        args = _arguments(tool, caller, params)
+        if tool.telling is not None:
+            text, answer = await tool.telling(services, caller, args, _teller(ctx))
+        else:
+            text, answer = await tool.run(services, caller, args)
         if (share := answer.get("transcription_progress")) is not None:
             await ctx.session.report_progress(share, 1.0)  # heard by clients that asked for it
         return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
@@ -64,6 +69,19 @@ def door_server(tools: Sequence[AnyTool], services: Services,
         return tool.input_schema if tool else None
 
     return new_server(on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=input_schema)
+
+
+def _teller(ctx: Context) -> Tell:
+    """Steps as progress, heard by clients that asked for it. It only ever grows, also when a step is done again."""
+    told = 0.0
+
+    async def tell(share: float, message: str) -> None:
+        nonlocal told
+        if share > told:
+            told = share
+            await ctx.session.report_progress(share, 1.0, message)
+
+    return tell
 
 
 def _arguments(tool: AnyTool, caller: Caller, params: CallToolRequestParams) -> Any:

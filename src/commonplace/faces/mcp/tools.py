@@ -9,6 +9,7 @@ from mcp_types import Tool as ToolListing, ToolAnnotations
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from commonplace.core.telling import Tell
 from commonplace.errors import Invalid
 from commonplace.faces.http import Services
 from commonplace.faces.wire import Input
@@ -30,6 +31,8 @@ class Tool(Generic[Args, Answer]):
     idempotent: bool = True
     destructive: bool = False
     open_world: bool = False
+    # As `run`, for what takes a while: it is also given whom to tell of its steps.
+    telling: Callable[[Services, Caller, Args, Tell], Awaitable[tuple[str, Answer]]] | None = None
 
     @cached_property
     def input_schema(self) -> Json:
