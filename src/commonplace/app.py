@@ -32,6 +32,7 @@ from commonplace.core.sources import Sources
 from commonplace.core.transcription import TRANSCRIBE, Quota, Recordings, TranscribeJobs
 from commonplace.core.transforming import TransformJobs
 from commonplace.core.uploads import Uploads
+from commonplace.core.work import Work
 from commonplace.model import Caller
 from commonplace.ports import Captions, Embedder, Soundtracks, Store, Transcriber
 from commonplace.settings import Settings
@@ -59,6 +60,7 @@ class App:
     search: Search
     uploads: Uploads
     feeds: Feeds
+    work: Work
     worker: Worker
 
 
@@ -94,7 +96,8 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         }
         app = App(settings, store, embedder, access, People(store, access), library,
                   Search(store, embedder, access, settings), Uploads(store, blobs, extractor, access, library, settings),
-                  Feeds(store, fetcher, extractor, access, library, settings), Worker(store, wake, handlers))
+                  Feeds(store, fetcher, extractor, access, library, settings),
+                  Work(store, access, preparer, wake, embedder.stamp), Worker(store, wake, handlers))
         background = [asyncio.create_task(access.keep_flushing())]
         background += [asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)]
         if workers:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from commonplace.errors import NotFound
-from commonplace.model import Capture, Content, ItemFilter, Relation, new_id, now
+from commonplace.errors import Conflict, NotFound
+from commonplace.model import Capture, Content, ItemFilter, ItemRef, Relation, new_id, now
 from tests.contract.library import STAMP, Library
 
 pytestmark = pytest.mark.anyio
@@ -91,3 +91,34 @@ async def test_every_part_of_a_filter_keeps_to_what_it_says(ann: Library) -> Non
     for where in (ItemFilter(tag="ap"), ItemFilter(tag="API"), ItemFilter(category="Work"), ItemFilter(since=now()),
                   ItemFilter(until=project.created_at, entity_types=("task",)), ItemFilter(project_id=task.id)):
         assert await ann.store.items.page(ann.scope(), where, limit=10, offset=0) == ([], 0), where
+
+
+async def test_an_item_and_its_relations_change_together_or_not_at_all(ann: Library) -> None:
+    a, b, c = await ann.add("one"), await ann.add("two"), await ann.add("three")
+    old, new = joined(ann, a.id, b.id), joined(ann, a.id, c.id)
+    await ann.store.relations.put(ann.scope(), [old])
+
+    async def change(expected: int, relations: list[Relation]) -> None:
+        await ann.store.items.update(ann.scope(), a.id, {"status": "doing"}, expected_revision=expected, sections=None,
+                                     stamp=STAMP, jobs=[], relations=relations, dropped=[old])
+
+    for failing in (change(2, [new]), change(1, [joined(ann, a.id, new_id())])):
+        with pytest.raises((Conflict, NotFound)):
+            await failing
+        assert (await ann.store.items.get(ann.scope(), ItemRef(id=a.id))).status == ""
+        assert [r.to_id for r in await ann.store.relations.of(ann.scope(), [a.id])] == [b.id]
+    await change(1, [new])
+    await change(2, [new])
+    assert [r.to_id for r in await ann.store.relations.of(ann.scope(), [a.id])] == [c.id]
+
+
+async def test_states_are_counted_within_the_scope(ann: Library, bob: Library) -> None:
+    folder = await ann.folder("mine")
+    await ann.add("one", entity_type="task", status="doing", folder=folder)
+    await ann.add("two", entity_type="task", status="doing")
+    await ann.add("three", entity_type="task", status="done")
+    await ann.add("four", entity_type="decision", status="doing")
+    await bob.add("five", entity_type="task", status="doing")
+    tasks = ItemFilter(entity_types=("task",))
+    assert await ann.store.items.tally(ann.scope(), tasks) == {"doing": 2, "done": 1}
+    assert await ann.store.items.tally(ann.scope(folder), tasks) == {"doing": 1}

@@ -12,6 +12,7 @@ from commonplace.core import sectioning
 from commonplace.core.access import DELETE, READ, WRITE, Access
 from commonplace.core.addresses import canonical
 from commonplace.core.embedding import EMBED
+from commonplace.core.notes import searchable
 from commonplace.core.preparing import Preparer, job_for
 from commonplace.core.sources import Source, Sources
 from commonplace.core.telling import Tell, silent
@@ -330,7 +331,7 @@ class Library:
     def _entry(self, caller: Caller, record: Record) -> Entry:
         item = replace(record.item, library_id=caller.library_id, word_count=sectioning.count(record.text),
                        created_by=caller.token_id)
-        sections = tuple(sectioning.cut(record.text, item.title)) if item.in_kb else ()
+        sections = tuple(sectioning.cut(searchable(item, record.text), item.title)) if item.in_kb else ()
         said = digest(record.text)
         content = Content(new_id(), private_key(caller, "text", said), record.text, hash=said)
         job = job_for(item, EMBED) if sections else None

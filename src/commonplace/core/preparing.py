@@ -8,6 +8,7 @@ from typing import Any
 
 from commonplace.core import sectioning
 from commonplace.core.embedding import EMBED, with_vectors
+from commonplace.core.notes import searchable
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import Item, Job, Json, Mark, Section, Transformed, new_id
 from commonplace.ports import Embedder, Transformer
@@ -33,6 +34,7 @@ class Preparer:
     async def prepare(self, item: Item, text: str, marks: Sequence[Mark] = (), *, known: Sequence[Section] = (),
                       auto_transform: bool = False) -> Prepared:
         """`known`: the same passages, with vectors, as another item has them."""
+        text = searchable(item, text)
         sections = list(known) or await asyncio.to_thread(sectioning.cut, text, item.title, marks)
         item = replace(item, word_count=sectioning.count(text))
         jobs: list[Job] = []

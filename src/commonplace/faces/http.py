@@ -18,6 +18,7 @@ from commonplace.core.library import Library
 from commonplace.core.people import People
 from commonplace.core.search import Search
 from commonplace.core.uploads import Uploads
+from commonplace.core.work import Work
 from commonplace.errors import CommonplaceError, Unauthorized
 from commonplace.ports import Embedder, Store
 from commonplace.settings import Settings
@@ -70,6 +71,8 @@ class Services(Protocol):
     def uploads(self) -> Uploads: ...
     @property
     def feeds(self) -> Feeds: ...
+    @property
+    def work(self) -> Work: ...
 
 
 class Json(JSONResponse):

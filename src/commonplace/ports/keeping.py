@@ -105,9 +105,15 @@ class Items(Protocol):
         """Newest first, and how many there are in all."""
         ...
 
+    async def tally(self, scope: Scope, where: ItemFilter) -> dict[str, int]:
+        """How many of them are in which state."""
+        ...
+
     async def update(self, scope: Scope, item_id: str, changes: dict[str, Any], *, expected_revision: int | None,
-                     sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job]) -> Item:
-        """Change fields; `sections` (when not None) replace those that are there. A new title needs new ones."""
+                     sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job],
+                     relations: Sequence[Relation] = (), dropped: Sequence[Relation] = ()) -> Item:
+        """Change fields; `sections` (when not None) replace those that are there. A new title needs new ones. Relations
+        come and go in the same transaction; one to be `dropped` that is not there is as good as dropped."""
         ...
 
     async def delete(self, scope: Scope, item_id: str) -> None: ...

@@ -10,7 +10,7 @@ from commonplace.adapters.store.contents import content as content_of, drop_unus
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.jobs import insert_job
-from commonplace.adapters.store.relations import put_relations
+from commonplace.adapters.store.relations import drop_relations, put_relations
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
     Capture,
@@ -119,9 +119,23 @@ class SqlItems:
     async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int) -> tuple[list[Item], int]:
         return await self._db.read(_page, scope, where, limit, offset)
 
+    async def tally(self, scope: Scope, where: ItemFilter) -> dict[str, int]:
+        (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
+        found = await self._db.read(lambda tx: tx.all(
+            f"SELECT i.status, count(*) AS n FROM items AS i WHERE {condition} AND {asked} GROUP BY i.status",
+            **values, **wanted))
+        return {row["status"]: row["n"] for row in found}
+
     async def update(self, scope: Scope, item_id: str, changes: dict[str, Any], *, expected_revision: int | None,
-                     sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job]) -> Item:
-        return await self._db.write(self._update, scope, item_id, changes, expected_revision, sections, stamp, jobs)
+                     sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job],
+                     relations: Sequence[Relation] = (), dropped: Sequence[Relation] = ()) -> Item:
+        def work(tx: Tx) -> Item:
+            updated = self._update(tx, scope, item_id, changes, expected_revision, sections, stamp, jobs)
+            drop_relations(tx, scope, dropped)
+            put_relations(tx, scope, relations)
+            return updated
+
+        return await self._db.write(work)
 
     def _update(self, tx: Tx, scope: Scope, item_id: str, changes: dict[str, Any], expected_revision: int | None,
                 sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job]) -> Item:

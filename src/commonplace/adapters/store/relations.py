@@ -22,14 +22,9 @@ class SqlRelations:
         return await self._db.write(put_relations, scope, relations)
 
     async def drop(self, scope: Scope, from_id: str, kind: str, to_id: str) -> None:
-        def work(tx: Tx) -> None:
-            _require_visible(tx, scope, [from_id, to_id])
-            if not tx.run("""DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id
-                             AND kind = :kind AND to_id = :to_id""",
-                          library_id=scope.library_id, from_id=from_id, kind=kind, to_id=to_id):
-                raise NotFound("Relation not found")
-
-        await self._db.write(work)
+        gone: int = await self._db.write(drop_relations, scope, [Relation(scope.library_id, from_id, kind, to_id)])
+        if not gone:
+            raise NotFound("Relation not found")
 
     async def of(self, scope: Scope, item_ids: Sequence[str], kinds: Sequence[str] = ()) -> list[Relation]:
         def work(tx: Tx) -> list[Relation]:
@@ -54,6 +49,14 @@ def put_relations(tx: Tx, scope: Scope, relations: Sequence[Relation], new: str 
     made; it may lie where its maker does not see it."""
     _require_visible(tx, scope, {end for r in relations for end in (r.from_id, r.to_id)} - {new})
     return sum(insert_relation(tx, r) for r in relations)
+
+
+def drop_relations(tx: Tx, scope: Scope, relations: Sequence[Relation]) -> int:
+    """How many of them there were."""
+    _require_visible(tx, scope, {end for r in relations for end in (r.from_id, r.to_id)})
+    return sum(tx.run("""DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
+                         AND to_id = :to_id""", library_id=r.library_id, from_id=r.from_id, kind=r.kind, to_id=r.to_id)
+               for r in relations)
 
 
 def insert_relation(tx: Tx, r: Relation) -> int:

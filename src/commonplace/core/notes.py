@@ -1,0 +1,24 @@
+"""Notes on work: who said what, and when, in the order in which it was said."""
+
+from commonplace.errors import Invalid
+from commonplace.model import Item, Json, now
+
+
+def with_note(item: Item, author: str, text: str) -> Json:
+    """The item's metadata with one note more."""
+    if len(notes(item)) != len(item.metadata.get("notes", ())):
+        raise Invalid("Its metadata keeps something else under `notes`; rename that first.")
+    return item.metadata | {"notes": [*notes(item), {"at": now().isoformat(), "author": author, "text": text}]}
+
+
+def notes(item: Item) -> list[Json]:
+    """Metadata is anybody's: what lies there under this name need not be notes."""
+    kept = item.metadata.get("notes")
+    return [note for note in kept if isinstance(note, dict) and {"at", "author", "text"} <= note.keys()] \
+        if isinstance(kept, list) else []
+
+
+def searchable(item: Item, text: str) -> str:
+    """What an item is found by: its text, and after it what was noted."""
+    found = notes(item)
+    return "\n\n".join([text, "## Notes", *(f"{note['author']}: {note['text']}" for note in found)]) if found else text

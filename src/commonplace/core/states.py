@@ -1,0 +1,96 @@
+"""How tasks and epics go from one state to the next: the drawing of the contract, as data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from commonplace.errors import Invalid
+from commonplace.model import EntityType, Item
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    entity_type: EntityType
+    start: str
+    next: Mapping[str, tuple[str, ...]]
+
+    def state(self, item: Item) -> str:
+        """What came without a state, from an import say, has not been begun."""
+        return item.status or self.start
+
+    def check(self, item: Item, to: str, *, only_from: tuple[str, ...] = ()) -> None:
+        """Invalid when the drawing has no such step; `only_from`: when the step means more than where it leads."""
+        at = self.state(item)
+        allowed = self.next.get(at, ())
+        if to in allowed and (not only_from or at in only_from):
+            return
+        if to not in self.next:
+            raise Invalid(f"There is no status {to!r} for {a(self.entity_type)}; the statuses are: {', '.join(self.next)}.",
+                          status=at, allowed=list(allowed))
+        where = f"from there it can go to: {', '.join(allowed)}" if allowed else "it cannot go anywhere from there"
+        refused = f"it is not {' or '.join(only_from)}" if only_from and at not in only_from else f"it cannot become {to}"
+        raise Invalid(f"The {self.entity_type} {item.title!r} is {at}, so {refused}; {where}.", status=at, allowed=list(allowed))
+
+    def require(self, item: Item) -> None:
+        if item.entity_type != self.entity_type:
+            raise Invalid(f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not {a(self.entity_type)}.")
+
+
+TASK = Machine(EntityType.TASK, "todo", {
+    "backlog": ("todo",),
+    "todo": ("doing", "archived"),
+    "doing": ("blocked", "review", "done", "todo"),
+    "blocked": ("doing", "archived"),
+    "review": ("doing", "done", "archived"),
+    "done": ("archived",),
+    "archived": (),
+})
+EPIC = Machine(EntityType.EPIC, "planning", {
+    "planning": ("in_progress", "archived"),
+    "in_progress": ("planning", "completed", "archived"),
+    "completed": ("in_progress", "archived"),
+    "archived": (),
+})
+
+CLOSED = ("done", "archived")            # a task that nothing has to wait for
+UNDERWAY = ("doing", "blocked", "review")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An action that moves a task or an epic."""
+
+    machine: Machine
+    to: str
+    said: str                            # of what was done, in the answer
+    only_from: tuple[str, ...] = ()
+
+
+STEPS = {
+    "start_task": Step(TASK, "doing", "Started"),
+    "block_task": Step(TASK, "blocked", "Blocked"),
+    "unblock_task": Step(TASK, "doing", "Unblocked", only_from=("blocked",)),
+    "submit_review": Step(TASK, "review", "Submitted for review"),
+    "complete_task": Step(TASK, "done", "Completed"),
+    "archive_task": Step(TASK, "archived", "Archived"),
+    "start_epic": Step(EPIC, "in_progress", "Started"),
+    "complete_epic": Step(EPIC, "completed", "Completed"),
+    "archive_epic": Step(EPIC, "archived", "Archived"),
+}
+
+
+def follow(epic: str, tasks: Mapping[str, int]) -> str:
+    """Where an epic is by itself, given how many of its tasks are in which state.
+
+    Work on any of its tasks is work on the epic. When the last task is closed, and one of them was really done, it is
+    completed; an open task that comes later opens it again. What was archived stays archived.
+    """
+    still_open = sum(count for state, count in tasks.items() if state not in CLOSED)
+    if epic == "planning" and any(tasks.get(state) for state in UNDERWAY):
+        return "in_progress"
+    if epic == "in_progress" and not still_open and tasks.get("done"):
+        return "completed"
+    return "in_progress" if epic == "completed" and still_open else epic
+
+
+def a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

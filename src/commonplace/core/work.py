@@ -1,0 +1,221 @@
+"""The verbs of work: tasks and epics are moved, changed and noted on.
+
+Every change is worked out from the row as it was read and written only if that is still the row: whoever comes second
+works it out anew. So a step is checked against the state it really starts from, whoever else is at it.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from commonplace.core.access import WRITE, Access
+from commonplace.core.notes import with_note
+from commonplace.core.preparing import Preparer
+from commonplace.core.states import CLOSED, EPIC, STEPS, TASK, Machine, follow
+from commonplace.errors import Conflict, Invalid, NotFound
+from commonplace.model import Caller, Item, ItemFilter, ItemRef, Job, Json, Kind, Relation, Section, now
+from commonplace.ports import Store, Wake
+
+RIVALS = 25     # how often others may be first before we give up
+NAMED = 5       # open tasks that a refusal names
+COLUMNS = ("title", "tags", "category", "priority", "due_date", "assignees", "technologies", "languages")
+NOTED_ON = ("task", "epic", "project")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is to become of an item."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    relations: tuple[Relation, ...] = ()
+    dropped: tuple[Relation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    item: Item
+    message: str
+    more: Json = field(default_factory=dict)     # what else came of it
+
+
+WorkOut = Callable[[Item], Awaitable[Change]]
+
+
+class Work:
+    def __init__(self, store: Store, access: Access, preparer: Preparer, wake: Wake, stamp: str) -> None:
+        self._store = store
+        self._access = access
+        self._preparer = preparer
+        self._wake = wake
+        self._stamp = stamp
+
+    async def step(self, caller: Caller, entity_id: str, action: str, *, reason: str = "", learnings: str = "",
+                   actual_hours: float | None = None, expected_revision: int | None = None) -> Done:
+        """One of STEPS."""
+        await self._access.admit(caller, WRITE, action, entity_id)
+        step = STEPS[action]
+        about = {"blocked_reason": reason, "learnings": learnings, "actual_hours": actual_hours}
+
+        async def work_out(item: Item) -> Change:
+            step.machine.require(item)
+            step.machine.check(item, step.to, only_from=step.only_from)
+            if step.machine is EPIC and step.to == "completed":
+                await self._require_closed_tasks(caller, item)
+            return Change(_entered(item, step.to, {key: value for key, value in about.items() if value not in ("", None)}))
+
+        item = await self._change(caller, entity_id, work_out, expected_revision)
+        epic = await self._follow(caller, item) if step.machine is TASK else None
+        message = f"{step.said}: {item.title}" + (f" ({reason})" if reason else "")
+        if epic is not None:
+            message += f"; the epic {epic.title} is now {epic.status}"
+        waiting = await self._waits_for(caller, item) if step.to == "doing" else []
+        if waiting:
+            message += f"; it depends on what is not done yet: {_named(waiting)}"
+        return Done(item, message, {"waits_for": [other.entity_id for other in waiting]} if waiting else {})
+
+    async def update(self, caller: Caller, entity_id: str, machine: Machine, wish: dict[str, Any],
+                     expected_revision: int | None = None) -> Done:
+        """`wish`: COLUMNS, `status`, and for tasks `epic` and `depends_on`, which replace those that are there."""
+        await self._access.admit(caller, WRITE, f"update_{machine.entity_type}", entity_id)
+        if not wish:
+            raise Invalid("Name at least one field to change.")
+        left: list[str] = []
+
+        async def work_out(item: Item) -> Change:
+            machine.require(item)
+            fields = {name: value for name, value in wish.items() if name in COLUMNS}
+            if wish.get("status") not in (None, machine.state(item)):
+                machine.check(item, wish["status"])
+                if machine is EPIC and wish["status"] == "completed":
+                    await self._require_closed_tasks(caller, item)
+                fields |= _entered(item, wish["status"], {})
+            change = Change(fields)
+            if "epic" in wish:
+                target = [await self.find(caller, wish["epic"], EPIC)] if wish["epic"] is not None else []
+                change = await self._rejoin(caller, item, Kind.PART_OF, target, change)
+                left[:] = [relation.to_id for relation in change.dropped]
+            if "depends_on" in wish:
+                targets = [await self.find(caller, target, TASK) for target in dict.fromkeys(wish["depends_on"])]
+                change = await self._rejoin(caller, item, Kind.DEPENDS_ON, targets, change)
+            return change
+
+        item = await self._change(caller, entity_id, work_out, expected_revision)
+        if machine is TASK:
+            await self._follow(caller, item, also=left)
+        return Done(item, f"Updated: {item.title}")
+
+    async def note(self, caller: Caller, entity_id: str, text: str, expected_revision: int | None = None) -> Done:
+        await self._access.admit(caller, WRITE, "add_note", entity_id)
+
+        async def work_out(item: Item) -> Change:
+            if item.entity_type not in NOTED_ON:
+                raise Invalid(f"{item.title!r} ({item.entity_id}) is a {item.entity_type}; notes are kept on "
+                              f"{', '.join(NOTED_ON)}. Use `remember` for what is worth keeping by itself.")
+            return Change({"metadata": with_note(item, caller.name, text)})
+
+        item = await self._change(caller, entity_id, work_out, expected_revision)
+        return Done(item, f"Noted: {item.title}")
+
+    async def find(self, caller: Caller, entity_id: str, machine: Machine | None = None) -> Item:
+        try:
+            item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
+        except NotFound:
+            raise NotFound(f"There is no {machine.entity_type if machine else 'entity'} {entity_id!r}.") from None
+        if machine is not None:
+            machine.require(item)
+        return item
+
+    # -- how
+
+    async def _change(self, caller: Caller, entity_id: str, work_out: WorkOut, expected_revision: int | None) -> Item:
+        ref = ItemRef.parse(entity_id)
+        for rivals in range(RIVALS + 1):
+            item = await self._store.items.get(caller.scope, ref)
+            if expected_revision not in (None, item.revision):
+                raise Conflict(f"It is at revision {item.revision}, not {expected_revision}; read it again first.",
+                               revision=item.revision)
+            change = await work_out(item)
+            sections, jobs = await self._passages(replace(item, **change.fields), item)
+            try:
+                changed = await self._store.items.update(
+                    caller.scope, item.id, change.fields, expected_revision=item.revision, sections=sections,
+                    stamp=self._stamp, jobs=jobs, relations=change.relations, dropped=change.dropped)
+            except Conflict:
+                if expected_revision is not None or rivals == RIVALS:
+                    raise
+                continue
+            if jobs:
+                await self._wake.signal()
+            return changed
+        raise AssertionError("unreachable")
+
+    async def _passages(self, item: Item, before: Item) -> tuple[Sequence[Section] | None, Sequence[Job]]:
+        """Cut anew when what the item is found by has changed: its title or its notes."""
+        if not item.in_kb or (item.title, item.metadata.get("notes")) == (before.title, before.metadata.get("notes")):
+            return None, ()
+        content = await self._store.contents.get(item.content_id)
+        made = await self._preparer.prepare(item, content.text, content.marks)
+        return made.sections, made.jobs
+
+    async def _rejoin(self, caller: Caller, item: Item, kind: Kind, targets: Sequence[Item], change: Change) -> Change:
+        """The item is joined to these in this way, and to no others."""
+        held = {r.to_id: r for r in await self._store.relations.of(caller.scope, [item.id], [kind]) if r.from_id == item.id}
+        wanted = {target.id for target in targets}
+        new = tuple(Relation(item.library_id, item.id, kind, target.id) for target in targets if target.id not in held)
+        return replace(change, relations=change.relations + new,
+                       dropped=change.dropped + tuple(r for to_id, r in held.items() if to_id not in wanted))
+
+    async def _follow(self, caller: Caller, task: Item, also: Sequence[str] = ()) -> Item | None:
+        """Let the task's epic follow, and those it has left; the one that moved. After the task's own change: of two who
+        close the last two tasks at once, the later one sees both closed."""
+        moved = None
+        joined = await self._store.relations.of(caller.scope, [task.id], [Kind.PART_OF])
+        for epic_id in dict.fromkeys([r.to_id for r in joined if r.from_id == task.id] + list(also)):
+
+            async def work_out(epic: Item) -> Change:
+                where = ItemFilter(entity_types=(TASK.entity_type,), epic_id=epic.id)
+                tally = await self._store.items.tally(caller.scope, where)
+                to = follow(EPIC.state(epic), tally)
+                if to == EPIC.state(epic):
+                    raise _Settled
+                return Change(_entered(epic, to, {}))
+
+            with suppress(_Settled, NotFound):
+                moved = await self._change(caller, epic_id, work_out, None)
+        return moved
+
+    async def _require_closed_tasks(self, caller: Caller, epic: Item) -> None:
+        where = ItemFilter(entity_types=(TASK.entity_type,), epic_id=epic.id, not_statuses=CLOSED)
+        tasks, total = await self._store.items.page(caller.scope, where, limit=NAMED, offset=0)
+        if tasks:
+            raise Invalid(f"The epic {epic.title!r} has {total} open task{'s' * (total > 1)}: {_named(tasks, total)}. "
+                          "Complete or archive them, or move them out of it, first.",
+                          open_tasks=[task.entity_id for task in tasks])
+
+    async def _waits_for(self, caller: Caller, task: Item) -> list[Item]:
+        """The open tasks that it depends on."""
+        joined = await self._store.relations.of(caller.scope, [task.id], [Kind.DEPENDS_ON])
+        found = [await self._store.items.get(caller.scope, ItemRef(id=r.to_id)) for r in joined if r.from_id == task.id]
+        return [other for other in found if other.status not in CLOSED]
+
+
+class _Settled(Exception):
+    """Nothing has to change."""
+
+
+def _entered(item: Item, to: str, about: Json) -> dict[str, Any]:
+    """The fields of an item that enters a state: when work began and ended, and why it stands still."""
+    at = now().isoformat()
+    metadata = {key: value for key, value in item.metadata.items() if key != "blocked_reason"} | about
+    if to in ("doing", "in_progress"):
+        metadata.setdefault("started_at", at)
+        metadata.pop("completed_at", None)
+    if to in ("done", "completed"):
+        metadata["completed_at"] = at
+    return {"status": to, "metadata": metadata, "archived": to == "archived"}
+
+
+def _named(items: Sequence[Item], total: int | None = None) -> str:
+    rest = (total or len(items)) - len(items)
+    return ", ".join(f"{item.title} ({item.entity_id})" for item in items) + (f" and {rest} more" if rest > 0 else "")

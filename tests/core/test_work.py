@@ -1,0 +1,174 @@
+"""Tasks and epics: whatever is asked of them in whatever order, they stay within the drawing."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from commonplace.core.states import CLOSED, EPIC, STEPS, TASK, follow
+from commonplace.errors import CommonplaceError, Conflict, Invalid, NotFound
+from commonplace.model import Kind, Mode
+from tests.core.workshop import Workshop, open_workshop
+
+pytestmark = pytest.mark.anyio
+
+# The contract's words, written down a second time: what may follow what.
+DRAWN = {("backlog", "todo"), ("todo", "doing"), ("doing", "blocked"), ("doing", "review"), ("doing", "done"), ("doing", "todo"),
+         ("blocked", "doing"), ("blocked", "archived"), ("review", "doing"), ("review", "done"), ("review", "archived"),
+         ("todo", "archived"), ("done", "archived")}
+
+
+@pytest.fixture(scope="module")
+async def shop(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Workshop]:
+    async with open_workshop(tmp_path_factory.mktemp("work") / "data") as opened:
+        yield opened
+
+
+def test_the_machine_is_the_one_that_is_drawn() -> None:
+    assert {(at, to) for at, allowed in TASK.next.items() for to in allowed} == DRAWN
+    assert {to for _, to in DRAWN} | {at for at, _ in DRAWN} == set(TASK.next)
+
+
+Action = st.one_of(st.sampled_from([name for name, step in STEPS.items() if step.machine is TASK]),
+                   st.sampled_from([f"to {state}" for state in TASK.next]), st.just("note"))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(start=st.sampled_from(sorted(TASK.next)), actions=st.lists(Action, max_size=12))
+async def test_no_sequence_of_actions_leaves_the_drawing(shop: Workshop, start: str, actions: list[str]) -> None:
+    task = await shop.make("task", "Anything", status=start)
+    for action in actions:
+        before = await shop.again(task)
+        try:
+            if action.startswith("to "):
+                await shop.app.work.update(shop.owner, task.id, TASK, {"status": action[3:]})
+            elif action == "note":
+                await shop.app.work.note(shop.owner, task.id, "Seen.")
+            else:
+                await shop.app.work.step(shop.owner, task.id, action, reason="why")
+        except Invalid as refused:
+            assert await shop.again(task) == before, "a refusal changes nothing"
+            assert set(refused.data["allowed"]) == {to for at, to in DRAWN if at == before.status}
+            assert all(state in refused.message for state in refused.data["allowed"])
+        else:
+            after = await shop.again(task)
+            assert after.revision == before.revision + 1
+            assert before.status == after.status or (before.status, after.status) in DRAWN
+            wanted = STEPS[action].to if action in STEPS else action[3:] if action.startswith("to ") else before.status
+            assert after.status == wanted
+
+
+Tally = st.dictionaries(st.sampled_from(sorted(TASK.next)), st.integers(0, 3))
+
+
+@given(epic=st.sampled_from(sorted(EPIC.next)), tasks=Tally)
+def test_an_epic_follows_along_the_drawing_and_comes_to_rest(epic: str, tasks: dict[str, int]) -> None:
+    to = follow(epic, tasks)
+    assert to == epic or to in EPIC.next[epic]
+    still_open = any(count for state, count in tasks.items() if state not in CLOSED)
+    assert not (to == "completed" and still_open)
+    settled = follow(to, tasks)
+    assert follow(settled, tasks) == settled
+
+
+async def test_of_many_who_start_a_task_at_once_one_does(shop: Workshop) -> None:
+    task = await shop.make("task", "Wanted by all")
+    answers = await asyncio.gather(*(shop.app.work.step(shop.owner, task.id, "start_task") for _ in range(8)),
+                                   return_exceptions=True)
+    refused = [answer for answer in answers if isinstance(answer, Invalid)]
+    assert len(refused) == 7 and all("is doing" in error.message for error in refused)
+    assert (await shop.again(task)).revision == 2
+
+
+async def test_no_note_is_lost_and_all_are_found(shop: Workshop) -> None:
+    task = await shop.make("task", "Much discussed")
+    said = ["quokka", "axolotl", "pangolin", "okapi", "numbat", "tarsier"]
+    await asyncio.gather(*(shop.app.work.note(shop.owner, task.id, f"Ask the {word}.") for word in said))
+    noted = await shop.again(task)
+    assert sorted(note["text"] for note in noted.metadata["notes"]) == sorted(f"Ask the {word}." for word in said)
+    assert all(note["author"] == shop.owner.name and note["at"] for note in noted.metadata["notes"])
+    assert [note["at"] for note in noted.metadata["notes"]] == sorted(note["at"] for note in noted.metadata["notes"])
+    for word in said:
+        found = await shop.app.search.search(shop.owner, word, mode=Mode.KEYWORD)
+        assert [hit.passage.item_id for hit in found.hits] == [task.id]
+    await shop.app.work.update(shop.owner, task.id, TASK, {"title": "Renamed"})
+    assert (await shop.app.search.search(shop.owner, "okapi", mode=Mode.KEYWORD)).hits[0].passage.title == "Renamed"
+
+
+async def test_a_revision_that_is_past_is_refused_with_the_present_one(shop: Workshop) -> None:
+    task = await shop.make("task", "Guarded")
+    await shop.app.work.step(shop.owner, task.id, "start_task", expected_revision=1)
+    for call in (shop.app.work.step(shop.owner, task.id, "complete_task", expected_revision=1),
+                 shop.app.work.update(shop.owner, task.id, TASK, {"priority": "low"}, expected_revision=1),
+                 shop.app.work.note(shop.owner, task.id, "late", expected_revision=3)):
+        with pytest.raises(Conflict) as refused:
+            await call
+        assert refused.value.data == {"revision": 2}
+    assert (await shop.again(task)).revision == 2
+
+
+async def test_work_leaves_its_times_and_reasons(shop: Workshop) -> None:
+    task = await shop.make("task", "Timed", metadata={"theirs": 1})
+    await shop.app.work.step(shop.owner, task.id, "start_task")
+    blocked = await shop.app.work.step(shop.owner, task.id, "block_task", reason="no key")
+    assert (blocked.item.metadata["blocked_reason"], blocked.message) == ("no key", "Blocked: Timed (no key)")
+    begun = blocked.item.metadata["started_at"]
+    again = (await shop.app.work.step(shop.owner, task.id, "unblock_task")).item
+    assert "blocked_reason" not in again.metadata and again.metadata["started_at"] == begun
+    done = (await shop.app.work.step(shop.owner, task.id, "complete_task", actual_hours=1.5)).item
+    assert done.metadata["completed_at"] >= begun
+    assert (done.metadata["actual_hours"], done.metadata["theirs"]) == (1.5, 1)
+
+
+async def test_epics_follow_their_tasks(shop: Workshop) -> None:
+    epic = await shop.make("epic", "Big thing")
+    first, second = [await shop.make("task", name, joined={Kind.PART_OF: [epic]}) for name in ("First", "Second")]
+    started = await shop.app.work.step(shop.owner, first.id, "start_task")
+    assert "Big thing is now in_progress" in started.message
+    with pytest.raises(Invalid, match=r"2 open tasks: Second .*First"):
+        await shop.app.work.step(shop.owner, epic.id, "complete_epic")
+    await shop.app.work.step(shop.owner, second.id, "archive_task")
+    assert (await shop.again(epic)).status == "in_progress"
+    await shop.app.work.step(shop.owner, first.id, "complete_task")
+    assert (await shop.again(epic)).status == "completed"
+    third = await shop.make("task", "Third")
+    await shop.app.work.update(shop.owner, third.id, TASK, {"epic": epic.entity_id})
+    assert (await shop.again(epic)).status == "in_progress", "there is something to do again"
+    await shop.app.work.update(shop.owner, third.id, TASK, {"epic": None})
+    assert (await shop.again(epic)).status == "completed"
+
+
+async def test_an_epic_is_completed_by_whoever_closes_its_last_task(shop: Workshop) -> None:
+    epic = await shop.make("epic", "Raced")
+    tasks = [await shop.make("task", f"Racer {n}", status="doing", joined={Kind.PART_OF: [epic]}) for n in range(6)]
+    await shop.app.work.step(shop.owner, epic.id, "start_epic")
+    await asyncio.gather(*(shop.app.work.step(shop.owner, task.id, "complete_task") for task in tasks))
+    assert (await shop.again(epic)).status == "completed"
+
+
+async def test_a_task_is_told_what_it_waits_for(shop: Workshop) -> None:
+    first = await shop.make("task", "Foundations")
+    second = await shop.make("task", "Walls", joined={Kind.DEPENDS_ON: [first]})
+    early = await shop.app.work.step(shop.owner, second.id, "start_task")
+    assert "Foundations" in early.message and early.more == {"waits_for": [first.entity_id]}
+    await shop.app.work.update(shop.owner, second.id, TASK, {"depends_on": [], "status": "todo"})
+    assert (await shop.app.work.step(shop.owner, second.id, "start_task")).more == {}
+
+
+async def test_what_is_no_task_is_not_moved(shop: Workshop) -> None:
+    decision = await shop.make("decision", "Use SQLite")
+    epic = await shop.make("epic", "An epic")
+    task = await shop.make("task", "A task")
+    for item, action, message in [(decision, "start_task", "is a decision, not a task"), (epic, "start_task", "is an epic, not a task"),
+                                  (task, "start_epic", "is a task, not an epic")]:
+        with pytest.raises(Invalid, match=message):
+            await shop.app.work.step(shop.owner, item.id, action)
+        assert await shop.again(item) == item
+    with pytest.raises(Invalid, match="is a decision, not an epic"):
+        await shop.app.work.update(shop.owner, task.id, TASK, {"epic": decision.id})
+    with pytest.raises(NotFound, match="no epic"):
+        await shop.app.work.update(shop.owner, task.id, TASK, {"epic": "epic_nowhere"})
+    with pytest.raises(CommonplaceError):
+        await shop.app.work.note(shop.owner, decision.id, "Not here")
+    assert (await shop.again(task)).revision == 1
