@@ -67,6 +67,23 @@ def nothing_is_left(tmp_path: Path) -> Iterator[None]:
     assert list(tmp_path.iterdir()) == []
 
 
+async def test_what_is_known_is_asked_about_and_not_sent_again(fetcher: WebFetcher, server: WebServer) -> None:
+    date = "Sat, 01 Mar 2025 08:00:00 GMT"
+    server.pages["/page"] = in_turn(page("hello", ETag='W/"a b"', Last_Modified=date), page("", status=304), page("newer"),
+                                    page("odd", ETag="\x85"))
+    async with fetcher.get(f"{server.url}/page", max_bytes=MB) as first:
+        assert (first.validators, first.unchanged) == ({"etag": 'W/"a b"', "last_modified": date}, False)
+    assert not {"if-none-match", "if-modified-since"} & server.requests[0].headers.keys()
+    async with fetcher.get(f"{server.url}/page", max_bytes=MB, known=first.validators) as second:
+        assert (second.unchanged, second.size, second.validators) == (True, 0, first.validators)
+    asked = server.requests[1].headers
+    assert (asked["if-none-match"], asked["if-modified-since"]) == ('W/"a b"', date)
+    async with fetcher.get(f"{server.url}/page", max_bytes=MB, known=second.validators) as third:
+        assert (third.unchanged, third.validators, third.path.read_text()) == (False, {}, "newer")
+    async with fetcher.get(f"{server.url}/page", max_bytes=MB) as fourth:
+        assert fourth.validators == {}, "what could not be sent back is not kept"
+
+
 async def failure(fetcher: WebFetcher, url: str, max_bytes: int = MB) -> str:
     """The sentence, which comes within seconds whatever the server does."""
     with anyio.fail_after(5), pytest.raises(IngestFailed) as caught:

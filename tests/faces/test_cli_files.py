@@ -96,3 +96,18 @@ def test_what_is_no_export_is_refused(cli: Commands, tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text("{}")
     assert "What can be imported" in cli.fails("import", tmp_path / "notes.json")
     assert "is not a folder" in cli.fails("import", tmp_path / "nowhere")
+
+
+def test_feeds_are_followed_listed_and_left(cli: Commands, web: WebServer) -> None:
+    entry = f"<item><title>Otters</title><link>{web.url}/otter</link></item>"
+    web.pages["/feed"] = page(f'<rss version="2.0"><channel><title>River news</title>{entry}</channel></rss>', "application/rss+xml")
+    cli.text("folder", "create", "News")
+    feed = cli.json("feed", "add", f"{web.url}/feed", "--folder", "news", "--newest", 3)
+    assert (feed["title"], feed["url"], feed["polled_at"]) == ("River news", f"{web.url}/feed", None)
+    assert cli.json("feed", "list") == [feed] and "River news" in cli.text("feed", "list")
+    assert cli.json("feed", "add", f"{web.url}/feed", "--folder", "News")["id"] == feed["id"], "asking again is no trouble"
+    assert cli.json("feed", "remove", f"{web.url}/feed") == {"ok": True, "ids": [feed["id"]]}
+    assert cli.json("feed", "list") == []
+    assert "feed list" in cli.fails("feed", "remove", feed["id"])
+    assert "not a feed" in cli.fails("feed", "add", f"{web.url}/otter")
+    assert "http" in cli.fails("feed", "add", "river.example/feed")

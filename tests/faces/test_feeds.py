@@ -11,7 +11,7 @@ import pytest
 from commonplace.core.people import NewToken
 from commonplace.model import now
 from tests.faces.house import House, open_house
-from tests.webserver import WebServer, page, web_server
+from tests.webserver import WebServer, Wire, in_turn, page, raw, web_server
 
 pytestmark = pytest.mark.anyio
 
@@ -78,6 +78,65 @@ def an_hour_later(monkeypatch: pytest.MonkeyPatch, hours: float = 2) -> None:
 
 async def titles(client: httpx.AsyncClient, **query: Any) -> list[str]:
     return [item["title"] for item in (await client.get("/api/v1/items", params=query)).json()["items"]]
+
+
+def conditional(newspaper: Newspaper, etag: str = '"one"') -> list[int]:
+    """The feed as servers with manners give it; the statuses that were answered."""
+    given: list[int] = []
+    whole = newspaper.web.pages["/feed.xml"]
+
+    def answer(wire: Wire) -> None:
+        known = wire.request.headers.get("if-none-match") == etag
+        given.append(304 if known else 200)
+        if known:
+            raw(f"HTTP/1.1 304 Not Modified\r\nETag: {etag}\r\n\r\n".encode())(wire)
+        else:
+            with_etag = Wire(wire.request, _Labelled(wire.sock, etag), wire.closing)  # type: ignore[arg-type]
+            whole(with_etag)
+
+    newspaper.web.pages["/feed.xml"] = answer
+    return given
+
+
+class _Labelled:
+    """A socket that adds the header to what is sent through it."""
+
+    def __init__(self, sock: Any, etag: str) -> None:
+        self._sock, self._etag = sock, etag
+
+    def sendall(self, data: bytes) -> None:
+        self._sock.sendall(data.replace(b"\r\n", f"\r\nETag: {self._etag}\r\n".encode(), 1))
+
+
+async def test_a_feed_that_has_not_changed_is_not_sent_again(
+        house: House, owner: httpx.AsyncClient, newspaper: Newspaper, monkeypatch: pytest.MonkeyPatch) -> None:
+    newspaper.publish(1)
+    given = conditional(newspaper)
+    await follow(owner, newspaper.url)
+    for hours in (2, 4, 6):
+        assert await poll(house) == 1
+        an_hour_later(monkeypatch, hours)
+    assert given == [200, 200, 304, 304], "one to look whether it is a feed, one to take it in"
+    assert await titles(owner) == ["Issue 1"]
+    [feed] = (await owner.get("/api/v1/feeds")).json()["feeds"]
+    assert (feed["title"], feed["error"]) == ("River news", None)
+    newspaper.publish(1, 2)
+    given = conditional(newspaper, '"two"')
+    assert await poll(house) == 1
+    assert (given, await titles(owner)) == ([200], ["Issue 2", "Issue 1"])
+
+
+async def test_what_could_not_be_had_is_tried_again_although_the_feed_has_not_changed(
+        house: House, owner: httpx.AsyncClient, newspaper: Newspaper, monkeypatch: pytest.MonkeyPatch) -> None:
+    newspaper.publish(1)
+    newspaper.web.pages["/1"] = in_turn(page("busy", status=500), page(article(1)))
+    given = conditional(newspaper)
+    await follow(owner, newspaper.url)
+    await poll(house)
+    assert await titles(owner) == []
+    an_hour_later(monkeypatch)
+    await poll(house)
+    assert (given, await titles(owner)) == ([200, 200, 200], ["Issue 1"])
 
 
 async def test_the_newest_come_first_and_then_only_what_is_new(

@@ -5,13 +5,13 @@ import hashlib
 import logging
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from commonplace.core.access import DELETE, READ, WRITE, Access
 from commonplace.core.library import Draft, Library
+from commonplace.core.sources import MEGABYTE
 from commonplace.errors import CommonplaceError, ForbiddenScope, IngestFailed, NotFound
-from commonplace.model import Caller, Capability, Feed, FeedEntry, Subscription, new_id, now
+from commonplace.model import Caller, Capability, Feed, FeedEntry, Json, Subscription, new_id, now
 from commonplace.ports import Extractor, Fetcher, Store
 from commonplace.settings import Settings
 
@@ -38,9 +38,10 @@ class Feeds:
         await self._access.admit(caller, WRITE, "subscribe", url)
         if folder_id is not None and folder_id not in {f.id for f in await self._store.folders.within(caller.scope)}:
             raise NotFound("Folder not found", folder_ids=[folder_id])
-        feed = await self._read(url)
+        feed, _ = await self._read(url)
+        title = feed.title if feed else ""
         return await self._store.feeds.create(Subscription(
-            new_id(), caller.library_id, url, feed.title or url, caller.person_id, caller.token_id, folder_id, newest))
+            new_id(), caller.library_id, url, title or url, caller.person_id, caller.token_id, folder_id, newest))
 
     async def all(self, caller: Caller) -> list[Subscription]:
         """A token for part of a library is told of its own."""
@@ -69,16 +70,19 @@ class Feeds:
         feed = await self._store.feeds.lease(LEASE_SECONDS)
         if feed is None:
             return False
-        title, error = feed.title, None
+        title, error, validators = feed.title, None, feed.validators
         try:
-            found = await self._read(feed.url)
-            title = found.title or title
-            error = await self._take_in(feed, found.entries)
+            found, validators = await self._read(feed.url, feed.validators)
+            if found is not None:
+                title = found.title or title
+                error = await self._take_in(feed, found.entries)
         except CommonplaceError as failed:
             error = failed.message
+        if error is not None:
+            validators = {}  # what could not be had is tried again, also when the feed has not changed
         # Not all at the same minute: feeds that were subscribed to together may live on one server.
         wait = timedelta(minutes=max(1, self._settings.feed_minutes)) * random.uniform(1.0, 1.2)
-        await self._store.feeds.polled(feed, title=title, error=error, poll_at=now() + wait)
+        await self._store.feeds.polled(feed, title=title, error=error, poll_at=now() + wait, validators=validators)
         return True
 
     async def _take_in(self, feed: Subscription, entries: Sequence[FeedEntry]) -> str | None:
@@ -126,9 +130,12 @@ class Feeds:
         whole = caller.whole_library and not caller.kb_only
         return await self._store.feeds.within(caller.library_id, None if whole else caller.token_id)
 
-    async def _read(self, url: str) -> Feed:
-        async with self._fetcher.get(url, max_bytes=self._settings.fetch_max_mb * 1_000_000) as fetched:
-            return replace(await self._extractor.feed(fetched.path, fetched.url), url=url)
+    async def _read(self, url: str, known: Json | None = None) -> tuple[Feed | None, Json]:
+        """None: there is nothing newer than what is known. And what to recognise this answer by."""
+        async with self._fetcher.get(url, max_bytes=self._settings.fetch_max_mb * MEGABYTE, known=known) as fetched:
+            if fetched.unchanged:
+                return None, fetched.validators
+            return await self._extractor.feed(fetched.path, fetched.url), fetched.validators
 
 
 def _name(entry: FeedEntry) -> str:

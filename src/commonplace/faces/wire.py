@@ -118,6 +118,23 @@ def _moment_or_none(at: datetime | None) -> str | None:
     return None if at is None else moment(at)
 
 
+class Feed(TypedDict):
+    id: str
+    url: str
+    title: str
+    folder_id: str | None
+    created_at: Moment
+    polled_at: Moment | None
+    next_poll_at: Moment
+    error: str | None
+
+
+def feed(value: model.Subscription) -> Feed:
+    return {"id": value.id, "url": value.url, "title": value.title, "folder_id": value.folder_id,
+            "created_at": moment(value.created_at), "next_poll_at": moment(value.poll_at), "error": value.error,
+            "polled_at": None if value.polled_at is None else moment(value.polled_at)}
+
+
 class Kept(TypedDict):
     status: Literal["ready", "transcribing"]
     user_item_id: str

@@ -166,6 +166,7 @@ class Subscription:
     polled_at: datetime | None = None
     poll_at: datetime = field(default_factory=now)
     error: str | None = None       # why the last visit brought nothing
+    validators: Json = field(default_factory=dict)   # what its last answer can be recognised by
 
 
 class Outcome(StrEnum):

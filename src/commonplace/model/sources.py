@@ -1,6 +1,6 @@
 """What the outside gives: files, texts, feeds, speech."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +16,8 @@ class Fetched:
     charset: str | None
     path: Path
     size: int
+    validators: Json = field(default_factory=dict)   # what the answer can be recognised by: etag, last_modified
+    unchanged: bool = False                          # the server has nothing newer than what was known; the file is empty
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.model import Extracted, Feed, Fetched, Soundtrack, Transcript, Transformed
+from commonplace.model import Extracted, Feed, Fetched, Json, Soundtrack, Transcript, Transformed
 
 Vectors = NDArray[np.float32]   # (n, dimensions), rows of length one
 
@@ -54,10 +54,12 @@ class Wake(Protocol):
 class Fetcher(Protocol):
     """The only way out to the web. It refuses private networks by itself; no caller has to remember."""
 
-    def get(self, url: str, *, max_bytes: int, taste: int | None = None) -> AbstractAsyncContextManager[Fetched]:
+    def get(self, url: str, *, max_bytes: int, taste: int | None = None,
+            known: Json | None = None) -> AbstractAsyncContextManager[Fetched]:
         """IngestFailed, with a reason in words, when it cannot be had. The file lasts as long as the context.
 
         `taste`: of a recording, as the server calls it, only about so many bytes; enough to tell what it is.
+        `known`: the validators of an earlier answer; `unchanged` says that there is nothing newer.
         """
         ...
 

@@ -13,8 +13,9 @@ import httpcore
 import httpx
 
 from commonplace.errors import IngestFailed
-from commonplace.model import now
+from commonplace.model import Json, now
 
+_HEADER = re.compile(r"[\x21-\x7e][\x20-\x7e]{0,500}")
 _MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+")
 
 
@@ -34,6 +35,17 @@ def charset(content_type: str) -> str | None:
     except (LookupError, ValueError):
         return None
     return name
+
+
+def validators(headers: httpx.Headers) -> Json:
+    """What this answer can be recognised by the next time; nothing that could not be sent back as it is."""
+    said = {"etag": headers.get("ETag", ""), "last_modified": headers.get("Last-Modified", "")}
+    return {name: value for name, value in said.items() if _HEADER.fullmatch(value)}
+
+
+def conditions(known: Json) -> dict[str, str]:
+    names = {"etag": "If-None-Match", "last_modified": "If-Modified-Since"}
+    return {names[name]: value for name, value in known.items()}
 
 
 def retry_after(headers: httpx.Headers) -> float | None:

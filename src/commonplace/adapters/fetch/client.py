@@ -14,16 +14,25 @@ import httpcore
 import httpx
 
 from commonplace import __version__
-from commonplace.adapters.fetch.answer import charset, failures_as_sentences, media_type, refusal, retry_after
+from commonplace.adapters.fetch.answer import (
+    charset,
+    conditions,
+    failures_as_sentences,
+    media_type,
+    refusal,
+    retry_after,
+    validators,
+)
 from commonplace.adapters.fetch.guard import Allowed, Guard, Resolver, checked_url, system_resolver
 from commonplace.adapters.fetch.patience import Patience, Turns
 from commonplace.adapters.fetch.sink import Sink
 from commonplace.errors import IngestFailed
-from commonplace.model import Fetched
+from commonplace.model import Fetched, Json
 
 MAX_REDIRECTS = 8
 REDIRECTS = (301, 302, 303, 307, 308)
 BUSY = (429, 503)
+NOT_MODIFIED = 304
 AUDIO = (".mp3", ".m4a", ".wav", ".ogg", ".flac", ".aac")
 RETRIES, LONGEST_WAIT = 2, 5.0      # what a server that is busy may ask of somebody who waits for the answer
 HEADERS: dict[str | bytes, str | bytes] = {
@@ -70,16 +79,19 @@ class WebFetcher:
         self._turns = Turns()
 
     @asynccontextmanager
-    async def get(self, url: str, *, max_bytes: int, taste: int | None = None) -> AsyncIterator[Fetched]:
+    async def get(self, url: str, *, max_bytes: int, taste: int | None = None,
+                  known: Json | None = None) -> AsyncIterator[Fetched]:
         with _temporary_file(self._folder) as path:
 
             async def save(answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL,
                            patience: Patience) -> Fetched | None:
+                if answer.status == NOT_MODIFIED and known:
+                    return Fetched(str(at), "", None, path, 0, known | validators(headers), unchanged=True)
                 if not 200 <= answer.status < 300:
                     return None
                 return await self._save(answer, headers, at, path, max_bytes, taste, patience)
 
-            yield await self._follow(checked_url(url), Wish(), save)
+            yield await self._follow(checked_url(url), Wish(headers=conditions(known or {})), save)
 
     async def send(self, url: str, wish: Wish, *, max_bytes: int) -> Answer:
         """For libraries that speak some site's own protocol: any method, any status, through the same guard."""
@@ -144,7 +156,7 @@ class WebFetcher:
         if enough is None:
             sink.expect(headers.get("Content-Length"))
         await self._pour(answer, sink, patience, enough)
-        return Fetched(str(url), media_type(said), charset(said), path, sink.size)
+        return Fetched(str(url), media_type(said), charset(said), path, sink.size, validators(headers))
 
     async def _pour(self, answer: httpcore.Response, sink: Sink, patience: Patience, enough: int | None = None) -> None:
         with sink:

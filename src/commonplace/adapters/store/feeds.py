@@ -1,5 +1,6 @@
 """Feeds that are followed: who visits which one when, and what was taken in."""
 
+import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -7,10 +8,10 @@ from typing import Any
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.errors import NotFound
-from commonplace.model import Subscription, now
+from commonplace.model import Json, Subscription, now
 
 _COLUMNS = ("library_id", "id", "url", "title", "person_id", "token_id", "folder_id", "newest", "created_at", "polled_at",
-            "poll_at", "error")
+            "poll_at", "error", "validators")
 
 
 class SqlFeeds:
@@ -23,7 +24,8 @@ class SqlFeeds:
                 if (known.url, known.token_id, known.folder_id) == (feed.url, feed.token_id, feed.folder_id):
                     return known
             tx.run(f"INSERT INTO feeds ({', '.join(_COLUMNS)}) VALUES ({', '.join(':' + c for c in _COLUMNS)})",
-                   **{column: rows.column_value(column, getattr(feed, column)) for column in _COLUMNS})
+                   **{column: rows.column_value(column, getattr(feed, column)) for column in _COLUMNS}
+                   | {"validators": json.dumps(feed.validators)})
             return feed
 
         return await self._db.write(work)
@@ -73,10 +75,11 @@ class SqlFeeds:
 
         await self._db.write(work)
 
-    async def polled(self, feed: Subscription, *, title: str, error: str | None, poll_at: datetime) -> None:
+    async def polled(self, feed: Subscription, *, title: str, error: str | None, poll_at: datetime, validators: Json) -> None:
         await self._db.write(lambda tx: tx.run(
-            """UPDATE feeds SET title = :title, error = :error, polled_at = :at, poll_at = :poll_at
+            """UPDATE feeds SET title = :title, error = :error, polled_at = :at, poll_at = :poll_at, validators = :validators
                WHERE library_id = :library_id AND id = :id""", title=title, error=error, at=rows.micros(now()),
+            validators=json.dumps(validators),
             poll_at=rows.micros(poll_at), library_id=feed.library_id, id=feed.id))
 
 
@@ -88,4 +91,4 @@ def _of(tx: Tx, library_id: str) -> list[Subscription]:
 def _feed(row: Any) -> Subscription:
     return Subscription(**{column: row[column] for column in _COLUMNS} | {
         "created_at": rows.when(row["created_at"]), "polled_at": rows.moment(row["polled_at"]),
-        "poll_at": rows.when(row["poll_at"])})
+        "poll_at": rows.when(row["poll_at"]), "validators": json.loads(row["validators"])})

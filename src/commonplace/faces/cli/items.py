@@ -64,7 +64,8 @@ async def add(desk: Desk, sources: Sources, title: Title = None, folder: FolderN
                     failed.append((source, error.message))
                 advance(done, len(drafts))
         if await waiting(app) <= 2 * len(drafts):  # a longer queue is the workers', and nobody should wait for it here
-            with show.progress("Making vectors") as advance:
+            spoken = any(answer["status"] == "transcribing" for answer in answers)
+            with show.progress("Writing down what is said" if spoken else "Making vectors") as advance:
                 await work_off(app, advance)
             await _bring_up_to_date(app, caller, answers)
     if desk.as_json and answers:

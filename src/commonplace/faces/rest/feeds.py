@@ -8,7 +8,6 @@ from typing_extensions import TypedDict
 from commonplace.faces import wire
 from commonplace.faces.rest.desk import OK, Desk, Id, Ok, api_router
 from commonplace.faces.wire import Input, web_address, whole
-from commonplace.model import Subscription
 
 router = api_router("feeds")
 
@@ -21,33 +20,22 @@ class Subscribe(Input):
         "How many of the entries that are there now to take"))] = 10
 
 
-class Feed(TypedDict):
-    id: str
-    url: str
-    title: str
-    folder_id: str | None
-    created_at: wire.Moment
-    polled_at: wire.Moment | None
-    next_poll_at: wire.Moment
-    error: str | None
-
-
 class Feeds(TypedDict):
-    feeds: list[Feed]
+    feeds: list[wire.Feed]
     total: int
 
 
 @router.post("/feeds", status_code=201, summary="Follow a feed")
-async def subscribe(desk: Desk, body: Subscribe) -> Feed:
+async def subscribe(desk: Desk, body: Subscribe) -> wire.Feed:
     """New entries are added by themselves, with the rights of this token. Asking again answers with the same feed."""
-    return _feed(await desk.services.feeds.subscribe(desk.caller, body.url, body.folder_id, body.newest))
+    return wire.feed(await desk.services.feeds.subscribe(desk.caller, body.url, body.folder_id, body.newest))
 
 
 @router.get("/feeds", summary="List the feeds that are followed")
 async def list_feeds(desk: Desk) -> Feeds:
     """All of the library; for a token of some folders or of the KB only, those it follows itself."""
     found = await desk.services.feeds.all(desk.caller)
-    return {"feeds": [_feed(feed) for feed in found], "total": len(found)}
+    return {"feeds": [wire.feed(feed) for feed in found], "total": len(found)}
 
 
 @router.delete("/feeds/{feed_id}", summary="Follow a feed no more")
@@ -55,9 +43,3 @@ async def unsubscribe(desk: Desk, feed_id: Id) -> Ok:
     """What it brought stays."""
     await desk.services.feeds.unsubscribe(desk.caller, feed_id)
     return OK
-
-
-def _feed(value: Subscription) -> Feed:
-    return {"id": value.id, "url": value.url, "title": value.title, "folder_id": value.folder_id,
-            "created_at": wire.moment(value.created_at), "next_poll_at": wire.moment(value.poll_at), "error": value.error,
-            "polled_at": None if value.polled_at is None else wire.moment(value.polled_at)}
