@@ -22,9 +22,11 @@ from commonplace.adapters.transcribe.audio import duration
 from commonplace.adapters.transform import make_transformer
 from commonplace.adapters.wake import make_wake
 from commonplace.core.access import Access
+from commonplace.core.accounts import Accounts
 from commonplace.core.embedding import EMBED, EmbedJobs
 from commonplace.core.feeds import Feeds
 from commonplace.core.library import Library
+from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
 from commonplace.core.preparing import TRANSFORM, Preparer
 from commonplace.core.search import Search
@@ -56,6 +58,8 @@ class App:
     embedder: Embedder
     access: Access
     people: People
+    accounts: Accounts
+    passkeys: Passkeys
     library: Library
     search: Search
     uploads: Uploads
@@ -94,7 +98,8 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
             TRANSCRIBE: TranscribeJobs(store, transcriber, Recordings(fetcher, soundtracks, blobs, settings, duration), preparer,
                                        quota, embedder.stamp),
         }
-        app = App(settings, store, embedder, access, People(store, access), library,
+        accounts = Accounts(store, access, limits)
+        app = App(settings, store, embedder, access, People(store, access), accounts, Passkeys(store, accounts), library,
                   Search(store, embedder, access, settings), Uploads(store, blobs, extractor, access, library, settings),
                   Feeds(store, fetcher, extractor, access, library, settings),
                   Work(store, access, preparer, wake, embedder.stamp), Worker(store, wake, handlers))
@@ -122,9 +127,10 @@ def make_asgi(app: App) -> "FastAPI":
     """Everything that is served over HTTP. Its lifespan must be run; `app` stays the caller's to close."""
     from commonplace.faces.mcp.http import mcp_routes  # faces are heavy, and most commands need none
     from commonplace.faces.rest.api import rest_app
+    from commonplace.faces.web.app import WebApp
 
     routes, running = mcp_routes(app)
-    return rest_app(app, routes, running)
+    return rest_app(app, routes, running, WebApp(app))
 
 
 async def serve_stdio(app: App, caller: Callable[[], Awaitable[Caller]]) -> None:

@@ -13,8 +13,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from commonplace import errors
 from commonplace.core.access import Access
+from commonplace.core.accounts import Accounts
 from commonplace.core.feeds import Feeds
 from commonplace.core.library import Library
+from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
 from commonplace.core.search import Search
 from commonplace.core.uploads import Uploads
@@ -63,6 +65,10 @@ class Services(Protocol):
     def access(self) -> Access: ...
     @property
     def people(self) -> People: ...
+    @property
+    def accounts(self) -> Accounts: ...
+    @property
+    def passkeys(self) -> Passkeys: ...
     @property
     def library(self) -> Library: ...
     @property
@@ -130,7 +136,7 @@ class Gate:
         path = scope["path"]
         if path not in PROBES:
             host, origin = headers.get("host", ""), headers.get("origin")
-            if _name(host) not in self._hosts:
+            if host_name(host) not in self._hosts:
                 return problem(421, "unknown_host", f"This server does not answer for {_shown(host)}; "
                                                     "COMMONPLACE_ALLOWED_HOSTS lets more names in.")
             if origin is not None and scope["method"] not in SAFE_METHODS and not self._is_ours(origin):
@@ -138,7 +144,7 @@ class Gate:
                                                         "COMMONPLACE_ALLOWED_HOSTS lets more names in.")
         if _is_signed(scope):
             return None
-        if path not in OPEN:
+        if path not in OPEN and takes_token(path):
             caller = await self._access.identify(_bearer(headers))
             scope.setdefault("state", {})["caller"] = caller
             wait = await self._access.request(caller)
@@ -150,7 +156,12 @@ class Gate:
 
     def _is_ours(self, origin: str) -> bool:
         scheme, _, host = origin.partition("://")
-        return scheme in ("http", "https") and _name(host) in self._hosts
+        return scheme in ("http", "https") and host_name(host) in self._hosts
+
+
+def takes_token(path: str) -> bool:
+    """Everything else is the web app's, which knows people by their cookies."""
+    return path in ("/api", "/mcp") or path.startswith(("/api/", "/mcp/"))
 
 
 def _is_signed(scope: Scope) -> bool:
@@ -165,10 +176,10 @@ def too_large() -> Response:
 def known_hosts(settings: Settings) -> frozenset[str]:
     """Names that a Host or Origin header may give: a page from elsewhere must not reach a server on this machine."""
     names = [*LOOPBACK, settings.host, urlsplit(settings.public_url).netloc, *settings.allowed_hosts.split(",")]
-    return frozenset(_name(name.strip()) for name in names if name.strip())
+    return frozenset(host_name(name.strip()) for name in names if name.strip())
 
 
-def _name(host: str) -> str:
+def host_name(host: str) -> str:
     """A Host header without its port; an IPv6 address keeps its brackets."""
     name, _, port = host.rpartition(":")
     return (name if name and port.isdecimal() else host).lower()

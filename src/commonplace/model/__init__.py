@@ -1,5 +1,6 @@
 """The nouns: frozen values that travel between faces, core and adapters."""
 
+from commonplace.model.accounts import *
 from commonplace.model.basics import *
 from commonplace.model.finding import *
 from commonplace.model.graph import *

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Protocol
 
 from commonplace.model import Json
+from commonplace.ports.accounts import Accounts
 from commonplace.ports.keeping import (
     Captures,
     Contents,
@@ -26,6 +27,9 @@ class Store(Protocol):
 
     @property
     def tokens(self) -> Tokens: ...
+
+    @property
+    def accounts(self) -> Accounts: ...
 
     @property
     def folders(self) -> Folders: ...

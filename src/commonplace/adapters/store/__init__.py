@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from commonplace.adapters.store import backup
+from commonplace.adapters.store.accounts import SqlAccounts
 from commonplace.adapters.store.captures import SqlCaptures
 from commonplace.adapters.store.contents import SqlContents, SqlQuotas
 from commonplace.adapters.store.database import Database, Tx
@@ -26,6 +27,7 @@ class SqlStore:
         self._index = index
         self.people = SqlPeople(db)
         self.tokens = SqlTokens(db)
+        self.accounts = SqlAccounts(db)
         self.folders = SqlFolders(db, index)
         self.items = SqlItems(db, index)
         self.contents = SqlContents(db)

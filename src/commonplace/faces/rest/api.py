@@ -12,10 +12,11 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import commonplace
 from commonplace.errors import CommonplaceError
-from commonplace.faces.http import Gate, Services, error_response, problem, too_large
+from commonplace.faces.http import Gate, Services, error_response, problem, takes_token, too_large
 from commonplace.faces.rest import feeds, folders, items, probes, tokens, uploads
 from commonplace.faces.rest.docs import docs_routes
 from commonplace.faces.rest.probes import Metered, Meters
@@ -26,8 +27,9 @@ DESCRIPTION = ("Keep texts and pages in a library, file them in folders, and sea
 NO_TELEMETRY: Any = dict.fromkeys(["tracing", "metrics", "logs", "operation_spans", "auto_configure"], False)
 
 
-def rest_app(services: Services, routes: Sequence[BaseRoute], running: AbstractAsyncContextManager[None]) -> FastAPI:
-    """REST, and beside it `routes` of other faces, which are served while `running` is open."""
+def rest_app(services: Services, routes: Sequence[BaseRoute], running: AbstractAsyncContextManager[None],
+             pages: ASGIApp) -> FastAPI:
+    """REST, and beside it `routes` of other faces, which are served while `running` is open; `pages` gets what is no API."""
     meters = Meters()
     app = FastAPI(
         title="Commonplace", version=commonplace.__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
@@ -37,7 +39,21 @@ def rest_app(services: Services, routes: Sequence[BaseRoute], running: AbstractA
     app.state.services, app.state.meters, app.state.embedder = services, meters, "loading"
     own = [route for part in (items, uploads, feeds, folders, tokens, probes) for route in part.router.routes]
     app.router.routes.extend([*own, *docs_routes(), *routes])
+    app.router.default = _Elsewhere(pages)
+    app.state.pages = pages
     return app
+
+
+class _Elsewhere:
+    """What no route takes is a page's; under the API's own paths, it is nothing."""
+
+    def __init__(self, pages: ASGIApp) -> None:
+        self._pages = pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if takes_token(scope["path"]):
+            raise HTTPException(404)
+        await self._pages(scope, receive, send)
 
 
 @asynccontextmanager

@@ -1,0 +1,183 @@
+"""People at the web app: how they prove who they are, and the caller that a signed-in browser is."""
+
+import asyncio
+import re
+import secrets
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from commonplace.core.access import READ, WRITERS, Access, digest
+from commonplace.errors import Invalid, NotFound, RateLimited, Unauthorized
+from commonplace.model import Caller, Capability, Person, Token, WebSession, now
+from commonplace.ports import Limits, Store
+
+LIFETIME = timedelta(days=30)
+CLAIM, CLAIM_LIFETIME = "claim", timedelta(hours=24)
+SHORTEST, LONGEST = 10, 200
+ATTEMPTS, FROM_ONE_ADDRESS, WINDOW = 10, 50, 900
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
+_WRONG = "That address and password do not belong together."
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody who is signed in. Behind `caller`, all pages use the verbs that tokens use."""
+
+    person: Person
+    session: WebSession
+    role: str
+    caller: Caller
+    viewing: Token | None = None  # the token whose eyes they look through
+
+    @property
+    def rules(self) -> bool:
+        """Whether they may do what takes write access to the whole library."""
+        return Capability.WRITE in self.caller.capabilities and self.viewing is None
+
+
+class Accounts:
+    def __init__(self, store: Store, access: Access, limits: Limits) -> None:
+        self._store = store
+        self._access = access
+        self._limits = limits
+        self._hasher = PasswordHasher()
+        self._nobody = ""  # a hash to check against when there is none, so that nobody can tell by the time it takes
+
+    # -- being signed in
+
+    async def visitor(self, secret: str | None) -> Visitor | None:
+        found = await self._store.accounts.session(digest(secret)) if secret else None
+        if found is None:
+            return None
+        session, person, role = found
+        if session.expires_at - now() < LIFETIME / 2:
+            await self._store.accounts.prolong_session(session.digest, now() + LIFETIME)
+        capabilities = frozenset(Capability) if role in WRITERS else frozenset({Capability.READ})
+        caller = Caller(session.library_id, person.id, person.name, capabilities)
+        if session.view_as is not None:
+            tokens = await self._store.tokens.of_library(session.library_id)
+            token = next((token for token in tokens if token.id == session.view_as), None)
+            if token is not None:
+                seen = replace(caller, capabilities=frozenset({Capability.READ}), folders=token.folders, kb_only=token.kb_only)
+                return Visitor(person, session, role, seen, token)
+        return Visitor(person, session, role, caller)
+
+    async def sign_in(self, email: str, password: str, *, address: str, about: str) -> str:
+        """The secret for the browser's cookie."""
+        await self.throttle(f"signin:{email.strip().lower()[:200]}", ATTEMPTS)
+        await self.throttle(f"signin-from:{address}", FROM_ONE_ADDRESS)
+        person = await self._store.accounts.by_email(email.strip())
+        known = await self._store.accounts.password(person.id) if person else None
+        right = await asyncio.to_thread(self._verify, known, password)
+        if person is None or not right:
+            raise Unauthorized(_WRONG)
+        return await self.enter(person.id, about)
+
+    async def enter(self, person_id: str, about: str) -> str:
+        """A new session for somebody who has proved who they are."""
+        secret = secrets.token_urlsafe(32)
+        await self._store.accounts.open_session(
+            WebSession(digest(secret), person_id, person_id, now() + LIFETIME, about=about[:300]))
+        return secret
+
+    async def sign_out(self, visitor: Visitor, *, others: bool = False) -> None:
+        """This browser, or all others."""
+        mine = visitor.session.digest
+        await self._store.accounts.close_sessions(visitor.person.id, only=None if others else mine, but=mine if others else None)
+
+    async def view_as(self, visitor: Visitor, token_id: str | None) -> None:
+        """See the library as a token does, until told otherwise."""
+        if token_id is not None:
+            await self._access.admit(visitor.caller, READ, "view_as", token_id, owner=True)
+            if all(token.id != token_id for token in await self._store.tokens.of_library(visitor.session.library_id)):
+                raise NotFound("Token not found")
+        await self._store.accounts.view_as(visitor.session.digest, token_id)
+
+    # -- coming in the first time
+
+    async def alone(self) -> Person | None:
+        """The only person there is, while nobody could sign in as them yet."""
+        people = await self._store.people.all()
+        return people[0] if len(people) == 1 and not await self._can_sign_in(people[0].id) else None
+
+    async def invitation(self, person: Person) -> str:
+        """The secret of a link that lets its holder choose a password, once, within a day."""
+        secret = secrets.token_urlsafe(32)
+        await self._store.accounts.promise(digest(secret), CLAIM, person.id, now() + CLAIM_LIFETIME)
+        return secret
+
+    async def first_invitation(self) -> str | None:
+        """For the first person, as long as they cannot sign in in any other way."""
+        people = await self._store.people.all()
+        return await self.invitation(people[0]) if people and not await self._can_sign_in(people[0].id) else None
+
+    async def invited(self, secret: str) -> Person:
+        good, person_id = await self._store.accounts.promised(digest(secret), CLAIM)
+        person = await self._store.accounts.person(person_id) if good and person_id else None
+        if person is None:
+            raise NotFound("This link has been used, or its time is over. `commonplace user link` makes a new one.")
+        return person
+
+    async def claim(self, secret: str, name: str, email: str, password: str, *, about: str) -> str:
+        person = await self.invited(secret)
+        name, email = _checked(name, email)
+        hashed = await self._hash(password)
+        good, _ = await self._store.accounts.redeem(digest(secret), CLAIM)
+        if not good:
+            raise NotFound("This link has been used in the meantime.")
+        await self._store.accounts.rename(person.id, name, email)
+        await self._store.accounts.set_password(person.id, hashed)
+        await self._store.accounts.close_sessions(person.id)  # whoever was in before, by whatever password
+        return await self.enter(person.id, about)
+
+    # -- one's own account
+
+    async def rename(self, visitor: Visitor, name: str, email: str) -> None:
+        await self._store.accounts.rename(visitor.person.id, *_checked(name, email))
+
+    async def has_password(self, visitor: Visitor) -> bool:
+        return await self._store.accounts.password(visitor.person.id) is not None
+
+    async def change_password(self, visitor: Visitor, old: str, new: str) -> None:
+        """All other browsers are signed out."""
+        known = await self._store.accounts.password(visitor.person.id)
+        if known is not None:
+            await self.throttle(f"password:{visitor.person.id}", ATTEMPTS)
+            if not await asyncio.to_thread(self._verify, known, old):
+                raise Unauthorized("That is not the password you have now.")
+        await self._store.accounts.set_password(visitor.person.id, await self._hash(new))
+        await self.sign_out(visitor, others=True)
+
+    async def throttle(self, key: str, amount: int) -> None:
+        wait = await self._limits.hit(key, amount, WINDOW)
+        if wait is not None:
+            raise RateLimited(max(1, int(wait + 0.999)))
+
+    async def _can_sign_in(self, person_id: str) -> bool:
+        accounts = self._store.accounts
+        return await accounts.password(person_id) is not None or bool(await accounts.passkeys(person_id))
+
+    async def _hash(self, password: str) -> str:
+        if not SHORTEST <= len(password) <= LONGEST:
+            raise Invalid(f"A password has {SHORTEST} to {LONGEST} characters; a few words in a row are easiest to remember.")
+        return await asyncio.to_thread(self._hasher.hash, password)
+
+    def _verify(self, known: str | None, password: str) -> bool:
+        if known is None and not self._nobody:
+            self._nobody = self._hasher.hash(secrets.token_urlsafe(16))
+        try:
+            return self._hasher.verify(known or self._nobody, password[:LONGEST]) and known is not None
+        except (VerificationError, InvalidHashError):
+            return False
+
+
+def _checked(name: str, email: str) -> tuple[str, str]:
+    name, email = " ".join(name.split()), email.strip()
+    if not name or len(name) > 200:
+        raise Invalid("Give a name of up to 200 characters.")
+    if not _EMAIL.fullmatch(email) or len(email) > 200:
+        raise Invalid("Give an e-mail address, such as you@example.org; it is what you sign in with.")
+    return name, email

@@ -1,0 +1,115 @@
+"""The web app as one ASGI application: its routes, what surrounds each of them, and errors as pages."""
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from urllib.parse import quote
+
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import Message, Receive, Scope, Send
+
+from commonplace.errors import CommonplaceError, Unauthorized
+from commonplace.faces.http import STATUS, Services, error_response, problem
+from commonplace.faces.web import library, reader, search, signin
+from commonplace.faces.web.doors import Door
+from commonplace.faces.web.templating import TYPES, Templates
+from commonplace.faces.web.visit import Visit
+
+log = logging.getLogger(__name__)
+PARTS: Sequence[Sequence[Door]] = (library.DOORS, reader.DOORS, search.DOORS, signin.DOORS)
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"),
+    # Not no-referrer: with it, browsers send forms without saying where they come from.
+    "Referrer-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "private, no-cache",
+}
+
+
+class WebApp:
+    """Everything that is neither API nor probe. The Gate is expected around it."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._templates = Templates()
+        self.doors = [door for part in PARTS for door in part]
+        routes = [Route(door.path, partial(self._answer, door), methods=[door.method]) for door in self.doors]
+        static = Route("/static/{version}/{name}", self._static, methods=["GET"])
+        self._router = Router([static, *routes], redirect_slashes=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_hardened(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=message.setdefault("headers", []))
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            await self._router(scope, receive, send_hardened)
+        except HTTPException as error:
+            request = Request(scope, receive)
+            visit = await Visit.begin(request, self._services, self._templates)
+            response = _no_entry(visit) if visit.visitor is None else _refused(visit, error)
+            await visit.seal(response)(scope, receive, send_hardened)
+
+    async def _answer(self, door: Door, request: Request) -> Response:
+        visit = await Visit.begin(request, self._services, self._templates)
+        try:
+            if visit.visitor is None and not door.open:
+                return visit.seal(_no_entry(visit))
+            if request.method not in ("GET", "HEAD"):
+                await visit.checked_form()
+            return visit.seal(await door.handler(visit))
+        except CommonplaceError as error:
+            return visit.seal(_failed(visit, error))
+        except Exception:
+            log.exception("%s %s failed unexpectedly", request.method, request.url.path)
+            message = "The server failed; its log says why."
+            if not visit.wants_page:
+                return problem(500, "internal_error", message)
+            return visit.seal(visit.page("error.html", 500, title="Something broke", message=message))
+
+    async def _static(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        body = self._templates.static.get(name)
+        if body is None:
+            raise HTTPException(404)
+        kept = "public, max-age=31536000, immutable" if request.path_params["version"] == self._templates.version else "no-cache"
+        ending = name[name.rindex("."):]
+        return Response(body, media_type=TYPES[ending], headers={"Cache-Control": kept})
+
+
+def _no_entry(visit: Visit) -> Response:
+    """To the sign-in page, and from there to where they wanted to go."""
+    if visit.request.method in ("GET", "HEAD") and visit.wants_page:
+        url = visit.request.url
+        wanted = url.path + (f"?{url.query}" if url.query else "")
+        return visit.go("/sign-in" if wanted == "/" else f"/sign-in?next={quote(wanted)}")
+    return error_response(Unauthorized("Sign in first; programs send `Authorization: Bearer sk_...` to /api and /mcp."))
+
+
+def _failed(visit: Visit, error: CommonplaceError) -> Response:
+    if not visit.wants_page:
+        return error_response(error)
+    if visit.request.method == "POST" and visit.visitor is not None and visit.back != "/":
+        return visit.go(visit.back, error.message, wrong=True)
+    status = STATUS.get(type(error), 500)
+    titles = {401: "Not signed in", 403: "Not allowed", 404: "Not found", 429: "Slow down"}
+    return visit.page("error.html", status, title=titles.get(status, "That did not work"), message=error.message)
+
+
+def _refused(visit: Visit, error: HTTPException) -> Response:
+    message = "There is nothing at this address." if error.status_code == 404 else f"{error.detail}."
+    if not visit.wants_page:
+        return problem(error.status_code, "not_found" if error.status_code == 404 else "invalid_request", message)
+    title = "Not found" if error.status_code == 404 else "That did not work"
+    return visit.page("error.html", error.status_code, title=title, message=message)

@@ -1,0 +1,49 @@
+// What every page has: keys, the menu on small screens, the theme. Pages that need more load it from here.
+import { step, open, choose } from "./rows.js";
+
+const root = document.documentElement;
+root.classList.add("scripted");
+const $ = (selector) => document.querySelector(selector);
+
+const menu = $(".menu");
+menu?.addEventListener("click", () => {
+  const shown = $(".side").classList.toggle("open");
+  menu.setAttribute("aria-expanded", String(shown));
+});
+
+function turnLights() {
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  localStorage.setItem("theme", root.dataset.theme);
+}
+
+function search() {
+  const field = $("form[role=search] input[type=search]");
+  if (field) { field.focus(); field.select(); } else location.href = "/search";
+}
+
+const single = {
+  "/": search, j: () => step(1), k: () => step(-1), o: open, x: choose, t: turnLights,
+  n: () => $("#add-text")?.focus(), e: () => $("#bulk [value=archive]")?.click(), "#": () => $("#bulk [value=delete]")?.click(),
+  "?": () => $("#help")?.showModal(),
+};
+
+let going = 0;
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const typing = event.target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
+  if (typing) { if (event.key === "Escape") event.target.blur(); return; }
+  if ($("dialog[open]")) return;
+  if (event.timeStamp - going < 1500) {
+    going = 0;
+    const link = $(`a[data-keys="g ${CSS.escape(event.key)}"]`);
+    if (link) { event.preventDefault(); link.click(); }
+    return;
+  }
+  if (event.key === "g") { going = event.timeStamp; return; }
+  const act = single[event.key];
+  if (act) { event.preventDefault(); act(); }
+});
+
+if ($("[data-live]")) import("./search.js");
+if ($(".passkey")) import("./passkeys.js");

@@ -1,0 +1,187 @@
+"""One request of a browser: who it is, what it may send, and how it is answered."""
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+
+from commonplace.core.accounts import LIFETIME, Visitor
+from commonplace.core.passkeys import Site
+from commonplace.errors import ForbiddenScope, Invalid, Unauthorized
+from commonplace.faces.http import LOOPBACK, Services, host_name
+from commonplace.faces.web.templating import Templates
+from commonplace.model import Caller
+
+SESSION, VISIT, NOTE = "commonplace", "commonplace_visit", "commonplace_note"
+FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
+MANY = 10_000
+
+
+@dataclass(slots=True)
+class Visit:
+    request: Request
+    services: Services
+    templates: Templates
+    visitor: Visitor | None
+    secret: str                       # of the session, or of the visit while there is none
+    cookies: dict[str, tuple[str, int]] = field(default_factory=dict)  # to set: value and seconds; 0 seconds: delete
+
+    @classmethod
+    async def begin(cls, request: Request, services: Services, templates: Templates) -> "Visit":
+        kept = request.cookies.get(_name(SESSION, request, services))
+        visitor = await services.accounts.visitor(kept)
+        if visitor is not None and kept:
+            return cls(request, services, templates, visitor, kept)
+        passing = request.cookies.get(_name(VISIT, request, services))
+        visit = cls(request, services, templates, None, passing or secrets.token_urlsafe(24))
+        if passing is None:
+            visit.cookies[VISIT] = (visit.secret, int(LIFETIME.total_seconds()))
+        return visit
+
+    # -- who
+
+    @property
+    def known(self) -> Visitor:
+        if self.visitor is None:
+            raise Unauthorized("Sign in first.")
+        return self.visitor
+
+    @property
+    def caller(self) -> Caller:
+        return self.known.caller
+
+    @property
+    def address(self) -> str:
+        return self.request.client.host if self.request.client else "unknown"
+
+    @property
+    def browser(self) -> str:
+        return self.request.headers.get("user-agent", "")
+
+    @property
+    def at_the_machine(self) -> bool:
+        """Whether the browser runs where the server does, and nothing stands between them."""
+        settings = self.services.settings
+        return (settings.host in ("127.0.0.1", "localhost", "::1") and not settings.public_url
+                and self.address in ("127.0.0.1", "::1") and host_name(self.request.headers.get("host", "")) in LOOPBACK
+                and not any(name in self.request.headers for name in FORWARDED))
+
+    @property
+    def site(self) -> Site:
+        host = self.request.headers.get("host", "")
+        return Site(host_name(host).strip("[]"), f"{'https' if _is_https(self.request, self.services) else 'http'}://{host}")
+
+    def enter(self, secret: str) -> None:
+        self.cookies[SESSION] = (secret, int(LIFETIME.total_seconds()))
+        self.cookies[VISIT] = ("", 0)
+
+    def leave(self) -> None:
+        self.cookies[SESSION] = ("", 0)
+
+    # -- what it sends
+
+    @property
+    def csrf(self) -> str:
+        """Known only to pages that this browser was given: it follows from a cookie that no page can read."""
+        return hashlib.sha256(b"csrf:" + self.secret.encode()).hexdigest()[:43]
+
+    async def checked_form(self) -> FormData:
+        """A form, or JSON with the token in a header; from our own pages only."""
+        headers = self.request.headers
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            raise ForbiddenScope("Forms are taken from this server's own pages only.")
+        is_form = headers.get("content-type", "").startswith(("application/x-www-form-urlencoded", "multipart/form-data"))
+        form = await self.request.form(max_fields=MANY) if is_form else FormData()
+        sent = headers.get("x-csrf-token") or form.get("csrf")
+        if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), self.csrf.encode()):
+            raise ForbiddenScope("This page is too old to be sent; load it again, and repeat what you did.")
+        return form
+
+    async def form(self) -> Mapping[str, str]:
+        form = await self.request.form(max_fields=MANY)
+        return {name: value for name, value in form.items() if isinstance(value, str)}
+
+    async def several(self, name: str) -> list[str]:
+        form = await self.request.form(max_fields=MANY)
+        return [value for value in form.getlist(name) if isinstance(value, str)]
+
+    async def json(self) -> dict[str, Any]:
+        try:
+            body = await self.request.json()
+        except (ValueError, UnicodeDecodeError):
+            raise Invalid("The body is not JSON.") from None
+        if not isinstance(body, dict):
+            raise Invalid("The body must be an object.")
+        return body
+
+    def query(self, name: str, default: str = "") -> str:
+        return self.request.query_params.get(name, default)
+
+    def number(self, name: str, default: int, least: int = 1, most: int = 1_000_000) -> int:
+        text = self.query(name)
+        return min(max(int(text), least), most) if text.isascii() and text.isdigit() and len(text) < 8 else default
+
+    @property
+    def wants_page(self) -> bool:
+        """A browser that goes somewhere, rather than a script that asks for something."""
+        return "text/html" in self.request.headers.get("accept", "")
+
+    # -- answers
+
+    def page(self, template: str, /, status: int = 200, **values: Any) -> Response:
+        note = self.request.cookies.get(NOTE)
+        if note is not None:
+            self.cookies.setdefault(NOTE, ("", 0))
+        return HTMLResponse(self.templates.render(template, visit=self, me=self.visitor, note=_note(note), **values), status)
+
+    def part(self, template: str, /, **values: Any) -> Response:
+        """A piece of a page, for a script that puts it in."""
+        return HTMLResponse(self.templates.render(template, visit=self, me=self.visitor, note=None, **values))
+
+    def json_answer(self, value: Any, status: int = 200) -> Response:
+        return JSONResponse(value, status)
+
+    def go(self, path: str, note: str = "", *, wrong: bool = False) -> Response:
+        if note:
+            self.cookies[NOTE] = (quote(json.dumps([note[:500], wrong])), 60)
+        return RedirectResponse(path, 303)
+
+    @property
+    def back(self) -> str:
+        """The page that a form was on."""
+        before = urlsplit(self.request.headers.get("referer", ""))
+        if before.netloc != self.request.headers.get("host", "") or not before.path.startswith("/"):
+            return "/"
+        return ("/" + before.path.lstrip("/")) + (f"?{before.query}" if before.query else "")
+
+    def seal(self, response: Response) -> Response:
+        secure = _is_https(self.request, self.services)
+        for name, (value, seconds) in self.cookies.items():
+            response.set_cookie(_name(name, self.request, self.services), value, max_age=seconds, path="/", secure=secure,
+                                httponly=True, samesite="lax")
+        return response
+
+
+def _note(cookie: str | None) -> tuple[str, bool] | None:
+    try:
+        text, wrong = json.loads(unquote(cookie or ""))
+        return str(text), bool(wrong)
+    except (ValueError, TypeError):
+        return None
+
+
+def _is_https(request: Request, services: Services) -> bool:
+    public = urlsplit(services.settings.public_url)
+    return request.url.scheme == "https" or (public.scheme == "https" and public.netloc == request.headers.get("host"))
+
+
+def _name(cookie: str, request: Request, services: Services) -> str:
+    return f"__Host-{cookie}" if _is_https(request, services) else cookie

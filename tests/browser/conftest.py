@@ -1,0 +1,110 @@
+"""A served library and a real Chromium in front of it. Whatever its console complains about fails the test."""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright
+
+from commonplace.app import App, make_asgi, open_app
+from commonplace.core.library import Draft
+from commonplace.model import Caller, Capability, Item
+from commonplace.settings import Settings
+from tests.faces.house import NO_LIMITS
+
+CHROMIUM = "/usr/bin/chromium"
+PASSWORD = "a long enough password"
+
+
+@dataclass
+class Site:
+    """A running server, and what its pages complained about."""
+
+    app: App
+    url: str
+    owner: Caller
+    browser: Browser
+    complaints: list[str] = field(default_factory=list)
+    expected: list[str] = field(default_factory=list)  # parts of complaints that a test provokes
+
+    async def context(self, **wish: Any) -> BrowserContext:
+        context = await self.browser.new_context(base_url=self.url, **wish)
+        context.set_default_timeout(10_000)
+        context.on("weberror", lambda error: self.complaints.append(str(error.error)))
+        context.on("console", self._listen)
+        return context
+
+    def _listen(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(message.text)
+
+    async def visitor(self, **wish: Any) -> Page:
+        """Somebody who is not signed in."""
+        return await (await self.context(**wish)).new_page()
+
+    async def signed_in(self, **wish: Any) -> Page:
+        """The owner, with a password, on the library's first page."""
+        if await self.app.store.accounts.password(self.owner.person_id) is None:
+            secret = await self.app.accounts.first_invitation()
+            assert secret
+            await self.app.accounts.claim(secret, "Ada", "ada@example.org", PASSWORD, about="")
+        context = await self.context(**wish)
+        secret = await self.app.accounts.enter(self.owner.person_id, "test")
+        await context.add_cookies([{"name": "commonplace", "value": secret, "url": self.url, "httpOnly": True, "sameSite": "Lax"}])
+        page = await context.new_page()
+        await page.goto("/")
+        return page
+
+    async def add(self, title: str, text: str = "", *, folder: str | None = None, **wish: Any) -> Item:
+        added = await self.app.library.add(self.owner, Draft("text", title, text or f"{title}: the zebra grazes by the river.", **wish))
+        if folder:
+            await self.app.library.file(self.owner, added.item.id, [folder])
+        return added.item
+
+
+@asynccontextmanager
+async def served(data_dir: Path, browser: Browser, **settings: Any) -> AsyncIterator[Site]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        wanted = Settings(data_dir=data_dir, embedder="static", port=port, **(NO_LIMITS | settings))
+        async with open_app(wanted, workers=1) as app:
+            server = uvicorn.Server(uvicorn.Config(make_asgi(app), log_config=None, access_log=False, lifespan="on",
+                                                   timeout_graceful_shutdown=1))
+            serving = asyncio.create_task(server.serve([listener]))
+            while not server.started:
+                await asyncio.sleep(0.01)
+            person = await app.people.ensure_owner()
+            # localhost, not the number: browsers make passkeys for names only.
+            site = Site(app, f"http://localhost:{port}", Caller(person.id, person.id, person.name, frozenset(Capability)), browser)
+            try:
+                yield site
+            finally:
+                for context in browser.contexts:
+                    await context.close()
+                server.should_exit = True
+                with suppress(asyncio.CancelledError):
+                    await serving
+    left = [text for text in site.complaints if not any(part in text for part in site.expected)]
+    assert not left, left
+
+
+@pytest.fixture(scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        opened = await playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield opened
+        await opened.close()
+
+
+@pytest.fixture
+async def site(data_dir: Path, browser: Browser) -> AsyncIterator[Site]:
+    async with served(data_dir, browser) as opened:
+        yield opened
