@@ -78,8 +78,9 @@ async def served(data_dir: Path, browser: Browser, **settings: Any) -> AsyncIter
             server = uvicorn.Server(uvicorn.Config(make_asgi(app), log_config=None, access_log=False, lifespan="on",
                                                    timeout_graceful_shutdown=1))
             serving = asyncio.create_task(server.serve([listener]))
-            while not server.started:
-                await asyncio.sleep(0.01)
+            async with asyncio.timeout(20):
+                while not server.started:  # noqa: ASYNC110 (uvicorn has no event to wait for)
+                    await asyncio.sleep(0.01)
             person = await app.people.ensure_owner()
             # localhost, not the number: browsers make passkeys for names only.
             site = Site(app, f"http://localhost:{port}", Caller(person.id, person.id, person.name, frozenset(Capability)), browser)

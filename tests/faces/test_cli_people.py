@@ -1,6 +1,7 @@
 """Folders, tokens, people and client configurations from the command line."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,12 @@ def test_claude_desktop_is_let_do_less_with_a_token(cli: Commands) -> None:
 def test_connect_names_the_public_address(data_dir: Path) -> None:
     cli = Commands(data_dir, public_url="https://kb.example.com/")
     assert "https://kb.example.com/mcp" in cli.text("connect", "cursor", "--token", "sk_mine")
+
+
+def test_a_link_lets_a_person_choose_a_password(cli: Commands) -> None:
+    made = cli.json("user", "create", "--name", "Bea", "--email", "bea@example.org")
+    answer = cli.json("user", "link", "BEA@example.org")
+    assert answer["id"] == made["id"]
+    assert re.fullmatch(r"http://127\.0\.0\.1:8642/claim/[\w-]{43}", answer["link"])
+    assert cli.json("user", "link")["id"] != made["id"]
+    assert "nobody" in cli.fails("user", "link", "nobody@example.org")

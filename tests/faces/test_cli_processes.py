@@ -65,6 +65,7 @@ def test_serve_prints_the_owners_token_once_and_a_line_that_connects(cli: Comman
                                    f'--header "Authorization: Bearer {secret}"')
         assert httpx.get(f"{address}/api/v1/items", headers=bearer(secret)).json()["total"] == 0
         assert httpx.get(f"{address}/api/v1/items").status_code == 401
+        assert "Your library" in httpx.get(said["claim"], headers={"Accept": "text/html"}).text
         process.send_signal(signal.SIGTERM)
         out, err = finish(process)
         assert (process.returncode, out, err) == (0, "", "")

@@ -76,11 +76,11 @@ class Accounts:
             raise Unauthorized(_WRONG)
         return await self.enter(person.id, about)
 
-    async def enter(self, person_id: str, about: str) -> str:
-        """A new session for somebody who has proved who they are."""
+    async def enter(self, person_id: str, about: str, *, library_id: str | None = None) -> str:
+        """A new session, in their own library or one they are a member of, for somebody who has proved who they are."""
         secret = secrets.token_urlsafe(32)
         await self._store.accounts.open_session(
-            WebSession(digest(secret), person_id, person_id, now() + LIFETIME, about=about[:300]))
+            WebSession(digest(secret), person_id, library_id or person_id, now() + LIFETIME, about=about[:300]))
         return secret
 
     async def sign_out(self, visitor: Visitor, *, others: bool = False) -> None:

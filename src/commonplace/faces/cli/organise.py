@@ -30,6 +30,7 @@ def register(root: typer.Typer) -> None:
     user = typer.Typer(no_args_is_help=True, help="People, each with a library of their own.")
     command(user, "create")(user_create)
     command(user, "list")(user_list)
+    command(user, "link")(user_link)
     root.add_typer(user, name="user")
 
 
@@ -129,6 +130,21 @@ async def user_create(desk: Desk, name: Annotated[str, typer.Option(help="The pe
     async with desk.open() as (app, _):
         person, secret = await app.people.create_with_token(named(name), email.strip())
     show.as_json({"id": person.id, "token": secret}) if desk.as_json else show.text(secret)
+
+
+async def user_link(desk: Desk, email: Annotated[str, typer.Argument(
+        help="Whose; left out: the first person's.", show_default=False)] = "") -> None:
+    """Make a link by which a person chooses a password for the web app, once, within a day."""
+    from commonplace.faces.cli.connect import address
+
+    desk.require_owner()
+    async with desk.open() as (app, _):
+        await app.people.ensure_owner()
+        found = [p for p in await app.people.all() if not email or p.email.lower() == email.strip().lower()]
+        if not found:
+            raise NotFound(f"There is nobody with the address {email!r}; `commonplace user list` shows who there is.")
+        link = f"{address(desk.settings)}/claim/{await app.accounts.invitation(found[0])}"
+    show.as_json({"id": found[0].id, "link": link}) if desk.as_json else show.text(link)
 
 
 async def user_list(desk: Desk) -> None:

@@ -40,7 +40,8 @@ async def serve(desk: Desk, host: Annotated[str | None, typer.Option(help="Addre
     with listener:
         async with replace(desk, settings=settings, token=None).open(settings.workers) as (app, _):
             secret = await app.people.first_token()
-            await _http(app, listener, lambda: _greet(desk, address(settings), secret))
+            claim = await app.accounts.first_invitation()
+            await _http(app, listener, lambda: _greet(desk, address(settings), secret, claim))
 
 
 async def mcp(desk: Desk) -> None:
@@ -77,12 +78,15 @@ def _listen(host: str, port: int) -> socket.socket:
         raise ConfigurationError(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
 
 
-def _greet(desk: Desk, url: str, secret: str | None) -> None:
+def _greet(desk: Desk, url: str, secret: str | None, claim: str | None) -> None:
     line = claude_code(url, secret or PLACEHOLDER)
+    link = f"{url}/claim/{claim}" if claim else None
     if desk.as_json:
-        show.as_json({"address": url, "mcp": f"{url}/mcp", "token": secret, "connect": line})
+        show.as_json({"address": url, "mcp": f"{url}/mcp", "token": secret, "connect": line, "claim": link})
     else:
         show.text(f"Commonplace is at {url} (MCP at {url}/mcp, documentation at {url}/docs)")
+        if link:
+            show.text(f"\nOpen your library in a browser and choose a password (this link works once, for a day):\n  {link}")
         if secret:
             show.text(f"\nYour token, shown this once: {secret}\n")
             show.text(f"Connect Claude Code:\n  {line}")

@@ -56,10 +56,12 @@ class WebApp:
         try:
             await self._router(scope, receive, send_hardened)
         except HTTPException as error:
-            request = Request(scope, receive)
-            visit = await Visit.begin(request, self._services, self._templates)
-            response = _no_entry(visit) if visit.visitor is None else _refused(visit, error)
-            await visit.seal(response)(scope, receive, send_hardened)
+            response = await self._nothing(Request(scope, receive), error)
+            await response(scope, receive, send_hardened)
+
+    async def _nothing(self, request: Request, error: HTTPException) -> Response:
+        visit = await Visit.begin(request, self._services, self._templates)
+        return visit.seal(_no_entry(visit) if visit.visitor is None else _refused(visit, error))
 
     async def _answer(self, door: Door, request: Request) -> Response:
         visit = await Visit.begin(request, self._services, self._templates)
@@ -82,7 +84,7 @@ class WebApp:
         name = request.path_params["name"]
         body = self._templates.static.get(name)
         if body is None:
-            raise HTTPException(404)
+            return await self._nothing(request, HTTPException(404))
         kept = "public, max-age=31536000, immutable" if request.path_params["version"] == self._templates.version else "no-cache"
         ending = name[name.rindex("."):]
         return Response(body, media_type=TYPES[ending], headers={"Cache-Control": kept})

@@ -1,0 +1,73 @@
+"""How people sign in, as the store keeps it."""
+
+from datetime import timedelta
+
+import pytest
+
+from commonplace.adapters.store import SqlStore
+from commonplace.errors import NameTaken
+from commonplace.model import Passkey, WebSession, now
+from tests.contract.library import Library
+
+pytestmark = pytest.mark.anyio
+DAY = timedelta(days=1)
+
+
+async def test_a_password_is_replaced_by_the_next(store: SqlStore, ann: Library) -> None:
+    person = (await store.people.all())[0]
+    assert await store.accounts.password(person.id) is None
+    for hashed in ("first", "second"):
+        await store.accounts.set_password(person.id, hashed)
+        assert await store.accounts.password(person.id) == hashed
+
+
+async def test_an_address_that_somebody_else_has_is_refused(store: SqlStore, ann: Library, bob: Library) -> None:
+    first, second = await store.people.all()
+    with pytest.raises(NameTaken):
+        await store.accounts.rename(second.id, "Bob", first.email.upper())
+    await store.accounts.rename(second.id, "Robert", "robert@example.org")
+    found = await store.accounts.by_email("ROBERT@example.org")
+    assert found and (found.id, found.name) == (second.id, "Robert")
+    assert await store.accounts.person(second.id) == found
+
+
+async def test_passkeys_belong_to_a_person(store: SqlStore, ann: Library, bob: Library) -> None:
+    first, second = await store.people.all()
+    passkey = Passkey("abc", first.id, "Laptop", b"\x00\xff", 3)
+    await store.accounts.add_passkey(passkey)
+    await store.accounts.used_passkey("abc", 4)
+    kept = await store.accounts.passkey("abc")
+    assert kept and (kept.public_key, kept.uses, kept.used_at is not None) == (b"\x00\xff", 4, True)
+    assert await store.accounts.passkeys(second.id) == []
+    assert not await store.accounts.drop_passkey(second.id, "abc")
+    assert await store.accounts.drop_passkey(first.id, "abc")
+    assert await store.accounts.passkey("abc") is None
+
+
+async def test_sessions_end(store: SqlStore, ann: Library) -> None:
+    person = (await store.people.all())[0]
+    for name, lasts in (("a", DAY), ("b", DAY), ("c", DAY), ("over", -DAY)):
+        await store.accounts.open_session(WebSession(name, person.id, person.id, now() + lasts))
+    assert await store.accounts.session("over") is None
+    await store.accounts.view_as("a", "some token")
+    await store.accounts.prolong_session("a", now() + 9 * DAY)
+    found = await store.accounts.session("a")
+    assert found and (found[0].view_as, found[1], found[2]) == ("some token", person, "owner")
+    assert found[0].expires_at > now() + 8 * DAY
+    await store.accounts.close_sessions(person.id, only="b")
+    assert {session.digest for session in await store.accounts.sessions(person.id)} == {"a", "c"}
+    await store.accounts.close_sessions(person.id, but="c")
+    assert {session.digest for session in await store.accounts.sessions(person.id)} == {"c"}
+    await store.accounts.close_sessions(person.id)
+    assert await store.accounts.sessions(person.id) == []
+
+
+async def test_a_secret_for_one_use_is_good_once_for_its_purpose_and_in_its_time(store: SqlStore, ann: Library) -> None:
+    person = (await store.people.all())[0]
+    await store.accounts.promise("claim", "claim", person.id, now() + DAY)
+    await store.accounts.promise("late", "claim", person.id, now() - DAY)
+    assert await store.accounts.promised("claim", "claim") == (True, person.id)
+    assert await store.accounts.redeem("late", "claim") == (False, None)
+    assert await store.accounts.promised("claim", "passkey") == (False, None)
+    assert await store.accounts.redeem("claim", "claim") == (True, person.id)
+    assert await store.accounts.redeem("claim", "claim") == (False, None)

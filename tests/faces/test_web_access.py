@@ -1,0 +1,144 @@
+"""Every page and every form of the web app, asked for by everybody: nobody, the owner, a viewer, a stranger."""
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+
+from commonplace.faces.web.app import WebApp
+from tests.faces.house import ADDRESS, House, open_house
+
+pytestmark = pytest.mark.anyio
+PAGE = {"Accept": "text/html,application/xhtml+xml"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the path names (an item ...), whether only those who may write get on, and a form that is good."""
+
+    target: str | None = None
+    writes: bool = False
+    form: tuple[tuple[str, str], ...] = ()
+    own: bool = False     # about whoever asks, and nothing of a library
+    answer: int = 200     # what the owner gets for a GET; a form that is taken leads somewhere (303) or says so in JSON
+
+
+OWN = Row(own=True)
+OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("POST", "/sign-in/open"), ("GET", "/claim/{secret}"),
+        ("POST", "/claim/{secret}"), ("POST", "/passkeys/ask"), ("POST", "/passkeys/sign-in")}
+ROWS: dict[tuple[str, str], Row] = {
+    ("GET", "/"): Row(),
+    ("GET", "/search"): Row(),
+    ("GET", "/items/{item_id}"): Row("item"),
+    ("GET", "/account"): OWN, ("POST", "/account"): OWN, ("POST", "/account/password"): OWN,
+    ("POST", "/account/others"): OWN, ("POST", "/sign-out"): OWN,
+    ("POST", "/passkeys/offer"): OWN, ("POST", "/passkeys"): OWN, ("POST", "/passkeys/{passkey_id}/remove"): OWN,
+}
+
+
+@pytest.fixture(scope="module")
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
+    async with open_house(tmp_path_factory.mktemp("web") / "data") as opened:
+        yield opened
+
+
+async def browser(house: House, character: str) -> httpx.AsyncClient:
+    client = httpx.AsyncClient(transport=httpx.ASGITransport(house.asgi), base_url=ADDRESS, headers=PAGE)
+    if character != "nobody":
+        client.cookies.set("commonplace", await session(house, character), domain="127.0.0.1")
+    return client
+
+
+async def session(house: House, character: str) -> str:
+    if character != "viewer":
+        return await house.app.accounts.enter((house.stranger if character == "stranger" else house.owner).person_id, "")
+    known = {person.email: person for person in await house.app.people.all()}
+    viewer = known.get("viewer@example.org") or await house.app.people.create("Viewer", "viewer@example.org")
+    if await house.app.store.people.role(viewer.id, house.owner.library_id) is None:
+        await house.app.store._db.write(lambda tx: tx.run(  # type: ignore[attr-defined]
+            "INSERT INTO members (library_id, person_id, role) VALUES (:library_id, :id, 'viewer')",
+            library_id=house.owner.library_id, id=viewer.id))
+    return await house.app.accounts.enter(viewer.id, "", library_id=house.owner.library_id)
+
+
+async def target(house: House, what: str | None) -> str:
+    match what:
+        case None:
+            return ""
+        case "item":
+            return (await house.add(f"Item {len(await house.app.library.recent(house.owner, 100))}"))[0]
+    raise AssertionError(what)
+
+
+def filled(path: str, value: str) -> str:
+    return re.sub(r"\{[^}]+\}", value, path)
+
+
+async def send(client: httpx.AsyncClient, method: str, path: str, row: Row, **extra: str) -> httpx.Response:
+    if method == "GET":
+        return await client.get(path)
+    page = await client.get("/account")
+    token = re.search(r'data-csrf="(\w+)"', page.text)
+    return await client.post(path, data={**dict(row.form), "csrf": token[1] if token else "", **extra},
+                             headers={"Accept": "application/json"})
+
+
+async def test_every_door_has_a_row(house: House) -> None:
+    pages = house.asgi.state.pages
+    assert isinstance(pages, WebApp)
+    assert {(door.method, door.path) for door in pages.doors} == set(ROWS) | OPEN
+    assert {(door.method, door.path) for door in pages.doors if door.open} == OPEN
+
+
+async def test_nobody_gets_in(house: House) -> None:
+    async with await browser(house, "nobody") as client:
+        for (method, path) in [*ROWS, ("GET", "/nowhere")]:
+            asked = await client.request(method, filled(path, "x"))
+            if method == "GET":
+                assert (asked.status_code, asked.headers["location"].startswith("/sign-in")) == (303, True), path
+            else:
+                assert (asked.status_code, asked.json()["error"]) == (401, "unauthorized"), path
+            program = await client.request(method, filled(path, "x"), headers={"Accept": "application/json"})
+            assert (program.status_code, program.json()["error"]) == (401, "unauthorized"), path
+
+
+@pytest.mark.parametrize("character", ["owner", "viewer", "stranger"])
+async def test_no_form_is_taken_without_its_token(house: House, character: str) -> None:
+    async with await browser(house, character) as client:
+        for method, path in [*ROWS, *OPEN]:
+            if method == "POST":
+                refused = await client.post(filled(path, "x"), data={"csrf": "0" * 43}, headers={"Accept": "application/json"})
+                assert refused.status_code == 403, path
+
+
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if not row.own], ids=" ".join)
+async def test_viewers_read_and_strangers_see_nothing(house: House, name: tuple[str, str]) -> None:
+    (method, path), row = name, ROWS[name]
+    for character in ("stranger", "viewer", "owner"):  # the owner last: what they do may be for good
+        made = await target(house, row.target)
+        async with await browser(house, character) as client:
+            answer = await send(client, method, filled(path, made), row)
+            refused = character == "viewer" and row.writes
+            unseen = character == "stranger" and row.target is not None
+            expected = {403} if refused else {404} if unseen else {row.answer} if method == "GET" else {200, 303}
+            assert answer.status_code in expected, (character, answer.status_code, answer.text)
+
+
+async def test_pages_that_are_not_there(house: House) -> None:
+    async with await browser(house, "owner") as client:
+        for path in ("/nowhere", "/items/zzzzzzzzzzzz", "/static/x/nothing.js"):
+            answer = await client.get(path)
+            assert answer.status_code == 404
+            assert "Not found" in answer.text and answer.headers["content-type"].startswith("text/html")
+        assert (await client.post("/")).status_code == 405
+
+
+async def test_every_answer_carries_the_strict_policy(house: House) -> None:
+    async with await browser(house, "owner") as client:
+        for path in ("/", "/search?q=zebra", "/account", "/nowhere", "/sign-in", "/static/x/app.js"):
+            headers = (await client.get(path)).headers
+            assert "unsafe" not in headers["content-security-policy"]
+            assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+            assert headers["x-content-type-options"] == "nosniff"
