@@ -23,9 +23,13 @@ from commonplace.adapters.transform import make_transformer
 from commonplace.adapters.wake import make_wake
 from commonplace.core.access import Access
 from commonplace.core.accounts import Accounts
+from commonplace.core.calibration import Calibration
 from commonplace.core.embedding import EMBED, EmbedJobs
+from commonplace.core.entities import Entities
 from commonplace.core.feeds import Feeds
 from commonplace.core.library import Library
+from commonplace.core.likeness import Likeness
+from commonplace.core.linking import LINK, Linker, LinkJobs
 from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
 from commonplace.core.preparing import TRANSFORM, Preparer
@@ -65,6 +69,7 @@ class App:
     uploads: Uploads
     feeds: Feeds
     work: Work
+    entities: Entities
     worker: Worker
 
 
@@ -92,8 +97,13 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         preparer, quota = Preparer(embedder, local), Quota(store, settings)
         library = Library(store, embedder, access, wake, sources, preparer, quota,
                           auto_transforms=settings.transformer != "local")
+        calibration = Calibration(embedder)
+        likeness, linker = Likeness(store, embedder, calibration), Linker(store, embedder, calibration)
+        entities = Entities(store, embedder, access, wake, preparer, likeness, linker,
+                            attended=workers > 0 or bool(settings.redis_url))
         handlers: dict[str, Handler] = {
             EMBED: EmbedJobs(store, embedder),
+            LINK: LinkJobs(store, linker),
             TRANSFORM: TransformJobs(store, local, chosen),
             TRANSCRIBE: TranscribeJobs(store, transcriber, Recordings(fetcher, soundtracks, blobs, settings, duration), preparer,
                                        quota, embedder.stamp),
@@ -102,7 +112,7 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         app = App(settings, store, embedder, access, People(store, access), accounts, Passkeys(store, accounts), library,
                   Search(store, embedder, access, settings), Uploads(store, blobs, extractor, access, library, settings),
                   Feeds(store, fetcher, extractor, access, library, settings),
-                  Work(store, access, preparer, wake, embedder.stamp), Worker(store, wake, handlers))
+                  Work(store, access, preparer, wake, embedder.stamp), entities, Worker(store, wake, handlers))
         background = [asyncio.create_task(access.keep_flushing())]
         background += [asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)]
         if workers:

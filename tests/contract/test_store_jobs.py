@@ -135,3 +135,14 @@ async def test_embedding_is_queued_once_for_what_lacks_it(ann: Library, bob: Lib
     await ann.store.sections.set_vectors(STAMP, [(s, packed(vector)) for s in await bob.section_ids(bare)])
     await jobs.finish("w", [j.id for j in taken])
     assert await jobs.enqueue_embedding(STAMP) == 2, "`old` and `waiting` were finished without a vector"
+
+
+async def test_whether_anybody_works_is_told_by_what_was_taken_up(ann: Library) -> None:
+    began = now()
+    await queued(ann)
+    assert not await ann.store.jobs.worked_on(began)
+    [job] = await ann.store.jobs.lease("w1", limit=1, seconds=60)
+    assert await ann.store.jobs.worked_on(began)
+    await ann.store.jobs.finish("w1", [job.id])
+    assert await ann.store.jobs.worked_on(began)
+    assert not await ann.store.jobs.worked_on(now() + timedelta(seconds=60))

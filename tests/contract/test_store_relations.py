@@ -122,3 +122,13 @@ async def test_states_are_counted_within_the_scope(ann: Library, bob: Library) -
     tasks = ItemFilter(entity_types=("task",))
     assert await ann.store.items.tally(ann.scope(), tasks) == {"doing": 2, "done": 1}
     assert await ann.store.items.tally(ann.scope(folder), tasks) == {"doing": 1}
+
+
+async def test_what_is_superseded_says_so_but_tasks_keep_their_state(ann: Library) -> None:
+    old, new = await ann.add("one"), await ann.add("two")
+    task = await ann.add("three")
+    await ann.store.items.update(ann.scope(), task.id, {"entity_type": "task", "status": "doing"}, expected_revision=None,
+                                 sections=None, stamp=STAMP, jobs=())
+    await ann.store.relations.put(ann.scope(), [joined(ann, new.id, end.id, "SUPERSEDES") for end in (old, task)])
+    statuses = {item.id: item.status for item in (await ann.store.items.page(ann.scope(), ItemFilter(), limit=9, offset=0))[0]}
+    assert statuses == {old.id: "superseded", new.id: "", task.id: "doing"}

@@ -54,7 +54,7 @@ async def test_without_a_signal_the_wait_ends_by_itself(make: Callable[[], Wake]
 async def test_a_signal_while_busy_is_heard_at_the_next_wait(make: Callable[[], Wake]) -> None:
     wake = make()
     await wake.wait(0.05)  # listening from now on
-    await wake.signal()
+    assert await wake.signal()
     began = time.monotonic()
     await wake.wait(LONG)
     assert time.monotonic() - began < LONG / 2
@@ -80,7 +80,7 @@ async def test_redis_carries_signals_between_processes(redis_url: str) -> None:
 
 async def test_a_lost_redis_only_makes_workers_poll() -> None:
     wake = make_wake(Settings(data_dir=Path("unused"), redis_url="redis://127.0.0.1:1/0"))
-    await wake.signal()
+    assert not await wake.signal()
     began = time.monotonic()
     await wake.wait(LONG)  # this process hears itself all the same
     await wake.wait(0.2)

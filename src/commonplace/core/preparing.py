@@ -32,8 +32,9 @@ class Preparer:
         self._transformer = transformer
 
     async def prepare(self, item: Item, text: str, marks: Sequence[Mark] = (), *, known: Sequence[Section] = (),
-                      auto_transform: bool = False) -> Prepared:
-        """`known`: the same passages, with vectors, as another item has them."""
+                      auto_transform: bool = False, embed_up_to: int = IN_CALL) -> Prepared:
+        """`known`: the same passages, with vectors, as another item has them. A text of more sections than `embed_up_to`
+        gets its vectors later."""
         text = searchable(item, text)
         sections = list(known) or await asyncio.to_thread(sectioning.cut, text, item.title, marks)
         item = replace(item, word_count=sectioning.count(text))
@@ -46,7 +47,7 @@ class Preparer:
                         for section, points in zip(sections, made.section_points, strict=True)]
         if not item.in_kb:
             return Prepared(item, (), tuple(jobs))
-        sections = await self._embedded(item.title, sections)
+        sections = await self._embedded(item.title, sections, embed_up_to)
         if any(section.vector is None for section in sections):
             jobs.insert(0, job_for(item, EMBED))
         return Prepared(item, tuple(sections), tuple(jobs))
@@ -59,9 +60,9 @@ class Preparer:
             log.exception("No summary could be made of %r", title)
             return None
 
-    async def _embedded(self, title: str, sections: list[Section]) -> list[Section]:
+    async def _embedded(self, title: str, sections: list[Section], up_to: int) -> list[Section]:
         """With vectors if that is quick; an embedder that is down only delays them."""
-        if len(sections) > IN_CALL or all(section.vector is not None for section in sections):
+        if len(sections) > up_to or all(section.vector is not None for section in sections):
             return sections
         try:
             return await with_vectors(self._embedder, title, sections)

@@ -32,7 +32,7 @@ _ENGLISH = """
     against between into through during before after above below to from up down in out on off over under again further
     then once here there when where why how all any both each few more most other some such no nor not only own same so
     than too very s t can will just don should now"""
-_STOP_WORDS = frozenset(_ENGLISH.split())
+STOP_WORDS = frozenset(_ENGLISH.split())
 
 
 def extra(text: str) -> str:
@@ -53,7 +53,7 @@ def parse(query: str) -> Words:
     """The query as alternatives: exact strings such as `os.path.join` whole, each word, and neighbours as pairs."""
     text = unicodedata.normalize("NFC", query.strip()[:_MOST_READ])
     found = dict.fromkeys(phrase for chunk in text.split() for phrase in _alternatives(chunk))
-    telling = [phrase for phrase in found if not _STOP_WORDS.issuperset(phrase)] or found
+    telling = [phrase for phrase in found if not STOP_WORDS.issuperset(phrase)] or found
     return Words(tuple(dict.fromkeys([*telling, *_neighbours(text)]))[:MOST_PHRASES])
 
 
@@ -79,7 +79,7 @@ def _alternatives(chunk: str) -> Iterator[tuple[str, ...]]:
 def _neighbours(text: str) -> Iterator[tuple[str, str]]:
     """Two words side by side: a text that has them so is likelier meant than one that has them apart."""
     spelled = (_plain(word) for word in _WORD.findall(_RUN.sub(" ", text)) if len(word) <= _LONGEST_WORD)
-    return ((a, b) for a, b in pairwise(spelled) if a not in _STOP_WORDS and b not in _STOP_WORDS)
+    return ((a, b) for a, b in pairwise(spelled) if a not in STOP_WORDS and b not in STOP_WORDS)
 
 
 def _humps(word: str) -> list[str]:

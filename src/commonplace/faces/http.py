@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from commonplace import errors
 from commonplace.core.access import Access
 from commonplace.core.accounts import Accounts
+from commonplace.core.entities import Entities
 from commonplace.core.feeds import Feeds
 from commonplace.core.library import Library
 from commonplace.core.passkeys import Passkeys
@@ -79,6 +80,8 @@ class Services(Protocol):
     def feeds(self) -> Feeds: ...
     @property
     def work(self) -> Work: ...
+    @property
+    def entities(self) -> Entities: ...
 
 
 class Json(JSONResponse):

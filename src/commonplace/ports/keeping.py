@@ -85,7 +85,8 @@ class Items(Protocol):
         ...
 
     async def renew(self, scope: Scope, item_id: str, content: Content, changes: dict[str, Any], *,
-                    sections: Sequence[Section], stamp: str, jobs: Sequence[Job]) -> Item:
+                    sections: Sequence[Section], stamp: str, jobs: Sequence[Job],
+                    expected_revision: int | None = None) -> Item:
         """From now on the content's key stands for this content, and the item has it. Others keep what they have."""
         ...
 
@@ -305,6 +306,10 @@ class Jobs(Protocol):
         ...
 
     async def counts(self) -> dict[str, int]: ...
+
+    async def worked_on(self, since: datetime) -> bool:
+        """Whether anybody has taken up or finished a job since then."""
+        ...
 
     async def underway(self) -> float:
         """How many jobs' worth of the running ones is done."""

@@ -44,7 +44,9 @@ class Limits(Protocol):
 class Wake(Protocol):
     """Tells sleeping workers, here or on another machine, that there is a job. Losing a signal only costs a poll."""
 
-    async def signal(self) -> None: ...
+    async def signal(self) -> bool:
+        """Whether it could be sent to all."""
+        ...
 
     async def wait(self, seconds: float) -> None: ...
 

@@ -156,11 +156,13 @@ class SqlItems:
         return after
 
     async def renew(self, scope: Scope, item_id: str, content: Content, changes: dict[str, Any], *,
-                    sections: Sequence[Section], stamp: str, jobs: Sequence[Job]) -> Item:
+                    sections: Sequence[Section], stamp: str, jobs: Sequence[Job],
+                    expected_revision: int | None = None) -> Item:
         def work(tx: Tx) -> Item:
             before = find(tx, scope, ItemRef(id=item_id), lock=True)
             content_id = renew_content(tx, content, item_id, now())
-            after = self._update(tx, scope, item_id, {**changes, "content_id": content_id}, None, sections, stamp, jobs)
+            after = self._update(tx, scope, item_id, {**changes, "content_id": content_id}, expected_revision,
+                                 sections, stamp, jobs)
             drop_unused_content(tx, before.content_id)
             return after
 

@@ -129,6 +129,11 @@ class SqlJobs:
         await self._db.write(lambda tx: tx.run(
             "DELETE FROM jobs WHERE state = 'done' AND updated_at < :before", before=rows.micros(before)))
 
+    async def worked_on(self, since: datetime) -> bool:
+        return await self._db.read(lambda tx: tx.one(
+            "SELECT 1 FROM jobs WHERE state IN ('running', 'done') AND updated_at >= :since LIMIT 1",
+            since=rows.micros(since))) is not None
+
     async def underway(self) -> float:
         row = await self._db.read(lambda tx: tx.one(
             "SELECT coalesce(sum(progress), 0) AS done FROM jobs WHERE state = 'running'"))

@@ -6,7 +6,7 @@ from typing import Any
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.errors import NotFound
-from commonplace.model import Relation, Scope
+from commonplace.model import Kind, Relation, Scope
 
 _INSERT = """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
              VALUES (:library_id, :from_id, :kind, :to_id, :weight, :explicit, :created_at)
@@ -48,6 +48,7 @@ def put_relations(tx: Tx, scope: Scope, relations: Sequence[Relation], new: str 
     """How many are new. What somebody said outlasts what was found by likeness. `new`: an item that this transaction
     made; it may lie where its maker does not see it."""
     _require_visible(tx, scope, {end for r in relations for end in (r.from_id, r.to_id)} - {new})
+    _mark_superseded(tx, scope, [r.to_id for r in relations if r.kind == Kind.SUPERSEDES])
     return sum(insert_relation(tx, r) for r in relations)
 
 
@@ -57,6 +58,13 @@ def drop_relations(tx: Tx, scope: Scope, relations: Sequence[Relation]) -> int:
     return sum(tx.run("""DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
                          AND to_id = :to_id""", library_id=r.library_id, from_id=r.from_id, kind=r.kind, to_id=r.to_id)
                for r in relations)
+
+
+def _mark_superseded(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> None:
+    """What was replaced says so at once: search and context go by it. Tasks and epics have states of their own."""
+    if item_ids:
+        tx.run("""UPDATE items SET status = 'superseded' WHERE library_id = :library_id AND id IN :ids
+                  AND NOT entity_type IN ('task', 'epic')""", library_id=scope.library_id, ids=sorted(item_ids))
 
 
 def insert_relation(tx: Tx, r: Relation) -> int:

@@ -21,8 +21,9 @@ class LocalWake:
     def __init__(self) -> None:
         self._event = asyncio.Event()
 
-    async def signal(self) -> None:
+    async def signal(self) -> bool:
         self._event.set()
+        return True
 
     async def wait(self, seconds: float) -> None:
         try:
@@ -43,12 +44,14 @@ class RedisWake:
         self._here = LocalWake()
         self._listener: asyncio.Task[None] | None = None
 
-    async def signal(self) -> None:
+    async def signal(self) -> bool:
         await self._here.signal()
         try:
             await self._redis.publish(CHANNEL, "job")
         except RedisError as error:
             log.warning("Redis did not take the wake-up (%s); workers will find the job at their next poll", error)
+            return False
+        return True
 
     async def wait(self, seconds: float) -> None:
         if self._listener is None:

@@ -1,0 +1,193 @@
+"""What an entity may say of itself: its types, limits and defaults, and refusals in the words that clients know."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from typing import Any
+
+from commonplace.errors import Invalid
+from commonplace.model import EntityType, Json, Kind
+
+LONGEST_TITLE = 200
+LONGEST_CONTENT = 50_000
+LONGEST_LIST = 50
+LONGEST_WORD = 100          # of a tag, a language, a technology, a name
+LONGEST_URL = 2_000
+LONGEST_METADATA = 20_000   # characters as JSON
+DEEPEST_METADATA = 16
+PRIORITIES = ("critical", "high", "medium", "low", "someday")
+TYPES = tuple(kind for kind in EntityType if kind is not EntityType.DOCUMENT)
+WORK = (EntityType.TASK, EntityType.EPIC)
+FIRST_STATUSES = {EntityType.TASK: ("todo", "backlog"), EntityType.EPIC: ("planning",)}  # the default comes first
+TYPED = {"supersedes": Kind.SUPERSEDES, "contradicts": Kind.CONTRADICTS, "requires": Kind.REQUIRES,
+         "supports": Kind.SUPPORTS}
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntity:
+    """What somebody wants kept. Ids are as they came, in any of their spellings."""
+
+    title: str
+    content: str
+    entity_type: str = EntityType.EPISODE
+    category: str = ""
+    languages: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    related_to: tuple[str, ...] = ()      # ids, or `supersedes:<id>` and the like
+    metadata: Json = field(default_factory=dict)
+    project: str | None = None
+    priority: str | None = None
+    assignees: tuple[str, ...] = ()
+    due_date: str | None = None
+    technologies: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    repository_url: str | None = None
+    status: str = ""                      # "": what things of this type begin with
+    epic: str | None = None
+
+
+def checked(new: NewEntity) -> NewEntity:
+    """The same with blanks cut off and defaults filled in, or a refusal: nothing is stored of what is not right."""
+    kind = entity_type(new.entity_type)
+    new = replace(new, entity_type=kind, title=title(new.title), content=content(new.content))
+    if kind is EntityType.TASK and not new.project:
+        raise Invalid("Tasks require a project")
+    if kind is EntityType.EPIC and not new.project:
+        raise Invalid("Epics require a project")
+    if new.epic and kind is not EntityType.TASK:
+        raise Invalid("Only tasks can be part of an epic")
+    if new.depends_on and kind not in WORK:
+        raise Invalid("Only tasks and epics can depend on tasks; use related_to for other relations")
+    if new.repository_url and kind is not EntityType.PROJECT:
+        raise Invalid("Only projects have a repository_url; put other addresses into content or metadata")
+    metadata, status = dict(metadata_of(new.metadata)), new.status
+    if kind in FIRST_STATUSES and not status and "status" in metadata:
+        status = metadata.pop("status")
+    if new.repository_url:
+        metadata["repository_url"] = _address(new.repository_url)
+    return replace(
+        new, metadata=metadata, status=_first_status(kind, status), category=category(new.category),
+        priority=priority(new.priority) if new.priority is not None else "medium" if kind in WORK else None,
+        due_date=due_date(new.due_date) if new.due_date is not None else None,
+        languages=listed("languages", new.languages), tags=listed("tags", new.tags),
+        assignees=listed("assignees", new.assignees), technologies=listed("technologies", new.technologies))
+
+
+def entity_type(value: str) -> EntityType:
+    if value == EntityType.DOCUMENT:
+        raise Invalid("Documents are kept by add_to_knowledge (texts and pages) and uploads (files), which read their "
+                      f"sources; here entity_type is one of: {', '.join(TYPES)}")
+    if value not in TYPES:
+        raise Invalid(f"Unknown entity_type {value[:50]!r}; it is one of: {', '.join(TYPES)}")
+    return EntityType(value)
+
+
+def title(value: str) -> str:
+    value = value.strip()
+    if not value:
+        raise Invalid("Title cannot be empty")
+    if len(value) > LONGEST_TITLE:
+        raise Invalid(f"Title has {len(value)} characters; it may have {LONGEST_TITLE}")
+    return value
+
+
+def content(value: str) -> str:
+    if not value.strip():
+        raise Invalid("Content cannot be empty")
+    if len(value) > LONGEST_CONTENT:
+        raise Invalid(f"Content has {len(value):,} characters; it may have {LONGEST_CONTENT:,}")
+    return value
+
+
+def priority(value: str) -> str:
+    if value not in PRIORITIES:
+        raise Invalid(f"Unknown priority {value[:50]!r}; it is one of: {', '.join(PRIORITIES)}")
+    return value
+
+
+def category(value: str) -> str:
+    return word("category", value) if value else ""
+
+
+def due_date(value: str) -> str:
+    """A day of the calendar, or a moment of one."""
+    try:
+        day = date.fromisoformat(value.strip())
+    except ValueError:
+        try:
+            return datetime.fromisoformat(value.strip()).isoformat()
+        except ValueError:
+            raise Invalid(f"due_date {value[:50]!r} is not an ISO date such as 2026-03-31") from None
+    return day.isoformat()
+
+
+def listed(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    if len(values) > LONGEST_LIST:
+        raise Invalid(f"`{name}` may have {LONGEST_LIST} entries, not {len(values)}")
+    return tuple(dict.fromkeys(word(name, value) for value in values))
+
+
+def word(name: str, value: str) -> str:
+    value = value.strip()
+    if not value or len(value) > LONGEST_WORD:
+        raise Invalid(f"`{name}` takes texts of 1 to {LONGEST_WORD} characters that are not blank")
+    return value
+
+
+def metadata_of(value: Json) -> Json:
+    """JSON that databases and clients can hold: finite numbers, well-formed text, not too deep, not too much."""
+    _require_plain(value, DEEPEST_METADATA)
+    written = json.dumps(value, ensure_ascii=False)
+    if len(written) > LONGEST_METADATA:
+        raise Invalid(f"`metadata` may have {LONGEST_METADATA:,} characters as JSON, not {len(written):,}")
+    return value
+
+
+def _require_plain(value: Any, depth: int) -> None:
+    if depth == 0:
+        raise Invalid(f"`metadata` is nested more than {DEEPEST_METADATA} deep")
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            _require_plain(key, depth)
+            _require_plain(entry, depth - 1)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            _require_plain(entry, depth - 1)
+    elif isinstance(value, str):
+        if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+            raise Invalid("`metadata` contains NUL characters or lone surrogates; send well-formed text")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise Invalid("`metadata` contains a number that JSON has no way to write")
+    elif isinstance(value, int) and not -2**63 <= value < 2**63:
+        raise Invalid("`metadata` contains a whole number of more than 64 bits; send it as text")
+
+
+def typed(reference: str) -> tuple[Kind, str]:
+    """`supersedes:<id>` as the relation it asks for; a plain id is related."""
+    prefix, colon, rest = reference.strip().rpartition(":")
+    if not colon:
+        return Kind.RELATED_TO, reference.strip()
+    if prefix.strip().lower() not in TYPED:
+        raise Invalid(f"Unknown relation {prefix[:50]!r} in related_to; write an id alone, or one of: "
+                      f"{', '.join(f'{name}:<id>' for name in TYPED)}")
+    return TYPED[prefix.strip().lower()], rest.strip()
+
+
+def _first_status(kind: EntityType, status: Any) -> str:
+    first = FIRST_STATUSES.get(kind)
+    if first is None:
+        if status:
+            raise Invalid(f"A new {kind} has no status; leave it out")
+        return ""
+    if status and status not in first:
+        raise Invalid(f"A new {kind} begins as {' or '.join(first)}, not {str(status)[:50]!r}; `manage` moves it on")
+    return str(status or first[0])
+
+
+def _address(value: str) -> str:
+    value = value.strip()
+    if not value or len(value) > LONGEST_URL or any(character.isspace() for character in value):
+        raise Invalid(f"repository_url must be an address of at most {LONGEST_URL:,} characters without blanks")
+    return value

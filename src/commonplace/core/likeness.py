@@ -1,0 +1,94 @@
+"""What is there already and says the same, nearly the same, or the opposite.
+
+A cosine alone takes "retry three times" and "retry five times" for one thing, and two service requests with other numbers
+too. So likeness is asked twice: how near are the texts, and what tells them apart. Texts that differ by the name of what
+they are about are about two things; by a number, a date, a version, a negation or an opposite, they contradict.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from commonplace.core import words
+from commonplace.core.calibration import Calibration
+from commonplace.core.contrasts import Text, difference
+from commonplace.model import ItemFilter, Passage, Scope
+from commonplace.ports import Embedder, Store, Vector
+
+THRESHOLD = 0.85
+CANDIDATES = 12          # sections by words, and as many by meaning
+MOST = 10                # conflicts that are told
+ASKED_CHARACTERS = 400   # of a text, whose words are looked for
+
+DUPLICATE, NEAR_DUPLICATE, CONTRADICTION = "duplicate", "near_duplicate", "contradiction"
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Something that is there, how like it is, in which way, and what tells that."""
+
+    item_id: str
+    entity_id: str
+    name: str
+    score: float
+    kind: str
+    reason: str
+
+
+def compare(new: Text, old: Text, similarity: float) -> tuple[float, str, str] | None:
+    """(score, kind, reason), or None when they are about two things. `similarity`: 0 to 1, on the calibrated scale."""
+    if new.normal == old.normal:
+        return 1.0, DUPLICATE, "the same words"
+    if new.ids and old.ids and not new.ids & old.ids:
+        return None
+    shared, told = new.stems & old.stems, new.stems | old.stems
+    overlap = 2 * len(shared) / max(1, len(new.stems) + len(old.stems))
+    score = _score(similarity, overlap)
+    opposed = difference(new, old) if overlap >= 0.4 else None
+    if opposed:
+        # Without what they differ by they say the same: that is how near they are.
+        return max(score, min(0.99, 0.6 + 0.4 * overlap)) if overlap >= 0.6 else score, CONTRADICTION, opposed
+    if overlap >= 0.92 and len(told) >= 2:
+        return max(score, 0.9 + 0.1 * overlap), DUPLICATE, "the same words in another order or form"
+    return score, NEAR_DUPLICATE, f"{len(shared)} of {len(told)} telling words in common"
+
+
+def _score(similarity: float, overlap: float) -> float:
+    """Meaning leads; words pull it down where they have little in common, and up where they are nearly the same."""
+    return similarity * (0.8 + 0.2 * min(1.0, overlap / 0.5))
+
+
+class Likeness:
+    """Looks for what is like a text that is about to be kept."""
+
+    def __init__(self, store: Store, embedder: Embedder, calibration: Calibration) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._calibration = calibration
+
+    async def conflicts(self, scope: Scope, title: str, body: str, vector: Vector | None, *, threshold: float = THRESHOLD,
+                        but: Sequence[str] = (), where: ItemFilter | None = None) -> tuple[Alike, ...]:
+        """Best first. `vector`: of the text, as sections have it; without one, words alone find. `but`: items to leave out."""
+        asked = words.parse(f"{title} {body[:ASKED_CHARACTERS]}")
+        near = {found.section_id: 0.0 for found in await self._store.sections.keyword(scope, asked, CANDIDATES, where)}
+        if vector is not None:
+            scale = await self._calibration.scale()
+            near |= {found.section_id: scale(found.score) for found in await self._store.sections.nearest(
+                scope, vector, self._embedder.stamp, CANDIDATES, also=list(near), where=where)}
+        passages = await self._store.sections.passages(scope, list(near)) if near else []
+        best: dict[str, Alike] = {}
+        mine = Text(title, body)
+        for passage in passages:
+            found = compare(mine, Text(passage.title, passage.text), near[passage.section_id])
+            if found and found[0] >= threshold and passage.item_id not in but and (
+                    passage.item_id not in best or best[passage.item_id].score < found[0]):
+                best[passage.item_id] = _alike(passage, *found)
+        return tuple(sorted(best.values(), key=lambda one: (-one.score, one.item_id))[:MOST])
+
+
+def unpacked(vector: bytes | None) -> Vector | None:
+    return None if vector is None else np.frombuffer(vector, np.float16).astype(np.float32)
+
+
+def _alike(passage: Passage, score: float, kind: str, reason: str) -> Alike:
+    return Alike(passage.item_id, f"{passage.entity_type}_{passage.public_id}", passage.title, round(score, 4), kind, reason)
