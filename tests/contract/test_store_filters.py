@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from commonplace.adapters.store import postgres_index, shelf
+from commonplace.adapters.store import shelf
 from commonplace.core.words import parse
 from commonplace.model import Item, ItemFilter, ItemRef, Kind, Relation, Scope
 from tests.contract.library import DIMENSIONS, STAMP, Library, unit
@@ -36,7 +36,6 @@ FILTERS: dict[str, tuple[ItemFilter, Callable[[Item], bool]]] = {
 def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "by signs":
         monkeypatch.setattr(shelf, "EXACT_UP_TO", 0)
-        monkeypatch.setattr(postgres_index, "EXACT_UP_TO", 0)
 
 
 @pytest.mark.usefixtures("plan")

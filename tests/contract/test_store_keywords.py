@@ -1,17 +1,14 @@
-"""Keyword ranking on SQLite against BM25 written out plainly, while a library grows, shrinks and is refiled."""
+"""Keyword ranking against BM25 written out plainly, while a library grows, shrinks and is refiled."""
 
 import math
 import random
 from collections import Counter
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from commonplace.adapters.store import SqlStore, make_store, wordshelf
+from commonplace.adapters.store import SqlStore, wordshelf
 from commonplace.adapters.store.wordshelf import K1, B
 from commonplace.model import Item, ItemRef, Scored, Words, new_id
-from commonplace.settings import Settings
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -19,12 +16,8 @@ VOCABULARY = [f"w{n}x" for n in range(60)]
 
 
 @pytest.fixture
-async def grown(data_dir: Path) -> "AsyncIterator[Grown]":
-    store = make_store(Settings(data_dir=data_dir))
-    await store.open()
-    library = await Library.create(store)
-    yield Grown(store, library, await library.folder("Red"))
-    await store.close()
+async def grown(store: SqlStore, ann: Library) -> "Grown":
+    return Grown(store, ann, await ann.folder("Red"))
 
 
 class Grown:

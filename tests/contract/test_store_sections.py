@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.adapters.store import SqlStore, planning
+from commonplace.adapters.store import SqlStore
 from commonplace.adapters.store.postgres import PostgresTx
 from commonplace.adapters.store.sqlite import SqliteTx
 from commonplace.core.words import parse
@@ -16,15 +16,6 @@ from tests.contract.library import STAMP, Library, cut, packed, unit
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["small", "large"])
-def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What large libraries do to stay fast, a small one does here too."""
-    if request.param == "large":
-        monkeypatch.setattr(planning, "SMALL", 0)
-        monkeypatch.setattr(planning, "CANDIDATES", 1)
-
-
-@pytest.mark.usefixtures("size")
 @pytest.mark.parametrize("query", ["os.path.join", "ERR_QUIC_7731", "-32605", "rate-limit", "O'Brien", "C:\\temp", "naïve",
                                    "NAIVE", "全文検索", "検索", "東京", "한국어", "getUserName", "user", "1.2.3", "running",
                                    "run", "“quoted”", "σίσυφος", "50%", "a:b", "it's & (or) | <->", 'NEAR "x" OR y*'])
@@ -47,7 +38,6 @@ async def test_an_exact_string_counts_more_than_its_parts_apart(ann: Library) ->
     assert len(only) == 1, "a phrase is found in order and together only"
 
 
-@pytest.mark.usefixtures("size")
 async def test_rare_words_repeated_words_and_short_texts_count_more(ann: Library) -> None:
     for n in range(8):
         await ann.add(f"common common common filler {n}", title="common", key=f"k{n}")
@@ -77,7 +67,6 @@ async def test_scores_are_above_zero_best_first_and_limited(ann: Library) -> Non
     assert scores[-1] > 0
 
 
-@pytest.mark.usefixtures("size")
 async def test_keywords_keep_to_the_scope(ann: Library, bob: Library) -> None:
     work, home = await ann.folder("work"), await ann.folder("home")
     await ann.add("quartz one", title="work", folder=work)
@@ -101,7 +90,6 @@ async def test_a_text_cannot_talk_its_way_into_a_scope(ann: Library, bob: Librar
     assert await ann.found("quartz") == ["unfiled"]
 
 
-@pytest.mark.usefixtures("size")
 async def test_new_words_are_found_at_once_and_deleted_ones_no_more(
         ann: Library, open_store: Callable[[], Awaitable[SqlStore]]) -> None:
     for n in range(10):
@@ -124,7 +112,6 @@ async def test_nothing_asked_is_nothing_found(ann: Library) -> None:
         assert await ann.store.sections.keyword(ann.scope(), words, 10) == []
 
 
-@pytest.mark.usefixtures("size")
 async def test_words_that_are_everywhere_are_still_found_when_nothing_else_is_asked(ann: Library) -> None:
     for n in range(6):
         await ann.add(f"everywhere else {n}", title=f"t{n}")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from commonplace.adapters.store import SqlStore, postgres_index, shelf
+from commonplace.adapters.store import SqlStore, shelf
 from commonplace.model import Item, ItemRef, Scope, new_id
 from tests.contract.library import DIMENSIONS, STAMP, Library, cut, packed, unit
 from tests.contract.oracle import Kept, Oracle
@@ -20,7 +20,6 @@ def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
     """Small libraries are compared row by row; here they are also searched as large ones are."""
     if request.param == "by signs":
         monkeypatch.setattr(shelf, "EXACT_UP_TO", 0)
-        monkeypatch.setattr(postgres_index, "EXACT_UP_TO", 0)
 
 
 class World:
@@ -155,7 +154,6 @@ async def test_a_section_that_is_gone_gets_no_vector(ann: Library) -> None:
 @pytest.mark.slow
 async def test_a_scan_by_signs_finds_the_true_nearest_among_thousands(ann: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shelf, "EXACT_UP_TO", 0)
-    monkeypatch.setattr(postgres_index, "EXACT_UP_TO", 0)
     random, folder = np.random.default_rng(5), await ann.folder("half")
     centres = random.normal(size=(60, 128))
     ids, matrix = [], []

@@ -78,10 +78,8 @@ def _describe(tx: Tx) -> Json:
 def make_store(settings: Settings) -> SqlStore:
     if not settings.database_url:
         from commonplace.adapters.store.sqlite import SqliteDatabase
-        from commonplace.adapters.store.sqlite_index import SqliteIndex
-        return SqlStore(SqliteDatabase(settings.data_dir / "commonplace.sqlite3"), SqliteIndex())
+        return SqlStore(SqliteDatabase(settings.data_dir / "commonplace.sqlite3"), SectionIndex())
     if settings.database_url.startswith(("postgresql://", "postgres://")):
         from commonplace.adapters.store.postgres import PostgresDatabase
-        from commonplace.adapters.store.postgres_index import PostgresIndex
-        return SqlStore(PostgresDatabase(settings.database_url, settings.database_schema), PostgresIndex())
+        return SqlStore(PostgresDatabase(settings.database_url, settings.database_schema), SectionIndex())
     raise ConfigurationError("COMMONPLACE_DATABASE_URL must start with postgresql:// (leave it empty for SQLite).")

@@ -141,7 +141,7 @@ def _check_head(line: str, file: Path) -> None:
     kind, head = json.loads(line) if line.startswith('["commonplace"') else ("", {})
     if kind != "commonplace":
         raise Invalid(f"{file} is not a backup of Commonplace.")
-    refuse_newer(head["schema"], max(version for version, _ in migrations("sqlite")))
+    refuse_newer(head["schema"], max(version for engine in ("sqlite", "postgres") for version, _ in migrations(engine)))
     refuse_newer(head["format"], FORMAT)
 
 

@@ -6,7 +6,7 @@ statements serve both. A list as a value is an SQL list, so `id IN :ids` reads a
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from importlib.resources import files
@@ -25,6 +25,10 @@ class Tx(Protocol):
     engine: str
 
     def all(self, sql: str, /, **values: Any) -> list[Any]: ...
+
+    def lots(self, sql: str, size: int, /, **values: Any) -> Iterator[list[Any]]:
+        """The same rows, never more than `size` of them in memory."""
+        ...
 
     def one(self, sql: str, /, **values: Any) -> Any | None: ...
 
@@ -70,6 +74,13 @@ def migrations(engine: str) -> list[tuple[int, str]]:
         if ending == "sql" and (len(kinds) == 1 or kinds[1] == engine):
             found.append((int(number), file.read_text()))
     return found
+
+
+def missing(engine: str, applied: Iterable[int]) -> list[tuple[int, str]]:
+    """What is still to be run, oldest first; also what came in later under a lower number."""
+    known, done = migrations(engine), set(applied)
+    refuse_newer(max(done, default=0), known[-1][0])
+    return [(version, script) for version, script in known if version not in done]
 
 
 def refuse_newer(found: int, known: int) -> None:

@@ -12,6 +12,13 @@ def only_excludes(where: ItemFilter) -> bool:
     return replace(where, not_statuses=()) == ItemFilter()
 
 
+def filed(tx: Tx, scope: Scope) -> list[str]:
+    """What lies in the scope's folders."""
+    return [row["item_id"] for row in tx.all(
+        "SELECT DISTINCT item_id FROM folder_items WHERE library_id = :library_id AND folder_id IN :folders",
+        library_id=scope.library_id, folders=sorted(scope.folders or ()))]
+
+
 def wanted(tx: Tx, scope: Scope, where: ItemFilter) -> list[str]:
     (condition, values), (asked, more) = rows.visible(scope), rows.matching(where)
     return [row["id"] for row in tx.all(f"SELECT i.id FROM items AS i WHERE {condition} AND {asked}", **values, **more)]

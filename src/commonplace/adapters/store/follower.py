@@ -1,7 +1,7 @@
-"""Something in memory that follows a library's rows in SQLite.
+"""Something in memory that follows a library's rows in the database.
 
 The rows are the truth; this can always be thrown away. Every write notes the items it touched in `changes`, and each
-process reads on from the number it saw last before it searches, so that all of them see a write at their next search.
+process reads on from where it was before it searches, so that all of them see a write at their next search.
 """
 
 import threading
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.adapters.store.sqlite import SqliteTx
+from commonplace.adapters.store import changes
+from commonplace.adapters.store.database import Tx
 
 RELOAD_FROM = 20_000  # changed items; reading everything again is faster then
 _ITEMS, _ROWS = 500, 4_000  # read at once
@@ -32,7 +33,8 @@ class Follower(ABC):
     def __init__(self, library_id: str) -> None:
         self.guard = threading.RLock()
         self.library_id = library_id
-        self._seq = -1
+        self._mark: int | None = None
+        self._seen: frozenset[int] = frozenset()
         self._scopes: dict[frozenset[str], Rows] = {}
         self.clear()
 
@@ -66,17 +68,10 @@ class Follower(ABC):
     def size(self) -> int:
         """How many rows there are."""
 
-    def catch_up(self, tx: SqliteTx) -> None:
-        # Two lookups at the ends of the index; min and max in one statement would read all of it.
-        newest = tx.all("SELECT max(seq) AS seq FROM changes")[0]["seq"] or 0
-        if newest == self._seq:
-            return
-        oldest = tx.all("SELECT min(seq) AS seq FROM changes")[0]["seq"] or 0
-        known = self._seq >= oldest - 1
-        changed = [row["item_id"] for row in tx.all(
-            "SELECT DISTINCT item_id FROM changes WHERE seq > :seq AND library_id = :library_id",
-            seq=self._seq, library_id=self.library_id)] if known else []
-        if not known or len(changed) > RELOAD_FROM:
+    def catch_up(self, tx: Tx) -> None:
+        news = changes.since(tx, self.library_id, self._mark)
+        changed = list({item_id for seq, item_id in news.items.items() if seq not in self._seen})
+        if not news.complete or len(changed) > RELOAD_FROM:
             self.reload(tx)
         elif changed:
             self.drop(np.array([item_key(item_id) for item_id in changed], np.int64))
@@ -84,9 +79,9 @@ class Follower(ABC):
                 self.append(tx.all(f"SELECT {self.source} AND item_id IN :ids", **self.values,
                                    ids=changed[start:start + _ITEMS]))
             self._scopes.clear()
-        self._seq = newest
+        self._mark, self._seen = news.horizon, news.again
 
-    def reload(self, tx: SqliteTx) -> None:
+    def reload(self, tx: Tx) -> None:
         """Everything anew, a lot at a time: small leftovers of one big answer would stay in the process for good."""
         self.clear()
         self._scopes.clear()
@@ -94,13 +89,13 @@ class Follower(ABC):
         for found in tx.lots(f"SELECT {self.source}", _ROWS, **self.values):
             self.append(found)
 
-    def within(self, folders: frozenset[str] | None, items: Callable[[], list[int]]) -> Rows | None:
+    def within(self, folders: frozenset[str] | None, items: Callable[[], NDArray[np.int64]]) -> Rows | None:
         """The rows of a set of folders, found once per change of the library; None for all."""
         if folders is None:
             return None
         rows = self._scopes.get(folders)
         if rows is None:
-            rows = self._scopes[folders] = self.rows_of(np.array(items(), np.int64))
+            rows = self._scopes[folders] = self.rows_of(items())
         return rows
 
     def without(self, rows: Rows | None, items: NDArray[np.int64]) -> Rows:

@@ -3,7 +3,7 @@
 import random
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
@@ -14,7 +14,8 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from commonplace.adapters.store.database import Values, in_thread, migrations, percent_style, refuse_newer
+from commonplace.adapters.store.database import Values, in_thread, missing, percent_style
+from commonplace.adapters.store.index import read_words_anew
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
 
 T = TypeVar("T")
@@ -22,6 +23,9 @@ CONNECTIONS = 8
 ATTEMPTS = 6
 CONNECT_SECONDS = 10
 MIGRATION_LOCK = 0x636F6D6D6F6E  # one for the database: the vector extension belongs to all schemas
+
+# What a change of the schema leaves to do that SQL cannot.
+FOLLOWED_BY: dict[int, Callable[["PostgresTx"], None]] = {20: read_words_anew}
 
 # A rival came between a check and the write that relied on it; run again, the check itself tells the caller.
 _RIVALS = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation, errors.ForeignKeyViolation)
@@ -35,7 +39,13 @@ class PostgresTx:
         self._connection = connection
 
     def all(self, statement: str, /, **values: Any) -> list[DictRow]:
-        return self._connection.execute(_statement(statement), values).fetchall()
+        return self._connection.execute(_statement(statement), values, binary=True).fetchall()
+
+    def lots(self, statement: str, size: int, /, **values: Any) -> Iterator[list[DictRow]]:
+        with self._connection.cursor(name="lots") as cursor:
+            cursor.execute(_statement(statement), values, binary=True)
+            while rows := cursor.fetchmany(size):
+                yield rows
 
     def one(self, statement: str, /, **values: Any) -> DictRow | None:
         return self._connection.execute(_statement(statement), values).fetchone()
@@ -128,8 +138,6 @@ class PostgresDatabase:
 
     def _configure(self, connection: Connection[DictRow]) -> None:
         connection.execute(self._search_path)
-        # Plans depend on how common a word is and how large a folder: a plan made for others' values would be wrong.
-        connection.execute("SET plan_cache_mode = force_custom_plan")
         connection.execute("SET jit = off")
         connection.commit()
 
@@ -185,14 +193,12 @@ def _bring_up_to_date(connection: Connection[DictRow], schema: str) -> sql.Compo
     search_path = sql.SQL("SET search_path = {}, {}").format(sql.Identifier(schema), sql.Identifier(vector_schema))
     connection.execute(search_path)
     connection.execute("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")
-    row = connection.execute("SELECT max(version) AS version FROM schema_version").fetchone()
-    current = (row and row["version"]) or 0
-    known = migrations("postgres")
-    refuse_newer(current, known[-1][0])
-    for version, script in known:
-        if version > current:
-            connection.execute(script)
-            connection.execute("INSERT INTO schema_version VALUES (%s)", [version])
+    applied = [row["version"] for row in connection.execute("SELECT version FROM schema_version").fetchall()]
+    for version, script in missing("postgres", applied):
+        connection.execute(script)
+        if version in FOLLOWED_BY:
+            FOLLOWED_BY[version](PostgresTx(connection))
+        connection.execute("INSERT INTO schema_version VALUES (%s)", [version])
     return search_path
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.adapters.store.follower import Follower, Owners, Rows, item_key, room_for
+from commonplace.adapters.store.halves import Format
 from commonplace.adapters.store.signs import bits, sign_bits
 from commonplace.model import Scored
 from commonplace.ports import Vector
@@ -18,8 +19,8 @@ RESCORED = 2_000      # best by sign bits that are compared exactly: recall@10 s
 class Shelf(Follower):
     """Rows are dense: a dropped row's place is taken by the last one, so that nothing dead is ever scanned."""
 
-    def __init__(self, library_id: str, stamp: str, dimensions: int) -> None:
-        self._stamp, self._dimensions = stamp, dimensions
+    def __init__(self, library_id: str, stamp: str, dimensions: int, form: Format) -> None:
+        self._stamp, self._dimensions, self._form = stamp, dimensions, form
         super().__init__(library_id)
 
     def clear(self) -> None:
@@ -31,7 +32,8 @@ class Shelf(Follower):
 
     @property
     def source(self) -> str:
-        return "item_id, section_id, vector FROM vectors WHERE library_id = :library_id AND stamp = :stamp"
+        return f"""item_id, section_id, {self._form.column} AS vector FROM vectors
+                   WHERE library_id = :library_id AND stamp = :stamp"""
 
     @property
     def values(self) -> dict[str, Any]:
@@ -43,8 +45,10 @@ class Shelf(Follower):
         self._signs = [room_for(word, size, 0) for word in self._signs]
 
     def append(self, found: Sequence[Any]) -> None:
+        if not found:
+            return
         start, end = self._owners.count, self._owners.count + len(found)
-        matrix = np.frombuffer(b"".join(row["vector"] for row in found), np.float16).reshape(len(found), self._dimensions)
+        matrix = self._form.matrix([row["vector"] for row in found])
         self._ids = room_for(self._ids, end, start)
         self._ids[start:end] = [row["section_id"] for row in found]
         self._matrix = room_for(self._matrix, end, start)

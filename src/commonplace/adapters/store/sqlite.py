@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from commonplace.adapters.store.database import Values, in_thread, migrations, refuse_newer
+from commonplace.adapters.store.database import Values, in_thread, missing
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
 
 T = TypeVar("T")
@@ -32,7 +32,6 @@ class SqliteTx:
         return self._execute(sql, values).fetchall()
 
     def lots(self, sql: str, size: int, /, **values: Any) -> Iterator[list[sqlite3.Row]]:
-        """The same rows, never more than `size` of them in memory."""
         found = self._execute(sql, values)
         while rows := found.fetchmany(size):
             yield rows
@@ -52,9 +51,6 @@ class SqliteTx:
         lists = {name: orjson.dumps(list(value)).decode() for name, value in values.items() if isinstance(value, _LISTS)}
         return self._connection.execute(_with_lists(sql), values | lists) if lists else self._connection.execute(sql, values)
 
-    def insert(self, sql: str, /, **values: Any) -> int:
-        """The number of the new row."""
-        return self._connection.execute(sql, values).lastrowid or 0
 
 
 @lru_cache(maxsize=512)
@@ -123,15 +119,10 @@ class SqliteDatabase:
 
 def _bring_up_to_date(tx: SqliteTx) -> None:
     tx.run("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")
-    row = tx.one("SELECT max(version) AS version FROM schema_version")
-    current = (row and row["version"]) or 0
-    known = migrations("sqlite")
-    refuse_newer(current, known[-1][0])
-    for version, script in known:
-        if version > current:
-            for statement in _statements(script):
-                tx.run(statement)
-            tx.run("INSERT INTO schema_version VALUES (:version)", version=version)
+    for version, script in missing("sqlite", [row["version"] for row in tx.all("SELECT version FROM schema_version")]):
+        for statement in _statements(script):
+            tx.run(statement)
+        tx.run("INSERT INTO schema_version VALUES (:version)", version=version)
 
 
 def _statements(script: str) -> Iterator[str]:

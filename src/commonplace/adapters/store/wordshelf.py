@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.adapters.store.database import Tx
 from commonplace.adapters.store.follower import Follower, Owners, Rows, item_key, room_for
-from commonplace.adapters.store.sqlite import SqliteTx
 from commonplace.adapters.store.terms import TEXT, phrase_counts, terms
 from commonplace.model import Scored, Words
 
@@ -125,14 +125,14 @@ class WordShelf(Follower):
         rows = self._owners.rows_of(items)
         return rows[self._alive[rows]]
 
-    def catch_up(self, tx: SqliteTx) -> None:
+    def catch_up(self, tx: Tx) -> None:
         super().catch_up(tx)
         if self._owners.count - self._living > DEAD_SHARE * self._owners.count + DEAD_ROWS:
             self.reload(tx)
         if self._fresh:
             self._settle()
 
-    def search(self, tx: SqliteTx, words: Words, limit: int, rows: Rows | None) -> list[Scored]:
+    def search(self, tx: Tx, words: Words, limit: int, rows: Rows | None) -> list[Scored]:
         phrases = [tuple(terms(" ".join(phrase))) for phrase in words.phrases]
         single = {phrase[0] for phrase in phrases if len(phrase) == 1}
         longer = list(dict.fromkeys(phrase for phrase in phrases if len(phrase) > 1))
@@ -161,7 +161,7 @@ class WordShelf(Follower):
         damped = np.float32(K1 * (1 - B)) + np.float32(K1 * B / average) * self._lengths[rows].astype(np.float32)
         return (counts * np.float32(idf * (K1 + 1)) / (counts + damped)).astype(np.float32, copy=False)
 
-    def _phrase_scores(self, tx: SqliteTx, chosen: Rows, phrases: Sequence[tuple[int, ...]], size: int) -> Scores:
+    def _phrase_scores(self, tx: Tx, chosen: Rows, phrases: Sequence[tuple[int, ...]], size: int) -> Scores:
         by_id = {row["section_id"]: row["sequence"] for row in tx.all(
             "SELECT section_id, sequence FROM sequences WHERE section_id IN :ids", ids=self._ids[chosen].tolist())}
         parts = [by_id.get(section_id, b"") for section_id in self._ids[chosen].tolist()]

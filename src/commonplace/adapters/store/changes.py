@@ -1,0 +1,57 @@
+"""Which items' sections changed, noted with every write, so that what processes hold in memory can catch up.
+
+What somebody has not seen yet begins at a mark. On SQLite writes follow each other, and the mark is their number. On
+Postgres a lower number may be committed after a higher one, so the mark is the transaction, and a snapshot tells the
+oldest one that may still be under way: what is at or behind that is looked at again.
+"""
+
+from dataclasses import dataclass
+
+from commonplace.adapters.store.database import Tx
+
+KEPT = 50_000
+_PRUNED_EVERY = 1_000
+_NONE = 1 << 62  # no change is at or behind it
+
+_UNSEEN = {
+    "sqlite": """SELECT h.horizon, h.oldest, c.seq, c.seq AS mark, c.item_id
+                 FROM (SELECT coalesce((SELECT max(seq) FROM changes), 0) + 1 AS horizon,
+                              (SELECT min(seq) FROM changes) AS oldest) AS h
+                 LEFT JOIN changes AS c ON c.seq >= :mark AND c.library_id = :library_id""",
+    "postgres": """SELECT h.horizon, h.oldest, c.seq, c.xid AS mark, c.item_id
+                   FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon,
+                                pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS future,
+                                (SELECT min(xid) FROM changes) AS oldest) AS h
+                   LEFT JOIN changes AS c ON c.library_id = :library_id AND c.xid >= :mark AND c.xid < h.future""",
+}
+_PRUNE = {
+    "sqlite": "DELETE FROM changes WHERE seq < :seq",
+    # Never what may still be looked at again: else a gap could go unseen.
+    "postgres": """DELETE FROM changes WHERE xid < least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+                     (SELECT xid FROM changes WHERE seq >= :seq ORDER BY seq LIMIT 1))""",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    horizon: int                # where to begin the next time
+    items: dict[int, str]       # by the change's number
+    again: frozenset[int]       # those of them that the next time will bring once more
+    complete: bool              # False: too far behind, changes were forgotten meanwhile
+
+
+def note(tx: Tx, library_id: str, item_id: str) -> None:
+    seq = tx.all("INSERT INTO changes (library_id, item_id) VALUES (:library_id, :item_id) RETURNING seq",
+                 library_id=library_id, item_id=item_id)[0]["seq"]
+    if seq % _PRUNED_EVERY == 0:
+        tx.run(_PRUNE[tx.engine], seq=seq - KEPT)
+
+
+def since(tx: Tx, library_id: str, mark: int | None) -> News:
+    """What changed at or behind the mark; with None nothing, only where to begin."""
+    found = tx.all(_UNSEEN[tx.engine], library_id=library_id, mark=_NONE if mark is None else mark)
+    horizon, oldest = max(found[0]["horizon"], mark or 0), found[0]["oldest"]
+    seen = [row for row in found if row["seq"] is not None]
+    return News(horizon, {row["seq"]: row["item_id"] for row in seen},
+                frozenset(row["seq"] for row in seen if row["mark"] >= horizon),
+                complete=mark is not None and (oldest is None or mark >= oldest))

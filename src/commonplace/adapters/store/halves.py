@@ -1,0 +1,47 @@
+"""Vectors of 16-bit floats as each engine keeps them: SQLite as they are, Postgres as pgvector's halfvec."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Halves = NDArray[np.float16]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    column: str                                     # how a vector is read, as bytes
+    put: str                                        # writes :vector of section :id with :stamp, if there is such a section
+    value: Callable[[bytes], Any]                   # what :vector is given as
+    matrix: Callable[[Sequence[bytes]], Halves]     # rows of what was read, all of one length
+
+
+def _plain(read: Sequence[bytes]) -> Halves:
+    return np.frombuffer(b"".join(read), np.float16).reshape(len(read), -1)
+
+
+def _sent(read: Sequence[bytes]) -> Halves:
+    """On the wire: two 16-bit numbers, then the elements with their high byte first."""
+    return np.frombuffer(b"".join(read), ">f2").reshape(len(read), -1)[:, 2:].astype(np.float16)
+
+
+def _literal(vector: bytes) -> str:
+    return "[" + ",".join(map(str, np.frombuffer(vector, np.float16).tolist())) + "]"
+
+
+FORMATS = {
+    "sqlite": Format(
+        "vector", """INSERT INTO vectors (library_id, item_id, section_id, stamp, vector)
+                     SELECT library_id, item_id, id, :stamp, :vector FROM sections WHERE id = :id
+                     ON CONFLICT (library_id, item_id, section_id)
+                     DO UPDATE SET stamp = excluded.stamp, vector = excluded.vector""",
+        bytes, _plain),
+    "postgres": Format(
+        "halfvec_send(embedding)",
+        """INSERT INTO vectors (library_id, item_id, section_id, stamp, embedding)
+           SELECT s.library_id, s.item_id, s.id, :stamp, :vector::halfvec FROM sections AS s WHERE s.id = :id FOR KEY SHARE OF s
+           ON CONFLICT (section_id) DO UPDATE SET stamp = excluded.stamp, embedding = excluded.embedding""",
+        _literal, _sent),
+}

@@ -1,0 +1,101 @@
+"""What processes hold in memory keeps up with the database: in whatever order writes end, however far behind it is."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from commonplace.adapters.store import SqlStore, changes, database, make_store, postgres
+from commonplace.adapters.store.database import Tx
+from commonplace.model import ItemRef, Person, new_id, now
+from commonplace.settings import Settings
+from tests.contract.library import STAMP, Library, unit
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def on_postgres(data_dir: object, postgres_url: str, postgres_schema: str) -> Settings:
+    return Settings(database_url=postgres_url, database_schema=postgres_schema)
+
+
+async def test_a_write_that_began_first_and_ended_last_is_not_missed(on_postgres: Settings) -> None:
+    store, other = make_store(on_postgres), make_store(on_postgres)
+    await store.open()
+    await other.open()
+    ann = await Library.create(store)
+    noted, go_on = threading.Event(), threading.Event()
+
+    def slow(tx: Tx) -> None:
+        tx.run("UPDATE items SET title = title WHERE id = :id", id=item.id)
+        other._index.refile(tx, ann.id, item.id)  # a number and a transaction older than what comes next
+        noted.set()
+        assert go_on.wait(30)
+        tx.run("UPDATE sections SET title = 'changed' WHERE item_id = :id", id=item.id)
+        tx.run("DELETE FROM section_terms WHERE item_id = :id", id=item.id)
+
+    item = await ann.add("zirconium", title="slow")
+    assert await ann.found("zirconium") == ["slow"]
+    writing = asyncio.create_task(other._db.write(slow))
+    await asyncio.to_thread(noted.wait, 30)
+    for n in range(3):
+        await ann.add(f"hafnium {n}", title=f"quick {n}")
+        assert len(await ann.found("hafnium")) == n + 1
+    assert await ann.found("zirconium") == ["slow"]
+    go_on.set()
+    await writing
+    assert await ann.found("zirconium") == [], "what the slow write did is seen once it has ended"
+    assert len(await ann.found("hafnium")) == 3
+    await store.close()
+    await other.close()
+
+
+async def test_whoever_is_too_far_behind_reads_everything_anew(
+        ann: Library, open_store: Callable[[], Awaitable[SqlStore]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "KEPT", 3)
+    monkeypatch.setattr(changes, "_PRUNED_EVERY", 1)
+    other = Library(await open_store(), ann.id)
+    items = [await ann.add(f"quartz {n}", title=f"t{n}", vectors=[unit(range(1, 17))]) for n in range(3)]
+    for round in range(3):
+        assert len(await other.found("quartz")) == len(items)
+        assert len(await other.store.sections.nearest(ann.scope(), unit(range(1, 17)), STAMP, 100)) == len(items)
+        items += [await ann.add(f"quartz {round} {n}", title=f"t{round} {n}", vectors=[unit(range(1, 17))]) for n in range(12)]
+        await ann.store.items.delete(ann.scope(), items.pop(round).id)
+    assert len(await other.found("quartz")) == len(await ann.found("quartz")) == len(items)
+
+
+async def test_a_database_from_before_is_searched_after_the_upgrade(
+        on_postgres: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as before:
+        earlier = [known for known in database.migrations("postgres") if known[0] < 20]
+        before.setattr(database, "migrations", lambda engine: earlier)
+        old = make_store(on_postgres)
+        await old.open()
+        person = Person(new_id(), "ann", "ann@example.com", now())
+        await old.people.create(person)
+
+        def write(tx: Tx) -> None:
+            tx.run("""INSERT INTO contents (id, key, hash, text, segments, created_at) VALUES ('c', 'c', 'h', 't', '[]', 0)""")
+            tx.run("""INSERT INTO items (library_id, id, public_id, content_id, entity_type, kind, title, summary, key_points, tags,
+                        category, visibility, in_kb, archived, metadata, revision, word_count, created_at, updated_at)
+                      VALUES (:library, :id, 'p', 'c', 'document', 'text', 'Stones', '', '[]', '[]', '', 'private', 1, 0, '{}',
+                              1, 2, 0, 0)""", library=person.id, id=item_id)
+            tx.run("""INSERT INTO sections (library_id, item_id, position, title, heading, text, extra, word_count, key_points,
+                        locator) VALUES (:library, :id, 0, 'Stones', '', 'quartz vein', '', 2, '[]', '{}')""",
+                   library=person.id, id=item_id)
+            tx.run("""INSERT INTO vectors (section_id, library_id, item_id, stamp, embedding)
+                      SELECT id, library_id, item_id, :stamp, '[1,0]' FROM sections""", stamp="test/2")
+
+        item_id = new_id()
+        await old._db.write(write)
+        await old.close()
+    store = make_store(on_postgres)
+    await store.open()
+    ann = Library(store, person.id)
+    assert await ann.found("quartz vein") == await ann.found("stones") == ["Stones"]
+    assert len(await store.sections.nearest(ann.scope(), unit([1, 0]), "test/2", 5)) == 1
+    await store.items.delete(ann.scope(), (await store.items.get(ann.scope(), ItemRef(id=item_id))).id)
+    assert await ann.found("quartz") == []
+    await store.close()
+    assert 20 in postgres.FOLLOWED_BY
