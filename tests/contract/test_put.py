@@ -18,7 +18,7 @@ def entry(library: Library, text: str, *, title: str = "Untitled", once: bool = 
     item = Item(**{"id": new_id(), "library_id": library.id, "public_id": new_public_id(), "content_id": "",
                    "entity_type": "document", "kind": "text", "title": title} | fields)
     content = Content(new_id(), f"text:{library.id}:{hashlib.sha256(text.encode()).hexdigest()}", text)
-    return Entry(item, content, tuple(cut(text)), Job(new_id(), library.id, item.id, "embed"), once)
+    return Entry(item, content, tuple(cut(text)), (Job(new_id(), library.id, item.id, "embed"),), once)
 
 
 async def put(library: Library, *entries: Entry) -> Sequence[Outcome]:
@@ -52,13 +52,34 @@ async def test_the_same_again_is_there_already_unless_it_is_its_own(ann: Library
 async def test_a_known_id_is_brought_up_to_date(ann: Library) -> None:
     first = entry(ann, "zebras graze", title="Before", tags=("a",))
     await put(ann, first)
-    assert await put(ann, replace(first, job=None)) == [Outcome.UNCHANGED]
+    assert await put(ann, replace(first, jobs=())) == [Outcome.UNCHANGED]
     again = entry(ann, "walruses swim", title="After", id=first.item.id, tags=("b",))
     assert await put(ann, again) == [Outcome.CHANGED]
     item = await ann.store.items.get(ann.scope(), ItemRef(id=first.item.id))
     assert (item.title, item.tags, item.revision, item.public_id) == ("After", ("b",), 2, first.item.public_id)
     assert await ann.store.items.text(item) == "walruses swim"
     assert (await titles(ann, "zebras"), await titles(ann, "walruses")) == ([], ["After"])
+
+
+async def test_what_was_made_of_a_text_outlives_the_same_import_and_not_another_text(ann: Library) -> None:
+    first = entry(ann, "zebras graze", title="t", metadata={"path": "a.md"})
+    await put(ann, first)
+    item = await ann.store.items.get(ann.scope(), ItemRef(id=first.item.id))
+    made = {"summary": "Zebras.", "key_points": ("They graze.",), "category": "nature", "tags": ("zebra",)}
+    await ann.store.items.annotate(item, made | {"metadata": item.metadata | {"tags_derived": True}}, ())
+    assert await put(ann, replace(first, jobs=())) == [Outcome.UNCHANGED]
+    moved = replace(first, item=replace(first.item, metadata={"path": "b.md"}), jobs=())
+    assert await put(ann, moved) == [Outcome.CHANGED]
+    item = await ann.store.items.get(ann.scope(), ItemRef(id=first.item.id))
+    assert (item.summary, item.tags, item.metadata) == ("Zebras.", ("zebra",), {"path": "b.md", "tags_derived": True})
+    tagged = replace(moved, item=replace(moved.item, tags=("own",)))
+    assert await put(ann, tagged) == [Outcome.CHANGED]
+    item = await ann.store.items.get(ann.scope(), ItemRef(id=first.item.id))
+    assert (item.summary, item.tags, item.metadata) == ("Zebras.", ("own",), {"path": "b.md"})
+    assert await put(ann, tagged) == [Outcome.UNCHANGED]
+    assert await put(ann, entry(ann, "walruses swim", title="t", id=first.item.id, metadata={"path": "b.md"})) == [Outcome.CHANGED]
+    item = await ann.store.items.get(ann.scope(), ItemRef(id=first.item.id))
+    assert (item.summary, item.key_points, item.category, item.tags) == ("", (), "", ())
 
 
 async def test_a_public_id_that_another_library_has_is_replaced(ann: Library, bob: Library) -> None:

@@ -98,6 +98,20 @@ def test_what_is_no_export_is_refused(cli: Commands, tmp_path: Path) -> None:
     assert "is not a folder" in cli.fails("import", tmp_path / "nowhere")
 
 
+def test_what_an_import_brings_is_described_and_stays_so_when_it_is_imported_again(cli: Commands, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    text = " ".join(f"The otter of day {n} swims along the river bank and looks for crayfish." for n in range(20))
+    (tmp_path / "vault" / "otter.md").write_text(f"# Otters\n\n{text}")
+    (tmp_path / "vault" / "own.md").write_text(f"---\nsummary: My own words.\ntags: [wet]\n---\n# Own\n\n{text}")
+    cli.text("import", tmp_path / "vault", "--wait")
+    before = listed(cli)
+    assert before["Otters"]["summary"] and before["Otters"]["tags"] and before["Otters"]["key_points"]
+    assert (before["Own"]["summary"], before["Own"]["tags"]) == ("My own words.", ["wet"])
+    assert cli.json("import", tmp_path / "vault")["unchanged"] == 2
+    assert listed(cli) == before
+    assert cli.json("get", before["Otters"]["id"])["sections"][0]["key_points"]
+
+
 def test_feeds_are_followed_listed_and_left(cli: Commands, web: WebServer) -> None:
     entry = f"<item><title>Otters</title><link>{web.url}/otter</link></item>"
     web.pages["/feed"] = page(f'<rss version="2.0"><channel><title>River news</title>{entry}</channel></rss>', "application/rss+xml")

@@ -16,7 +16,7 @@ from tests.faces.conftest import OpenHouse
 from tests.faces.house import House
 from tests.fakes import FakeTranscriber
 from tests.object_store import BUCKET, CREDENTIALS, running_s3
-from tests.recordings import record, tone
+from tests.recordings import record, speech, tone
 from tests.services import free_port
 
 pytestmark = pytest.mark.anyio
@@ -181,6 +181,25 @@ async def test_the_owner_does_not_get_twice_what_a_scoped_token_added(house: Hou
         theirs = (await finish(client, await send(house, client, NOTES))).json()
     again = await finish(owner, await send(house, owner, NOTES))
     assert (again.status_code, again.json()["user_item_id"]) == (200, theirs["user_item_id"])
+
+
+@pytest.mark.slow
+async def test_real_speech_is_sent_written_down_and_found_with_its_second(house: House, owner: httpx.AsyncClient,
+                                                                          tmp_path: Path) -> None:
+    """All of it real: a voice, the three steps of an upload, the transcriber that comes with the program, a search."""
+    spoken = speech(tmp_path / "talk.wav", "Good morning. This is a short talk about rivers. "
+                    "The quick brown fox jumps over the lazy dog. Thank you for listening.").read_bytes()
+    kept = await finish(owner, await send(house, owner, spoken, "talk.wav", "audio/wav"), document=False)
+    assert (kept.status_code, kept.json()["status"]) == (201, "transcribing")
+    await work_off(house)
+    item = (await owner.get(f"/api/v1/items/{kept.json()['user_item_id']}")).json()
+    assert (item["transcription_status"], item["transcription_error"]) == ("done", None)
+    for query, mode in (("quick brown fox", "keyword"), ("an animal leaping over another", "semantic")):
+        hits = (await owner.post("/api/v1/search", json={"query": query, "mode": mode})).json()["hits"]
+        assert hits[0]["item_id"] == item["id"], mode
+    assert "seconds" in item["sections"][0]["locator"] and item["summary"]
+    await house.app.uploads.tidy()
+    assert blobs(house) == []
 
 
 # -- what goes wrong

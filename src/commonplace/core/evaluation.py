@@ -177,7 +177,7 @@ class Evaluation:
                     folders=(folders[document.group],) if document.group is not None else ())
         self._documents[item.id] = document.id
         # Each is a document of its own, also when another says the same.
-        return Record(item, document.text or document.title, once=False)
+        return Record(item, document.text or document.title, once=False, describe=False)
 
 
 def _within(caller: Caller, folder_id: str) -> Caller:

@@ -13,7 +13,7 @@ from commonplace.core.access import DELETE, READ, WRITE, Access
 from commonplace.core.addresses import canonical
 from commonplace.core.embedding import EMBED
 from commonplace.core.notes import searchable
-from commonplace.core.preparing import Preparer, job_for
+from commonplace.core.preparing import TRANSFORM, Preparer, job_for
 from commonplace.core.sources import Source, Sources
 from commonplace.core.telling import Tell, silent
 from commonplace.core.transcription import TRANSCRIBE, Quota, queue
@@ -63,6 +63,7 @@ class Record:
     item: Item
     text: str
     once: bool = True
+    describe: bool = True  # whether a document that brings no summary gets one, with key points and tags
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,8 +335,10 @@ class Library:
         sections = tuple(sectioning.cut(searchable(item, record.text), item.title)) if item.in_kb else ()
         said = digest(record.text)
         content = Content(new_id(), private_key(caller, "text", said), record.text, hash=said)
-        job = job_for(item, EMBED) if sections else None
-        return Entry(item, content, sections, job, record.once)
+        jobs = [job_for(item, EMBED)] if sections else []
+        if record.describe and item.entity_type == EntityType.DOCUMENT and not item.summary and record.text.strip():
+            jobs.append(job_for(item, TRANSFORM))
+        return Entry(item, content, sections, tuple(jobs), record.once)
 
 
 def _status(item: Item) -> str:

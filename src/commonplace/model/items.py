@@ -177,7 +177,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An item that is ready to be written: its content, its passages, the job for what is left, `item.folders` to lie in.
+    """An item that is ready to be written: its content, its passages, the jobs for what is left, `item.folders` to lie in.
 
     An entry whose id is known brings that item up to date. `once`: what is there with the same content, type and title
     counts as this one, as it does when things are added one by one.
@@ -186,7 +186,7 @@ class Entry:
     item: Item
     content: Content
     sections: tuple[Section, ...] = ()
-    job: Job | None = None
+    jobs: tuple[Job, ...] = ()
     once: bool = True
 
 

@@ -34,6 +34,7 @@ _ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_i
 # What an import brings up to date in an item that is there already.
 _BROUGHT = ("content_id", "entity_type", "title", "url", "summary", "key_points", "tags", "category", "in_kb",
             "archived", "metadata", "word_count", "status", "priority", "due_date", "languages", "technologies", "assignees")
+_MADE = ("tags_derived", "ai_generated", "cost_usd")  # metadata of what was made of the text
 
 
 class SqlItems:
@@ -97,13 +98,13 @@ class SqlItems:
         if before is None:
             if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=item.public_id):
                 item = replace(item, public_id=new_public_id())
-            self._insert(tx, item, entry.sections, stamp, [entry.job] if entry.job else [])
+            self._insert(tx, item, entry.sections, stamp, entry.jobs)
             return Outcome.ADDED
-        changes = {c: getattr(item, c) for c in _BROUGHT if getattr(item, c) != getattr(before, c)} if known else {}
+        changes = _brought(item, before) if known else {}
         if changes:
             recut = bool(changes.keys() & {"content_id", "title", "in_kb"})
             self._update(tx, scope, before.id, changes, None, entry.sections if recut else None, stamp,
-                         [entry.job] if recut and entry.job else [])
+                         entry.jobs if recut else ())
             drop_unused_content(tx, before.content_id)
         return Outcome.CHANGED if self._file(tx, before, item.folders) or changes else Outcome.UNCHANGED
 
@@ -222,6 +223,21 @@ class SqlItems:
             self._index.refile(tx, item.library_id, item.id)
 
         await self._db.write(work)
+
+
+def _brought(item: Item, before: Item) -> dict[str, Any]:
+    """What an import changes. What was made of the same text stays where the import does not bring its own."""
+    changes = {c: getattr(item, c) for c in _BROUGHT if getattr(item, c) != getattr(before, c)}
+    if "content_id" in changes:
+        return changes
+    stays = {c for c in ("summary", "key_points", "category") if not getattr(item, c)}
+    if not item.tags and before.metadata.get("tags_derived"):
+        stays.add("tags")
+    made = {name: before.metadata[name] for name in _MADE
+            if name in before.metadata and (name != "tags_derived" or "tags" in stays)}
+    metadata = item.metadata | made
+    return {c: value for c, value in (changes | {"metadata": metadata}).items()
+            if c not in stays and (c != "metadata" or metadata != before.metadata)}
 
 
 def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:
