@@ -24,6 +24,7 @@ from commonplace.adapters.wake import make_wake
 from commonplace.core.access import Access
 from commonplace.core.accounts import Accounts
 from commonplace.core.calibration import Calibration
+from commonplace.core.disks import Disks
 from commonplace.core.embedding import EMBED, EmbedJobs
 from commonplace.core.entities import Entities
 from commonplace.core.feeds import Feeds
@@ -33,6 +34,7 @@ from commonplace.core.linking import LINK, Linker, LinkJobs
 from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
 from commonplace.core.preparing import TRANSFORM, Preparer
+from commonplace.core.publishing import Publisher
 from commonplace.core.search import Search
 from commonplace.core.sources import Sources
 from commonplace.core.transcription import TRANSCRIBE, Quota, Recordings, TranscribeJobs
@@ -70,6 +72,7 @@ class App:
     feeds: Feeds
     work: Work
     entities: Entities
+    disks: Disks
     worker: Worker
 
 
@@ -108,11 +111,13 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
             TRANSCRIBE: TranscribeJobs(store, transcriber, Recordings(fetcher, soundtracks, blobs, settings, duration), preparer,
                                        quota, embedder.stamp),
         }
+        search = Search(store, embedder, access, settings)
         accounts = Accounts(store, access, limits)
         app = App(settings, store, embedder, access, People(store, access), accounts, Passkeys(store, accounts), library,
-                  Search(store, embedder, access, settings), Uploads(store, blobs, extractor, access, library, settings),
+                  search, Uploads(store, blobs, extractor, access, library, settings),
                   Feeds(store, fetcher, extractor, access, library, settings),
-                  Work(store, access, preparer, wake, embedder.stamp), entities, Worker(store, wake, handlers))
+                  Work(store, access, preparer, wake, embedder.stamp), entities,
+                  Disks(store, embedder, access, search, Publisher(store, embedder, local)), Worker(store, wake, handlers))
         background = [asyncio.create_task(access.keep_flushing())]
         background += [asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)]
         if workers:

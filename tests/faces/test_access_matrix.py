@@ -62,7 +62,8 @@ def tool(name: str, **arguments: Any) -> Call:
                                                 for key, value in arguments.items()})
         error = answer.get("error")
         if error is None:
-            return 200, answer["result"]["structuredContent"]
+            content = answer["result"]["structuredContent"]
+            return 404 if content.get("error") == "not_found" else 200, content
         return {"not_found": 404, "capability_denied": 403}[error["data"]["error"]], error
 
     return call
@@ -97,6 +98,11 @@ async def follow(client: httpx.AsyncClient, house: House, target: str) -> Answer
     return (201, {}) if body["error"] == "ingest_failed" else (status, body)
 
 
+async def read_some(client: httpx.AsyncClient, house: House, target: str) -> Answer:
+    response = await client.post("/api/v1/disks/batch", json={"ids": [target]})
+    return 404 if response.json().get("not_found") else response.status_code, response.json()
+
+
 FILE = {"filename": "notes.md", "content_type": "text/markdown", "size": 20}
 WRITE, RULE = frozenset(WRITERS), frozenset(RULERS)
 TEXT = {"kind": "text", "title": "New", "text": "A new text of more than twenty characters."}
@@ -117,6 +123,14 @@ ROUTES: dict[tuple[str, str], Row] = {
     ("POST", "/api/v1/items/{item_id}/retry"): Row(rest("POST", "/api/v1/items/{}/retry"), "item", WRITE),
     ("POST", "/api/v1/items/{item_id}/folders"): Row(file_in_red, "item", WRITE - {"one_folder"}),
     ("DELETE", "/api/v1/items/{item_id}/folders/{folder_id}"): Row(take_out_of_red, "item", WRITE),
+    ("GET", "/api/v1/disks"): Row(rest("GET", "/api/v1/disks")),
+    ("GET", "/api/v1/disks/{item_id}"): Row(rest("GET", "/api/v1/disks/{}"), "item"),
+    ("POST", "/api/v1/disks/batch"): Row(read_some, "item"),
+    ("GET", "/api/v1/disks/{item_id}/preview"): Row(rest("GET", "/api/v1/disks/{}/preview"), "item"),
+    ("POST", "/api/v1/disks/{item_id}/publish"): Row(rest("POST", "/api/v1/disks/{}/publish"), "item", RULE),
+    ("DELETE", "/api/v1/disks/{item_id}/publish"): Row(rest("DELETE", "/api/v1/disks/{}/publish"), "item", RULE),
+    ("POST", "/api/v1/disks/{item_id}/save"): Row(rest("POST", "/api/v1/disks/{}/save"), "unpublished", RULE),
+    ("DELETE", "/api/v1/disks/{item_id}/save"): Row(rest("DELETE", "/api/v1/disks/{}/save"), "unpublished", RULE),
     ("POST", "/api/v1/search"): Row(rest("POST", "/api/v1/search", {"query": "zebra"})),
     ("GET", "/api/v1/jobs/{job_id}"): Row(rest("GET", "/api/v1/jobs/{}"), "job"),
     ("POST", "/api/v1/jobs/{job_id}/retry"): Row(rest("POST", "/api/v1/jobs/{}/retry"), "job", WRITE),
@@ -137,6 +151,9 @@ TOOLS: dict[str, Row] = {
     "add_to_knowledge": Row(tool("add_to_knowledge", **TEXT), allowed=WRITE),
     "get_item": Row(tool("get_item", item_id="{}"), "item"),
     "list_recent": Row(tool("list_recent", limit=100)),
+    "search_knowledge": Row(tool("search_knowledge", query="zebra")),
+    "get_disk": Row(tool("get_disk", disk_id="{}"), "item"),
+    "list_disks": Row(tool("list_disks", limit=100)),
 }
 ROWS = {f"{method} {path}": row for (method, path), row in ROUTES.items()} | TOOLS
 
@@ -167,7 +184,7 @@ async def make(house: House, what: str, which: str) -> tuple[str, str]:
         return (await house.app.store.feeds.create(feed)).id, ""
     if what == "token":
         return (await house.app.people.create_token(by, NewToken(name)))[0].id, ""
-    if what == "item":
+    if what in ("item", "unpublished"):
         return ((await house.add(name, folder=folder, by=by, in_kb=in_kb))[0],) * 2
     # A job hangs on a text that is too long to be done with in the call.
     item, job = await house.add(name, folder=folder, by=by, text=f"{name}\n\n{LONG_TEXT}")
@@ -186,6 +203,8 @@ async def spellings(house: House, target: str, what: str, which: str) -> list[st
 def sees(character: str, what: str, which: str) -> bool:
     if what == "upload":
         return False  # whoever announced it, and nobody else
+    if what == "unpublished":
+        return False  # to be saved by others
     if what == "feed" and character in ("one_folder", "two_folder", "kb_only"):
         return False  # only those that they follow themselves
     if what in ("folder", "token", "feed"):
@@ -352,4 +371,5 @@ async def test_a_token_is_shown_the_tools_it_may_call(house: House, path: str) -
     for character in SEES:
         async with client_of(house, character) as client:
             shown = {tool["name"] for tool in (await rpc(client, "tools/list", path=path))["result"]["tools"]}
-            assert shown == {name for name, row in TOOLS.items() if character in row.allowed}
+            door = {tool.name for tool in DOORS.get(path.removeprefix("/mcp/"), ALL_TOOLS)}
+            assert shown == {name for name, row in TOOLS.items() if character in row.allowed and name in door}

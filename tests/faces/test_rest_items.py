@@ -94,12 +94,13 @@ async def test_what_leaves_the_kb_is_not_found_until_it_is_back(owner: httpx.Asy
 
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
-async def test_search_answers_hits_under_both_names(owner: httpx.AsyncClient, mode: str) -> None:
+async def test_search_answers_hits_and_as_disks(owner: httpx.AsyncClient, mode: str) -> None:
     kept = await keep(owner)
     await keep(owner, "Bread", "Flour, water, salt and a warm place are all that a loaf of bread needs.")
     answer = (await owner.post("/api/v1/search", json={"query": "ERR_QUIC_7731 fox", "mode": mode, "limit": 1})).json()
-    assert answer["hits"] == answer["results"]
-    [hit] = answer["hits"]
+    [hit], [result] = answer["hits"], answer["results"]
+    assert (result["disk_title"], result["section_index"], result["redacted"]) == ("Fox", hit["section_index"] + 1, False)
+    assert (result["section_text"], result["similarity"]) == (hit["text"], hit["score"])
     assert hit == {"rank": 1, "score": hit["score"], "title": "Fox", "item_id": kept["user_item_id"],
                    "section_index": 0, "text": TEXT, "url": None}
     assert 0 < hit["score"] <= 1

@@ -233,7 +233,7 @@ class Library:
 
     async def update(self, caller: Caller, item_id: str, changes: dict[str, Any],
                      expected_revision: int | None = None) -> Item:
-        """Title, tags, in_kb, archived. Leaving the KB drops the sections; coming back makes them anew."""
+        """Title, tags, category, in_kb, archived. Leaving the KB drops the sections; coming back makes them anew."""
         await self._access.admit(caller, WRITE, "update", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         if caller.kb_only and changes.get("in_kb") is False:
@@ -241,8 +241,7 @@ class Library:
         if not changes:
             raise Invalid("Name at least one field to change.")
         title, in_kb = changes.get("title", item.title), changes.get("in_kb", item.in_kb)
-        if "tags" in changes:
-            changes = changes | {"metadata": {name: value for name, value in item.metadata.items() if name != "tags_derived"}}
+        changes = changes | _given(item, changes)
         sections: Sequence[Section] | None = None
         jobs: Sequence[Job] = ()
         if not in_kb and item.in_kb:
@@ -339,6 +338,14 @@ class Library:
         if record.describe and item.entity_type == EntityType.DOCUMENT and not item.summary and record.text.strip():
             jobs.append(job_for(item, TRANSFORM))
         return Entry(item, content, sections, tuple(jobs), record.once)
+
+
+def _given(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
+    """What somebody chose is not chosen anew when the item is described again."""
+    metadata = {name: value for name, value in item.metadata.items() if name != "tags_derived" or "tags" not in changes}
+    if "category" in changes:
+        metadata["category_given"] = True
+    return {"metadata": metadata} if metadata != item.metadata else {}
 
 
 def _status(item: Item) -> str:

@@ -71,8 +71,10 @@ class Preparer:
 
 
 def described(item: Item, made: Transformed) -> dict[str, Any]:
-    """Fields of the item as the transformer sees them. Tags that somebody gave stay."""
-    changes: dict[str, Any] = {"summary": made.summary, "key_points": made.key_points, "category": made.category}
+    """Fields of the item as the transformer sees them. Tags and a category that somebody gave stay."""
+    changes: dict[str, Any] = {"summary": made.summary, "key_points": made.key_points}
+    if not item.metadata.get("category_given"):
+        changes["category"] = made.category
     given = bool(item.tags) and not item.metadata.get("tags_derived")
     metadata = {name: value for name, value in item.metadata.items() if name not in ("ai_generated", "cost_usd")}
     if not given:

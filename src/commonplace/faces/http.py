@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from commonplace import errors
 from commonplace.core.access import Access
 from commonplace.core.accounts import Accounts
+from commonplace.core.disks import Disks
 from commonplace.core.entities import Entities
 from commonplace.core.feeds import Feeds
 from commonplace.core.library import Library
@@ -82,6 +83,8 @@ class Services(Protocol):
     def work(self) -> Work: ...
     @property
     def entities(self) -> Entities: ...
+    @property
+    def disks(self) -> Disks: ...
 
 
 class Json(JSONResponse):

@@ -2,6 +2,7 @@
 
 from commonplace.model.accounts import *
 from commonplace.model.basics import *
+from commonplace.model.disks import *
 from commonplace.model.finding import *
 from commonplace.model.graph import *
 from commonplace.model.items import *

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from commonplace.model import Json
 from commonplace.ports.accounts import Accounts
+from commonplace.ports.disks import Disks
 from commonplace.ports.keeping import (
     Captures,
     Contents,
@@ -60,6 +61,9 @@ class Store(Protocol):
 
     @property
     def captures(self) -> Captures: ...
+
+    @property
+    def disks(self) -> Disks: ...
 
     async def open(self) -> None:
         """Connect and bring the schema up to date, under a lock."""

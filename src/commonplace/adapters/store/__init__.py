@@ -7,6 +7,7 @@ from commonplace.adapters.store.accounts import SqlAccounts
 from commonplace.adapters.store.captures import SqlCaptures
 from commonplace.adapters.store.contents import SqlContents, SqlQuotas
 from commonplace.adapters.store.database import Database, Tx
+from commonplace.adapters.store.disks import SqlDisks
 from commonplace.adapters.store.feeds import SqlFeeds
 from commonplace.adapters.store.folders import SqlFolders
 from commonplace.adapters.store.index import SectionIndex
@@ -38,6 +39,7 @@ class SqlStore:
         self.feeds = SqlFeeds(db)
         self.relations = SqlRelations(db)
         self.captures = SqlCaptures(db)
+        self.disks = SqlDisks(db, index)
 
     async def open(self) -> None:
         await self._db.open()

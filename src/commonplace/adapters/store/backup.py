@@ -33,6 +33,7 @@ TABLES = {
     "feeds": ("library_id", "id"), "feed_entries": ("library_id", "feed_id", "entry"),
     "relations": ("library_id", "from_id", "kind", "to_id"), "captures": ("library_id", "id"),
     "passwords": ("person_id",), "passkeys": ("id",), "web_sessions": ("digest",), "once_only": ("digest",),
+    "published": ("library_id", "item_id"), "saves": ("library_id", "owner_id", "item_id"),
 }
 _SECTION = ("position", "heading", "text", "extra", "word_count", "key_points", "locator")
 

@@ -8,8 +8,8 @@ from commonplace.model import ItemFilter, Scope
 
 
 def only_excludes(where: ItemFilter) -> bool:
-    """Whether all it says is which statuses to leave out: few items have those, so naming them is cheaper."""
-    return replace(where, not_statuses=()) == ItemFilter()
+    """Whether all it says is which statuses and types to leave out: few items have those, so naming them is cheaper."""
+    return replace(where, not_statuses=(), not_entity_types=()) == ItemFilter()
 
 
 def filed(tx: Tx, scope: Scope) -> list[str]:
@@ -25,6 +25,9 @@ def wanted(tx: Tx, scope: Scope, where: ItemFilter) -> list[str]:
 
 
 def excluded(tx: Tx, scope: Scope, where: ItemFilter) -> list[str]:
-    return [row["id"] for row in tx.all(
-        "SELECT id FROM items WHERE library_id = :library_id AND status IN :statuses",
-        library_id=scope.library_id, statuses=sorted(where.not_statuses))] if where.not_statuses else []
+    ids: list[str] = []
+    for column, left_out in (("status", where.not_statuses), ("entity_type", where.not_entity_types)):
+        ids += [row["id"] for row in tx.all(
+            f"SELECT id FROM items WHERE library_id = :library_id AND {column} IN :values",
+            library_id=scope.library_id, values=sorted(left_out))] if left_out else []
+    return ids

@@ -69,7 +69,7 @@ def matching(where: ItemFilter) -> tuple[str, dict[str, Any]]:
         _JOINED.format(kind="BELONGS_TO", name="w_project"): (where.project_id is not None, where.project_id),
         _JOINED.format(kind="PART_OF", name="w_epic"): (where.epic_id is not None, where.epic_id),
         """(lower(i.title) LIKE :w_text ESCAPE '!' OR lower(i.url) LIKE :w_text ESCAPE '!'
-           OR lower(i.tags) LIKE :w_text ESCAPE '!')""": (bool(where.text), _like(where.text)),
+           OR lower(i.tags) LIKE :w_text ESCAPE '!')""": (bool(where.text), like(where.text)),
     }
     asked = {sql: value for sql, (is_asked, value) in conditions.items() if is_asked}
     return " AND ".join(asked) or "TRUE", {_PARAMETER.findall(sql)[0]: value for sql, value in asked.items()}
@@ -85,7 +85,7 @@ def _in_list(value: str | None) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _like(text: str | None) -> str:
+def like(text: str | None) -> str:
     escaped = (text or "").lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{escaped}%"
 

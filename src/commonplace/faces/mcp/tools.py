@@ -33,6 +33,7 @@ class Tool(Generic[Args, Answer]):
     open_world: bool = False
     # As `run`, for what takes a while: it is also given whom to tell of its steps.
     telling: Callable[[Services, Caller, Args, Tell], Awaitable[tuple[str, Answer]]] | None = None
+    may_miss: bool = False  # instead of its answer, it may say `error` and `message` without being a failed call
 
     @cached_property
     def input_schema(self) -> Json:
@@ -42,9 +43,16 @@ class Tool(Generic[Args, Answer]):
     def listing(self) -> ToolListing:
         return ToolListing(
             name=self.name, title=self.title, description=self.description, input_schema=self.input_schema,
-            output_schema=TypeAdapter(self.answer).json_schema(mode="serialization"),
+            output_schema=self._output_schema(),
             annotations=ToolAnnotations(read_only_hint=self.needs is Capability.READ, destructive_hint=self.destructive,
                                         idempotent_hint=self.idempotent, open_world_hint=self.open_world))
+
+    def _output_schema(self) -> Json:
+        schema = TypeAdapter(self.answer).json_schema(mode="serialization")
+        if not self.may_miss:
+            return schema
+        missed = {name: {"type": "string", "description": "Only when there is no answer"} for name in ("error", "message")}
+        return {**schema, "properties": schema["properties"] | missed, "required": []}
 
     def parse(self, arguments: Json | None) -> Args:
         try:

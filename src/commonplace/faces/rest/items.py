@@ -6,7 +6,7 @@ from fastapi import Body, Query, Response
 from pydantic import BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from commonplace.faces import wire
+from commonplace.faces import wire, wire_disks
 from commonplace.faces.http import Json
 from commonplace.faces.rest.desk import OK, Desk, Id, ItemId, Ok, api_router
 from commonplace.faces.wire import NOT_BLANK, Ingest, Input, ModeName, SearchRequest, Title, not_blank, whole
@@ -71,7 +71,7 @@ async def read_item(desk: Desk, item_id: ItemId) -> wire.ItemInFull:
     return wire.item_in_full(await desk.services.library.read(desk.caller, item_id))
 
 
-CHANGEABLE = ("title", "tags", "in_kb", "archived")
+CHANGEABLE = ("title", "tags", "category", "in_kb", "archived")
 
 
 class ItemChanges(Input):
@@ -82,6 +82,7 @@ class ItemChanges(Input):
 
     title: Title | None = None
     tags: Annotated[list[Tag] | None, Field(max_length=50)] = None
+    category: Annotated[Tag | None, Field(description="One of those that the transform chooses from, or your own")] = None
     in_kb: Annotated[bool | None, Field(description="Whether search finds it")] = None
     archived: bool | None = None
     expected_revision: Annotated[Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole)] | None, Field(description=(
@@ -141,7 +142,7 @@ class SearchAnswer(TypedDict):
     query: str
     mode: ModeName
     hits: list[wire.Hit]
-    results: list[wire.Hit]  # the same list, under the name that disks use
+    results: list[wire_disks.Hit]  # the same passages as disks show them; those of tasks and the like are left out
     degraded: str | None
 
 
@@ -150,8 +151,9 @@ async def search(desk: Desk, body: Annotated[SearchRequest, Body(examples=[SEARC
     """The same as the MCP tool `search_knowledge_base`. `degraded` says why an answer is less than was asked for."""
     found = await desk.services.search.search(desk.caller, body.query, limit=body.limit, mode=Mode(body.mode))
     hits = wire.hits(found.hits)
-    answer: SearchAnswer = {"query": found.query, "mode": found.mode.value, "hits": hits, "results": hits,
-                            "degraded": found.degraded}
+    results = await desk.services.disks.hits(desk.caller, [(hit.score, hit.passage) for hit in found.hits])
+    answer: SearchAnswer = {"query": found.query, "mode": found.mode.value, "hits": hits,
+                            "results": wire_disks.hits(results), "degraded": found.degraded}
     return Json(answer)
 
 

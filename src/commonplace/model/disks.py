@@ -1,0 +1,107 @@
+"""Items as disks: what their owner reads, what others may read, and who saved what."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from commonplace.model.basics import Json
+from commonplace.model.items import EntityType
+
+NOT_DISKS = (EntityType.TASK, EntityType.EPIC, EntityType.PROJECT, EntityType.SESSION)
+PRIVATE, PUBLISHED = "private", "published"
+
+
+class DiskScope(StrEnum):
+    ALL = "all"
+    OWNED = "owned"
+    SAVED = "saved"
+    PRIVATE = "private"
+    PUBLISHED = "published"
+
+
+class Audience(StrEnum):
+    """Who may read a published disk: everybody with its address, or people with an account here."""
+
+    ANYONE = "anyone"
+    MEMBERS = "members"
+
+
+@dataclass(frozen=True, slots=True)
+class OutlinedSection:
+    """A section for others: what it is about. There is no field that its text could be put into."""
+
+    index: int                     # from 1
+    word_count: int
+    key_points: tuple[str, ...]
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
+class RedactedDisk:
+    """A disk for others, and for its owner while it is published. There is no field for the source's text."""
+
+    title: str
+    summary: str
+    category: str
+    tags: tuple[str, ...]
+    source_url: str | None
+    ai_generated: bool
+    word_count: int
+    sections: tuple[OutlinedSection, ...] = ()
+
+    @classmethod
+    def of(cls, view: Json) -> "RedactedDisk":
+        sections = tuple(OutlinedSection(**(section | {"key_points": tuple(section["key_points"])}))
+                         for section in view["sections"])
+        return cls(**(view | {"tags": tuple(view["tags"]), "sections": sections}))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSection:
+    index: int
+    word_count: int
+    key_points: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDisk:
+    """A private disk, as its owner reads it."""
+
+    title: str
+    summary: str
+    category: str
+    tags: tuple[str, ...]
+    source_url: str | None
+    ai_generated: bool
+    word_count: int
+    sections: tuple[OpenSection, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published item by what was derived of it. `stale`: the item has changed since; derive it again before showing it."""
+
+    library_id: str
+    item_id: str
+    public_id: str
+    entity_type: str
+    owner_id: str
+    owner_name: str
+    audience: Audience
+    view: RedactedDisk
+    stale: bool
+    change: int                    # of the item, counted; what a newly derived view answers to
+    created_at: datetime
+    published_at: datetime
+    saved_at: datetime | None = None   # by the library that asks
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFilter:
+    """Which disks; what is not named does not matter."""
+
+    category: str | None = None
+    tag: str | None = None
+    text: str | None = None        # part of title or tags
