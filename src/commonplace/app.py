@@ -28,6 +28,7 @@ from commonplace.core.disks import Disks
 from commonplace.core.embedding import EMBED, EmbedJobs
 from commonplace.core.entities import Entities
 from commonplace.core.feeds import Feeds
+from commonplace.core.graph import Graph
 from commonplace.core.library import Library
 from commonplace.core.likeness import Likeness
 from commonplace.core.linking import LINK, Linker, LinkJobs
@@ -73,6 +74,7 @@ class App:
     work: Work
     entities: Entities
     disks: Disks
+    graph: Graph
     worker: Worker
 
 
@@ -117,7 +119,8 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
                   search, Uploads(store, blobs, extractor, access, library, settings),
                   Feeds(store, fetcher, extractor, access, library, settings),
                   Work(store, access, preparer, wake, embedder.stamp), entities,
-                  Disks(store, embedder, access, search, Publisher(store, embedder, local)), Worker(store, wake, handlers))
+                  Disks(store, embedder, access, search, Publisher(store, embedder, local)), Graph(store, access),
+                  Worker(store, wake, handlers))
         background = [asyncio.create_task(access.keep_flushing())]
         background += [asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)]
         if workers:

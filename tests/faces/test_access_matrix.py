@@ -87,6 +87,18 @@ async def refresh(client: httpx.AsyncClient, house: House, target: str) -> Answe
     return (200, {}) if seen_but_a_text else (status, body)
 
 
+async def link_to_itself(client: httpx.AsyncClient, house: House, target: str) -> Answer:
+    status, body = await rest("POST", "/api/entities/{}/relations", {"to": "{}"})(client, house, target)
+    seen_but_one_and_the_same = body.get("error") == "invalid_request"
+    return (200, {}) if seen_but_one_and_the_same else (status, body)
+
+
+async def unlink_from_itself(client: httpx.AsyncClient, house: House, target: str) -> Answer:
+    status, body = await rest("DELETE", "/api/entities/{}/relations?to={}")(client, house, target)
+    seen_but_not_joined = body.get("message") == "Relation not found"
+    return (200, {}) if seen_but_not_joined else (status, body)
+
+
 async def page(client: httpx.AsyncClient, house: House, target: str) -> Answer:
     response = await client.get(target)
     return response.status_code, {}
@@ -142,6 +154,10 @@ ROUTES: dict[tuple[str, str], Row] = {
     ("POST", "/api/v1/tokens"): Row(rest("POST", "/api/v1/tokens", {"name": "New"}), allowed=RULE),
     ("DELETE", "/api/v1/tokens/{token_id}"): Row(rest("DELETE", "/api/v1/tokens/{}"), "token", RULE),
     ("GET", "/api/v1/tokens/{token_id}/activity"): Row(rest("GET", "/api/v1/tokens/{}/activity"), "token", RULE),
+    ("GET", "/api/explore"): Row(rest("GET", "/api/explore")),
+    ("GET", "/api/entities/{entity_id}/relations"): Row(rest("GET", "/api/entities/{}/relations"), "item"),
+    ("POST", "/api/entities/{entity_id}/relations"): Row(link_to_itself, "item", WRITE),
+    ("DELETE", "/api/entities/{entity_id}/relations"): Row(unlink_from_itself, "item", WRITE),
 }
 SIGNED = {("PUT", "/api/v1/uploads/{upload_id}/content")}  # the address is the credential: see test_uploads.py
 OPEN = {("GET", path) for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs")}
@@ -154,6 +170,7 @@ TOOLS: dict[str, Row] = {
     "search_knowledge": Row(tool("search_knowledge", query="zebra")),
     "get_disk": Row(tool("get_disk", disk_id="{}"), "item"),
     "list_disks": Row(tool("list_disks", limit=100)),
+    "explore": Row(tool("explore", mode="related", entity_id="{}"), "item"),
 }
 ROWS = {f"{method} {path}": row for (method, path), row in ROUTES.items()} | TOOLS
 
@@ -373,3 +390,5 @@ async def test_a_token_is_shown_the_tools_it_may_call(house: House, path: str) -
             shown = {tool["name"] for tool in (await rpc(client, "tools/list", path=path))["result"]["tools"]}
             door = {tool.name for tool in DOORS.get(path.removeprefix("/mcp/"), ALL_TOOLS)}
             assert shown == {name for name, row in TOOLS.items() if character in row.allowed and name in door}
+            there = {tool.name for tool in DOORS.get(path.removeprefix("/mcp/"), ALL_TOOLS)}
+            assert shown == {name for name, row in TOOLS.items() if name in there and character in row.allowed}

@@ -17,6 +17,7 @@ from commonplace.core.accounts import Accounts
 from commonplace.core.disks import Disks
 from commonplace.core.entities import Entities
 from commonplace.core.feeds import Feeds
+from commonplace.core.graph import Graph
 from commonplace.core.library import Library
 from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
@@ -85,6 +86,8 @@ class Services(Protocol):
     def entities(self) -> Entities: ...
     @property
     def disks(self) -> Disks: ...
+    @property
+    def graph(self) -> Graph: ...
 
 
 class Json(JSONResponse):

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from commonplace.model.basics import Json, now
+from commonplace.model.items import Item
 
 SUPERSEDED = "superseded"          # statuses of a memory that is not what it was: something newer says otherwise,
 WRONG = "wrong"                    # or it never was true
@@ -34,6 +35,37 @@ class Relation:
     weight: float = 1.0
     explicit: bool = True          # somebody said so; otherwise found by likeness
     created_at: datetime = field(default_factory=now)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """An item that a walk came to, and the best relation that led there."""
+
+    item: Item
+    distance: int
+    kind: str
+    direction: str                 # outgoing, incoming: as seen from `via`
+    via: str                       # the entity id of the item before it
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    center: Item
+    reached: tuple[Reached, ...]
+    relations: tuple[Relation, ...]  # between the items that are shown
+    total: int
+    cut: bool = False              # there is more than a walk follows
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """An item, all that it depends on, and what of that was asked for."""
+
+    center: Item
+    items: tuple[Item, ...]        # the item itself among them
+    relations: tuple[Relation, ...]
+    asked: frozenset[str]
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

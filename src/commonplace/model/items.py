@@ -213,6 +213,9 @@ class ItemFilter:
     until: datetime | None = None
 
 
+EVERYTHING = ItemFilter()
+
+
 @dataclass(frozen=True, slots=True)
 class ItemRef:
     """An item's name in one of its three spellings, parsed once at the edge."""

@@ -5,8 +5,10 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from commonplace.model import (
+    EVERYTHING,
     Capture,
     Content,
+    Dependencies,
     Entry,
     Event,
     Folder,
@@ -23,6 +25,7 @@ from commonplace.model import (
     Scored,
     Section,
     Subscription,
+    Surroundings,
     Token,
     Upload,
     Words,
@@ -211,13 +214,30 @@ class Relations(Protocol):
     """Both ends lie within the scope, or the relation is not there."""
 
     async def put(self, scope: Scope, relations: Sequence[Relation]) -> int:
-        """How many are new. What somebody said outlasts what was found by likeness."""
+        """How many are new. What somebody said outlasts what was found by likeness. Invalid: tasks would wait for each
+        other in a circle, which it names."""
         ...
 
     async def drop(self, scope: Scope, from_id: str, kind: str, to_id: str) -> None: ...
 
     async def of(self, scope: Scope, item_ids: Sequence[str], kinds: Sequence[str] = ()) -> list[Relation]:
         """Those that begin or end at one of the items, oldest first."""
+        ...
+
+    async def around(self, scope: Scope, ref: ItemRef, *, depth: int, limit: int, offset: int = 0, kinds: Sequence[str] = (),
+                     where: ItemFilter = EVERYTHING) -> Surroundings:
+        """What can be reached in so many steps, near before far, then the best joined first. Nothing out of scope is
+        walked through; what `where` leaves out is, but not shown."""
+        ...
+
+    async def dependencies(self, scope: Scope, ref: ItemRef, where: ItemFilter = EVERYTHING) -> Dependencies: ...
+
+    async def waiting(self, scope: Scope, where: ItemFilter = EVERYTHING) -> tuple[list[Item], list[Relation]]:
+        """All DEPENDS_ON of the tasks and epics that are asked for, and the items at their ends."""
+        ...
+
+    async def circle(self, scope: Scope, from_id: str, to_id: str) -> list[Item]:
+        """The tasks that would wait for each other if the first depended on the second: it first and last; else none."""
         ...
 
 

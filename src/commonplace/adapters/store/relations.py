@@ -1,12 +1,11 @@
 """Relations: both ends lie within the scope, whoever reads or writes them."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from commonplace.adapters.store import rows
+from commonplace.adapters.store import rows, traversal
 from commonplace.adapters.store.database import Database, Tx
-from commonplace.errors import NotFound
-from commonplace.model import Kind, Relation, Scope
+from commonplace.errors import Invalid, NotFound
+from commonplace.model import EVERYTHING, Dependencies, Item, ItemFilter, ItemRef, Kind, Relation, Scope, Surroundings
 
 _INSERT = """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
              VALUES (:library_id, :from_id, :kind, :to_id, :weight, :explicit, :created_at)
@@ -38,10 +37,23 @@ class SqlRelations:
                                       WHERE r.library_id = :library_id AND r.{end} IN :ids{wanted}
                                       AND {here[0]} AND {there[0]} ORDER BY r.created_at, r.from_id, r.to_id""",
                                   ids=list(item_ids), **({"kinds": list(kinds)} if kinds else {}), **here[1]):
-                    found.setdefault((row["from_id"], row["kind"], row["to_id"]), relation(row))
+                    found.setdefault((row["from_id"], row["kind"], row["to_id"]), rows.relation(row))
             return list(found.values())
 
         return await self._db.read(work)
+
+    async def around(self, scope: Scope, ref: ItemRef, *, depth: int, limit: int, offset: int = 0, kinds: Sequence[str] = (),
+                     where: ItemFilter = EVERYTHING) -> Surroundings:
+        return await self._db.read(traversal.around, scope, ref, depth, kinds, where, limit, offset)
+
+    async def dependencies(self, scope: Scope, ref: ItemRef, where: ItemFilter = EVERYTHING) -> Dependencies:
+        return await self._db.read(traversal.dependencies, scope, ref, where)
+
+    async def waiting(self, scope: Scope, where: ItemFilter = EVERYTHING) -> tuple[list[Item], list[Relation]]:
+        return await self._db.read(traversal.waiting, scope, where)
+
+    async def circle(self, scope: Scope, from_id: str, to_id: str) -> list[Item]:
+        return await self._db.read(traversal.circle, scope, from_id, to_id)
 
 
 def put_relations(tx: Tx, scope: Scope, relations: Sequence[Relation], new: str | None = None) -> int:
@@ -49,7 +61,21 @@ def put_relations(tx: Tx, scope: Scope, relations: Sequence[Relation], new: str 
     made; it may lie where its maker does not see it."""
     _require_visible(tx, scope, {end for r in relations for end in (r.from_id, r.to_id)} - {new})
     _mark_superseded(tx, scope, [r.to_id for r in relations if r.kind == Kind.SUPERSEDES])
-    return sum(insert_relation(tx, r) for r in relations)
+    return sum(_insert(tx, scope, r) for r in relations)
+
+
+def _insert(tx: Tx, scope: Scope, r: Relation) -> int:
+    if r.kind == Kind.DEPENDS_ON:
+        _refuse_circle(tx, scope, r)
+    return insert_relation(tx, r)
+
+
+def _refuse_circle(tx: Tx, scope: Scope, r: Relation) -> None:
+    """Within the transaction that writes: two who check first and write afterwards could close one together."""
+    if tx.engine == "postgres":  # SQLite has one writer at a time
+        tx.one("SELECT id FROM libraries WHERE id = :library_id FOR NO KEY UPDATE", library_id=scope.library_id)
+    if names := [item.title for item in traversal.circle(tx, scope, r.from_id, r.to_id)]:
+        raise Invalid(f"Dependencies must not form a cycle: {' -> '.join(names)}.", cycle=names)
 
 
 def drop_relations(tx: Tx, scope: Scope, relations: Sequence[Relation]) -> int:
@@ -73,11 +99,6 @@ def insert_relation(tx: Tx, r: Relation) -> int:
     tx.run(_INSERT, library_id=r.library_id, from_id=r.from_id, kind=r.kind, to_id=r.to_id, weight=r.weight,
            explicit=int(r.explicit), created_at=rows.micros(r.created_at))
     return 0 if known else 1
-
-
-def relation(row: Any) -> Relation:
-    return Relation(row["library_id"], row["from_id"], row["kind"], row["to_id"], row["weight"], bool(row["explicit"]),
-                    rows.when(row["created_at"]))
 
 
 def _require_visible(tx: Tx, scope: Scope, item_ids: Iterable[str | None]) -> None:

@@ -15,6 +15,7 @@ from commonplace.model import (
     JobState,
     Passage,
     Person,
+    Relation,
     Scope,
     Section,
     Token,
@@ -120,6 +121,11 @@ def item(row: Any, folders: tuple[str, ...] = ()) -> Item:
         "created_at": when(row["created_at"]), "updated_at": when(row["updated_at"]), "folders": folders,
     }
     return Item(**values)
+
+
+def relation(row: Any) -> Relation:
+    return Relation(row["library_id"], row["from_id"], row["kind"], row["to_id"], row["weight"], bool(row["explicit"]),
+                    when(row["created_at"]))
 
 
 def section(row: Any, vector: bytes | None = None) -> Section:

@@ -1,0 +1,174 @@
+"""How items are joined: looking around, what waits for what, and the relations that people and agents make themselves."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from commonplace.core.access import DELETE, READ, WRITE, Access
+from commonplace.core.states import a
+from commonplace.errors import Invalid
+from commonplace.model import (
+    EVERYTHING,
+    Caller,
+    EntityType,
+    Item,
+    ItemFilter,
+    ItemRef,
+    Kind,
+    Relation,
+    Scope,
+    Surroundings,
+)
+from commonplace.ports import Store
+
+WAITING = (EntityType.TASK, EntityType.EPIC)  # what can depend on something
+CYCLES = 20                                   # that one answer names
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which items an exploration shows. `project` by any of its names."""
+
+    types: tuple[str, ...] = ()
+    project: str | None = None
+    statuses: tuple[str, ...] = ()
+    language: str | None = None
+    category: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What an item depends on, in an order in which it can be done; the item itself is the last."""
+
+    center: Item
+    items: tuple[Item, ...]
+    relations: tuple[Relation, ...]
+    distances: dict[str, int]            # by item id
+    cycles: tuple[tuple[Item, ...], ...]  # each ends where it begins
+    cut: bool
+
+
+class Graph:
+    def __init__(self, store: Store, access: Access) -> None:
+        self._store = store
+        self._access = access
+
+    async def list(self, caller: Caller, wanted: Wanted, *, limit: int, offset: int = 0) -> tuple[Sequence[Item], int]:
+        await self._access.admit(caller, READ, "explore")
+        return await self._store.items.page(caller.scope, await self._filter(caller.scope, wanted), limit=limit, offset=offset)
+
+    async def around(self, caller: Caller, entity_id: str, wanted: Wanted, *, kinds: Sequence[str] = (), depth: int = 1,
+                     limit: int, offset: int = 0) -> Surroundings:
+        """The items that can be reached in `depth` steps along relations of these kinds, whichever way they point."""
+        await self._access.admit(caller, READ, "explore", entity_id)
+        return await self._store.relations.around(caller.scope, ItemRef.parse(entity_id), depth=depth, limit=limit, offset=offset,
+                                                  kinds=kinds, where=await self._filter(caller.scope, wanted))
+
+    async def dependencies(self, caller: Caller, entity_id: str, wanted: Wanted) -> Chain:
+        await self._access.admit(caller, READ, "explore", entity_id)
+        found = await self._store.relations.dependencies(caller.scope, ItemRef.parse(entity_id),
+                                                         await self._filter(caller.scope, wanted))
+        needs = _needs(found.items, found.relations)
+        order, cycles = in_order(needs, [found.center.id])
+        items = {item.id: item for item in found.items}
+        return Chain(found.center, tuple(items[item_id] for item_id in order if item_id in found.asked), found.relations,
+                     _distances(needs, found.center.id), tuple(tuple(items[i] for i in cycle) for cycle in cycles), found.cut)
+
+    async def would_cycle(self, scope: Scope, from_id: str, to_id: str) -> Sequence[str]:
+        """Names of the tasks that would wait for each other if the first depended on the second; none: all is well."""
+        return [item.title for item in await self._store.relations.circle(scope, from_id, to_id)]
+
+    async def cycles(self, scope: Scope, project: str | None = None) -> Sequence[Sequence[Item]]:
+        """Tasks that wait for each other, in a project or the whole library; each cycle ends where it begins."""
+        where = await self._filter(scope, Wanted(project=project))
+        items, relations = await self._store.relations.waiting(scope, where)
+        by_id = {item.id: item for item in items}
+        _, cycles = in_order(_needs(items, relations), list(by_id))
+        return [[by_id[item_id] for item_id in cycle] for cycle in cycles]
+
+    async def relations(self, caller: Caller, entity_id: str, *, kinds: Sequence[str] = (), limit: int = 50,
+                        offset: int = 0) -> Surroundings:
+        await self._access.admit(caller, READ, "relations", entity_id)
+        return await self._store.relations.around(caller.scope, ItemRef.parse(entity_id), depth=1, limit=limit, offset=offset,
+                                                  kinds=kinds)
+
+    async def link(self, caller: Caller, entity_id: str, kind: str, other_id: str) -> tuple[Item, Item, Relation, bool]:
+        """The two items, how they are joined, and whether they were not before."""
+        await self._access.admit(caller, WRITE, "link", entity_id)
+        one, other = await self._ends(caller.scope, entity_id, other_id)
+        if one.id == other.id:
+            raise Invalid("An entity cannot be joined to itself; name two different ones.")
+        if kind == Kind.DEPENDS_ON:
+            for item in (one, other):
+                if item.entity_type not in WAITING:
+                    raise Invalid(f"{item.title} is {a(item.entity_type)}; DEPENDS_ON joins tasks and epics. "
+                                  "REQUIRES says it of anything.")
+        if kind in (Kind.BELONGS_TO, Kind.PART_OF):
+            _require_type(other, EntityType.PROJECT if kind == Kind.BELONGS_TO else EntityType.EPIC)
+        relation = Relation(caller.library_id, one.id, kind, other.id)
+        new = await self._store.relations.put(caller.scope, [relation])
+        return one, other, relation, bool(new)
+
+    async def unlink(self, caller: Caller, entity_id: str, kind: str, other_id: str) -> None:
+        await self._access.admit(caller, DELETE, "unlink", entity_id)
+        one, other = await self._ends(caller.scope, entity_id, other_id)
+        await self._store.relations.drop(caller.scope, one.id, kind, other.id)
+
+    async def _ends(self, scope: Scope, entity_id: str, other_id: str) -> tuple[Item, Item]:
+        return (await self._store.items.get(scope, ItemRef.parse(entity_id)),
+                await self._store.items.get(scope, ItemRef.parse(other_id)))
+
+    async def _filter(self, scope: Scope, wanted: Wanted) -> ItemFilter:
+        where = replace(EVERYTHING, entity_types=wanted.types, statuses=wanted.statuses, language=wanted.language,
+                        category=wanted.category)
+        if wanted.project is None:
+            return where
+        project = await self._store.items.get(scope, ItemRef.parse(wanted.project))
+        _require_type(project, EntityType.PROJECT)
+        return replace(where, project_id=project.id)
+
+
+def _require_type(item: Item, entity_type: EntityType) -> None:
+    if item.entity_type != entity_type:
+        raise Invalid(f"{item.title} is {a(item.entity_type)}, not {a(entity_type)}; "
+                      f"explore with types=[\"{entity_type}\"] lists them.")
+
+
+def _needs(items: Sequence[Item], relations: Sequence[Relation]) -> dict[str, list[str]]:
+    needs: dict[str, list[str]] = {item.id: [] for item in items}
+    for relation in relations:
+        needs[relation.from_id].append(relation.to_id)
+    return needs
+
+
+def in_order(needs: dict[str, list[str]], starts: Sequence[str]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """What the starts need, directly or not, each after what it needs itself; and cycles, as far as they prevent that."""
+    order: dict[str, None] = {}
+    cycles: list[list[str]] = []
+    for start in starts:
+        way: dict[str, int] = {start: 0} if start not in order else {}   # each with how many of its needs were looked at
+        while way:
+            node, looked = next(reversed(way.items()))
+            if looked == len(needs[node]):
+                order[node] = None
+                way.popitem()
+                continue
+            way[node] += 1
+            need = needs[node][looked]
+            if need in way and len(cycles) < CYCLES:
+                back = list(way)
+                cycles.append([*back[back.index(need):], need])
+            elif need not in order and need not in way:
+                way[need] = 0
+    return list(order), cycles
+
+
+def _distances(needs: dict[str, list[str]], start: str) -> dict[str, int]:
+    distances, queue = {start: 0}, deque([start])
+    while queue:
+        node = queue.popleft()
+        for need in needs[node]:
+            if need not in distances:
+                distances[need] = distances[node] + 1
+                queue.append(need)
+    return distances
