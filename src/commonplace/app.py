@@ -32,6 +32,7 @@ from commonplace.core.graph import Graph
 from commonplace.core.library import Library
 from commonplace.core.likeness import Likeness
 from commonplace.core.linking import LINK, Linker, LinkJobs
+from commonplace.core.members import Members
 from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
 from commonplace.core.preparing import TRANSFORM, Preparer
@@ -67,6 +68,7 @@ class App:
     people: People
     accounts: Accounts
     passkeys: Passkeys
+    members: Members
     library: Library
     search: Search
     uploads: Uploads
@@ -115,8 +117,8 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         }
         search = Search(store, embedder, access, settings)
         accounts = Accounts(store, access, limits)
-        app = App(settings, store, embedder, access, People(store, access), accounts, Passkeys(store, accounts), library,
-                  search, Uploads(store, blobs, extractor, access, library, settings),
+        app = App(settings, store, embedder, access, People(store, access), accounts, Passkeys(store, accounts),
+                  Members(store, access), library, search, Uploads(store, blobs, extractor, access, library, settings),
                   Feeds(store, fetcher, extractor, access, library, settings),
                   Work(store, access, preparer, wake, embedder.stamp), entities,
                   Disks(store, embedder, access, search, Publisher(store, embedder, local)), Graph(store, access),

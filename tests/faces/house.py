@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from commonplace.app import App, make_asgi, open_app
 from commonplace.core.library import Draft
 from commonplace.core.people import NewToken
-from commonplace.model import Caller, Capability
+from commonplace.model import Caller, Capability, Role
 from commonplace.settings import Settings
 
 ADDRESS = "http://127.0.0.1:8642"
@@ -40,6 +40,11 @@ class House:
         _, secret = await self.app.people.create_token(self.owner, NewToken(name, **wish))
         return secret
 
+    async def join(self, name: str, role: Role = Role.MEMBER) -> str:
+        """The token of a new member of the owner's library."""
+        _, invitation = await self.app.members.invite(self.owner, role)
+        return (await self.app.members.accept(None, invitation, name, f"{name.lower()}@example.org")).token
+
     async def add(self, title: str, *, folder: str | None = None, by: Caller | None = None, in_kb: bool = True,
                   text: str = "") -> tuple[str, str | None]:
         """(item id, job id) of a new item, filed in a folder of that name."""
@@ -52,7 +57,8 @@ class House:
 
 @asynccontextmanager
 async def open_house(data_dir: Path, *, own: dict[str, Any] | None = None, **settings: Any) -> AsyncIterator[House]:
-    """Characters: owner, reader, one_folder (Red), two_folder (Red, Blue), kb_only, expired, revoked, stranger.
+    """Characters: owner, reader, one_folder (Red), two_folder (Red, Blue), kb_only, expired, revoked, stranger, and a viewer, who
+    was a member with a token that writes before.
 
     `own`: parts of the application that the test brings along (own_transcriber, own_captions).
     """
@@ -66,7 +72,7 @@ async def open_house(data_dir: Path, *, own: dict[str, Any] | None = None, **set
 async def _furnish(app: App, asgi: FastAPI) -> House:
     owner = await app.people.ensure_owner()
     stranger, strangers_token = await app.people.create_with_token("Stranger", "stranger@example.org")
-    house = House(app, asgi, *(Caller(person.id, person.id, person.name, frozenset(Capability))
+    house = House(app, asgi, *(Caller(person.id, person.id, person.name, frozenset(Capability), role=Role.OWNER)
                                for person in (owner, stranger)))
     house.folders = {name: (await app.library.create_folder(house.owner, name)).id for name in ("Red", "Blue", "Green")}
     house.folders["Theirs"] = (await app.library.create_folder(house.stranger, "Theirs")).id
@@ -80,7 +86,10 @@ async def _furnish(app: App, asgi: FastAPI) -> House:
         "expired": await house.token("expired", write=True, expires_days=-1),
         "revoked": await house.token("revoked", write=True),
         "stranger": strangers_token,
+        "viewer": await house.join("Viewer"),
     }
+    [viewer] = [member for member in await app.members.all(house.owner) if member.name == "Viewer"]
+    await app.members.change_role(house.owner, viewer.person_id, Role.VIEWER)
     revoked = (await app.access.identify(house.tokens["revoked"])).token_id
     assert revoked is not None
     await app.people.revoke_token(house.owner, revoked)

@@ -10,7 +10,7 @@ import pytest
 
 from commonplace.core.people import NewToken
 from commonplace.faces.mcp.server import ALL_TOOLS, DOORS
-from commonplace.model import Subscription, new_id
+from commonplace.model import Role, Subscription, new_id
 from tests.faces.house import LONG_TEXT, House, call_tool, open_house, rpc
 
 pytestmark = pytest.mark.anyio
@@ -25,13 +25,15 @@ SEES = {
     "one_folder": {"red", "aside"},
     "two_folder": {"red", "blue", "aside"},
     "kb_only": {"red", "blue", "green", "loose"},
+    "viewer": {"red", "blue", "green", "loose", "aside"},
     "stranger": {"theirs"},
 }
 FOLDERS = {"owner": {"Red", "Blue", "Green"}, "reader": {"Red", "Blue", "Green"}, "one_folder": {"Red"},
-           "two_folder": {"Red", "Blue"}, "kb_only": {"Red", "Blue", "Green"}, "stranger": {"Theirs"}}
+           "two_folder": {"Red", "Blue"}, "kb_only": {"Red", "Blue", "Green"}, "viewer": {"Red", "Blue", "Green"}, "stranger": {"Theirs"}}
 LOCKED_OUT = ("expired", "revoked", None)
 WRITERS = {"owner", "one_folder", "two_folder", "kb_only", "stranger"}
 RULERS = {"owner", "stranger"}  # who may write to a whole library
+UNSCOPED = {"owner", "reader", "viewer", "stranger"}
 
 Answer = tuple[int, Any]
 Call = Callable[[httpx.AsyncClient, House, str], Awaitable[Answer]]
@@ -153,12 +155,19 @@ ROUTES: dict[tuple[str, str], Row] = {
     ("GET", "/api/v1/tokens"): Row(rest("GET", "/api/v1/tokens"), allowed=RULE),
     ("POST", "/api/v1/tokens"): Row(rest("POST", "/api/v1/tokens", {"name": "New"}), allowed=RULE),
     ("DELETE", "/api/v1/tokens/{token_id}"): Row(rest("DELETE", "/api/v1/tokens/{}"), "token", RULE),
+    ("GET", "/api/v1/members"): Row(rest("GET", "/api/v1/members"), allowed=frozenset(UNSCOPED)),
+    ("PATCH", "/api/v1/members/{person_id}"): Row(rest("PATCH", "/api/v1/members/{}", {"role": "admin"}), "member", RULE),
+    ("DELETE", "/api/v1/members/{person_id}"): Row(rest("DELETE", "/api/v1/members/{}"), "member", RULE),
+    ("POST", "/api/v1/invitations"): Row(rest("POST", "/api/v1/invitations", {"role": "viewer"}), allowed=RULE),
+    ("GET", "/api/v1/invitations"): Row(rest("GET", "/api/v1/invitations"), allowed=RULE),
+    ("DELETE", "/api/v1/invitations/{invitation_id}"): Row(rest("DELETE", "/api/v1/invitations/{}"), "invitation", RULE),
     ("GET", "/api/v1/tokens/{token_id}/activity"): Row(rest("GET", "/api/v1/tokens/{}/activity"), "token", RULE),
     ("GET", "/api/explore"): Row(rest("GET", "/api/explore")),
     ("GET", "/api/entities/{entity_id}/relations"): Row(rest("GET", "/api/entities/{}/relations"), "item"),
     ("POST", "/api/entities/{entity_id}/relations"): Row(link_to_itself, "item", WRITE),
     ("DELETE", "/api/entities/{entity_id}/relations"): Row(unlink_from_itself, "item", WRITE),
 }
+INVITED = {("POST", "/api/v1/invitations/accept")}  # the invitation is the credential: see test_members.py
 SIGNED = {("PUT", "/api/v1/uploads/{upload_id}/content")}  # the address is the credential: see test_uploads.py
 OPEN = {("GET", path) for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs")}
 MCP = {("*", path) for path in ("/mcp", "/api/mcp", *(f"/mcp/{door}" for door in DOORS))}
@@ -199,6 +208,11 @@ async def make(house: House, what: str, which: str) -> tuple[str, str]:
     if what == "feed":
         feed = Subscription(new_id(), by.library_id, f"https://example.org/{name}", name, by.person_id)
         return (await house.app.store.feeds.create(feed)).id, ""
+    if what in ("invitation", "member"):
+        invitation, secret = await house.app.members.invite(by, Role.VIEWER)
+        if what == "invitation":
+            return invitation.id, ""
+        return (await house.app.members.accept(None, secret, name, f"{uuid.uuid4()}@example.org")).person_id, ""
     if what == "token":
         return (await house.app.people.create_token(by, NewToken(name)))[0].id, ""
     if what in ("item", "unpublished"):
@@ -224,7 +238,7 @@ def sees(character: str, what: str, which: str) -> bool:
         return False  # to be saved by others
     if what == "feed" and character in ("one_folder", "two_folder", "kb_only"):
         return False  # only those that they follow themselves
-    if what in ("folder", "token", "feed"):
+    if what in ("folder", "token", "feed", "member", "invitation"):
         return (which == "theirs") == (character == "stranger")
     return which in SEES[character]
 
@@ -234,7 +248,7 @@ def sees(character: str, what: str, which: str) -> bool:
 async def test_every_route_and_every_tool_has_a_row(house: House) -> None:
     routes = {(method, route.path) for route in house.asgi.routes  # type: ignore[attr-defined]
               for method in (getattr(route, "methods", None) or {"*"}) - {"HEAD"}}
-    assert routes == set(ROUTES) | SIGNED | OPEN | MCP
+    assert routes == set(ROUTES) | INVITED | SIGNED | OPEN | MCP
     assert {tool.name for tool in ALL_TOOLS} == set(TOOLS)
 
 

@@ -3,18 +3,17 @@
 import asyncio
 import hashlib
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jwt
 
 from commonplace.errors import CapabilityDenied, CommonplaceError, ForbiddenScope, RateLimited, Unauthorized
-from commonplace.model import Caller, Capability, Event, now
+from commonplace.model import Caller, Capability, Event, Role, Token, now
 from commonplace.ports import Limits, Store
 from commonplace.settings import Settings
 
 log = logging.getLogger(__name__)
 HOUR = 3600
-WRITERS = frozenset({"owner", "admin", "member"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +51,21 @@ class Access:
         people = await self._store.people.all()
         if not people:
             return None
-        return Caller(people[0].id, people[0].id, people[0].name, frozenset(Capability))
+        return Caller(people[0].id, people[0].id, people[0].name, frozenset(Capability), role=Role.OWNER)
 
     async def admit(self, caller: Caller, action: Action, verb: str, target: str | None = None, *,
-                    owner: bool = False) -> None:
-        """Let the caller go on, or say why not. `owner`: only for who may write to the whole library."""
+                    owner: bool = False, whole: bool = False, ruler: bool = False) -> None:
+        """Let the caller go on, or say why not. `whole`: only for who sees the whole library; `owner`: who may also write
+        to it; `ruler`: and has a role that says who belongs to it."""
         try:
+            owner = owner or ruler
             required = Capability.WRITE if owner else action.capability
             if required not in caller.capabilities:
                 raise CapabilityDenied(required, sorted(caller.capabilities))
-            if owner and (caller.folders is not None or caller.kb_only):
+            if (owner or whole) and (caller.folders is not None or caller.kb_only):
                 raise ForbiddenScope("This needs a token for the whole library.")
+            if ruler and not caller.role.rules:
+                raise ForbiddenScope(f"This takes an owner or admin of the library; your role in it is {caller.role}.")
             await self._spend(caller, action)
         except (CapabilityDenied, ForbiddenScope, RateLimited):
             self._note(caller, verb, target, ok=False)
@@ -110,8 +113,7 @@ class Access:
             raise Unauthorized("The token is unknown or was revoked.")
         if token.expires_at is not None and token.expires_at <= now():
             raise Unauthorized("The token has expired; make a new one.")
-        return Caller(token.library_id, token.person_id, token.name, token.capabilities, token.folders, token.kb_only,
-                      token.id, limit_key=token.id)
+        return replace(bearer_of(token), limit_key=token.id)
 
     async def _by_jwt(self, encoded: str) -> Caller:
         if not self._settings.jwt_secret:
@@ -129,9 +131,20 @@ class Access:
         role = await self._store.people.role(person_id, library_id) if is_text else None
         if role is None:
             raise Unauthorized("The JWT's subject is not a member of its organization.")
-        capabilities = frozenset(Capability) if role in WRITERS else frozenset({Capability.READ})
-        return Caller(library_id, person_id, str(claims.get("name") or person_id), capabilities,
-                      limit_key=f"jwt:{library_id}:{person_id}")
+        return Caller(library_id, person_id, str(claims.get("name") or person_id), may(Role(role), frozenset(Capability)),
+                      limit_key=f"jwt:{library_id}:{person_id}", role=Role(role))
+
+
+def bearer_of(token: Token) -> Caller:
+    """Whoever holds the token: with what it was given, as far as its person's role goes today."""
+    if token.role is None:
+        raise Unauthorized("The token's person is not a member of the library any more.")
+    return Caller(token.library_id, token.person_id, token.name, may(token.role, token.capabilities), token.folders,
+                  token.kb_only, token.id, role=token.role)
+
+
+def may(role: Role, given: frozenset[Capability]) -> frozenset[Capability]:
+    return given if role.writes else given & {Capability.READ}
 
 
 def digest(secret: str) -> str:

@@ -9,9 +9,9 @@ from datetime import timedelta
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from commonplace.core.access import READ, WRITERS, Access, digest
+from commonplace.core.access import READ, Access, digest, may
 from commonplace.errors import Invalid, NotFound, RateLimited, Unauthorized
-from commonplace.model import Caller, Capability, Person, Token, WebSession, now
+from commonplace.model import Caller, Capability, Person, Role, Token, WebSession, now
 from commonplace.ports import Limits, Store
 
 LIFETIME = timedelta(days=30)
@@ -55,8 +55,7 @@ class Accounts:
         session, person, role = found
         if session.expires_at - now() < LIFETIME / 2:
             await self._store.accounts.prolong_session(session.digest, now() + LIFETIME)
-        capabilities = frozenset(Capability) if role in WRITERS else frozenset({Capability.READ})
-        caller = Caller(session.library_id, person.id, person.name, capabilities)
+        caller = Caller(session.library_id, person.id, person.name, may(Role(role), frozenset(Capability)), role=Role(role))
         if session.view_as is not None:
             tokens = await self._store.tokens.of_library(session.library_id)
             token = next((token for token in tokens if token.id == session.view_as), None)

@@ -7,11 +7,11 @@ import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from commonplace.core.access import DELETE, READ, WRITE, Access
+from commonplace.core.access import DELETE, READ, WRITE, Access, bearer_of, may
 from commonplace.core.library import Draft, Library
 from commonplace.core.sources import MEGABYTE
 from commonplace.errors import CommonplaceError, ForbiddenScope, IngestFailed, NotFound
-from commonplace.model import Caller, Capability, Feed, FeedEntry, Json, Subscription, new_id, now
+from commonplace.model import Caller, Capability, Feed, FeedEntry, Json, Role, Subscription, new_id, now
 from commonplace.ports import Extractor, Fetcher, Store
 from commonplace.settings import Settings
 
@@ -119,11 +119,13 @@ class Feeds:
     async def _subscriber(self, feed: Subscription) -> Caller:
         """With the rights that they have now, and no hourly allowance: the interval is what bounds a feed."""
         if feed.token_id is None:
-            return Caller(feed.library_id, feed.person_id, "feed", frozenset(Capability))
+            role = await self._store.people.role(feed.person_id, feed.library_id)
+            if role is None:
+                raise ForbiddenScope("Who subscribed is not a member of the library any more.")
+            return Caller(feed.library_id, feed.person_id, "feed", may(Role(role), frozenset(Capability)), role=Role(role))
         for token in await self._store.tokens.of_library(feed.library_id):
             if token.id == feed.token_id and token.revoked_at is None and (token.expires_at is None or token.expires_at > now()):
-                return Caller(token.library_id, token.person_id, token.name, token.capabilities, token.folders, token.kb_only,
-                              token.id)
+                return bearer_of(token)
         raise ForbiddenScope("The token that subscribed has expired or was revoked.")
 
     async def _of(self, caller: Caller) -> list[Subscription]:

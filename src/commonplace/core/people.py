@@ -42,7 +42,7 @@ class People:
 
     async def create(self, name: str, email: str) -> Person:
         """A person with a library of their own."""
-        person = Person(new_id(), name, email, now())
+        person = new_person(name, email)
         await self._store.people.create(person)
         return person
 
@@ -61,20 +61,26 @@ class People:
         return await self._mint(caller.library_id, caller.person_id, new, folders)
 
     async def tokens(self, caller: Caller) -> list[Token]:
+        """The library's; for who does not say who belongs to it, their own."""
         await self._access.admit(caller, READ, "list_tokens", owner=True)
-        return await self._store.tokens.of_library(caller.library_id)
+        return await self._of(caller)
 
     async def revoke_token(self, caller: Caller, token_id: str) -> None:
         await self._access.admit(caller, DELETE, "revoke_token", token_id, owner=True)
-        if not await self._store.tokens.revoke(caller.library_id, token_id):
+        if all(token.id != token_id for token in await self._of(caller)) or not await self._store.tokens.revoke(
+                caller.library_id, token_id):
             raise NotFound("Token not found")
 
     async def activity(self, caller: Caller, token_id: str, limit: int = 100) -> list[Event]:
         await self._access.admit(caller, READ, "token_activity", token_id, owner=True)
-        if all(token.id != token_id for token in await self._store.tokens.of_library(caller.library_id)):
+        if all(token.id != token_id for token in await self._of(caller)):
             raise NotFound("Token not found")
         await self._access.flush()
         return await self._store.tokens.activity(caller.library_id, token_id, limit)
+
+    async def _of(self, caller: Caller) -> list[Token]:
+        tokens = await self._store.tokens.of_library(caller.library_id)
+        return [token for token in tokens if caller.role.rules or token.person_id == caller.person_id]
 
     async def _folder_ids(self, caller: Caller, wanted: Sequence[str]) -> frozenset[str]:
         folders = await self._store.folders.within(caller.scope)
@@ -88,12 +94,21 @@ class People:
 
     async def _mint(self, library_id: str, person_id: str, new: NewToken,
                     folders: frozenset[str] | None) -> tuple[Token, str]:
-        secret = "sk_" + secrets.token_urlsafe(32)
-        at = now()
-        token = Token(
-            id=new_id(), library_id=library_id, person_id=person_id, name=new.name,
-            capabilities=frozenset(Capability) if new.write else frozenset({Capability.READ}),
-            folders=folders, kb_only=new.kb_only, created_at=at,
-            expires_at=None if new.expires_days is None else at + timedelta(days=new.expires_days))
+        token, secret = mint(library_id, person_id, new, folders)
         await self._store.tokens.create(token, digest(secret))
         return token, secret
+
+
+def new_person(name: str, email: str) -> Person:
+    return Person(new_id(), name, email, now())
+
+
+def mint(library_id: str, person_id: str, new: NewToken, folders: frozenset[str] | None = None) -> tuple[Token, str]:
+    """A token that is not kept yet, and its secret."""
+    at = now()
+    token = Token(
+        id=new_id(), library_id=library_id, person_id=person_id, name=new.name,
+        capabilities=frozenset(Capability) if new.write else frozenset({Capability.READ}),
+        folders=folders, kb_only=new.kb_only, created_at=at,
+        expires_at=None if new.expires_days is None else at + timedelta(days=new.expires_days))
+    return token, "sk_" + secrets.token_urlsafe(32)

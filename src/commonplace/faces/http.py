@@ -19,12 +19,14 @@ from commonplace.core.entities import Entities
 from commonplace.core.feeds import Feeds
 from commonplace.core.graph import Graph
 from commonplace.core.library import Library
+from commonplace.core.members import Members
 from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
 from commonplace.core.search import Search
 from commonplace.core.uploads import Uploads
 from commonplace.core.work import Work
 from commonplace.errors import CommonplaceError, Unauthorized
+from commonplace.model import Caller
 from commonplace.ports import Embedder, Store
 from commonplace.settings import Settings
 
@@ -33,6 +35,8 @@ log = logging.getLogger(__name__)
 MAX_BODY = 8 * 1024 * 1024
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})  # asked for by address, from inside a cluster
 OPEN = PROBES | {"/openapi.json", "/docs"}
+INVITED = "/api/v1/invitations/accept"  # whoever has no account yet comes without a token; the invitation is in the body
+NOBODY = Caller("", "", "nobody", frozenset(), limit_key="nobody")
 SIGNED = re.compile(r"/api/v1/uploads/[^/]+/content")  # the address itself is the credential; what it brings is a file
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -72,6 +76,8 @@ class Services(Protocol):
     def accounts(self) -> Accounts: ...
     @property
     def passkeys(self) -> Passkeys: ...
+    @property
+    def members(self) -> Members: ...
     @property
     def library(self) -> Library: ...
     @property
@@ -154,7 +160,8 @@ class Gate:
         if _is_signed(scope):
             return None
         if path not in OPEN and takes_token(path):
-            caller = await self._access.identify(_bearer(headers))
+            nobody = path == INVITED and "authorization" not in headers
+            caller = NOBODY if nobody else await self._access.identify(_bearer(headers))
             scope.setdefault("state", {})["caller"] = caller
             wait = await self._access.request(caller)
             if wait is not None:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from typing_extensions import TypedDict
 
 from commonplace import model
+from commonplace.core.access import may
 from commonplace.core.library import Added, Draft, Reading
 
 UPLOADS = "binary files (PDF, images, audio, video) are uploaded through REST /api/v1/uploads/*"
@@ -66,6 +67,7 @@ def web_address(url: str) -> str:
 NOT_BLANK: Any = {"pattern": r"\S"}  # what `not_blank` asks for, said in the schema
 Title = Annotated[str, Field(min_length=1, max_length=500, json_schema_extra=NOT_BLANK), BeforeValidator(not_blank)]
 Name = Annotated[str, Field(min_length=1, max_length=200, json_schema_extra=NOT_BLANK), BeforeValidator(not_blank)]
+Email = Annotated[str, Field(min_length=3, max_length=320, pattern=r"^[^@\s]+@[^@\s]+$")]
 Text = Annotated[str, Field(min_length=20, max_length=500_000, json_schema_extra=NOT_BLANK), BeforeValidator(not_blank)]
 ModeName = Literal["semantic", "keyword", "hybrid"]
 
@@ -245,10 +247,39 @@ class Token(TypedDict):
 
 
 def token(value: model.Token) -> Token:
-    return {"id": value.id, "name": value.name, "capabilities": sorted(value.capabilities),
+    capabilities = value.capabilities if value.role is None else may(value.role, value.capabilities)
+    return {"id": value.id, "name": value.name, "capabilities": sorted(capabilities),
             "folders": None if value.folders is None else sorted(value.folders), "kb_only": value.kb_only,
             "created_at": moment(value.created_at), "expires_at": _moment_or_none(value.expires_at),
             "revoked_at": _moment_or_none(value.revoked_at), "last_used_at": _moment_or_none(value.last_used_at)}
+
+
+class Member(TypedDict):
+    person_id: str
+    name: str
+    email: str
+    role: Literal["owner", "admin", "member", "viewer"]
+
+
+def member(value: model.Member) -> Member:
+    return {"person_id": value.person_id, "name": value.name, "email": value.email, "role": value.role.value}
+
+
+class Invitation(TypedDict):
+    id: str
+    role: Literal["owner", "admin", "member", "viewer"]
+    email: str | None
+    invited_by: str
+    created_at: Moment
+    expires_at: Moment
+    accepted_at: Moment | None
+    accepted_by: str | None
+
+
+def invitation(value: model.Invitation) -> Invitation:
+    return {"id": value.id, "role": value.role.value, "email": value.email, "invited_by": value.invited_by,
+            "created_at": moment(value.created_at), "expires_at": moment(value.expires_at),
+            "accepted_at": _moment_or_none(value.accepted_at), "accepted_by": value.accepted_by}
 
 
 class Event(TypedDict):

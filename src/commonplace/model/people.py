@@ -12,6 +12,23 @@ class Capability(StrEnum):
     WRITE = "write"
 
 
+class Role(StrEnum):
+    """What a member of a library may do: viewers read, members write, admins and owners also say who belongs to it."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    MEMBER = "member"
+    VIEWER = "viewer"
+
+    @property
+    def writes(self) -> bool:
+        return self is not Role.VIEWER
+
+    @property
+    def rules(self) -> bool:
+        return self in (Role.OWNER, Role.ADMIN)
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What a caller may see. Every query takes one; there is no other way to read items."""
@@ -33,6 +50,7 @@ class Caller:
     kb_only: bool = False
     token_id: str | None = None
     limit_key: str | None = None  # what allowances are counted by; None: not counted
+    role: Role = Role.MEMBER      # of the person, in this library
 
     @property
     def scope(self) -> Scope:
@@ -69,6 +87,31 @@ class Token:
     expires_at: datetime | None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
+    role: Role | None = field(default=None, compare=False)  # its person's, as of now; None: not a member (any more)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    library_id: str
+    person_id: str
+    name: str
+    email: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """Into a library, for whoever holds its secret; with an address, only for the person who has that."""
+
+    id: str
+    library_id: str
+    role: Role
+    email: str | None
+    invited_by: str
+    created_at: datetime
+    expires_at: datetime
+    accepted_at: datetime | None = None
+    accepted_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

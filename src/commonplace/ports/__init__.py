@@ -3,5 +3,6 @@
 from commonplace.ports.accounts import *
 from commonplace.ports.disks import *
 from commonplace.ports.keeping import *
+from commonplace.ports.members import *
 from commonplace.ports.outside import *
 from commonplace.ports.store import *

@@ -20,6 +20,7 @@ from commonplace.ports.keeping import (
     Tokens,
     Uploads,
 )
+from commonplace.ports.members import Members
 
 
 class Store(Protocol):
@@ -64,6 +65,9 @@ class Store(Protocol):
 
     @property
     def disks(self) -> Disks: ...
+
+    @property
+    def members(self) -> Members: ...
 
     async def open(self) -> None:
         """Connect and bring the schema up to date, under a lock."""

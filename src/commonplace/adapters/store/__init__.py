@@ -13,6 +13,7 @@ from commonplace.adapters.store.folders import SqlFolders
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.items import SqlItems
 from commonplace.adapters.store.jobs import SqlJobs
+from commonplace.adapters.store.members import SqlMembers
 from commonplace.adapters.store.people import SqlPeople, SqlTokens
 from commonplace.adapters.store.relations import SqlRelations
 from commonplace.adapters.store.sections import SqlSections
@@ -40,6 +41,7 @@ class SqlStore:
         self.relations = SqlRelations(db)
         self.captures = SqlCaptures(db)
         self.disks = SqlDisks(db, index)
+        self.members = SqlMembers(db)
 
     async def open(self) -> None:
         await self._db.open()

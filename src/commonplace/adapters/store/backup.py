@@ -34,6 +34,7 @@ TABLES = {
     "relations": ("library_id", "from_id", "kind", "to_id"), "captures": ("library_id", "id"),
     "passwords": ("person_id",), "passkeys": ("id",), "web_sessions": ("digest",), "once_only": ("digest",),
     "published": ("library_id", "item_id"), "saves": ("library_id", "owner_id", "item_id"),
+    "invitations": ("library_id", "id"),
 }
 _SECTION = ("position", "heading", "text", "extra", "word_count", "key_points", "locator")
 

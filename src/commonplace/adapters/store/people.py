@@ -9,6 +9,9 @@ from commonplace.errors import NameTaken
 from commonplace.model import Event, Person, Token, now
 
 EVENTS_KEPT = 1000  # per token
+_TOKEN = """SELECT t.*, f.folder_id, m.role FROM tokens AS t
+            LEFT JOIN members AS m ON m.library_id = t.library_id AND m.person_id = t.person_id
+            LEFT JOIN token_folders AS f ON f.library_id = t.library_id AND f.token_id = t.id"""
 
 
 class SqlPeople:
@@ -16,17 +19,7 @@ class SqlPeople:
         self._db = db
 
     async def create(self, person: Person) -> None:
-        def work(tx: Tx) -> None:
-            if tx.one("SELECT 1 FROM people WHERE lower(email) = lower(:email)", email=person.email):
-                raise NameTaken(f"There is already a person with the address {person.email}.")
-            at = rows.micros(person.created_at)
-            tx.run("INSERT INTO people (id, name, email, created_at) VALUES (:id, :name, :email, :at)",
-                   id=person.id, name=person.name, email=person.email, at=at)
-            tx.run("INSERT INTO libraries (id, name, created_at) VALUES (:id, :name, :at)",
-                   id=person.id, name=person.name, at=at)
-            tx.run("INSERT INTO members (library_id, person_id, role) VALUES (:id, :id, 'owner')", id=person.id)
-
-        await self._db.write(work)
+        await self._db.write(insert_person, person)
 
     async def all(self) -> list[Person]:
         found = await self._db.read(lambda tx: tx.all("SELECT * FROM people ORDER BY created_at, id"))
@@ -44,33 +37,16 @@ class SqlTokens:
         self._db = db
 
     async def create(self, token: Token, digest: str) -> None:
-        def work(tx: Tx) -> None:
-            tx.run("""INSERT INTO tokens (library_id, id, person_id, name, digest, capabilities, whole_library, kb_only,
-                                          created_at, expires_at)
-                      VALUES (:library_id, :id, :person_id, :name, :digest, :capabilities, :whole, :kb_only,
-                              :created_at, :expires_at)""",
-                   library_id=token.library_id, id=token.id, person_id=token.person_id, name=token.name, digest=digest,
-                   capabilities=" ".join(sorted(token.capabilities)), whole=int(token.folders is None),
-                   kb_only=int(token.kb_only), created_at=rows.micros(token.created_at),
-                   expires_at=rows.micros(token.expires_at))
-            tx.many("INSERT INTO token_folders (library_id, token_id, folder_id) VALUES (:library_id, :token_id, :folder_id)",
-                    [{"library_id": token.library_id, "token_id": token.id, "folder_id": folder_id}
-                     for folder_id in sorted(token.folders or ())])
-
-        await self._db.write(work)
+        await self._db.write(insert_token, token, digest)
 
     async def by_digest(self, digest: str) -> Token | None:
         found = await self._db.read(lambda tx: tx.all(
-            """SELECT t.*, f.folder_id FROM tokens AS t
-               LEFT JOIN token_folders AS f ON f.library_id = t.library_id AND f.token_id = t.id
-               WHERE t.digest = :digest""", digest=digest))
+            f"{_TOKEN} WHERE t.digest = :digest", digest=digest))
         return _tokens(found)[0] if found else None
 
     async def of_library(self, library_id: str) -> list[Token]:
         return _tokens(await self._db.read(lambda tx: tx.all(
-            """SELECT t.*, f.folder_id FROM tokens AS t
-               LEFT JOIN token_folders AS f ON f.library_id = t.library_id AND f.token_id = t.id
-               WHERE t.library_id = :library_id ORDER BY t.created_at, t.id""", library_id=library_id)))
+            f"{_TOKEN} WHERE t.library_id = :library_id ORDER BY t.created_at, t.id", library_id=library_id)))
 
     async def revoke(self, library_id: str, token_id: str) -> bool:
         revoked: int = await self._db.write(lambda tx: tx.run(
@@ -102,6 +78,30 @@ class SqlTokens:
             """SELECT * FROM events WHERE library_id = :library_id AND token_id = :token_id
                ORDER BY at DESC LIMIT :limit""", library_id=library_id, token_id=token_id, limit=limit))
         return [rows.event(row) for row in found]
+
+
+def insert_person(tx: Tx, person: Person) -> None:
+    if tx.one("SELECT 1 FROM people WHERE lower(email) = lower(:email)", email=person.email):
+        raise NameTaken(f"There is already a person with the address {person.email}.")
+    at = rows.micros(person.created_at)
+    tx.run("INSERT INTO people (id, name, email, created_at) VALUES (:id, :name, :email, :at)",
+           id=person.id, name=person.name, email=person.email, at=at)
+    tx.run("INSERT INTO libraries (id, name, created_at) VALUES (:id, :name, :at)", id=person.id, name=person.name, at=at)
+    tx.run("INSERT INTO members (library_id, person_id, role) VALUES (:id, :id, 'owner')", id=person.id)
+
+
+def insert_token(tx: Tx, token: Token, digest: str) -> None:
+    tx.run("""INSERT INTO tokens (library_id, id, person_id, name, digest, capabilities, whole_library, kb_only,
+                                  created_at, expires_at)
+              VALUES (:library_id, :id, :person_id, :name, :digest, :capabilities, :whole, :kb_only,
+                      :created_at, :expires_at)""",
+           library_id=token.library_id, id=token.id, person_id=token.person_id, name=token.name, digest=digest,
+           capabilities=" ".join(sorted(token.capabilities)), whole=int(token.folders is None),
+           kb_only=int(token.kb_only), created_at=rows.micros(token.created_at),
+           expires_at=rows.micros(token.expires_at))
+    tx.many("INSERT INTO token_folders (library_id, token_id, folder_id) VALUES (:library_id, :token_id, :folder_id)",
+            [{"library_id": token.library_id, "token_id": token.id, "folder_id": folder_id}
+             for folder_id in sorted(token.folders or ())])
 
 
 def _tokens(found: Sequence[Any]) -> list[Token]:

@@ -16,6 +16,7 @@ from commonplace.model import (
     Passage,
     Person,
     Relation,
+    Role,
     Scope,
     Section,
     Token,
@@ -157,7 +158,8 @@ def token(row: Any, folders: frozenset[str]) -> Token:
                  capabilities=frozenset(Capability(c) for c in row["capabilities"].split()),
                  folders=None if row["whole_library"] else folders, kb_only=bool(row["kb_only"]),
                  created_at=when(row["created_at"]), expires_at=moment(row["expires_at"]),
-                 revoked_at=moment(row["revoked_at"]), last_used_at=moment(row["last_used_at"]))
+                 revoked_at=moment(row["revoked_at"]), last_used_at=moment(row["last_used_at"]),
+                 role=Role(row["role"]) if row["role"] else None)
 
 
 def event(row: Any) -> Event:

@@ -124,11 +124,8 @@ async def user_create(desk: Desk, name: Annotated[str, typer.Option(help="The pe
                       email: Annotated[str, typer.Option(help="The person's address.")]) -> None:
     """Make a person with a library of their own, and a token for it (read and write)."""
     desk.require_owner()
-    local, _, host = email.strip().rpartition("@")
-    if not local or not host or any(c.isspace() for c in email.strip()):
-        raise Invalid(f"{email!r} is not an e-mail address.")
     async with desk.open() as (app, _):
-        person, secret = await app.people.create_with_token(named(name), email.strip())
+        person, secret = await app.people.create_with_token(named(name), address(email))
     show.as_json({"id": person.id, "token": secret}) if desk.as_json else show.text(secret)
 
 
@@ -156,3 +153,10 @@ async def user_list(desk: Desk) -> None:
         show.as_json([{"id": p.id, "name": p.name, "email": p.email, "created_at": p.created_at} for p in people])
     else:
         show.table(["id", "name", "email", "since"], [(p.id, p.name, p.email, p.created_at) for p in people])
+
+
+def address(email: str) -> str:
+    local, _, host = email.strip().rpartition("@")
+    if not local or not host or any(c.isspace() for c in email.strip()):
+        raise Invalid(f"{email!r} is not an e-mail address.")
+    return email.strip()
