@@ -29,9 +29,10 @@ class SpeechService(StubService):
             case "POST", "/v2/upload":
                 return self._upload(request, gladia)
             case "POST", "/v2/transcript" if not gladia:
-                return self._create(request, {"audio_url", "language_detection", "speech_models"}) | {"status": "queued"}
+                return self._create(request, {"audio_url", "language_detection", "speech_models", "webhook_url",
+                                              "webhook_auth_header_name", "webhook_auth_header_value"}) | {"status": "queued"}
             case "POST", "/v2/pre-recorded" if gladia:
-                job = self._create(request, {"audio_url", "model"})
+                job = self._create(request, {"audio_url", "model", "callback", "callback_config"})
                 return job | {"result_url": f"{self.url}/v2/pre-recorded/{job['id']}"}
             case "GET", path if path.rpartition("/")[2] in {f"job-{number}" for number in range(len(self.jobs))}:
                 return self._gladia() if gladia else self._assemblyai()

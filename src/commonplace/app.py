@@ -42,6 +42,7 @@ from commonplace.core.sources import Sources
 from commonplace.core.transcription import TRANSCRIBE, Quota, Recordings, TranscribeJobs
 from commonplace.core.transforming import TransformJobs
 from commonplace.core.uploads import Uploads
+from commonplace.core.webhooks import Webhooks
 from commonplace.core.work import Work
 from commonplace.model import Caller
 from commonplace.ports import Captions, Embedder, Soundtracks, Store, Transcriber
@@ -73,6 +74,7 @@ class App:
     search: Search
     uploads: Uploads
     feeds: Feeds
+    webhooks: Webhooks
     work: Work
     entities: Entities
     disks: Disks
@@ -113,13 +115,13 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
             LINK: LinkJobs(store, linker),
             TRANSFORM: TransformJobs(store, local, chosen),
             TRANSCRIBE: TranscribeJobs(store, transcriber, Recordings(fetcher, soundtracks, blobs, settings, duration), preparer,
-                                       quota, embedder.stamp),
+                                       quota, wake, embedder.stamp),
         }
         search = Search(store, embedder, access, settings)
         accounts = Accounts(store, access, limits)
         app = App(settings, store, embedder, access, People(store, access), accounts, Passkeys(store, accounts),
                   Members(store, access), library, search, Uploads(store, blobs, extractor, access, library, settings),
-                  Feeds(store, fetcher, extractor, access, library, settings),
+                  Feeds(store, fetcher, extractor, access, library, settings), Webhooks(wake, settings),
                   Work(store, access, preparer, wake, embedder.stamp), entities,
                   Disks(store, embedder, access, search, Publisher(store, embedder, local)), Graph(store, access),
                   Worker(store, wake, handlers))

@@ -1,5 +1,7 @@
 """Every setting, declared once: name, type, default, help. docs/reference/settings.md is made from this."""
 
+import hashlib
+import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -82,6 +84,12 @@ class Settings:
         "", "HS256 secret (32 bytes or more) that makes JWTs with `sub` and `org` valid; empty: only tokens are accepted.",
         secret=True)
     log_level: str = setting("warning", "debug, info, warning or error.")
+
+    @property
+    def webhook_secret(self) -> str:
+        """What a transcription service proves itself by when it reports; "" when none is set up that could."""
+        key = self.transcriber_key.encode()
+        return hmac.new(key, b"webhook", hashlib.sha256).hexdigest() if key and self.public_url else ""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str], **overrides: Any) -> "Settings":

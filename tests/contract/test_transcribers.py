@@ -14,7 +14,7 @@ from commonplace.adapters.transcribe import TRANSCRIBERS, audio, make_transcribe
 from commonplace.adapters.transcribe.assemblyai import AssemblyAITranscriber
 from commonplace.adapters.transcribe.gladia import GladiaTranscriber
 from commonplace.adapters.transcribe.local import LocalTranscriber
-from commonplace.adapters.transcribe.webhooks import finished_job
+from commonplace.core.webhooks import finished_job
 from commonplace.errors import ConfigurationError, IngestFailed, Invalid, TranscriptionFailed
 from commonplace.ports import Transcriber
 from commonplace.settings import Settings

@@ -168,7 +168,8 @@ ROUTES: dict[tuple[str, str], Row] = {
     ("DELETE", "/api/entities/{entity_id}/relations"): Row(unlink_from_itself, "item", WRITE),
 }
 INVITED = {("POST", "/api/v1/invitations/accept")}  # the invitation is the credential: see test_members.py
-SIGNED = {("PUT", "/api/v1/uploads/{upload_id}/content")}  # the address is the credential: see test_uploads.py
+SIGNED = {("PUT", "/api/v1/uploads/{upload_id}/content"),  # the address is the credential: see test_uploads.py
+          ("POST", "/api/v1/webhooks/transcription/{provider}")}  # a secret is: see test_transcription_services.py
 OPEN = {("GET", path) for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs")}
 MCP = {("*", path) for path in ("/mcp", "/api/mcp", *(f"/mcp/{door}" for door in DOORS))}
 TOOLS: dict[str, Row] = {

@@ -12,8 +12,8 @@ from commonplace.core.preparing import Preparer, job_for
 from commonplace.core.retrying import in_words, retry_at
 from commonplace.core.sources import MEGABYTE, segments
 from commonplace.errors import IngestFailed, NotFound, QuotaExceeded
-from commonplace.model import Content, Item, ItemRef, Job, Json, Mark, Scope, Transcript, Utterance, now
-from commonplace.ports import Blobs, Fetcher, Soundtracks, Store, Transcriber
+from commonplace.model import Content, Errand, Item, ItemRef, Job, Json, Mark, Scope, Transcript, Utterance, now
+from commonplace.ports import Blobs, Fetcher, Soundtracks, Store, Transcriber, Wake
 from commonplace.settings import Settings
 
 TRANSCRIBE = "transcribe"
@@ -68,6 +68,8 @@ class Recordings:
     @asynccontextmanager
     async def open(self, payload: Json) -> AsyncIterator[Path]:
         if "blob" in payload:
+            if await self._blobs.size(payload["blob"]) is None:
+                raise IngestFailed("The recording's file is not there any more; upload it again.")
             async with self._blobs.file(payload["blob"]) as file:
                 yield file
         elif "video" in payload:
@@ -91,12 +93,13 @@ class TranscribeJobs:
     at_once = 1
 
     def __init__(self, store: Store, transcriber: Transcriber, recordings: Recordings, preparer: Preparer, quota: Quota,
-                 stamp: str) -> None:
+                 wake: Wake, stamp: str) -> None:
         self._store = store
         self._transcriber = transcriber
         self._recordings = recordings
         self._preparer = preparer
         self._quota = quota
+        self._wake = wake
         self._stamp = stamp
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
@@ -127,16 +130,29 @@ class TranscribeJobs:
         await self._recordings.discard(job.payload)
 
     async def _write_down(self, worker: str, job: Job, content: Content) -> None:
-        async with self._held(worker, job, content.id), self._recordings.open(job.payload) as recording:
-            await self._quota.reserve(job, await self._recordings.seconds(recording))
+        tell, errand = self._teller(content.id), self._errand(worker, job)
+        async with self._held(worker, job, content.id):
             try:
-                transcript = await self._transcriber.transcribe(recording, self._teller(content.id))
+                if errand.begun:  # by whoever was at it before: the recording was sent, and its minutes were reserved
+                    transcript = await self._transcriber.transcribe(None, tell, errand)
+                else:
+                    async with self._recordings.open(job.payload) as recording:
+                        await self._quota.reserve(job, await self._recordings.seconds(recording))
+                        transcript = await self._transcriber.transcribe(recording, tell, errand)
             except BaseException:
                 await self._quota.settle(job, 0)
                 raise
         await self._quota.settle(job, transcript.seconds)
         text, marks = paragraphs(transcript.utterances)
         await self._store.contents.fulfil(content.id, text, segments(marks), content.about | _about(transcript))
+
+    def _errand(self, worker: str, job: Job) -> Errand:
+        async def remember(begun: str | None) -> None:
+            known = {name: value for name, value in job.payload.items() if name not in ("begun", "by")}
+            await self._store.jobs.note(worker, job.id, known | ({"begun": begun, "by": self._transcriber.name} if begun else {}))
+
+        mine = job.payload.get("by") == self._transcriber.name
+        return Errand(job.payload.get("begun") if mine else None, remember, self._wake.wait)
 
     async def _complete(self, item: Item, content: Content) -> None:
         """The item's own passages, in one step with its status."""

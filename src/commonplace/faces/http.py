@@ -24,6 +24,7 @@ from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
 from commonplace.core.search import Search
 from commonplace.core.uploads import Uploads
+from commonplace.core.webhooks import Webhooks
 from commonplace.core.work import Work
 from commonplace.errors import CommonplaceError, Unauthorized
 from commonplace.model import Caller
@@ -38,6 +39,7 @@ OPEN = PROBES | {"/openapi.json", "/docs"}
 INVITED = "/api/v1/invitations/accept"  # whoever has no account yet comes without a token; the invitation is in the body
 NOBODY = Caller("", "", "nobody", frozenset(), limit_key="nobody")
 SIGNED = re.compile(r"/api/v1/uploads/[^/]+/content")  # the address itself is the credential; what it brings is a file
+HOOK = re.compile(r"/api/v1/webhooks/[^/]+/[^/]+")       # the secret that the service was given is
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -86,6 +88,8 @@ class Services(Protocol):
     def uploads(self) -> Uploads: ...
     @property
     def feeds(self) -> Feeds: ...
+    @property
+    def webhooks(self) -> Webhooks: ...
     @property
     def work(self) -> Work: ...
     @property
@@ -159,7 +163,7 @@ class Gate:
                                                         "COMMONPLACE_ALLOWED_HOSTS lets more names in.")
         if _is_signed(scope):
             return None
-        if path not in OPEN and takes_token(path):
+        if path not in OPEN and takes_token(path) and not (scope["method"] == "POST" and HOOK.fullmatch(path)):
             nobody = path == INVITED and "authorization" not in headers
             caller = NOBODY if nobody else await self._access.identify(_bearer(headers))
             scope.setdefault("state", {})["caller"] = caller

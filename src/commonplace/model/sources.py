@@ -1,5 +1,6 @@
 """What the outside gives: files, texts, feeds, speech."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -75,6 +76,15 @@ class Utterance:
     start: float                   # seconds
     end: float
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What a service was asked to do, remembered outside of it: who goes on with it neither sends nor pays again."""
+
+    begun: str | None                          # the service's own name for it
+    remember: Callable[[str | None], Awaitable[None]]
+    pause: Callable[[float], Awaitable[None]]  # so many seconds, or until there may be news
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,6 +309,10 @@ class Jobs(Protocol):
         """Back to the queue at `retry_at`, or failed for good."""
         ...
 
+    async def note(self, worker: str, job_id: str, payload: Json) -> None:
+        """What to know when it is tried again."""
+        ...
+
     async def postpone(self, worker: str, job_id: str, until: datetime) -> None:
         """Back to the queue as if it had not been tried."""
         ...

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.model import Extracted, Feed, Fetched, Json, Soundtrack, Transcript, Transformed
+from commonplace.model import Errand, Extracted, Feed, Fetched, Json, Soundtrack, Transcript, Transformed
 
 Vectors = NDArray[np.float32]   # (n, dimensions), rows of length one
 
@@ -112,8 +112,12 @@ class Transcriber(Protocol):
 
     name: str
 
-    async def transcribe(self, recording: Path, progress: Callable[[float], Awaitable[None]]) -> Transcript:
-        """IngestFailed when the recording is at fault; TranscriptionFailed when the transcriber is (worth another try)."""
+    async def transcribe(self, recording: Path | None, progress: Callable[[float], Awaitable[None]],
+                         errand: Errand | None = None) -> Transcript:
+        """IngestFailed when the recording is at fault; TranscriptionFailed when the transcriber is (worth another try).
+
+        Transcribers elsewhere have what they began remembered by the errand; one that has begun needs no recording.
+        """
         ...
 
     async def close(self) -> None: ...

@@ -8,7 +8,7 @@ from typing import Any
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.errors import NotFound
-from commonplace.model import Item, Job, JobState, Scope, new_id, now
+from commonplace.model import Item, Job, JobState, Json, Scope, new_id, now
 
 _COLUMNS = ("library_id", "id", "item_id", "kind", "state", "attempts", "error", "progress", "payload", "created_at",
             "updated_at", "run_after")
@@ -81,6 +81,11 @@ class SqlJobs:
                leased_by = NULL, leased_until = NULL, updated_at = :at WHERE id = :id AND leased_by = :worker""",
             state=JobState.QUEUED if retry_at else JobState.FAILED, error=error, run_after=rows.micros(retry_at),
             at=rows.micros(now()), id=job_id, worker=worker))
+
+    async def note(self, worker: str, job_id: str, payload: Json) -> None:
+        await self._db.write(lambda tx: tx.run(
+            "UPDATE jobs SET payload = :payload WHERE id = :id AND leased_by = :worker",
+            payload=json.dumps(payload), id=job_id, worker=worker))
 
     async def postpone(self, worker: str, job_id: str, until: datetime) -> None:
         await self._db.write(lambda tx: tx.run(

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import anyio
 
-from commonplace.adapters.transcribe.remote import PATIENCE, RemoteTranscriber
+from commonplace.adapters.transcribe.remote import PATIENCE, Lost, RemoteTranscriber
 from commonplace.adapters.transcribe.shared import transcript
 from commonplace.errors import IngestFailed
 from commonplace.model import Json, Transcript, Utterance
@@ -36,6 +36,9 @@ class AssemblyAITranscriber(RemoteTranscriber):
         body: Json = {"audio_url": address, "language_detection": True}
         if self._model:
             body["speech_models"] = [self._model]
+        if self._callback:
+            body |= {"webhook_url": self._callback, "webhook_auth_header_name": "X-Commonplace-Secret",
+                     "webhook_auth_header_value": self._secret}
         answer = await self._service.ask("POST", "/v2/transcript", PATIENCE, lambda: {"json": body}, repeatable=False)
         return self._text(answer, "id")
 
@@ -52,7 +55,7 @@ class AssemblyAITranscriber(RemoteTranscriber):
             raise ValueError(answer["status"])
         reason = str(answer.get("error"))
         if _THEIR_FAULT.search(reason):
-            raise self._service.failed(f"failed ({reason})")
+            raise Lost(self._service.failed(f"failed ({reason})").message)
         raise IngestFailed(f"AssemblyAI could not transcribe the recording: {reason}")
 
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import anyio
 
-from commonplace.adapters.transcribe.remote import PATIENCE, RemoteTranscriber
+from commonplace.adapters.transcribe.remote import PATIENCE, Lost, RemoteTranscriber
 from commonplace.adapters.transcribe.shared import transcript
 from commonplace.errors import IngestFailed
 from commonplace.model import Json, Transcript, Utterance
@@ -26,6 +26,8 @@ class GladiaTranscriber(RemoteTranscriber):
 
     async def _begin(self, address: str) -> str:
         body: Json = {"audio_url": address} | ({"model": self._model} if self._model else {})
+        if self._callback:
+            body |= {"callback": True, "callback_config": {"url": f"{self._callback}?secret={self._secret}", "method": "POST"}}
         answer = await self._service.ask("POST", "/v2/pre-recorded", PATIENCE, lambda: {"json": body}, repeatable=False)
         return self._text(answer, "id")
 
@@ -46,4 +48,4 @@ class GladiaTranscriber(RemoteTranscriber):
         code = answer.get("error_code") or 500
         if 400 <= code < 500 and code not in (401, 403, 408, 429):
             raise IngestFailed(f"Gladia could not transcribe the recording (error {code}).")
-        raise self._service.failed(f"failed (error {code})")
+        raise Lost(self._service.failed(f"failed (error {code})").message)

@@ -18,7 +18,7 @@ from commonplace.adapters.packages import packaged
 from commonplace.adapters.transcribe import audio
 from commonplace.adapters.transcribe.shared import transcript
 from commonplace.errors import ConfigurationError, TranscriptionFailed
-from commonplace.model import Transcript, Utterance
+from commonplace.model import Errand, Transcript, Utterance
 from commonplace.settings import Settings
 
 if TYPE_CHECKING:
@@ -54,7 +54,10 @@ class LocalTranscriber:
     def loaded(self) -> bool:
         return self._model is not None
 
-    async def transcribe(self, recording: Path, progress: Callable[[float], Awaitable[None]]) -> Transcript:
+    async def transcribe(self, recording: Path | None, progress: Callable[[float], Awaitable[None]],
+                         errand: Errand | None = None) -> Transcript:
+        if recording is None:  # it was begun by a service, before the settings were changed
+            raise TranscriptionFailed("The local transcriber needs the recording itself.")
         expected = await to_thread.run_sync(audio.duration, recording)
         steps: list[_Step] = []
         async with self._turn, self._awake() as model:

@@ -10,10 +10,11 @@ from anyio import sleep, to_thread
 from commonplace.adapters.http import PAUSES, Service
 from commonplace.adapters.transcribe import audio
 from commonplace.errors import CommonplaceError, ConfigurationError, IngestFailed, TranscriptionFailed
-from commonplace.model import Json, Transcript
+from commonplace.model import Errand, Json, Transcript
 from commonplace.settings import Settings
 
 PATIENCE, _TIMEOUT, _LOOK = 60.0, 60.0, 3.0     # seconds: for an answer, for a sign of life, between two looks
+_LOOK_SELDOM = 30.0                              # where the service reports by itself
 _LEAST_WAIT = 1200.0                             # seconds until it is given up; longer for what is longer itself
 _UPLOADED, _BEGUN = 0.2, 0.3                     # they do not say how far they are
 
@@ -29,23 +30,43 @@ class RemoteTranscriber(ABC):
             raise ConfigurationError(f"The {settings.transcriber} transcriber needs a key: set COMMONPLACE_TRANSCRIBER_KEY.")
         self._model = settings.transcriber_model
         self._look, self._least_wait = look, least_wait
+        self._secret = settings.webhook_secret
+        self._callback = (f"{settings.public_url.rstrip('/')}/api/v1/webhooks/transcription/{settings.transcriber}"
+                          if self._secret else None)
         self._service = Service(
             f"{settings.transcriber} transcription", settings.transcriber_url or url, settings.transcriber_key,
             headers={header: settings.transcriber_key}, setting="COMMONPLACE_TRANSCRIBER", failure=_failure,
             pauses=pauses, timeout=timeout)
 
-    async def transcribe(self, recording: Path, progress: Callable[[float], Awaitable[None]]) -> Transcript:
-        seconds = await to_thread.run_sync(audio.duration, recording)   # what is not a recording is not sent anywhere
-        address = await self._upload(recording)
-        await progress(_UPLOADED)
-        job = await self._begin(address)
+    async def transcribe(self, recording: Path | None, progress: Callable[[float], Awaitable[None]],
+                         errand: Errand | None = None) -> Transcript:
+        errand = errand or Errand(None, _forget, sleep)
+        job, seconds = errand.begun, 0.0
+        if job is None:
+            if recording is None:
+                raise self._service.failed("has not been given the recording")
+            seconds = await to_thread.run_sync(audio.duration, recording)   # what is not a recording is not sent anywhere
+            address = await self._upload(recording)
+            await progress(_UPLOADED)
+            job = await self._begin(address)
+            await errand.remember(job)
         await progress(_BEGUN)
+        try:
+            found = await self._result(job, seconds, errand)
+        except (IngestFailed, Lost):
+            await errand.remember(None)  # there is nothing to come back for
+            raise
+        await progress(1.0)
+        return found
+
+    async def _result(self, job: str, seconds: float, errand: Errand) -> Transcript:
         deadline = monotonic() + max(self._least_wait, seconds)
         while (found := self._understood(await self._status(job), seconds)) is None:
             if monotonic() + self._look > deadline:
                 raise self._service.failed("has not finished in time")
-            await sleep(self._look)
-        await progress(1.0)
+            looked = monotonic()
+            await errand.pause(self._look if self._callback is None else _LOOK_SELDOM)
+            await sleep(max(0.0, looked + self._look - monotonic()))  # not every piece of news is about this one
         return found
 
     async def close(self) -> None:
@@ -78,6 +99,16 @@ class RemoteTranscriber(ABC):
         return str(answer[name])
 
 
+class Lost(TranscriptionFailed):
+    """What was begun there came to nothing, or is not known there: another try begins anew."""
+
+
 def _failure(message: str, status: int | None) -> CommonplaceError:
     """Too large, of the wrong kind, not processable: the same recording will be refused again."""
-    return IngestFailed(message) if status in (413, 415, 422) else TranscriptionFailed(message)
+    if status in (413, 415, 422):
+        return IngestFailed(message)
+    return Lost(message) if status in (400, 404, 410) else TranscriptionFailed(message)
+
+
+async def _forget(begun: str | None) -> None:
+    """Nobody will come back for it."""
