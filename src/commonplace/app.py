@@ -33,10 +33,12 @@ from commonplace.core.library import Library
 from commonplace.core.likeness import Likeness
 from commonplace.core.linking import LINK, Linker, LinkJobs
 from commonplace.core.members import Members
+from commonplace.core.overview import Overview
 from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
 from commonplace.core.preparing import TRANSFORM, Preparer
 from commonplace.core.publishing import Publisher
+from commonplace.core.removing import REMOVE, Removals, RemoveJobs
 from commonplace.core.search import Search
 from commonplace.core.sources import Sources
 from commonplace.core.transcription import TRANSCRIBE, Quota, Recordings, TranscribeJobs
@@ -79,6 +81,8 @@ class App:
     entities: Entities
     disks: Disks
     graph: Graph
+    removals: Removals
+    overview: Overview
     worker: Worker
 
 
@@ -113,6 +117,7 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         handlers: dict[str, Handler] = {
             EMBED: EmbedJobs(store, embedder),
             LINK: LinkJobs(store, linker),
+            REMOVE: RemoveJobs(store),
             TRANSFORM: TransformJobs(store, local, chosen),
             TRANSCRIBE: TranscribeJobs(store, transcriber, Recordings(fetcher, soundtracks, blobs, settings, duration), preparer,
                                        quota, wake, embedder.stamp),
@@ -124,6 +129,7 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
                   Feeds(store, fetcher, extractor, access, library, settings), Webhooks(wake, settings),
                   Work(store, access, preparer, wake, embedder.stamp), entities,
                   Disks(store, embedder, access, search, Publisher(store, embedder, local)), Graph(store, access),
+                  Removals(store, access), Overview(store, access, settings, embedder, quota),
                   Worker(store, wake, handlers))
         background = [asyncio.create_task(access.keep_flushing())]
         background += [asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)]
