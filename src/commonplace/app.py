@@ -16,6 +16,7 @@ from commonplace.adapters.extract.youtube import Captions as YouTubeCaptions
 from commonplace.adapters.extract.youtube_sound import YouTubeSound
 from commonplace.adapters.fetch import make_fetcher
 from commonplace.adapters.limits import make_limits
+from commonplace.adapters.reflect import make_reflector
 from commonplace.adapters.store import make_store
 from commonplace.adapters.transcribe import make_transcriber
 from commonplace.adapters.transcribe.audio import duration
@@ -24,6 +25,7 @@ from commonplace.adapters.wake import make_wake
 from commonplace.core.access import Access
 from commonplace.core.accounts import Accounts
 from commonplace.core.calibration import Calibration
+from commonplace.core.context import Context
 from commonplace.core.disks import Disks
 from commonplace.core.embedding import EMBED, EmbedJobs
 from commonplace.core.entities import Entities
@@ -33,12 +35,12 @@ from commonplace.core.library import Library
 from commonplace.core.likeness import Likeness
 from commonplace.core.linking import LINK, Linker, LinkJobs
 from commonplace.core.members import Members
-from commonplace.core.overview import Overview
+from commonplace.core.memory import Memory
 from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
 from commonplace.core.preparing import TRANSFORM, Preparer
 from commonplace.core.publishing import Publisher
-from commonplace.core.removing import REMOVE, Removals, RemoveJobs
+from commonplace.core.reflection import Reflection
 from commonplace.core.search import Search
 from commonplace.core.sources import Sources
 from commonplace.core.transcription import TRANSCRIBE, Quota, Recordings, TranscribeJobs
@@ -81,8 +83,9 @@ class App:
     entities: Entities
     disks: Disks
     graph: Graph
-    removals: Removals
-    overview: Overview
+    memory: Memory
+    reflection: Reflection
+    context: Context
     worker: Worker
 
 
@@ -114,23 +117,22 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         likeness, linker = Likeness(store, embedder, calibration), Linker(store, embedder, calibration)
         entities = Entities(store, embedder, access, wake, preparer, likeness, linker,
                             attended=workers > 0 or bool(settings.redis_url))
+        search, memory = Search(store, embedder, access, settings), Memory(store, access, entities, embedder.stamp)
+        reflection = Reflection(store, access, embedder, likeness, closing(make_reflector(settings)), entities, memory)
         handlers: dict[str, Handler] = {
             EMBED: EmbedJobs(store, embedder),
             LINK: LinkJobs(store, linker),
-            REMOVE: RemoveJobs(store),
             TRANSFORM: TransformJobs(store, local, chosen),
             TRANSCRIBE: TranscribeJobs(store, transcriber, Recordings(fetcher, soundtracks, blobs, settings, duration), preparer,
                                        quota, wake, embedder.stamp),
         }
-        search = Search(store, embedder, access, settings)
         accounts = Accounts(store, access, limits)
         app = App(settings, store, embedder, access, People(store, access), accounts, Passkeys(store, accounts),
                   Members(store, access), library, search, Uploads(store, blobs, extractor, access, library, settings),
                   Feeds(store, fetcher, extractor, access, library, settings), Webhooks(wake, settings),
                   Work(store, access, preparer, wake, embedder.stamp), entities,
-                  Disks(store, embedder, access, search, Publisher(store, embedder, local)), Graph(store, access),
-                  Removals(store, access), Overview(store, access, settings, embedder, quota),
-                  Worker(store, wake, handlers))
+                  Disks(store, embedder, access, search, Publisher(store, embedder, local)), Graph(store, access), memory,
+                  reflection, Context(store, access, search, entities), Worker(store, wake, handlers))
         background = [asyncio.create_task(access.keep_flushing())]
         background += [asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)]
         if workers:

@@ -8,7 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
+from commonplace.core.entity_rules import NewEntity
+from commonplace.core.memory import Memo
 from commonplace.core.people import NewToken
+from commonplace.core.reflection import Notes
 from commonplace.faces.mcp.server import ALL_TOOLS, DOORS
 from commonplace.model import Role, Subscription, new_id
 from tests.faces.house import LONG_TEXT, House, call_tool, open_house, rpc
@@ -120,6 +123,8 @@ async def read_some(client: httpx.AsyncClient, house: House, target: str) -> Ans
 FILE = {"filename": "notes.md", "content_type": "text/markdown", "size": 20}
 WRITE, RULE = frozenset(WRITERS), frozenset(RULERS)
 TEXT = {"kind": "text", "title": "New", "text": "A new text of more than twenty characters."}
+MEMORY = {"title": "New", "content": "The zebra grazes by the river."}
+NOTES = {"content": "We decided to let the zebra graze by the river."}
 ROUTES: dict[tuple[str, str], Row] = {
     ("POST", "/api/v1/ingest"): Row(rest("POST", "/api/v1/ingest", TEXT), allowed=WRITE),
     ("POST", "/api/v1/uploads/signed-url"): Row(rest("POST", "/api/v1/uploads/signed-url", FILE), allowed=WRITE),
@@ -166,6 +171,18 @@ ROUTES: dict[tuple[str, str], Row] = {
     ("GET", "/api/entities/{entity_id}/relations"): Row(rest("GET", "/api/entities/{}/relations"), "item"),
     ("POST", "/api/entities/{entity_id}/relations"): Row(link_to_itself, "item", WRITE),
     ("DELETE", "/api/entities/{entity_id}/relations"): Row(unlink_from_itself, "item", WRITE),
+    ("POST", "/api/v1/memory/remember"): Row(rest("POST", "/api/v1/memory/remember", MEMORY), allowed=WRITE),
+    ("POST", "/api/v1/memory/reflect"): Row(rest("POST", "/api/v1/memory/reflect", NOTES | {"persist": True}), allowed=WRITE),
+    ("POST", "/api/v1/memory/context"): Row(rest("POST", "/api/v1/memory/context", {"goal": "zebra"})),
+    ("GET", "/api/v1/memory/captures/{item_id}"): Row(rest("GET", "/api/v1/memory/captures/{}"), "memory"),
+    ("GET", "/api/v1/memory/candidates"): Row(rest("GET", "/api/v1/memory/candidates")),
+    ("GET", "/api/v1/memory/candidates/{candidate_id}"): Row(rest("GET", "/api/v1/memory/candidates/{}"), "candidate"),
+    ("PATCH", "/api/v1/memory/candidates/{candidate_id}"): Row(
+        rest("PATCH", "/api/v1/memory/candidates/{}", {"title": "Better"}), "candidate", WRITE),
+    ("POST", "/api/v1/memory/candidates/{candidate_id}/accept"): Row(
+        rest("POST", "/api/v1/memory/candidates/{}/accept"), "candidate", WRITE),
+    ("POST", "/api/v1/memory/candidates/{candidate_id}/reject"): Row(
+        rest("POST", "/api/v1/memory/candidates/{}/reject"), "candidate", WRITE),
 }
 INVITED = {("POST", "/api/v1/invitations/accept")}  # the invitation is the credential: see test_members.py
 SIGNED = {("PUT", "/api/v1/uploads/{upload_id}/content"),  # the address is the credential: see test_uploads.py
@@ -181,6 +198,9 @@ TOOLS: dict[str, Row] = {
     "get_disk": Row(tool("get_disk", disk_id="{}"), "item"),
     "list_disks": Row(tool("list_disks", limit=100)),
     "explore": Row(tool("explore", mode="related", entity_id="{}"), "item"),
+    "context": Row(tool("context", goal="zebra")),
+    "remember": Row(tool("remember", **MEMORY), allowed=WRITE),
+    "reflect": Row(tool("reflect", **NOTES)),
 }
 ROWS = {f"{method} {path}": row for (method, path), row in ROUTES.items()} | TOOLS
 
@@ -214,6 +234,17 @@ async def make(house: House, what: str, which: str) -> tuple[str, str]:
         if what == "invitation":
             return invitation.id, ""
         return (await house.app.members.accept(None, secret, name, f"{uuid.uuid4()}@example.org")).person_id, ""
+    if what == "candidate":
+        notes = Notes(f"{NOTES['content']} {name}", name, persist=True, review=True)
+        [queued] = (await house.app.reflection.reflect(by, notes)).candidates
+        return str(queued.queued and queued.queued.id), ""
+    if what == "memory":
+        kept = await house.app.memory.remember(by, Memo(NewEntity(name, MEMORY["content"])))
+        if folder:
+            await house.app.library.file(by, kept.item.id, [house.folders[folder]])
+        if not in_kb:
+            await house.app.library.update(by, kept.item.id, {"in_kb": False})
+        return (kept.item.id,) * 2
     if what == "token":
         return (await house.app.people.create_token(by, NewToken(name)))[0].id, ""
     if what in ("item", "unpublished"):
@@ -239,7 +270,9 @@ def sees(character: str, what: str, which: str) -> bool:
         return False  # to be saved by others
     if what == "feed" and character in ("one_folder", "two_folder", "kb_only"):
         return False  # only those that they follow themselves
-    if what in ("folder", "token", "feed", "member", "invitation"):
+    if what == "candidate" and character in ("one_folder", "two_folder", "kb_only"):
+        return False  # only those that they queued themselves
+    if what in ("folder", "token", "feed", "member", "invitation", "candidate"):
         return (which == "theirs") == (character == "stranger")
     return which in SEES[character]
 

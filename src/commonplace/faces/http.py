@@ -14,16 +14,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from commonplace import errors
 from commonplace.core.access import Access
 from commonplace.core.accounts import Accounts
+from commonplace.core.context import Context
 from commonplace.core.disks import Disks
 from commonplace.core.entities import Entities
 from commonplace.core.feeds import Feeds
 from commonplace.core.graph import Graph
 from commonplace.core.library import Library
 from commonplace.core.members import Members
-from commonplace.core.overview import Overview
+from commonplace.core.memory import Memory
 from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
-from commonplace.core.removing import Removals
+from commonplace.core.reflection import Reflection
 from commonplace.core.search import Search
 from commonplace.core.uploads import Uploads
 from commonplace.core.webhooks import Webhooks
@@ -87,15 +88,17 @@ class Services(Protocol):
     @property
     def search(self) -> Search: ...
     @property
-    def removals(self) -> Removals: ...
-    @property
-    def overview(self) -> Overview: ...
-    @property
     def uploads(self) -> Uploads: ...
     @property
     def feeds(self) -> Feeds: ...
     @property
     def webhooks(self) -> Webhooks: ...
+    @property
+    def memory(self) -> Memory: ...
+    @property
+    def reflection(self) -> Reflection: ...
+    @property
+    def context(self) -> Context: ...
     @property
     def work(self) -> Work: ...
     @property

@@ -6,5 +6,6 @@ from commonplace.model.disks import *
 from commonplace.model.finding import *
 from commonplace.model.graph import *
 from commonplace.model.items import *
+from commonplace.model.memory import *
 from commonplace.model.people import *
 from commonplace.model.sources import *

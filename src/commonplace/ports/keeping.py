@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 from commonplace.model import (
     EVERYTHING,
+    Candidate,
+    CandidateState,
     Capture,
     Content,
     Dependencies,
@@ -16,12 +18,11 @@ from commonplace.model import (
     ItemFilter,
     ItemRef,
     Job,
-    JobState,
     Json,
-    Order,
     Outcome,
     Passage,
     Person,
+    Proposal,
     Relation,
     Scope,
     Scored,
@@ -107,9 +108,8 @@ class Items(Protocol):
 
     async def text(self, item: Item) -> str: ...
 
-    async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int,
-                   order: Order = Order.NEWEST) -> tuple[list[Item], int]:
-        """In this order, and how many there are in all."""
+    async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int) -> tuple[list[Item], int]:
+        """Newest first, and how many there are in all."""
         ...
 
     async def tally(self, scope: Scope, where: ItemFilter) -> dict[str, int]:
@@ -252,6 +252,27 @@ class Captures(Protocol):
     async def of_item(self, scope: Scope, item_id: str) -> Capture: ...
 
 
+class Candidates(Protocol):
+    """`owner`: only what this one queued; None: the library's. What is decided stays as it is: Conflict."""
+
+    async def put(self, candidates: Sequence[Candidate]) -> None:
+        """Those that are there already stay as they are."""
+        ...
+
+    async def page(self, library_id: str, owner: str | None, state: str | None, *, limit: int,
+                   offset: int) -> tuple[list[Candidate], int]:
+        """Newest and surest first, and how many there are in all."""
+        ...
+
+    async def get(self, library_id: str, owner: str | None, candidate_id: str) -> Candidate: ...
+
+    async def change(self, library_id: str, owner: str | None, candidate_id: str, proposal: Proposal,
+                     project_id: str | None) -> Candidate: ...
+
+    async def decide(self, library_id: str, owner: str | None, candidate_id: str, state: CandidateState,
+                     item_id: str | None = None) -> Candidate: ...
+
+
 class Uploads(Protocol):
     async def create(self, upload: Upload) -> None: ...
 
@@ -327,17 +348,6 @@ class Jobs(Protocol):
     async def get(self, scope: Scope, job_id: str) -> Job: ...
 
     async def latest(self, item: Item, kind: str) -> Job | None: ...
-
-    async def enqueue(self, jobs: Sequence[Job]) -> None: ...
-
-    async def withdraw(self, scope: Scope, item_ids: Sequence[str], kind: str) -> int:
-        """Take these items' jobs of a kind out of the queue, as long as nobody runs them; how many."""
-        ...
-
-    async def within(self, scope: Scope, *, states: Sequence[JobState], kinds: Sequence[str] = (), item_ids: Sequence[str] = (),
-                     limit: int) -> list[Job]:
-        """Of what the scope sees, newest first; no kinds or items named: of all."""
-        ...
 
     async def is_open(self, scope: Scope, kind: str) -> bool:
         """Whether a job of this kind is waiting or running for something in scope."""

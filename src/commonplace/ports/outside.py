@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.model import Errand, Extracted, Feed, Fetched, Json, Soundtrack, Transcript, Transformed
+from commonplace.model import Errand, Extracted, Feed, Fetched, Json, Proposal, Soundtrack, Transcript, Transformed
 
 Vectors = NDArray[np.float32]   # (n, dimensions), rows of length one
 
@@ -151,5 +151,15 @@ class Transformer(Protocol):
     """Summary, key points, tags and a category out of an item's text."""
 
     async def transform(self, title: str, sections: Sequence[str]) -> Transformed: ...
+
+    async def close(self) -> None: ...
+
+
+class Reflector(Protocol):
+    """Candidate memories out of notes or a transcript."""
+
+    async def reflect(self, title: str, text: str, limit: int) -> list[Proposal]:
+        """Surest first. TransformFailed when a service does not answer usefully."""
+        ...
 
     async def close(self) -> None: ...

@@ -7,6 +7,7 @@ from commonplace.model import Json
 from commonplace.ports.accounts import Accounts
 from commonplace.ports.disks import Disks
 from commonplace.ports.keeping import (
+    Candidates,
     Captures,
     Contents,
     Feeds,
@@ -68,6 +69,9 @@ class Store(Protocol):
 
     @property
     def members(self) -> Members: ...
+
+    @property
+    def candidates(self) -> Candidates: ...
 
     async def open(self) -> None:
         """Connect and bring the schema up to date, under a lock."""

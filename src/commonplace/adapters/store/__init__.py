@@ -4,6 +4,7 @@ from pathlib import Path
 
 from commonplace.adapters.store import backup
 from commonplace.adapters.store.accounts import SqlAccounts
+from commonplace.adapters.store.candidates import SqlCandidates
 from commonplace.adapters.store.captures import SqlCaptures
 from commonplace.adapters.store.contents import SqlContents, SqlQuotas
 from commonplace.adapters.store.database import Database, Tx
@@ -42,6 +43,7 @@ class SqlStore:
         self.captures = SqlCaptures(db)
         self.disks = SqlDisks(db, index)
         self.members = SqlMembers(db)
+        self.candidates = SqlCandidates(db)
 
     async def open(self) -> None:
         await self._db.open()

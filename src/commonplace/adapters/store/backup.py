@@ -32,6 +32,7 @@ TABLES = {
     "sections": (), "jobs": ("library_id", "id"), "transcriptions": ("library_id", "id"), "uploads": ("library_id", "id"),
     "feeds": ("library_id", "id"), "feed_entries": ("library_id", "feed_id", "entry"),
     "relations": ("library_id", "from_id", "kind", "to_id"), "captures": ("library_id", "id"),
+    "candidates": ("library_id", "id"),
     "passwords": ("person_id",), "passkeys": ("id",), "web_sessions": ("digest",), "once_only": ("digest",),
     "published": ("library_id", "item_id"), "saves": ("library_id", "owner_id", "item_id"),
     "invitations": ("library_id", "id"),

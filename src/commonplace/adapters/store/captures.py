@@ -5,7 +5,7 @@ from typing import Any
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
-from commonplace.errors import NotFound
+from commonplace.errors import Conflict, NotFound
 from commonplace.model import Capture, Scope
 
 
@@ -31,11 +31,15 @@ class SqlCaptures:
 
 
 def insert_capture(tx: Tx, new: Capture) -> None:
-    tx.run("""INSERT INTO captures (library_id, id, item_id, title, text, hash, source, idempotency_key, owner, created_at)
-              VALUES (:library_id, :id, :item_id, :title, :text, :hash, :source, :idempotency_key, :owner, :created_at)""",
+    """Conflict: the key stands for another capture, which was perhaps written at the same moment."""
+    done = tx.run("""INSERT INTO captures (library_id, id, item_id, title, text, hash, source, idempotency_key, owner, created_at)
+              VALUES (:library_id, :id, :item_id, :title, :text, :hash, :source, :idempotency_key, :owner, :created_at)
+              ON CONFLICT (library_id, owner, idempotency_key) DO NOTHING""",
            library_id=new.library_id, id=new.id, item_id=new.item_id, title=new.title, text=new.text, hash=new.hash,
            source=json.dumps(new.source, ensure_ascii=False), idempotency_key=new.idempotency_key, owner=new.owner,
            created_at=rows.micros(new.created_at))
+    if not done:
+        raise Conflict("The idempotency key was used already.")
 
 
 def capture(row: Any) -> Capture:

@@ -90,7 +90,8 @@ def _mark_superseded(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> None:
     """What was replaced says so at once: search and context go by it. Tasks and epics have states of their own."""
     if item_ids:
         tx.run("""UPDATE items SET status = 'superseded' WHERE library_id = :library_id AND id IN :ids
-                  AND NOT entity_type IN ('task', 'epic')""", library_id=scope.library_id, ids=sorted(item_ids))
+                  AND NOT entity_type IN ('task', 'epic') AND status <> 'wrong'""",
+               library_id=scope.library_id, ids=sorted(item_ids))
 
 
 def insert_relation(tx: Tx, r: Relation) -> int:

@@ -14,8 +14,8 @@ _LEAD = re.compile(r"^\s*(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ x]\]\s+)+")
 _IMAGE, _LINK = re.compile(r"!\[[^\]\n]{0,200}\]\([^)\n]{0,2000}\)"), re.compile(r"\[([^\]\n]{1,200})\]\([^)\n]{0,2000}\)")
 _ADDRESS, _MARKS = re.compile(r"https?://\S+"), re.compile(r"\*{1,3}|_{2,3}|`+|</?[a-zA-Z][^>\n]{0,200}>")
 # A full stop ends a sentence before a space and anything but a small letter; not after an initial or a short abbreviation.
-_END = re.compile(r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|Nr|vs|No)\.)(?<!\b(?:Mrs|e\.g|i\.e|bzw|etc|z\.B|Fig)\.)"
-                  r"[\"'”’»)\]]{0,2}\s+(?![a-zà-öø-ÿ])|(?<=[。！？])")
+END = re.compile(r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|Nr|vs|No)\.)(?<!\b(?:Mrs|e\.g|i\.e|bzw|etc|z\.B|Fig)\.)"
+                 r"[\"'”’»)\]]{0,2}\s+(?![a-zà-öø-ÿ])|(?<=[。！？])")
 # Words, and the marks that part them.
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:-[^\W_{UNSPACED}]+)*|[.,;:!?()\[\]/|\"“”„«»–—、，：；]")
 _LONGEST_SENTENCE, _LONGEST_WORD = 1_000, 40
@@ -46,7 +46,7 @@ def sentences(text: str) -> list[str]:
     paragraphs = " ".join(_LEAD.sub("\0", line).strip() if not _NOT_PROSE.match(line) and line.strip() else "\0"
                           for line in lines).split("\0")
     plain = (_plain(paragraph) for paragraph in paragraphs if paragraph.strip())
-    return [whole for part in plain for sentence in _END.split(part) if (whole := sentence.strip())]
+    return [whole for part in plain for sentence in END.split(part) if (whole := sentence.strip())]
 
 
 def headings(text: str) -> Iterator[str]:

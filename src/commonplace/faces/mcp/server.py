@@ -11,14 +11,18 @@ import commonplace
 from commonplace.core.telling import Tell
 from commonplace.errors import CapabilityDenied, Invalid
 from commonplace.faces.http import Services
-from commonplace.faces.mcp import disks, explore, knowledge
+from commonplace.faces.mcp import disks, explore, knowledge, memory
 from commonplace.faces.mcp.errors import explain_params, guarded
 from commonplace.faces.mcp.tools import Tool
 from commonplace.model import Caller
 
 AnyTool = Tool[Any, Any]
 
-DOORS: dict[str, tuple[AnyTool, ...]] = {"knowledge": knowledge.TOOLS, "graph": explore.TOOLS, "disks": disks.TOOLS}
+DOORS: dict[str, tuple[AnyTool, ...]] = {
+    "knowledge": knowledge.TOOLS,
+    "graph": (*explore.TOOLS, *memory.TOOLS),
+    "disks": disks.TOOLS,
+}
 ALL_TOOLS = tuple(tool for tools in DOORS.values() for tool in tools)
 
 INSTRUCTIONS = (

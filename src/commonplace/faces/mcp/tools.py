@@ -31,6 +31,7 @@ class Tool(Generic[Args, Answer]):
     idempotent: bool = True
     destructive: bool = False
     open_world: bool = False
+    writes: bool = False  # it may, for those who can write, though reading is enough to call it
     # As `run`, for what takes a while: it is also given whom to tell of its steps.
     telling: Callable[[Services, Caller, Args, Tell], Awaitable[tuple[str, Answer]]] | None = None
     may_miss: bool = False  # instead of its answer, it may say `error` and `message` without being a failed call
@@ -44,8 +45,9 @@ class Tool(Generic[Args, Answer]):
         return ToolListing(
             name=self.name, title=self.title, description=self.description, input_schema=self.input_schema,
             output_schema=self._output_schema(),
-            annotations=ToolAnnotations(read_only_hint=self.needs is Capability.READ, destructive_hint=self.destructive,
-                                        idempotent_hint=self.idempotent, open_world_hint=self.open_world))
+            annotations=ToolAnnotations(read_only_hint=self.needs is Capability.READ and not self.writes,
+                                        destructive_hint=self.destructive, idempotent_hint=self.idempotent,
+                                        open_world_hint=self.open_world))
 
     def _output_schema(self) -> Json:
         schema = TypeAdapter(self.answer).json_schema(mode="serialization")

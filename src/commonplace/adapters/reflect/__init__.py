@@ -1,0 +1,15 @@
+"""Reflectors: what reads memories out of notes. The setting that chooses the transformer chooses this too."""
+
+from commonplace.adapters.choosing import chosen
+from commonplace.ports import Reflector
+from commonplace.settings import Settings
+
+REFLECTORS = {
+    "local": "local:LocalReflector",
+    "anthropic": "anthropic:AnthropicReflector",
+}
+
+
+def make_reflector(settings: Settings) -> Reflector:
+    reflector: Reflector = chosen("transformer", REFLECTORS, __name__, settings)
+    return reflector

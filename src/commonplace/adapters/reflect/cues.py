@@ -1,0 +1,141 @@
+"""What in a sentence speaks for a memory: English cue words, labels and headings that people use in notes. Rules, not
+statistics: the same text always gives the same answer, and each answer can say why."""
+
+import re
+from dataclasses import dataclass
+
+from commonplace.model import EntityType as Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    kind: str
+    confidence: float
+    reason: str
+    pattern: re.Pattern[str]
+
+
+def _any(phrases: str, **parts: str) -> str:
+    """Alternatives, parted by two spaces or the end of a line; <who> and <do> stand for what they name."""
+    for name, part in parts.items():
+        phrases = phrases.replace(f"<{name}>", part)
+    return "(?:" + "|".join(phrase for phrase in re.split(r"\s{2,}", phrases.strip())) + ")"
+
+
+_WHO = _any("we  i  they  you  the team  everyone  everybody  all of us")
+_DO = _any("""
+    add  apply  ask  back up  bake  book  build  bump  call  check  clean  click  close  commit  configure  copy  create  cut
+    delete
+    deploy  disable  document  drop  enable  ensure  enter  export  find  fix  go  import  install  investigate  log  make
+    measure
+    merge  migrate  mix  move  open  order  pour  prepare  publish  pull  push  read  rebase  release  remove  rename  replace
+    restart
+    restore  review  run  save  schedule  select  send  set  start  stop  tag  test  turn  type  update  upgrade  use  verify
+    wait
+    write""")
+
+
+def _cue(kind: str, confidence: float, reason: str, phrases: str) -> Cue:
+    return Cue(kind, confidence, reason, _whole(phrases))
+
+
+def _whole(phrases: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){_any(phrases, who=_WHO, do=_DO)}(?!\w)", re.IGNORECASE)
+
+
+_CUES = (
+    _cue(Kind.DECISION, 0.85, "says that something was decided", """
+        <who>(?:'ve| have)? (?:all |finally |both )?(?:decided|agreed|settled|chose|opted|voted|picked)
+        (?:it (?:was|is|has been)|was|were) (?:decided|agreed|resolved)  decided (?:to|on|against|that|not)  agreed (?:to|on|that)
+        settled on  opted (?:for|to)  the decision (?:is|was)  final decision  (?:decision|verdict) to"""),
+    _cue(Kind.DECISION, 0.72, "takes one way rather than another", """
+        (?:we(?:'ll| will| are|'re)?|let's|let us) (?:go|going|stick|sticking|stay|staying) with
+        (?:we(?:'ll| will)|let's|let us) (?:adopt|drop)
+        (?:chose|chosen|choose|picked|prefer|selected) .{2,80} (?:over|instead of|rather than)
+        approved  rejected  ruled out  from now on"""),
+    _cue(Kind.TASK, 0.85, "is marked as something to do", """
+        todo  fixme  action items?  to-do  remember to  don't forget to  assigned to  follow[- ]up (?:on|with)"""),
+    Cue(Kind.TASK, 0.7, "says who does something", re.compile(
+        r"(?!(?:We|They|You|It|This|That|There)\b)(?:@?[A-Z][\w'-]+(?: and @?[A-Z][\w'-]+)?|I)"
+        rf"(?:'ll| will| is going to| to| should| needs to) (?:also |then |please )?{_DO}\b")),
+    _cue(Kind.TASK, 0.62, "says what has yet to be done", r"""
+        (?:need|needs|have|has) to (?:be )?\w+  must (?:still )?be \w+ed  someone should  remains to be
+        is still (?:missing|open|to be)  not (?:yet )?(?:done|implemented|fixed)"""),
+    _cue(Kind.PATTERN, 0.72, "states a rule", r"""
+        always  never  must not  mustn't  make sure  be sure to  as a rule  rule of thumb  best practice  avoid \w+ing  whenever
+        every time"""),
+    _cue(Kind.PLAN, 0.72, "says what is planned", r"""
+        (?:the )?plan (?:is|was|for)  <who>(?:'re| are)? plan(?:s|ning)? (?:to|on|for)  roadmap  milestones?
+        phase (?:\d|one|two|three)  (?:next|this|coming) (?:sprint|quarter|month|week|year|release|iteration)  rollout
+        first .{3,80}(?:, | and )then  strategy is"""),
+    _cue(Kind.PLAN, 0.6, "says what will happen", r"<who>(?:'ll| will| are going to|'re going to| shall) \w+"),
+    _cue(Kind.EPISODE, 0.74, "tells what went wrong, or how it was mended", """
+        root cause  gotcha  workaround  worked around  outage  incident  regression  post-?mortem  broke  crash(?:ed|es)  failed
+        fails  stall(?:s|ed)  hung  hangs  timed out  leak(?:s|ed)  deadlock(?:s|ed)?  beware  watch out  pitfall  bit us
+        (?:was|were|got) (?:broken|fixed|corrupted|lost)  (?:we|i) (?:fixed|solved|mended|reverted|rolled back)
+        the fix (?:is|was)"""),
+    _cue(Kind.CLAIM, 0.74, "reports what was found out", """
+        (?:it )?turn(?:s|ed) out  (?:found|discovered|learned|noticed|confirmed) (?:that|the|a)  according to
+        (?:we|i) (?:found|discovered|learn(?:ed|t)|noticed|measured|observed|confirmed|verified|reali[sz]ed)
+        the reason (?:is|was|why)
+        (?:benchmarks?|tests?|logs?|results?|data|measurements?) (?:show|showed|say|said|suggest)s?"""),
+    _cue(Kind.IDEA, 0.66, "floats an idea", r"""
+        what if  how about  (?:maybe|perhaps) (?:we|i|it|they|one)  (?:we|one|you) (?:could|might)  could we  should we
+        might be worth  worth (?:trying|exploring|a try|considering)  idea is  consider(?:ing)? \w+ing
+        it would be (?:nice|good|great|cool)  alternatively  another option  brainstorm"""),
+    _cue(Kind.PROCEDURE, 0.66, "tells how something is done", r"""
+        (?:in order )?to \w+(?: \S+){0,8}, (?:first |you |then |simply )*<do>  how to \w+  the steps are
+        first,? <do>\b.{3,160}\bthen"""),
+    Cue(Kind.CLAIM, 0.56, "states a fact with a figure", re.compile(r"\A(?=.*\d).*\b" + _any("""
+        is  are  was  were  has  have  had  takes?  took  needs?  requires?  supports?  costs?  uses?  runs?  handles?
+        returns?  holds?
+        contains?  allows?  limits?  expires?  equals?  weighs?  measures?  lasts?  grew  fell  rose  reached  dropped  increased
+        decreased""") + r"\b", re.IGNORECASE | re.DOTALL)),
+    _cue(Kind.CLAIM, 0.46, "states how something is", r"""
+        is (?:not )?(?:deprecated|required|supported|safe|unsafe|idempotent|limited|owned|located|written|based|(?:in)?compatible)
+        does(?: not|n't) (?:support|work|allow|scale)  cannot  can't  only (?:works|supports|accepts|runs)  depends on  requires
+        consists of  means that"""),
+)
+CUES = tuple(sorted(_CUES, key=lambda cue: -cue.confidence))   # the first that fits decides
+
+_LABELLED = {
+    Kind.DECISION: "decision  decisions  decided  agreed  resolution  resolutions  resolved  outcome",
+    Kind.TASK: """todo  todos  to do  to-do  action  actions  action item  action items  task  tasks  next steps  next step
+    follow-up
+                  follow-ups  follow up  follow ups  open tasks""",
+    Kind.PLAN: "plan  plans  roadmap  milestones  strategy",
+    Kind.IDEA: "idea  ideas  proposal  proposals  suggestion  suggestions  brainstorm  options",
+    Kind.CLAIM: """fact  facts  finding  findings  result  results  claim  claims  observation  observations  learned
+    learnings  lesson
+                   lessons  lessons learned  insight  insights  constraint  constraints  note  important""",
+    Kind.PROCEDURE: "procedure  procedures  steps  runbook  how to  howto  instructions  setup  workflow  recipe",
+    Kind.PATTERN: """rule  rules  guideline  guidelines  best practice  best practices  pattern  patterns  tip  tips  convention
+                     conventions""",
+    Kind.EPISODE: """bug  bugs  incident  root cause  gotcha  gotchas  warning  problem  problems  issue  issues  fix
+    workaround  caveat
+                     caveats""",
+}
+# `Decision: ...`, or the heading that a list stands under.
+LABELS = {label: kind for kind, labels in _LABELLED.items() for label in re.split(r"\s{2,}", labels)}
+# Labels that people put before anything.
+MILD = frozenset({"note", "important", "result", "results", "outcome", "actions", "action", "setup", "options", "problem",
+                  "issue", "fix", "workflow"})
+
+REASON = _whole("because  since  so that  due to  therefore  in order to  as it  otherwise  that way  the reason")
+HEDGE = _whole("maybe  perhaps  probably  possibly  might  i think  i guess  not sure  unclear  presumably  seems?  apparently")
+UNDECIDED = re.compile(
+    r"(?:\b(?:not|never|yet to|still to|to be|before (?:we|it is|it's)|if (?:we|it is|they))|n't) "
+    r"(?:yet |be |been |have |really )*(?:decid|agree|settl|chos|choose|pick)\w*"
+    r"|\b(?:undecided|no (?:decision|agreement)|should we|whether (?:we|to)|tbd)\b", re.IGNORECASE)
+CONTINUES = re.compile(_any("""
+    because  since  this  that  these  those  it  otherwise  the reason  so  therefore  which  as a result  hence  rationale
+    and  but
+    in particular  for example""") + r"\b", re.IGNORECASE)
+IMPERATIVE = re.compile(rf"(?:(?:then|first|next|finally|now|please),? )*{_DO}\b", re.IGNORECASE)
+# What a title can do without.
+PREAMBLE = re.compile(
+    r"(?:(?:so|ok|okay|well|also|and|but|then|finally|in the end|after (?:some|a long) discussion),? +)*(?:" + _any("""
+    <who>(?:'ve| have)? (?:all |finally )?(?:decided|agreed|opted|chose|plan|are planning)  (?:it was |was )?(?:decided|agreed)
+    the plan is  the decision (?:is|was)  (?:we |i )?(?:found|discovered|learn(?:ed|t)|noticed|reali[sz]ed|confirmed)
+    (?:it )?turns out  remember  don't forget  todo  fixme""", who=_WHO)
+    + r"(?: out)?:? *(?:to|that|on)? +|(?:let's|let us|we(?:'ll| will)) +)", re.IGNORECASE)

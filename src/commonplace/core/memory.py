@@ -1,0 +1,206 @@
+"""Memory: kept word for word, found again, and corrected without losing what was said.
+
+What is remembered is an entity like any other. Beside it lies its capture, the words as they came, which nothing changes. A
+correction is a status of the entity that every search, pack and traversal goes by; only deleting takes the words away.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from commonplace.core.access import DELETE, READ, WRITE, Access
+from commonplace.core.entities import Entities
+from commonplace.core.entity_rules import NewEntity
+from commonplace.core.likeness import Alike
+from commonplace.core.work import Done
+from commonplace.errors import Conflict, Invalid
+from commonplace.model import (
+    SUPERSEDED,
+    WRONG,
+    Caller,
+    Capture,
+    EntityType,
+    Item,
+    ItemRef,
+    Json,
+    Kind,
+    Relation,
+    Scope,
+    new_id,
+    now,
+)
+from commonplace.ports import Store
+
+STALE = "stale"
+CORRECTED = (SUPERSEDED, WRONG, STALE)
+LONGEST_KEY = 200
+LONGEST_CHAIN = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Memo:
+    """What somebody wants remembered."""
+
+    entity: NewEntity
+    key: str | None = None                              # of idempotency
+    source: Json = field(default_factory=dict)          # where the words come from
+    owner: str | None = None                            # whose key it is, when it is not the caller's
+    derived_from: str | None = None                     # id of the item that this was taken from
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    item: Item
+    capture: Capture
+    message: str
+    conflicts: tuple[Alike, ...] = ()
+    repeated: bool = False                              # the key was used before: this is what was kept then
+
+
+def owner_of(caller: Caller) -> str:
+    return caller.token_id or caller.person_id
+
+
+class Memory:
+    def __init__(self, store: Store, access: Access, entities: Entities, stamp: str) -> None:
+        self._store = store
+        self._access = access
+        self._entities = entities
+        self._stamp = stamp
+
+    async def remember(self, caller: Caller, memo: Memo, *, sync: bool = False, check_conflicts: bool = True,
+                       admitted: bool = False) -> Remembered:
+        """The capture, and the entity that points to it, in one transaction. The same key answers with the first result, also
+        to those who ask while that is being written."""
+        if not admitted:
+            await self._access.admit(caller, WRITE, "remember", memo.entity.title[:200])
+        owner = memo.owner or owner_of(caller)
+        if memo.key is not None and (known := await self._known(caller, owner, memo)):
+            return known
+        capture = Capture(new_id(), caller.library_id, "", memo.entity.title.strip(), memo.entity.content, owner, memo.key,
+                          memo.source)
+        metadata = dict(memo.entity.metadata) | {"capture_id": capture.id, "capture_hash": capture.hash}
+
+        def joins(item_id: str) -> list[Relation]:
+            return [Relation(caller.library_id, item_id, Kind.DERIVED_FROM, memo.derived_from)] if memo.derived_from else []
+
+        try:
+            added = await self._entities.add(
+                caller, replace(memo.entity, metadata=metadata), sync=sync, check_conflicts=check_conflicts, admitted=True,
+                capture=lambda item_id: replace(capture, item_id=item_id), relations=joins)
+        except Conflict:
+            known = await self._known(caller, owner, memo) if memo.key is not None else None
+            if known is None:
+                raise
+            return known
+        return Remembered(added.item, replace(capture, item_id=added.item.id), added.message, added.conflicts)
+
+    async def capture(self, caller: Caller, entity_id: str) -> Capture:
+        """The words that an entity was made of, as they came."""
+        await self._access.admit(caller, READ, "read", entity_id)
+        item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
+        return await self._store.captures.of_item(caller.scope, item.id)
+
+    # -- corrections
+
+    async def supersede(self, caller: Caller, entity_id: str, *, by: str | None = None, title: str | None = None,
+                        content: str | None = None, reason: str = "", expected_revision: int | None = None) -> Done:
+        """`by`: what replaces it; or the `content` (and `title`) of a new memory that does."""
+        await self._access.admit(caller, WRITE, "supersede", entity_id)
+        old = await self._memory(caller, entity_id)
+        if (by is None) == (content is None):
+            raise Invalid("Name what replaces it: `by`, the id of another memory, or `content` (and `title`) of a new one.")
+        if by is not None and title is not None:
+            raise Invalid("`title` goes with `content`, not with `by`.")
+        new = await self._memory(caller, by) if by is not None else await self._replacement(caller, old, title, content or "")
+        if new.id == old.id or new.id in await self._replaced_by(caller, old, new):
+            raise Invalid(f"{new.entity_id} cannot replace {old.entity_id}: it was itself replaced by it.")
+        joined = Relation(caller.library_id, new.id, Kind.SUPERSEDES, old.id)
+        updated = await self._store.items.update(
+            caller.scope, old.id, {"status": SUPERSEDED, "metadata": _told(caller, old, SUPERSEDED, reason, by=new.entity_id)},
+            expected_revision=expected_revision, sections=None, stamp=self._stamp, jobs=(), relations=[joined])
+        return Done(updated, f"Superseded: {old.title}, by {new.title} ({new.entity_id})", {"superseded_by": new.entity_id})
+
+    async def mark_wrong(self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None) -> Done:
+        """Search and context leave it out from now on."""
+        return await self._mark(caller, "mark_wrong", entity_id, WRONG, reason, expected_revision)
+
+    async def mark_stale(self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None) -> Done:
+        """It is still found, but shown as stale and below what is not."""
+        return await self._mark(caller, "mark_stale", entity_id, STALE, reason, expected_revision)
+
+    async def restore(self, caller: Caller, entity_id: str, expected_revision: int | None = None) -> Done:
+        """As if no correction had been made."""
+        await self._access.admit(caller, WRITE, "restore", entity_id)
+        item = await self._memory(caller, entity_id)
+        if item.status not in CORRECTED:
+            raise Invalid(f"{item.title!r} was not corrected; there is nothing to restore.")
+        replaced = [relation for relation in await self._store.relations.of(caller.scope, [item.id], [Kind.SUPERSEDES])
+                    if relation.to_id == item.id]
+        metadata = {name: value for name, value in item.metadata.items() if name != "correction"}
+        restored = await self._store.items.update(
+            caller.scope, item.id, {"status": "", "metadata": metadata}, expected_revision=expected_revision, sections=None,
+            stamp=self._stamp, jobs=(), dropped=replaced)
+        return Done(restored, f"Restored: {item.title}")
+
+    async def delete(self, caller: Caller, entity_id: str) -> Done:
+        """Gone: the entity, its passages and capture, what joined it to others, and candidates that quote it."""
+        await self._access.admit(caller, DELETE, "delete", entity_id)
+        item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
+        await self._store.items.delete(caller.scope, item.id)
+        return Done(item, f"Deleted: {item.title}")
+
+    # -- how
+
+    async def _known(self, caller: Caller, owner: str, memo: Memo) -> Remembered | None:
+        assert memo.key is not None
+        capture = await self._store.captures.by_key(caller.library_id, owner, memo.key)
+        if capture is None:
+            return None
+        # Whoever kept it may be told of it, also where it was not filed in a folder of theirs.
+        item = await self._store.items.get(Scope(caller.library_id), ItemRef(id=capture.item_id))
+        same = capture.text == memo.entity.content and capture.title == memo.entity.title.strip()
+        told = "" if same else "; what was sent now differs and was not kept, as its idempotency_key was used before"
+        return Remembered(item, capture, f"Remembered before: {item.title}{told}", repeated=True)
+
+    async def _memory(self, caller: Caller, entity_id: str) -> Item:
+        item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
+        if item.entity_type in (EntityType.TASK, EntityType.EPIC):
+            raise Invalid(f"{item.title!r} ({item.entity_id}) is {item.entity_type}, which has a state of its own; "
+                          f"use archive_{item.entity_type} or update_{item.entity_type}.")
+        return item
+
+    async def _mark(self, caller: Caller, verb: str, entity_id: str, status: str, reason: str,
+                    expected_revision: int | None) -> Done:
+        await self._access.admit(caller, WRITE, verb, entity_id)
+        item = await self._memory(caller, entity_id)
+        updated = await self._store.items.update(
+            caller.scope, item.id, {"status": status, "metadata": _told(caller, item, status, reason)},
+            expected_revision=expected_revision, sections=None, stamp=self._stamp, jobs=())
+        return Done(updated, f"Marked as {status}: {item.title}" + (f" ({reason})" if reason else ""))
+
+    async def _replacement(self, caller: Caller, old: Item, title: str | None, content: str) -> Item:
+        """Of the same kind, in the same project, under the same tags."""
+        if old.entity_type == EntityType.DOCUMENT:
+            raise Invalid("What replaces a document is added as a document first; then name it with `by`.")
+        projects = [relation.to_id for relation in await self._store.relations.of(caller.scope, [old.id], [Kind.BELONGS_TO])
+                    if relation.from_id == old.id]
+        entity = NewEntity(title=title if title is not None else old.title, content=content, entity_type=old.entity_type,
+                           category=old.category, languages=old.languages, tags=old.tags, technologies=old.technologies,
+                           project=projects[0] if projects else None)
+        kept = await self.remember(caller, Memo(entity), check_conflicts=False, admitted=True)
+        return kept.item
+
+    async def _replaced_by(self, caller: Caller, old: Item, new: Item) -> set[str]:
+        """All that `old` replaced, one after the other: none of those can replace it."""
+        seen, asked = {old.id}, {old.id}
+        while asked and new.id not in seen - {old.id} and len(seen) < LONGEST_CHAIN:
+            found = await self._store.relations.of(caller.scope, sorted(asked), [Kind.SUPERSEDES])
+            asked = {relation.to_id for relation in found if relation.from_id in asked} - seen
+            seen |= asked
+        return seen - {old.id}
+
+
+def _told(caller: Caller, item: Item, status: str, reason: str, **more: Any) -> Json:
+    """The item's metadata, with who corrected it, when and why."""
+    told = {"status": status, "at": now().isoformat(), "author": caller.name, **more} | ({"reason": reason} if reason else {})
+    return item.metadata | {"correction": told}

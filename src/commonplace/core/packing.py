@@ -1,0 +1,104 @@
+"""A pack is filled line by line, most useful first, until its budget is spent. Then it is laid out by sections."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_RUNS = re.compile(r"[A-Za-z]+|\d+|\n+|[ \t]+|[^A-Za-z\d\s]")
+_WORD = re.compile(r"\w+")
+ALIKE = 0.8                 # share of common words from which on two texts say the same
+LINE_CHARS = 420            # of a line's text, where the budget allows
+SHORT_CHARS = 120
+HEAD_TOKENS = 60            # headline, and what was left out
+CUT = "…"
+
+
+def tokens(text: str) -> int:
+    """How many tokens a model sees in a text, estimated so that it is never too few: a token for every four letters of a word,
+    every digit, mark and line break, and every two bytes of any other script. English prose comes out a third too high."""
+    return sum(_cost(run) for run in _RUNS.findall(text))
+
+
+def _cost(run: str) -> int:
+    if run[0].isascii() and run[0].isalpha():
+        return math.ceil(len(run) / 4)
+    if run[0] in " \t":
+        return len(run) // 4        # one blank belongs to the word after it
+    return len(run) if run[0].isascii() else math.ceil(len(run.encode()) / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    section: str
+    id: str                  # the entity's
+    item_id: str
+    type: str
+    title: str
+    text: str
+    status: str
+    score: float             # how useful it is, for the order
+    reason: str
+
+    def markdown(self) -> str:
+        flag = f" ({self.status})" if self.status else ""
+        return f"- [{self.id}] **{self.title}**{flag}{f': {self.text}' if self.text else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    lines: tuple[Line, ...]
+    left_out: dict[str, int]   # by section: for want of room
+    repeats: int               # said by another line already
+    tokens: int                # of the whole text
+
+
+def pack(lines: Sequence[Line], *, limit: int, budget: int, headings: dict[str, str]) -> Packed:
+    """The best `limit` that fit, each item once, and of texts that say the same the best one."""
+    chosen: list[tuple[Line, frozenset[str]]] = []
+    spent, repeats = HEAD_TOKENS, 0
+    left: Counter[str] = Counter()
+    seen: set[str] = set()
+    open_sections: set[str] = set()
+    for line in sorted(lines, key=lambda one: -one.score):
+        if line.item_id in seen:
+            continue
+        seen.add(line.item_id)
+        words = frozenset(_WORD.findall(f"{line.title} {line.text}".lower()))
+        if any(_same(words, other) for _, other in chosen):
+            repeats += 1
+            continue
+        heading = 0 if line.section in open_sections else tokens(f"\n## {headings[line.section]}\n\n")
+        fitted = _fitted(line, budget - spent - heading) if len(chosen) < limit else None
+        if fitted is None:
+            left[line.section] += 1
+            continue
+        open_sections.add(line.section)
+        spent += heading + tokens(fitted.markdown()) + 1
+        chosen.append((fitted, words))
+    return Packed(tuple(line for line, _ in chosen), dict(left), repeats, spent)
+
+
+def _fitted(line: Line, room: int) -> Line | None:
+    """As much of its text as there is room for; None when not even its title fits."""
+    for longest in (LINE_CHARS, SHORT_CHARS, 0):
+        short = Line(line.section, line.id, line.item_id, line.type, shortened(line.title, 200), shortened(line.text, longest),
+                     line.status, line.score, line.reason)
+        if tokens(short.markdown()) + 1 <= room:
+            return short
+    return None
+
+
+def shortened(text: str, longest: int) -> str:
+    """On one line, cut after a whole word."""
+    text = " ".join(text.split())
+    if len(text) <= longest:
+        return text
+    kept = text[:max(0, longest - 1)]
+    return (kept[:kept.rfind(" ")] if " " in kept[longest // 2:] else kept).rstrip(" ,;:") + CUT if kept else ""
+
+
+def _same(one: frozenset[str], other: frozenset[str]) -> bool:
+    both = len(one & other)
+    return both >= ALIKE * len(one | other) if one and other else False

@@ -1,0 +1,163 @@
+"""What reads memories out of notes: the rules on this machine, and a model behind the Messages API."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from commonplace.adapters.reflect import make_reflector
+from commonplace.adapters.reflect.anthropic import AnthropicReflector
+from commonplace.adapters.reflect.local import reflected
+from commonplace.errors import ConfigurationError, TransformFailed
+from commonplace.model import Proposal
+from commonplace.settings import Settings
+from tests.messages_service import MessagesService
+from tests.stub_service import KEY, running
+
+pytestmark = pytest.mark.anyio
+
+CALL = """# Planning call
+
+[10:02] Alice: We decided to use Postgres instead of MySQL. Because the whole team knows it.
+[10:03] Bob: I'll write the migration script by Friday.
+[10:04] Alice: What if we cached the results in Redis?
+[10:05] Bob: We haven't decided on the queue yet.
+
+## Action items
+- [ ] Bump the driver to 3.2
+- [x] Tell the operators about it
+- Check the nightly backups
+
+Decision: drop support for Python 3.9
+
+Deploying works like this:
+1. Tag the release.
+2. Run the smoke tests.
+3. Push to production.
+
+Redis: the connection pool broke when there were more than 50 workers, so the limit was
+raised at night. Never set the pool below max_workers * 2.
+"""
+
+
+def by_title(found: list[Proposal]) -> dict[str, Proposal]:
+    return {proposal.title: proposal for proposal in found}
+
+
+class TestLocal:
+    def test_a_call_is_read_as_a_person_reads_it(self) -> None:
+        found = by_title(reflected(CALL, 50))
+        kinds = {title: proposal.kind for title, proposal in found.items()}
+        assert kinds["Use Postgres instead of MySQL"] == "decision"
+        assert kinds["I'll write the migration script by Friday"] == "task"
+        assert kinds["What if we cached the results in Redis?"] == "idea"
+        assert kinds["Bump the driver to 3.2"] == "task"
+        assert kinds["Check the nightly backups"] == "task"
+        assert kinds["Drop support for Python 3.9"] == "decision"
+        assert kinds["Deploying works like this"] == "procedure"
+        assert kinds["Never set the pool below max_workers * 2"] == "pattern"
+        assert not any("Tell the operators" in title for title in kinds)     # it is done
+
+    def test_reasons_stay_with_what_they_are_reasons_for(self) -> None:
+        decision = by_title(reflected(CALL, 50))["Use Postgres instead of MySQL"]
+        assert decision.content == "We decided to use Postgres instead of MySQL. Because the whole team knows it."
+        assert decision.confidence > 0.85
+
+    def test_what_is_open_is_no_decision(self) -> None:
+        for text in ("We haven't decided on the queue yet.", "Should we go with Kafka or stay with Postgres?",
+                     "It is still to be decided whether we use gRPC.", "Before we decided to move, prices rose."):
+            assert all(proposal.kind != "decision" for proposal in reflected(text, 10)), text
+
+    def test_steps_are_one_procedure(self) -> None:
+        steps = by_title(reflected(CALL, 50))["Deploying works like this"]
+        assert [quote.text for quote in steps.quotes] == ["Tag the release.", "Run the smoke tests.", "Push to production."]
+
+    @pytest.mark.parametrize(("text", "kind"), [
+        ("It turns out that the index needs 4 GB of memory.", "claim"),
+        ("The API allows 100 requests per minute.", "claim"),
+        ("The import stalled because the disk was full.", "episode"),
+        ("Make sure to close the session before the transaction ends.", "pattern"),
+        ("The plan is to ship the adapter in March.", "plan"),
+        ("To rotate the keys, run the rotate command on the primary.", "procedure"),
+        ("Maybe we could shard by tenant.", "idea"),
+        ("TODO: write the release notes", "task"),
+        ("We agreed that releases happen on Tuesdays.", "decision")])
+    def test_cues(self, text: str, kind: str) -> None:
+        assert [proposal.kind for proposal in reflected(text, 10)] == [kind]
+
+    def test_small_talk_teaches_nothing(self) -> None:
+        assert reflected("Hi! How are you? We went for a walk. The weather was nice.\n\nBye.", 10) == []
+
+    def test_said_twice_is_one_candidate_with_both_places(self) -> None:
+        [found] = reflected("We decided to use Rust.\n\nLater:\n\nWe decided to use Rust.", 10)
+        assert len(found.quotes) == 2
+
+    def test_the_surest_come_first_and_no_more_than_asked_for(self) -> None:
+        found = reflected(CALL, 3)
+        assert len(found) == 3
+        assert found == reflected(CALL, 50)[:3]
+        assert [one.confidence for one in found] == sorted((one.confidence for one in found), reverse=True)
+
+    @given(st.text(alphabet=st.sampled_from("We decided to. :-*[]x\n#1aI'll TODO?!。é"), max_size=400))
+    @settings(max_examples=200, deadline=None)
+    def test_quotes_are_the_text_itself(self, text: str) -> None:
+        for proposal in reflected(text, 50):
+            assert 0 <= proposal.confidence <= 1
+            assert proposal.title.strip()
+            assert proposal.content.strip()
+            assert proposal.quotes
+            for quote in proposal.quotes:
+                assert text[quote.start:quote.end] == quote.text
+
+    @pytest.mark.parametrize("unit", ["to word ", "a ", "first ", "chose ", "We decided to. ", "A: b\n", "1. Run it\n",
+                                      "[ ] x y z\n", "1"])
+    def test_no_text_takes_long(self, unit: str) -> None:
+        before = time.process_time()
+        reflected((unit * 50_000)[:50_000], 12)
+        assert time.process_time() - before < 2.0
+
+
+class TestAnthropic:
+    @pytest.fixture
+    def service(self) -> Iterator[MessagesService]:
+        with running(MessagesService()) as ready:
+            yield ready
+
+    def reflector(self, service: MessagesService) -> AnthropicReflector:
+        chosen = Settings(transformer="anthropic", anthropic_key=KEY, anthropic_url=service.url)
+        return AnthropicReflector(chosen, pauses=(0.01,), timeout=2.0)
+
+    async def ask(self, service: MessagesService, says: Any, limit: int = 12) -> list[Proposal]:
+        service.says = says
+        reflector = self.reflector(service)
+        try:
+            return await reflector.reflect("Call", "Alice: We take Postgres. It is known.\nAlice: Bye.", limit)
+        finally:
+            await reflector.close()
+
+    async def test_it_quotes_the_text_and_not_the_model(self, service: MessagesService) -> None:
+        [found] = await self.ask(service, {"memories": [
+            {"kind": "decision", "title": "Use Postgres", "content": "The team takes Postgres, which it knows.", "confidence": 1.4,
+             "reason": "chosen", "sentences": [1, 0, 99, -1]},
+            {"kind": "claim", "title": "Invented", "content": "Not in the text.", "confidence": 0.9, "reason": "", "sentences": []}]})
+        assert (found.kind, found.title, found.confidence) == ("decision", "Use Postgres", 1.0)
+        assert [quote.text for quote in found.quotes] == ["We take Postgres.", "It is known."]
+        assert "[0] Alice: We take Postgres." in service.bodies[0]["messages"][0]["content"]
+
+    async def test_not_more_than_asked_for_and_the_surest_first(self, service: MessagesService) -> None:
+        memories = [{"kind": "claim", "title": f"T{n}", "content": "c", "confidence": n / 10, "reason": "", "sentences": [0]}
+                    for n in range(5)]
+        assert [one.title for one in await self.ask(service, {"memories": memories}, limit=2)] == ["T4", "T3"]
+
+    async def test_an_answer_of_another_shape_is_a_failure(self, service: MessagesService) -> None:
+        service.text = '{"other": 1}'
+        with pytest.raises(TransformFailed, match="not understood"):
+            await self.ask(service, {"memories": []})
+
+
+def test_the_setting_of_the_transformer_chooses() -> None:
+    with pytest.raises(ConfigurationError, match="COMMONPLACE_ANTHROPIC_KEY"):
+        make_reflector(Settings(transformer="anthropic"))
+    assert make_reflector(Settings())
