@@ -36,7 +36,7 @@ Alone,Untold,,,,,,,,,
 """
 READER = 'Title,URL,ID,Document tags,Saved date\nHerons,https://a.example/x,1,"birds, rivers",2024-03-02 08:00:00+00:00\n'
 KARAKEEP = """{"bookmarks": [
- {"createdAt": 1700000001, "title": null, "tags": ["birds"], "content": {"type": "link", "url": "https://a.example/x", "title": "Herons"}},
+ {"createdAt": 1700000001, "title": null, "tags": ["birds"], "content": {"type": "link", "url": "https://a.example/x", "title": "Herons"}, "note": "Read twice."},
  {"createdAt": 1700000002, "title": "Idea", "tags": [{"name": "mine"}], "content": {"type": "text", "text": "Build a hide."}, "note": "By the weir."},
  {"createdAt": 1700000003, "title": "Picture", "tags": [], "content": {"type": "asset"}}]}"""
 
@@ -64,7 +64,9 @@ def at(seconds: int) -> datetime:
         Saved("Herons", "https://a.example/x", tags=("birds", "rivers"), at=datetime(2024, 3, 2, 8, tzinfo=UTC))]),
     ("karakeep.json", KARAKEEP, [
         Saved("Herons", "https://a.example/x", tags=("birds",), at=at(1700000001)),
-        Saved("Idea", text="Build a hide.\n\nBy the weir.", tags=("mine",), at=at(1700000002))]),
+        Saved("Note on Herons", text="Read twice.\n\n<https://a.example/x>", tags=("birds",), at=at(1700000001)),
+        Saved("Idea", text="Build a hide.\n\nBy the weir.", tags=("mine",), at=at(1700000002)),
+        Saved("Picture", lost="The export has neither an address nor a text for it; files are not part of it.")]),
 ])
 def test_each_export_is_read_as_it_is_written(tmp_path: Path, name: str, content: str, expected: list[Saved]) -> None:
     (tmp_path / name).write_bytes(("\ufeff" + content).encode())

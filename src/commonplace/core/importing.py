@@ -22,7 +22,8 @@ async def import_file(library: Library, caller: Caller, file: Path, advance: Adv
     folders = _Folders(library, caller)
     await folders.make({each.folder for each in found if each.folder})
     importer = _Importer(library, caller, folders, advance, len(found))
-    await importer.notes([each for each in found if each.url is None])
+    importer.failed += [(each.title, each.lost) for each in found if each.lost]
+    await importer.notes([each for each in found if each.url is None and not each.lost])
     await importer.addresses([each for each in found if each.url is not None])
     return Imported(importer.outcomes, folders.made, tuple(importer.failed))
 

@@ -26,6 +26,7 @@ class Saved:
     tags: tuple[str, ...] = ()
     folder: str | None = None
     at: datetime | None = None
+    lost: str = ""          # why it cannot be brought in: it is named at the end
 
 
 def read(file: Path) -> list[Saved]:
@@ -133,21 +134,28 @@ class _Book:
 def karakeep(text: str) -> list[Saved]:
     try:
         entries = json.loads(text)["bookmarks"]
-        return [saved for entry in entries if (saved := _karakeep(entry)) is not None]
+        return [saved for entry in entries for saved in _karakeep(entry)]
     except (ValueError, KeyError, TypeError, AttributeError):
         return []
 
 
-def _karakeep(entry: dict[str, Any]) -> Saved | None:
+def _karakeep(entry: dict[str, Any]) -> Iterator[Saved]:
+    """A link, and beside it the note that somebody made on it: the page is everybody's, the note is not."""
     content = entry.get("content") or {}
     url = content.get("url") if content.get("type") == "link" else None
+    url = url if url and str(url).lower().startswith(WEB) else None
     note = "\n\n".join(part for part in (content.get("text"), entry.get("note")) if isinstance(part, str) and part.strip())
-    if not (url and str(url).lower().startswith(WEB)) and not note:
-        return None
     tags = tuple(dict.fromkeys(str(tag["name"] if isinstance(tag, dict) else tag) for tag in entry.get("tags") or ()))
-    title = entry.get("title") or content.get("title") or url or " ".join(note.split())[:60]
-    created = entry.get("createdAt")
-    return Saved(str(title), url, "" if url else note, tags, at=_seconds(created) or _iso(created))
+    title = str(entry.get("title") or content.get("title") or url or " ".join(note.split())[:60] or "Untitled")
+    at = _seconds(entry.get("createdAt")) or _iso(entry.get("createdAt"))
+    if url:
+        yield Saved(title, url, tags=tags, at=at)
+        if note:
+            yield Saved(f"Note on {title}", text=f"{note}\n\n<{url}>", tags=tags, at=at)
+    elif note:
+        yield Saved(title, text=note, tags=tags, at=at)
+    else:
+        yield Saved(title, lost="The export has neither an address nor a text for it; files are not part of it.")
 
 
 # -- parts
