@@ -27,11 +27,12 @@ class Row:
 
 OWN = Row(own=True)
 OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("POST", "/sign-in/open"), ("GET", "/claim/{secret}"),
-        ("POST", "/claim/{secret}"), ("POST", "/passkeys/ask"), ("POST", "/passkeys/sign-in")}
+        ("POST", "/claim/{secret}"), ("POST", "/passkeys/ask"), ("POST", "/passkeys/sign-in"), ("GET", "/d/{public_id}")}
 ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/"): Row(),
     ("GET", "/search"): Row(),
     ("GET", "/items/{item_id}"): Row("item"),
+    ("POST", "/d/{public_id}/save"): OWN, ("POST", "/d/{public_id}/forget"): OWN,  # of other libraries: see test_web_published.py
     ("GET", "/account"): OWN, ("POST", "/account"): OWN, ("POST", "/account/password"): OWN,
     ("POST", "/account/others"): OWN, ("POST", "/sign-out"): OWN,
     ("POST", "/passkeys/offer"): OWN, ("POST", "/passkeys"): OWN, ("POST", "/passkeys/{passkey_id}/remove"): OWN,

@@ -8,7 +8,7 @@ EMAIL, PHONE, KEY, CARD, IBAN, SECRET = "[email]", "[phone]", "[key]", "[card]",
 
 # What services put in front of their keys, so that scanners find them.
 _PREFIXES = r"""(?:sk|pk|rk)_(?:live|test)_|sk_|sk-(?:ant-|proj-)?|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xapp-|AKIA|
-    ASIA|AIza|ya29\.|hf_|npm_|pypi-|SG\.|key-|dop_v1_|shpat_|whsec_|EAAC|sq0[a-z]{3}-|AGE-SECRET-KEY-|lin_api_|r8_|tvly-|gsk_|pplx-|nvapi-"""
+    ASIA|AIza|ya29\.|1//0|hf_|npm_|pypi-|SG\.|key-|dop_v1_|shpat_|whsec_|EAAC|sq0[a-z]{3}-|AGE-SECRET-KEY-|lin_api_|r8_|tvly-|gsk_|pplx-|nvapi-"""
 _NAMES = r"""pass(?:word|wd|phrase|code)?|pwd|secret|token|api[ _-]?key|access[ _-]?key|private[ _-]?key|client[ _-]?secret|
     credentials?|auth|bearer|pin|passwort|kennwort|contraseña|mot\ de\ passe"""
 
@@ -64,18 +64,19 @@ _RULES = tuple(_Rule(name, re.compile(pattern, re.VERBOSE | re.IGNORECASE if nam
     (KEY, r"\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?", _always),
     (KEY, rf"\b(?:{_PREFIXES})[\w./+=-]{{10,}}", _always),
     (SECRET, r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)", _always),
-    (EMAIL, r"""[\w.!#$%&'*+/=?^`{|}~-]*[\w+-](?:@|[ ]?[\[(]at[\])][ ]?)
-        [^\W_][\w-]*(?:(?:\.|[ ]?[\[(]dot[\])][ ]?)[\w-]+)+""", _always),
+    (EMAIL, r"""(?<![\w.+-])[\w.!#$%&'*+/=?^`{|}~-]{0,63}[\w+-](?:@|[ ]?[\[(]at[\])][ ]?|[ ]AT[ ])
+        [^\W_][\w-]*(?:(?:\.|[ ]?[\[(]dot[\])][ ]?|[ ]DOT[ ])[\w-]+)+""", _always),
     (SECRET, rf"""\b(?:{_NAMES})\b["']?\s{{0,3}}(?:is|are|was|lautet|ist|es|est|=>|:=|[:=])\s{{0,3}}["'`]?(?!(?:not|never|a|an|
-        the|required|missing|invalid|expired|needed|optional|wrong|good|set|stored|kept|sent|used|shared|safe|hashed)\b)
+        the|required|missing|invalid|expired|needed|optional|wrong|good|set|stored|kept|sent|used|shared|safe|hashed|\w+ed)\b)
         [^\s"'`,;]{{4,}}""", _always),
+    (SECRET, rf"""\b(?:{_NAMES})[ ](?=[^\s"'`,;]*\d)(?=[^\s"'`,;]*[^\W\d])[^\s"'`,;]{{6,}}""", _always),
     (IBAN, r"\b[A-Z]{2}\d{2}(?:[ ]?[0-9A-Z]{4}){2,7}(?:[ ]?[0-9A-Z]{1,4})?\b", _mod97),
     (CARD, r"(?<![\d.-])[2-6]\d{3}(?:[ -]?\d{4}){2}(?:[ -]?\d{1,7})\b|(?<![\d.-])3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b|"
            r"(?<![\d.-])3[068]\d{2}[ -]?\d{6}[ -]?\d{4}\b", _luhn),
     (PHONE, r"""(?<![\w.+])(?:\+|00)[1-9]\d{0,2}[ ./-]?(?:\(0?\d{1,4}\)[ ./-]?)?\d{1,4}(?:[ ./-]?\d{2,4}){1,5}(?!\w)""",
      _can_be_called),
-    (PHONE, r"(?<![\w.-])(?:1[ .-])?\(?[2-9]\d{2}\)?[ .-]\d{3}[ .-]\d{4}(?![\w-]|\.\d)", _can_be_called),
-    (PHONE, r"(?<![\w.,/-])\(?0\d{1,4}\)?(?:[ /-]\d{2,8}){1,4}(?![\w]|[.,:]\d)", _can_be_called),
+    (PHONE, r"(?<![\w.-])(?:1[ .-])?(?:[2-9]\d{2}[ .-]|\([2-9]\d{2}\)[ .-]?)\d{3}[ .-]\d{4}(?![\w-]|\.\d)", _can_be_called),
+    (PHONE, r"(?<![\w.,/-])(?:\(?0\d{1,4}\)?|\(0\)\d{2,4})(?:[ /-]\d{2,8}){1,4}(?![\w]|[.,:]\d)", _can_be_called),
     (PHONE, r"(?<![\w.,/-])0[1-9]\d{8,9}(?![\w]|[.,:]\d)", _can_be_called),
     (SECRET, r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])", _always),
     (KEY, r"(?<![\w/.-])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[A-Za-z0-9][\w+=-]{14,}", _opaque),

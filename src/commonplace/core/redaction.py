@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from commonplace.core.masking import masked
 from commonplace.core.words import UNSPACED
@@ -17,6 +17,7 @@ from commonplace.model import Item, OutlinedSection, RedactedDisk, Section
 
 LONGEST_QUOTATION = 12             # words in a row
 _HEADING_WORDS, _SUMMARY_TERMS, _SECTION_TERMS = 8, 8, 5
+_SHORT = 60                        # words of a text that may not say anything twice
 _OUTLINED = 12                     # headings that a summary names
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")   # where words are not parted, each character is one
 _PLAIN = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")
@@ -33,18 +34,19 @@ class Outline:
 
 
 def redacted(item: Item, text: str, sections: Sequence[Section], outline: Outline) -> RedactedDisk:
-    source = Source("\n".join([text, *(section.text for section in sections)]))
+    source = Source(text, [section.text for section in sections])
     by_model = bool(item.metadata.get("ai_generated"))
     tags = [tag for tag in item.tags if not item.metadata.get("tags_derived") or source.is_term(tag, item.title)]
+    address = public_address(item.url)
     disk = RedactedDisk(
         title=source.cut(masked(item.title)), category=source.cut(masked(item.category)), summary="",
-        tags=tuple(dict.fromkeys(source.cut(masked(tag)) for tag in tags)), source_url=public_address(item.url),
-        ai_generated=by_model, word_count=item.word_count)
+        tags=tuple(dict.fromkeys(source.cut(masked(tag)) for tag in tags)),
+        source_url=address if address and source.admits(address) else None, ai_generated=by_model, word_count=item.word_count)
     disk = _written(item, sections, source, disk) if by_model else disk
     disk = disk if disk.summary else _outlined(item, sections, outline, source, disk)
     # Piece by piece nothing is quoted; if the pieces, read one after the other, still are the source, they go.
     return disk if source.admits(" ".join(words_shown(disk))) else replace(
-        disk, summary="", tags=(), sections=tuple(replace(s, key_points=(), snippet="") for s in disk.sections))
+        disk, summary="", category="", tags=(), sections=tuple(replace(s, key_points=(), snippet="") for s in disk.sections))
 
 
 def words_shown(disk: RedactedDisk) -> Iterable[str]:
@@ -87,11 +89,13 @@ def _outlined(item: Item, sections: Sequence[Section], outline: Outline, source:
 class Source:
     """The text that must not be given away, as words in a row."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, passages: Iterable[str] = ()) -> None:
+        """`passages`: the same text as it was cut, which may have been put together anew."""
+        self._text = f" {text} "
         words = spoken(text)
-        self._row = f" {' '.join(words)} "
-        self._count = len(words)
+        self._said = f" {' '.join(words)} "
+        self._row = self._said + "".join(f"\n {' '.join(spoken(passage))} " for passage in passages)
+        self._is_short = len(words) < _SHORT
 
     def admits(self, text: str) -> bool:
         """Whether it repeats no more of the source than a short quotation."""
@@ -120,8 +124,8 @@ class Source:
             return False
         row = f" {' '.join(spoken(term))} "
         titled = row in f" {' '.join(spoken(title))} "
-        said = self._row.count(row)
-        return titled or said > 1 or (said == 1 and self._count < 60 and f" {term} " in f" {self._text} ")
+        said = self._said.count(row)
+        return titled or said > 1 or (said == 1 and self._is_short and f" {term} " in self._text)
 
 
 def spoken(text: str) -> list[str]:
@@ -139,10 +143,10 @@ def public_address(url: str | None) -> str | None:
         host = parts.hostname or ""
     except ValueError:
         return None
-    told = f"{parts.path}?{parts.query}"
-    if parts.scheme not in ("http", "https") or "@" in parts.netloc or not _is_public(host) or masked(told) != told:
+    if parts.scheme not in ("http", "https") or "@" in parts.netloc or not _is_public(host):
         return None
-    if any(_TELLING.search(name) or masked(value) != value for name, value in query):
+    told = [*parts.path.split("/"), *(value for _, value in query)]
+    if any(_TELLING.search(name) for name, _ in query) or any(masked(unquote(part)) != unquote(part) for part in told):
         return None
     return urlunsplit((parts.scheme, parts.netloc, parts.path, parts.query, ""))
 

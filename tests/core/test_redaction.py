@@ -1,0 +1,102 @@
+"""What others see: nothing that quotes, whatever the source and whoever wrote the summary."""
+
+from dataclasses import asdict, fields
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from commonplace.core.redaction import LONGEST_QUOTATION, Outline, public_address, redacted, spoken, words_shown
+from commonplace.core.sectioning import cut
+from commonplace.model import Item, OutlinedSection, RedactedDisk, Section
+
+WORDS = st.sampled_from(["owl", "mouse", "snow", "night", "the", "of", "hears", "under", "deep", "because", "ear", "Fox", "17", "夜", "猫頭鷹"])
+TEXTS = st.lists(WORDS, min_size=20, max_size=120).map(" ".join)
+SENTENCE = "Owls hear mice under deep snow because their ears sit at different heights on both sides of the head."
+
+
+def item(**changes: Any) -> Item:
+    return Item(**{"id": "i", "library_id": "l", "public_id": "p", "content_id": "c", "entity_type": "document", "kind": "text",
+                   "title": "Owls"} | changes)
+
+
+def quoted(source: str, disk: RedactedDisk) -> list[str]:
+    """Runs of more words than a short quotation has, in each field and in all of them read as one text."""
+    row = f" {' '.join(spoken(source))} "
+    texts = [*words_shown(disk), " ".join(words_shown(disk)), " ".join(disk.tags)]
+    texts += [" ".join(section.key_points) for section in disk.sections]
+    size = LONGEST_QUOTATION + 1
+    runs = [words[at:at + size] for text in texts for words in [spoken(text)]
+            for at in range(len(words) - size + 1)]
+    return [" ".join(run) for run in runs if f" {' '.join(run)} " in row]
+
+
+def test_the_view_has_no_field_for_text() -> None:
+    assert {field.name for field in fields(RedactedDisk)} == {
+        "title", "summary", "category", "tags", "source_url", "ai_generated", "word_count", "sections"}
+    assert {field.name for field in fields(OutlinedSection)} == {"index", "word_count", "key_points", "snippet"}
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=TEXTS, by_model=st.booleans(), data=st.data())
+def test_no_source_and_no_summary_makes_it_quote(text: str, by_model: bool, data: st.DataObject) -> None:
+    def piece() -> str:
+        """Part of the source, which a careless model may give as its own words."""
+        words = text.split()
+        start = data.draw(st.integers(0, len(words) - 1))
+        return " ".join(words[start:start + data.draw(st.integers(1, 40))]).replace(" ", data.draw(st.sampled_from([" ", ", ", " - "])))
+
+    sections = [Section(n, part, heading=piece(), key_points=(piece(), piece())) for n, part in enumerate([text[:60], text[60:]])]
+    given_item = item(title=piece(), summary=piece(), key_points=(piece(),), tags=(piece(), "owl"), category=piece(),
+                      metadata={"ai_generated": by_model, "tags_derived": data.draw(st.booleans())})
+    outline = Outline((piece(), "owl"), ((piece(), piece()), (piece(),)))
+    disk = redacted(given_item, text, sections, outline)
+    assert quoted(text, disk) == []
+    assert RedactedDisk.of(asdict(disk)) == disk
+
+
+def test_sentences_that_were_picked_out_of_the_text_are_not_shown() -> None:
+    text = f"# Hearing\n\n{SENTENCE} Owls fly without a sound.\n\n# Flying\n\nOwls fly at night, and owls see little." + " So it is said." * 10
+    sections = [Section(0, text[:130], heading="Hearing", key_points=(SENTENCE,)), Section(1, text[130:], heading="Birds > Flying")]
+    disk = redacted(item(summary=SENTENCE, tags=("owls", "mice"), metadata={"tags_derived": True}), text, sections,
+                    Outline(("owls", "fly", "mice"), (("owls",), ("owls", "night"))))
+    assert disk.summary == "About owls, fly. Sections: Hearing; Flying."
+    assert [section.key_points for section in disk.sections] == [("Hearing", "owls"), ("Flying", "owls")]
+    assert disk.sections[0].snippet == "Hearing · owls"
+    assert disk.tags == ("owls",)   # mice are mentioned once: that may be anything
+
+
+def test_what_a_model_wrote_stays_unless_it_quotes() -> None:
+    own, metadata = "Asymmetric ears let owls locate prey by sound alone.", {"ai_generated": True}
+    sections = [Section(0, SENTENCE, key_points=(SENTENCE, "Ears are set apart. Ask bob@example.org."))]
+    disk = redacted(item(summary=own, metadata=metadata), SENTENCE, sections, Outline((), ((),)))
+    assert (disk.summary, disk.ai_generated) == (own, True)
+    assert disk.sections[0].key_points == ("Ears are set apart. Ask [email].",)
+    quoting = redacted(item(summary=SENTENCE.upper().replace(" ", "  "), metadata=metadata), SENTENCE, sections, Outline((), ((),)))
+    assert quoted(SENTENCE, quoting) == []
+
+
+def test_a_title_that_is_a_sentence_of_the_source_is_cut() -> None:
+    disk = redacted(item(title=SENTENCE), SENTENCE, [], Outline((), ()))
+    assert disk.title == "Owls hear mice under deep snow because their ears sit at…"
+
+
+@pytest.mark.parametrize("secret", ["ORCHID-7741-XK", "hunter2", "bob@example.org", "+49 30 901820", "Tr0ub4dor", "4111 1111 1111 1111"])
+def test_secrets_in_headings_terms_and_titles_do_not_come_through(secret: str) -> None:
+    text = f"# Call {secret}\n\n" + f"The word of the day is {secret} and owls know it. " * 5
+    sections = cut(text, "Owls")
+    word = secret.lower().split()[0]
+    disk = redacted(item(tags=(word, secret), metadata={"tags_derived": True}), text, sections,
+                    Outline((word, secret), tuple((word, secret) for _ in sections)))
+    shown = str(asdict(disk)).lower()
+    assert word not in shown and secret.lower() not in shown
+
+
+@pytest.mark.parametrize(("url", "shown"), [
+    ("https://example.com/source", True), ("https://example.com/watch?v=dQw4w9WgXcQ", True), ("http://93.184.216.34/a", True),
+    ("https://user:pass@example.com/", False), ("https://example.com/?token=abc", False), ("https://example.com/?X-Amz-Signature=9", False),
+    ("http://localhost:3000/", False), ("http://10.0.0.7/wiki", False), ("http://wiki/page", False), ("http://nas.local/x", False),
+    ("https://example.com/reset/Zx81kQ0vB7m2Lp9sT4", False), ("https://example.com/?mail=ann@example.org", False),
+    ("file:///etc/passwd", False), ("http://[::1", False), (None, False)])
+def test_addresses_are_shown_if_everybody_may_know_them(url: str | None, shown: bool) -> None:
+    assert public_address(url) == (url if shown else None)
