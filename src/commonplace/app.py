@@ -38,6 +38,7 @@ from commonplace.core.members import Members
 from commonplace.core.memory import Memory
 from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
+from commonplace.core.planning import Planning
 from commonplace.core.preparing import TRANSFORM, Preparer
 from commonplace.core.publishing import Publisher
 from commonplace.core.reflection import Reflection
@@ -80,6 +81,7 @@ class App:
     feeds: Feeds
     webhooks: Webhooks
     work: Work
+    planning: Planning
     entities: Entities
     disks: Disks
     graph: Graph
@@ -126,12 +128,13 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
             TRANSCRIBE: TranscribeJobs(store, transcriber, Recordings(fetcher, soundtracks, blobs, settings, duration), preparer,
                                        quota, wake, embedder.stamp),
         }
-        accounts = Accounts(store, access, limits)
+        accounts, graph = Accounts(store, access, limits), Graph(store, access)
         app = App(settings, store, embedder, access, People(store, access), accounts, Passkeys(store, accounts),
                   Members(store, access), library, search, Uploads(store, blobs, extractor, access, library, settings),
                   Feeds(store, fetcher, extractor, access, library, settings), Webhooks(wake, settings),
-                  Work(store, access, preparer, wake, embedder.stamp), entities,
-                  Disks(store, embedder, access, search, Publisher(store, embedder, local)), Graph(store, access), memory,
+                  Work(store, access, preparer, wake, entities, embedder.stamp),
+                  Planning(store, access, search, graph, calibration), entities,
+                  Disks(store, embedder, access, search, Publisher(store, embedder, local)), graph, memory,
                   reflection, Context(store, access, search, entities), Worker(store, wake, handlers))
         background = [asyncio.create_task(access.keep_flushing())]
         background += [asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)]

@@ -77,12 +77,12 @@ async def test_an_item_comes_with_its_relations_and_its_capture_or_not_at_all(an
 
 async def test_every_part_of_a_filter_keeps_to_what_it_says(ann: Library) -> None:
     project = await ann.add("p", entity_type="project")
-    task = await ann.add("t", entity_type="task", status="doing", category="work", tags=("api", "a%b"),
+    task = await ann.add("t", entity_type="task", status="doing", category="work", tags=("api", "a%b"), priority="high",
                              languages=("python",), assignees=("ann",), visibility="published")
     await ann.store.relations.put(ann.scope(), [joined(ann, task.id, project.id, "BELONGS_TO"),
                                                         joined(ann, task.id, project.id, "PART_OF")])
     for where in (ItemFilter(entity_types=("task",)), ItemFilter(not_entity_types=("project",)), ItemFilter(statuses=("doing",)),
-                  ItemFilter(not_statuses=("",)), ItemFilter(category="work"), ItemFilter(tag="api"), ItemFilter(tag="a%b"),
+                  ItemFilter(not_statuses=("",)), ItemFilter(category="work"), ItemFilter(priority="high"), ItemFilter(tag="api"), ItemFilter(tag="a%b"),
                   ItemFilter(language="python"), ItemFilter(assignee="ann"), ItemFilter(project_id=project.id),
                   ItemFilter(epic_id=project.id), ItemFilter(visibility="published"), ItemFilter(text="a%"),
                   ItemFilter(since=task.created_at), ItemFilter(entity_types=("task",), statuses=("doing",), tag="api")):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from commonplace.core.states import CLOSED, EPIC, STEPS, TASK, follow
-from commonplace.errors import CommonplaceError, Conflict, Invalid, NotFound
+from commonplace.errors import CommonplaceError, Conflict, Invalid
 from commonplace.model import Kind, Mode
 from tests.core.workshop import Workshop, open_workshop
 
@@ -116,7 +116,7 @@ async def test_work_leaves_its_times_and_reasons(shop: Workshop) -> None:
     begun = blocked.item.metadata["started_at"]
     again = (await shop.app.work.step(shop.owner, task.id, "unblock_task")).item
     assert "blocked_reason" not in again.metadata and again.metadata["started_at"] == begun
-    done = (await shop.app.work.step(shop.owner, task.id, "complete_task", actual_hours=1.5)).item
+    done = (await shop.app.work.step(shop.owner, task.id, "complete_task", about={"actual_hours": 1.5})).item
     assert done.metadata["completed_at"] >= begun
     assert (done.metadata["actual_hours"], done.metadata["theirs"]) == (1.5, 1)
 
@@ -167,8 +167,32 @@ async def test_what_is_no_task_is_not_moved(shop: Workshop) -> None:
         assert await shop.again(item) == item
     with pytest.raises(Invalid, match="is a decision, not an epic"):
         await shop.app.work.update(shop.owner, task.id, TASK, {"epic": decision.id})
-    with pytest.raises(NotFound, match="no epic"):
+    with pytest.raises(Invalid, match="no epic"):
         await shop.app.work.update(shop.owner, task.id, TASK, {"epic": "epic_nowhere"})
     with pytest.raises(CommonplaceError):
         await shop.app.work.note(shop.owner, decision.id, "Not here")
     assert (await shop.again(task)).revision == 1
+
+
+async def test_dependencies_that_would_wait_for_themselves_are_refused_by_name(shop: Workshop) -> None:
+    a, b, c = [await shop.make("task", name) for name in ("Alpha", "Beta", "Gamma")]
+    await shop.app.work.update(shop.owner, b.id, TASK, {"depends_on": [a.entity_id]})
+    await shop.app.work.update(shop.owner, c.id, TASK, {"depends_on": [b.public_id, b.id]})
+    before = await shop.again(a)
+    with pytest.raises(Invalid, match="Alpha -> Gamma -> Beta -> Alpha"):
+        await shop.app.work.update(shop.owner, a.id, TASK, {"depends_on": [c.id], "priority": "low"})
+    assert await shop.again(a) == before
+    assert not await shop.app.planning.cycles(shop.owner)
+
+
+async def test_what_was_learnt_becomes_an_episode_of_the_project(shop: Workshop) -> None:
+    project = await shop.make("project", "Garden")
+    task = await shop.make("task", "Plant trees", status="doing", joined={Kind.BELONGS_TO: [project]}, tags=("outdoors",))
+    done = await shop.app.work.step(shop.owner, task.id, "complete_task", learnings="Quinces want sun, not shade.")
+    episode = (await shop.app.entities.get(shop.owner, done.more["learnings_id"]))
+    assert (episode.item.entity_type, episode.text) == ("episode", "Quinces want sun, not shade.")
+    assert episode.project is not None and episode.project.id == project.id
+    joined = await shop.app.store.relations.of(shop.owner.scope, [episode.item.id], [Kind.DERIVED_FROM])
+    assert [(r.from_id, r.to_id) for r in joined] == [(episode.item.id, task.id)]
+    found = await shop.app.search.search(shop.owner, "quinces", mode=Mode.KEYWORD)
+    assert found.hits[0].passage.item_id == episode.item.id

@@ -7,20 +7,27 @@ works it out anew. So a step is checked against the state it really starts from,
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
+from commonplace.core import entity_rules as rules
 from commonplace.core.access import WRITE, Access
+from commonplace.core.entities import Entities
+from commonplace.core.entity_rules import NewEntity
 from commonplace.core.notes import with_note
 from commonplace.core.preparing import Preparer
-from commonplace.core.states import CLOSED, EPIC, STEPS, TASK, Machine, follow
+from commonplace.core.states import CLOSED, EPIC, STEPS, TASK, Machine, a, follow
 from commonplace.errors import Conflict, Invalid, NotFound
 from commonplace.model import Caller, Item, ItemFilter, ItemRef, Job, Json, Kind, Relation, Section, now
 from commonplace.ports import Store, Wake
 
 RIVALS = 25     # how often others may be first before we give up
 NAMED = 5       # open tasks that a refusal names
-COLUMNS = ("title", "tags", "category", "priority", "due_date", "assignees", "technologies", "languages")
 NOTED_ON = ("task", "epic", "project")
+CHECKS: dict[str, Callable[[Any], Any]] = {
+    "title": rules.title, "category": rules.category, "priority": rules.priority,
+    "due_date": lambda value: None if value is None else rules.due_date(value),
+    **{name: partial(rules.listed, name) for name in ("tags", "assignees", "technologies", "languages")}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,48 +50,58 @@ WorkOut = Callable[[Item], Awaitable[Change]]
 
 
 class Work:
-    def __init__(self, store: Store, access: Access, preparer: Preparer, wake: Wake, stamp: str) -> None:
+    def __init__(self, store: Store, access: Access, preparer: Preparer, wake: Wake, entities: Entities, stamp: str) -> None:
         self._store = store
+        self._entities = entities
         self._access = access
         self._preparer = preparer
         self._wake = wake
         self._stamp = stamp
 
     async def step(self, caller: Caller, entity_id: str, action: str, *, reason: str = "", learnings: str = "",
-                   actual_hours: float | None = None, expected_revision: int | None = None) -> Done:
-        """One of STEPS."""
+                   about: Json | None = None, expected_revision: int | None = None) -> Done:
+        """One of STEPS. `about`: what else is to be noted in the metadata. What was learnt also becomes an episode of its own,
+        derived from the task."""
         await self._access.admit(caller, WRITE, action, entity_id)
         step = STEPS[action]
-        about = {"blocked_reason": reason, "learnings": learnings, "actual_hours": actual_hours}
+        noted = {"blocked_reason": reason, "learnings": rules.content(learnings) if learnings else ""}
+        noted = {name: text for name, text in noted.items() if text} | (about or {})
 
         async def work_out(item: Item) -> Change:
             step.machine.require(item)
             step.machine.check(item, step.to, only_from=step.only_from)
             if step.machine is EPIC and step.to == "completed":
                 await self._require_closed_tasks(caller, item)
-            return Change(_entered(item, step.to, {key: value for key, value in about.items() if value not in ("", None)}))
+            return Change(_entered(item, step.to, noted))
 
         item = await self._change(caller, entity_id, work_out, expected_revision)
         epic = await self._follow(caller, item) if step.machine is TASK else None
         message = f"{step.said}: {item.title}" + (f" ({reason})" if reason else "")
         if epic is not None:
             message += f"; the epic {epic.title} is now {epic.status}"
+        more: Json = {}
         waiting = await self._waits_for(caller, item) if step.to == "doing" else []
         if waiting:
             message += f"; it depends on what is not done yet: {_named(waiting)}"
-        return Done(item, message, {"waits_for": [other.entity_id for other in waiting]} if waiting else {})
+            more["waits_for"] = [other.entity_id for other in waiting]
+        if learnings:
+            episode = await self._learnt(caller, item, learnings)
+            message += f"; what was learnt is kept as {episode.entity_id}"
+            more["learnings_id"] = episode.entity_id
+        return Done(item, message, more)
 
     async def update(self, caller: Caller, entity_id: str, machine: Machine, wish: dict[str, Any],
                      expected_revision: int | None = None) -> Done:
-        """`wish`: COLUMNS, `status`, and for tasks `epic` and `depends_on`, which replace those that are there."""
+        """`wish`: CHECKS, `status`, and for tasks `epic` and `depends_on`, which replace those that are there."""
         await self._access.admit(caller, WRITE, f"update_{machine.entity_type}", entity_id)
         if not wish:
             raise Invalid("Name at least one field to change.")
         left: list[str] = []
+        checked = {name: CHECKS[name](value) for name, value in wish.items() if name in CHECKS}
 
         async def work_out(item: Item) -> Change:
             machine.require(item)
-            fields = {name: value for name, value in wish.items() if name in COLUMNS}
+            fields = dict(checked)
             if wish.get("status") not in (None, machine.state(item)):
                 machine.check(item, wish["status"])
                 if machine is EPIC and wish["status"] == "completed":
@@ -92,11 +109,11 @@ class Work:
                 fields |= _entered(item, wish["status"], {})
             change = Change(fields)
             if "epic" in wish:
-                target = [await self.find(caller, wish["epic"], EPIC)] if wish["epic"] is not None else []
+                target = [await self.find(caller, wish["epic"], (EPIC,))] if wish["epic"] is not None else []
                 change = await self._rejoin(caller, item, Kind.PART_OF, target, change)
                 left[:] = [relation.to_id for relation in change.dropped]
             if "depends_on" in wish:
-                targets = [await self.find(caller, target, TASK) for target in dict.fromkeys(wish["depends_on"])]
+                targets = [await self.find(caller, target, (TASK, EPIC)) for target in dict.fromkeys(wish["depends_on"])]
                 change = await self._rejoin(caller, item, Kind.DEPENDS_ON, targets, change)
             return change
 
@@ -110,21 +127,27 @@ class Work:
 
         async def work_out(item: Item) -> Change:
             if item.entity_type not in NOTED_ON:
-                raise Invalid(f"{item.title!r} ({item.entity_id}) is a {item.entity_type}; notes are kept on "
+                raise Invalid(f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}; notes are kept on "
                               f"{', '.join(NOTED_ON)}. Use `remember` for what is worth keeping by itself.")
-            return Change({"metadata": with_note(item, caller.name, text)})
+            return Change({"metadata": with_note(item, caller.name, rules.content(text))})
 
         item = await self._change(caller, entity_id, work_out, expected_revision)
         return Done(item, f"Noted: {item.title}")
 
-    async def find(self, caller: Caller, entity_id: str, machine: Machine | None = None) -> Item:
+    async def find(self, caller: Caller, entity_id: str, machines: Sequence[Machine]) -> Item:
+        """What another entity is to be joined to."""
+        names = " or ".join(machine.entity_type for machine in machines)
         try:
             item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         except NotFound:
-            raise NotFound(f"There is no {machine.entity_type if machine else 'entity'} {entity_id!r}.") from None
-        if machine is not None:
-            machine.require(item)
+            raise Invalid(f"There is no {names} {entity_id[:200]!r}.", id=entity_id[:200]) from None
+        if all(item.entity_type != machine.entity_type for machine in machines):
+            raise Invalid(f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not {a(names)}.")
         return item
+
+    async def settle(self, caller: Caller, task: Item) -> None:
+        """Let epics follow a task that came into one. Whoever calls this has been admitted."""
+        await self._follow(caller, task)
 
     # -- how
 
@@ -193,11 +216,21 @@ class Work:
                           "Complete or archive them, or move them out of it, first.",
                           open_tasks=[task.entity_id for task in tasks])
 
+    async def _learnt(self, caller: Caller, task: Item, learnings: str) -> Item:
+        joined = await self._store.relations.of(caller.scope, [task.id], [Kind.BELONGS_TO])
+        project = next((relation.to_id for relation in joined if relation.from_id == task.id), None)
+        new = NewEntity(title=f"Learnt: {task.title}"[:rules.LONGEST_TITLE], content=learnings, project=project,
+                        tags=task.tags, technologies=task.technologies, languages=task.languages)
+        added = await self._entities.add(
+            caller, new, sync=True, check_conflicts=False, admitted=True,
+            relations=lambda item_id: [Relation(caller.library_id, item_id, Kind.DERIVED_FROM, task.id)])
+        return added.item
+
     async def _waits_for(self, caller: Caller, task: Item) -> list[Item]:
         """The open tasks that it depends on."""
         joined = await self._store.relations.of(caller.scope, [task.id], [Kind.DEPENDS_ON])
         found = [await self._store.items.get(caller.scope, ItemRef(id=r.to_id)) for r in joined if r.from_id == task.id]
-        return [other for other in found if other.status not in CLOSED]
+        return [other for other in found if other.status not in (*CLOSED, "completed")]
 
 
 class _Settled(Exception):

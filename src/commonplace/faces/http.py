@@ -24,6 +24,7 @@ from commonplace.core.members import Members
 from commonplace.core.memory import Memory
 from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
+from commonplace.core.planning import Planning
 from commonplace.core.reflection import Reflection
 from commonplace.core.search import Search
 from commonplace.core.uploads import Uploads
@@ -101,6 +102,8 @@ class Services(Protocol):
     def context(self) -> Context: ...
     @property
     def work(self) -> Work: ...
+    @property
+    def planning(self) -> Planning: ...
     @property
     def entities(self) -> Entities: ...
     @property

@@ -206,6 +206,7 @@ class ItemFilter:
     tag: str | None = None
     language: str | None = None
     assignee: str | None = None
+    priority: str | None = None
     project_id: str | None = None  # what belongs to it
     epic_id: str | None = None
     visibility: str | None = None

@@ -61,6 +61,7 @@ def matching(where: ItemFilter) -> tuple[str, dict[str, Any]]:
         "NOT i.entity_type IN :w_not_types": (bool(where.not_entity_types), list(where.not_entity_types)),
         "i.status IN :w_statuses": (bool(where.statuses), list(where.statuses)),
         "NOT i.status IN :w_not_statuses": (bool(where.not_statuses), list(where.not_statuses)),
+        "i.priority = :w_priority": (where.priority is not None, where.priority),
         "i.category = :w_category": (where.category is not None, where.category),
         "i.visibility = :w_visibility": (where.visibility is not None, where.visibility),
         "i.created_at >= :w_since": (where.since is not None, micros(where.since)),
