@@ -1,37 +1,46 @@
 """How the two kinds of scores come together."""
 
+import numpy as np
 import pytest
 
 from commonplace.core.blend import blend
-from commonplace.model import Mode, Scored
+from commonplace.model import Mode
+from commonplace.ports import Matches
 
-KEYWORD = [Scored(1, 8.0), Scored(2, 4.0)]
-SEMANTIC = [Scored(2, 0.9), Scored(3, 0.5), Scored(1, -0.2)]
+
+def found(*each: tuple[int, float, float | None]) -> Matches:
+    ids, keyword, cosines = zip(*each, strict=True) if each else ((), (), ())
+    return Matches(np.array(ids, np.int64), np.array(keyword, np.float32), np.array(cosines, np.float32))
+
+
+BOTH = found((1, 8.0, -0.2), (2, 4.0, 0.9), (3, 0.0, 0.5), (4, 2.0, None))
 
 
 def test_hybrid_weighs_the_cosine_and_the_share_of_the_best_keyword_score() -> None:
-    assert blend(Mode.HYBRID, KEYWORD, SEMANTIC, (0.7, 0.3)) == [
-        (2, pytest.approx(0.7 * 0.9 + 0.3 * 0.5)), (3, pytest.approx(0.7 * 0.5)), (1, pytest.approx(0.3))]
+    assert blend(Mode.HYBRID, BOTH, (0.7, 0.3)) == [
+        (2, pytest.approx(0.7 * 0.9 + 0.3 * 0.5)), (3, pytest.approx(0.7 * 0.5)), (1, pytest.approx(0.3)),
+        (4, pytest.approx(0.3 * 0.25))]
 
 
 def test_each_other_mode_uses_its_own_side_only() -> None:
-    assert blend(Mode.KEYWORD, KEYWORD, SEMANTIC, (0.7, 0.3)) == [(1, 1.0), (2, 0.5)]
-    assert blend(Mode.SEMANTIC, KEYWORD, SEMANTIC, (0.7, 0.3)) == [(2, 0.9), (3, 0.5), (1, 0.0)]
+    assert blend(Mode.KEYWORD, BOTH, (0.7, 0.3)) == [(1, 1.0), (2, 0.5), (4, 0.25)]
+    assert blend(Mode.SEMANTIC, BOTH, (0.7, 0.3)) == [(2, pytest.approx(0.9)), (3, 0.5), (1, 0.0)]
+    assert blend(Mode.KEYWORD, BOTH, (0.7, 0.3), 1) == [(1, 1.0)]
 
 
 def test_equal_scores_come_in_the_order_of_their_ids() -> None:
-    same = [Scored(9, 1.0), Scored(3, 1.0), Scored(5, 1.0)]
-    assert [section for section, _ in blend(Mode.HYBRID, same, [], (0.7, 0.3))] == [3, 5, 9]
+    same = found((9, 1.0, None), (3, 1.0, None), (5, 1.0, None))
+    assert [section for section, _ in blend(Mode.HYBRID, same, (0.7, 0.3))] == [3, 5, 9]
 
 
 @pytest.mark.parametrize("weights", [(0.7, 0.3), (7.0, 3.0), (1.0, 0.0), (0.0, 1.0)])
 @pytest.mark.parametrize("mode", Mode)
 def test_scores_lie_between_0_and_1(mode: Mode, weights: tuple[float, float]) -> None:
-    answer = blend(mode, [Scored(1, 1e-6), Scored(2, 0.0)], [Scored(1, 1.0000002), Scored(2, -1.0)], weights)
+    answer = blend(mode, found((1, 1e-6, 1.0000002), (2, 0.0, -1.0)), weights)
     assert answer
     assert all(0.0 <= score <= 1.0 for _, score in answer)
 
 
 @pytest.mark.parametrize("mode", Mode)
 def test_nothing_found_is_an_empty_answer(mode: Mode) -> None:
-    assert blend(mode, [], [], (0.7, 0.3)) == []
+    assert blend(mode, found(), (0.7, 0.3)) == []

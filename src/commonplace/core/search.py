@@ -1,6 +1,5 @@
 """Search: keyword and vector side by side within the scope, blended, best first."""
 
-import asyncio
 import time
 from dataclasses import replace
 
@@ -10,8 +9,8 @@ from commonplace.core.blend import blend
 from commonplace.core.embedding import EMBED
 from commonplace.core.superseding import newest_first
 from commonplace.errors import EmbeddingFailed
-from commonplace.model import WRONG, Caller, Found, Hit, ItemFilter, Mode, Passage, Scope, Scored
-from commonplace.ports import Embedder, Store, Vector
+from commonplace.model import WRONG, Caller, Found, Hit, ItemFilter, Mode, Scope, Scored
+from commonplace.ports import Embedder, Matches, Question, Store, Vector
 from commonplace.settings import Settings
 
 CANDIDATES = 200
@@ -36,36 +35,34 @@ class Search:
         """`where`: only of these items. What was marked as wrong is found by asking for that status only."""
         await self._access.admit(caller, READ, "search")
         where = _true(where or ItemFilter())
-        # A few more than asked for: something may be deleted between finding and loading it.
-        ranked, degraded = await self.rank(caller, query, mode, limit + 4, where)
-        found = await newest_first(self._store, caller.scope, where, await self._load(caller, ranked))
+        question, degraded = await self._question(caller, query, mode)
+        # A few more than asked for: what another process is about to delete may be gone when it is loaded.
+        found = await self._store.sections.search(
+            caller.scope, question, lambda matches: self._blend(mode, question, matches, limit + 4), where)
+        found = await newest_first(self._store, caller.scope, where, found)
         return Found(query, mode, tuple(Hit(n + 1, score, p) for n, (score, p) in enumerate(found[:limit])), degraded)
 
     async def rank(self, caller: Caller, query: str, mode: Mode, limit: int | None = None,
                    where: ItemFilter | None = None) -> tuple[list[Scored], str | None]:
-        """Section ids with their scores, best first, and why the answer may be less than it should be."""
+        """The best `limit` sections, or all, with their scores, and why the answer may be less than it should be."""
+        question, degraded = await self._question(caller, query, mode)
+        found = await self._store.sections.matches(caller.scope, question, where)
+        return self._blend(mode, question, found, limit), degraded
+
+    def _blend(self, mode: Mode, question: Question, found: Matches, limit: int | None = None) -> list[Scored]:
+        return blend(mode if question.vector is not None else Mode.KEYWORD, found, self._weights, limit)
+
+    async def _question(self, caller: Caller, query: str, mode: Mode) -> tuple[Question, str | None]:
         vector, degraded = (None, None) if mode is Mode.KEYWORD else await self._embed(caller, query)
-        keyword: list[Scored] = []
-        if mode is not Mode.SEMANTIC or vector is None:
-            keyword = await self._store.sections.keyword(caller.scope, words.parse(query), CANDIDATES, where)
-        if vector is None:
-            return blend(Mode.KEYWORD, keyword, [], self._weights, limit), degraded
-        semantic = await self._store.sections.nearest(caller.scope, vector, self._embedder.stamp, CANDIDATES,
-                                                      also=[found.section_id for found in keyword], where=where)
-        return blend(mode, keyword, semantic, self._weights, limit), degraded
+        asked = None if mode is Mode.SEMANTIC and vector is not None else words.parse(query)
+        return Question(asked, vector, self._embedder.stamp, CANDIDATES), degraded
 
     async def _embed(self, caller: Caller, query: str) -> tuple[Vector | None, str | None]:
         try:
-            vector, degraded = await asyncio.gather(self._embedder.query(words.spoken(query[:EMBEDDED_CHARACTERS])),
-                                                    self._degraded(caller.scope))
+            vector = await self._embedder.query(words.spoken(query[:EMBEDDED_CHARACTERS]))
         except EmbeddingFailed as error:
             return None, f"The embedder did not answer ({error.message}); found by words only."
-        return vector, degraded
-
-    async def _load(self, caller: Caller, ranked: list[Scored]) -> list[tuple[float, Passage]]:
-        by_id = {p.section_id: p for p in await self._store.sections.passages(
-            caller.scope, [found.section_id for found in ranked])} if ranked else {}
-        return [(found.score, by_id[found.section_id]) for found in ranked if found.section_id in by_id]
+        return vector, await self._degraded(caller.scope)
 
     async def _degraded(self, scope: Scope) -> str | None:
         """Looked up again after a moment only: it changes slowly and a search should cost one search."""

@@ -1,8 +1,12 @@
 """The rows, noun by noun."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from commonplace.model import (
     EVERYTHING,
@@ -172,6 +176,22 @@ class Quotas(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    words: Words | None           # None: not asked for
+    vector: Vector | None
+    stamp: str                    # whose vectors it may be compared with
+    limit: int                    # of each kind
+
+
+class Matches(NamedTuple):
+    """What both kinds of search say of each section."""
+
+    ids: NDArray[np.int64]
+    keyword: NDArray[np.float32]  # 0: not found by words
+    cosines: NDArray[np.float32]  # not a number: not known
+
+
 class Sections(Protocol):
     async def of_item(self, item: Item) -> list[Section]: ...
 
@@ -186,6 +206,15 @@ class Sections(Protocol):
     async def nearest(self, scope: Scope, vector: Vector, stamp: str, limit: int,
                       also: Sequence[int] = (), where: ItemFilter | None = None) -> list[Scored]:
         """Cosines, best first: the nearest `limit`, and whichever of `also` have a vector."""
+        ...
+
+    async def matches(self, scope: Scope, question: Question, where: ItemFilter | None = None) -> Matches:
+        """What both kinds of search find, and the cosines of what only words found."""
+        ...
+
+    async def search(self, scope: Scope, question: Question, choose: Callable[[Matches], list[Scored]],
+                     where: ItemFilter | None = None) -> list[tuple[float, Passage]]:
+        """Matches and the passages that `choose` picks of them, as of one moment and in its order."""
         ...
 
     async def passages(self, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:

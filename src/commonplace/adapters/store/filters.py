@@ -1,15 +1,27 @@
 """Which items a filter lets a search find, worked out before anything is ranked."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Tx
 from commonplace.model import ItemFilter, Scope
 
 
-def only_excludes(where: ItemFilter) -> bool:
-    """Whether all it says is which statuses and types to leave out: few items have those, so naming them is cheaper."""
-    return replace(where, not_statuses=(), not_entity_types=()) == ItemFilter()
+@dataclass(frozen=True, slots=True)
+class Choice:
+    only: list[str] | None = None   # these items, which are in scope; None: all that are
+    but: tuple[str, ...] = ()       # without these
+
+
+def choice(tx: Tx, scope: Scope, where: ItemFilter | None) -> Choice:
+    if where is None:
+        return Choice()
+    if replace(where, not_statuses=(), not_entity_types=()) == ItemFilter():
+        # Few items have a status or type that is left out, so they are named instead of all others.
+        return Choice(but=tuple(_with(tx, scope, "status", where.not_statuses)
+                                + _with(tx, scope, "entity_type", where.not_entity_types)))
+    (condition, values), (asked, more) = rows.visible(scope), rows.matching(where)
+    return Choice([row["id"] for row in tx.all(f"SELECT i.id FROM items AS i WHERE {condition} AND {asked}", **values, **more)])
 
 
 def filed(tx: Tx, scope: Scope) -> list[str]:
@@ -19,15 +31,6 @@ def filed(tx: Tx, scope: Scope) -> list[str]:
         library_id=scope.library_id, folders=sorted(scope.folders or ()))]
 
 
-def wanted(tx: Tx, scope: Scope, where: ItemFilter) -> list[str]:
-    (condition, values), (asked, more) = rows.visible(scope), rows.matching(where)
-    return [row["id"] for row in tx.all(f"SELECT i.id FROM items AS i WHERE {condition} AND {asked}", **values, **more)]
-
-
-def excluded(tx: Tx, scope: Scope, where: ItemFilter) -> list[str]:
-    ids: list[str] = []
-    for column, left_out in (("status", where.not_statuses), ("entity_type", where.not_entity_types)):
-        ids += [row["id"] for row in tx.all(
-            f"SELECT id FROM items WHERE library_id = :library_id AND {column} IN :values",
-            library_id=scope.library_id, values=sorted(left_out))] if left_out else []
-    return ids
+def _with(tx: Tx, scope: Scope, column: str, values: tuple[str, ...]) -> list[str]:
+    return [row["id"] for row in tx.all(f"SELECT id FROM items WHERE library_id = :library_id AND {column} IN :values",
+                                        library_id=scope.library_id, values=sorted(values))] if values else []

@@ -19,6 +19,8 @@ RELOAD_FROM = 20_000  # changed items; reading everything again is faster then
 _ITEMS, _ROWS = 500, 4_000  # read at once
 
 Rows = NDArray[np.intp]
+Ranking = tuple[NDArray[np.int64], NDArray[np.float32]]  # section ids and scores, best first
+NOTHING: Ranking = (np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 def item_key(item_id: str) -> int:
@@ -61,7 +63,8 @@ class Follower(ABC):
     def append(self, found: Sequence[Any]) -> None: ...
 
     @abstractmethod
-    def rows_of(self, items: NDArray[np.int64]) -> Rows: ...
+    def rows_of(self, items: NDArray[np.int64]) -> Rows:
+        """In order."""
 
     @property
     @abstractmethod
@@ -136,7 +139,7 @@ class Owners:
         lengths = last - first
         places = np.arange(lengths.sum()) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
         tail = np.flatnonzero(np.isin(self._items[sorted_part:self.count], wanted)) + sorted_part
-        return np.concatenate([self._order[places], tail])
+        return np.sort(np.concatenate([self._order[places], tail]))
 
 
 def room_for(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from commonplace.adapters.store import changes, filters, rows
 from commonplace.adapters.store.database import Tx
-from commonplace.adapters.store.follower import Rows, item_key
+from commonplace.adapters.store.follower import NOTHING, Ranking, Rows, item_key
 from commonplace.adapters.store.halves import FORMATS
 from commonplace.adapters.store.shelf import Shelf
 from commonplace.adapters.store.terms import packed
 from commonplace.adapters.store.wordshelf import WordShelf
 from commonplace.model import Item, ItemFilter, Scope, Scored, Section, Words
-from commonplace.ports import Vector
+from commonplace.ports import Matches, Question, Vector
 
 SHELVES_KEPT = 64  # libraries that stay in memory
 
@@ -72,19 +72,39 @@ class SectionIndex:
                            WHERE library_id = :library_id AND item_id IN :ids""", library_id=library_id, ids=list(item_ids))
         return {row["section_id"]: (row["stamp"], form.matrix([row["vector"]]).tobytes()) for row in found}
 
+    def matches(self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None) -> Matches:
+        choice = filters.choice(tx, scope, where)
+        ids, scores = self._by_words(tx, scope, question.words, question.limit, choice) if question.words else NOTHING
+        if question.vector is None:
+            return Matches(ids, scores, np.full(len(ids), np.nan, np.float32))
+        near, cosines = self._by_meaning(tx, scope, question.vector, question.stamp, question.limit, ids, choice)
+        every = np.union1d(ids, near)
+        found = Matches(every, np.zeros(len(every), np.float32), np.full(len(every), np.nan, np.float32))
+        found.keyword[np.searchsorted(every, ids)] = scores
+        found.cosines[np.searchsorted(every, near)] = cosines
+        return found
+
     def keyword(self, tx: Tx, scope: Scope, words: Words, limit: int, where: ItemFilter | None) -> list[Scored]:
-        shelf = self._kept(self._words, scope.library_id, lambda: WordShelf(scope.library_id))
-        with shelf.guard:
-            shelf.catch_up(tx)
-            return shelf.search(tx, words, limit, _within(tx, shelf, scope, where))
+        return _listed(self._by_words(tx, scope, words, limit, filters.choice(tx, scope, where)))
 
     def nearest(self, tx: Tx, scope: Scope, vector: Vector, stamp: str, limit: int, also: Sequence[int],
                 where: ItemFilter | None) -> list[Scored]:
+        return _listed(self._by_meaning(tx, scope, vector, stamp, limit, np.array(also, np.int64),
+                                        filters.choice(tx, scope, where)))
+
+    def _by_words(self, tx: Tx, scope: Scope, words: Words, limit: int, choice: filters.Choice) -> Ranking:
+        shelf = self._kept(self._words, scope.library_id, lambda: WordShelf(scope.library_id))
+        with shelf.guard:
+            shelf.catch_up(tx)
+            return shelf.search(tx, words, limit, _within(tx, shelf, scope, choice))
+
+    def _by_meaning(self, tx: Tx, scope: Scope, vector: Vector, stamp: str, limit: int, also: NDArray[np.int64],
+                    choice: filters.Choice) -> Ranking:
         shelf = self._kept(self._vectors, (scope.library_id, stamp),
                            lambda: Shelf(scope.library_id, stamp, len(vector), FORMATS[tx.engine]))
         with shelf.guard:
             shelf.catch_up(tx)
-            return shelf.nearest(vector, limit, also, _within(tx, shelf, scope, where))
+            return shelf.nearest(vector, limit, also, _within(tx, shelf, scope, choice))
 
     def _kept(self, shelves: dict[K, S], key: K, make: Callable[[], S]) -> S:
         """From memory or anew; what was used longest ago is let go of."""
@@ -119,14 +139,17 @@ def _put_vectors(tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> No
     tx.many(form.put, [{"id": section_id, "stamp": stamp, "vector": form.value(vector)} for section_id, vector in vectors])
 
 
-def _within(tx: Tx, shelf: Shelf | WordShelf, scope: Scope, where: ItemFilter | None) -> Rows | None:
-    """The rows that may be found; None: all."""
-    if where is not None and not filters.only_excludes(where):
-        return shelf.rows_of(_keys(filters.wanted(tx, scope, where)))
+def _within(tx: Tx, shelf: Shelf | WordShelf, scope: Scope, choice: filters.Choice) -> Rows | None:
+    """The rows that may be found, in order; None: all."""
+    if choice.only is not None:
+        return shelf.rows_of(_keys(choice.only))
     inside = shelf.within(scope.folders, lambda: _keys(filters.filed(tx, scope)))
-    unwanted = filters.excluded(tx, scope, where) if where else []
-    return shelf.without(inside, _keys(unwanted)) if unwanted else inside
+    return shelf.without(inside, _keys(choice.but)) if choice.but else inside
 
 
 def _keys(item_ids: Sequence[str]) -> NDArray[np.int64]:
     return np.array([item_key(item_id) for item_id in item_ids], np.int64)
+
+
+def _listed(ranking: Ranking) -> list[Scored]:
+    return list(map(Scored, ranking[0].tolist(), ranking[1].tolist()))

@@ -1,12 +1,12 @@
 """Sections: reading them, searching them, giving them vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.model import Item, ItemFilter, Passage, Scope, Scored, Section, Words
-from commonplace.ports import Vector
+from commonplace.ports import Matches, Question, Vector
 
 _CHUNK = 1000
 # CROSS JOIN and || '': SQLite then starts from the few sections, never from all that the library has.
@@ -52,11 +52,20 @@ class SqlSections:
                       also: Sequence[int] = (), where: ItemFilter | None = None) -> list[Scored]:
         return await self._db.read(self._index.nearest, scope, vector, stamp, limit, also, where)
 
+    async def matches(self, scope: Scope, question: Question, where: ItemFilter | None = None) -> Matches:
+        return await self._db.read(self._index.matches, scope, question, where)
+
+    async def search(self, scope: Scope, question: Question, choose: Callable[[Matches], list[Scored]],
+                     where: ItemFilter | None = None) -> list[tuple[float, Passage]]:
+        def work(tx: Tx) -> list[tuple[float, Passage]]:
+            chosen = choose(self._index.matches(tx, scope, question, where))
+            found = {p.section_id: p for p in _passages(tx, scope, [section_id for section_id, _ in chosen])} if chosen else {}
+            return [(score, found[section_id]) for section_id, score in chosen if section_id in found]
+
+        return await self._db.read(work)
+
     async def passages(self, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
-        condition, values = rows.visible(scope)
-        found = await self._db.read(lambda tx: tx.all(
-            f"{_PASSAGE} WHERE s.id IN :ids AND {_OF_ITEM} AND {condition}", ids=list(section_ids), **values))
-        return [rows.passage(row) for row in found]
+        return await self._db.read(_passages, scope, section_ids)
 
     async def openings(self, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None) -> list[Passage]:
         (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where or ItemFilter())
@@ -95,3 +104,9 @@ class SqlSections:
     async def has_other_stamp(self, stamp: str) -> bool:
         return await self._db.read(lambda tx: tx.one(
             "SELECT 1 FROM vectors WHERE stamp <> :stamp LIMIT 1", stamp=stamp)) is not None
+
+
+def _passages(tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
+    condition, values = rows.visible(scope)
+    found = tx.all(f"{_PASSAGE} WHERE s.id IN :ids AND {_OF_ITEM} AND {condition}", ids=list(section_ids), **values)
+    return [rows.passage(row) for row in found]

@@ -4,6 +4,7 @@ Counts and frequencies are the library's own, so no other library's texts move i
 best candidates only, by reading the order of their terms from the database.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.adapters.store.database import Tx
-from commonplace.adapters.store.follower import Follower, Owners, Rows, item_key, room_for
+from commonplace.adapters.store.follower import Follower, Owners, Ranking, Rows, item_key, room_for
 from commonplace.adapters.store.terms import TEXT, phrase_counts, terms
-from commonplace.model import Scored, Words
+from commonplace.model import Words
 
 K1, B = 1.2, 0.75
 CANDIDATES = 300      # sections that are looked at for phrases
 PHRASE = 0.75         # what a phrase counts: its words have been counted already
+OFTEN = np.float32(TEXT / 2)  # what a term that is kept as bits counts in each of its rows
 FAINT = 0.01          # what a word that is only part of a phrase counts in choosing them
 COMMON_SHARE = 16     # a term in more than a sixteenth of a large run is kept as one bit a section
 LARGE_RUN = 4_096
@@ -44,12 +46,40 @@ class Run:
         bits = self.common.get(term)
         if bits is not None:
             rows = np.flatnonzero(np.unpackbits(bits, count=self.last - self.first)) + self.first
-            return rows, np.full(len(rows), TEXT / 2, np.float32)
+            return rows, np.full(len(rows), OFTEN, np.float32)
+        having, counts = self._span(term)
+        return having.astype(np.intp), counts * np.float32(0.5)
+
+    def mask(self, term: int) -> NDArray[np.uint8] | None:
+        """For a common term, 1 for each row from `first` on that has it."""
+        bits = self.common.get(term)
+        return None if bits is None else np.unpackbits(bits, count=self.last - self.first)
+
+    def frequency(self, term: int) -> int:
+        bits = self.common.get(term)
+        return len(self._span(term)[0]) if bits is None else int(np.bitwise_count(bits).sum())
+
+    def among(self, term: int, rows: Rows) -> tuple[Rows, Scores]:
+        """Places of those rows that have the term, and how much it counts there."""
+        low, high = np.searchsorted(rows, (self.first, self.last))
+        bits = self.common.get(term)
+        if bits is not None:
+            own = rows[low:high] - self.first
+            places = np.flatnonzero(bits[own >> 3] >> (7 - (own & 7)).astype(np.uint8) & 1) + low
+            return places, np.full(len(places), OFTEN, np.float32)
+        having, counts = self._span(term)
+        if len(having) == 0 or low == high:
+            return np.empty(0, np.intp), np.empty(0, np.float32)
+        where = np.minimum(np.searchsorted(having, rows[low:high].astype(np.uint32)), len(having) - 1)
+        places = np.flatnonzero(having[where] == rows[low:high])
+        return places + low, counts[where[places]] * np.float32(0.5)
+
+    def _span(self, term: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         place = int(np.searchsorted(self.terms, np.uint32(term)))
         if place == len(self.terms) or self.terms[place] != term:
-            return np.empty(0, np.intp), np.empty(0, np.float32)
+            return self.rows[:0], self.counts[:0]
         span = slice(self.starts[place], self.starts[place + 1])
-        return self.rows[span].astype(np.intp), self.counts[span] * np.float32(0.5)
+        return self.rows[span], self.counts[span]
 
     def postings(self) -> NDArray[np.uint64]:
         """Everything again as term, row and count in one number each."""
@@ -132,47 +162,67 @@ class WordShelf(Follower):
         if self._fresh:
             self._settle()
 
-    def search(self, tx: Tx, words: Words, limit: int, rows: Rows | None) -> list[Scored]:
+    def search(self, tx: Tx, words: Words, limit: int, rows: Rows | None) -> Ranking:
+        """`rows` in order; None: all."""
         phrases = [tuple(terms(" ".join(phrase))) for phrase in words.phrases]
         single = {phrase[0] for phrase in phrases if len(phrase) == 1}
         longer = list(dict.fromkeys(phrase for phrase in phrases if len(phrase) > 1))
-        scores = np.zeros(self._owners.count, np.float32)
-        for term in single:
-            self._score(scores, term, 1.0)
-        inside = self._inside(rows)
+        # Few rows are looked up in the postings; for many it is faster to score them all and leave out those outside.
+        few = rows if rows is not None and len(rows) * 8 < self._owners.count else None
+        scores = self._scores(single, few, rows)
         if not longer:
-            return self._best(np.where(inside, scores, 0), np.arange(len(scores)), limit)
-        faint = scores.copy()
-        for term in {term for phrase in longer for term in phrase} - single:
-            self._score(faint, term, FAINT)
-        chosen = _top(np.where(inside, faint, 0), max(CANDIDATES, limit))
-        size = self._living if rows is None else len(rows)
-        return self._best(scores[chosen] + self._phrase_scores(tx, chosen, longer, size), chosen, limit)
+            return self._best(scores, np.arange(len(scores)) if few is None else few, limit)
+        faint = {term for phrase in longer for term in phrase} - single
+        chosen = _top(scores + np.float32(FAINT) * self._scores(faint, few, rows) if faint else scores, max(CANDIDATES, limit))
+        size, kept = self._living if rows is None else len(rows), chosen if few is None else few[chosen]
+        return self._best(scores[chosen] + self._phrase_scores(tx, kept, longer, size), kept, limit)
 
-    def _score(self, scores: Scores, term: int, weight: float) -> None:
-        found = [run.find(term) for run in self._runs]
-        frequency = sum(int(np.count_nonzero(self._alive[rows])) for rows, _ in found)
-        for rows, counts in found:
-            scores[rows] += self._bm25(counts, rows, frequency, self._living) * np.float32(weight)
+    def _scores(self, asked: set[int], few: Rows | None, rows: Rows | None) -> Scores:
+        """Of the few rows, or of all, with 0 for what is dead or outside."""
+        every = slice(0, self._owners.count)
+        damped = self._damped(every if few is None else few)
+        scores = np.zeros(len(damped), np.float32)
+        for term in asked:
+            weight = np.float32(self._idf(self._frequency(term), self._living) * (K1 + 1))
+            for run in self._runs:
+                if few is not None:
+                    places, counts = run.among(term, few)
+                    scores[places] += counts * weight / (counts + damped[places])
+                elif (mask := run.mask(term)) is not None:
+                    scores[run.first:run.last] += mask * (weight * OFTEN / (OFTEN + damped[run.first:run.last]))
+                else:
+                    places, counts = run.find(term)
+                    scores[places] += counts * weight / (counts + damped[places])
+        if few is None and (rows is not None or self._living < self._owners.count):
+            scores[~self._inside(rows)] = 0
+        return scores
 
-    def _bm25(self, counts: Scores, rows: Rows, frequency: int, size: int) -> Scores:
+    def _frequency(self, term: int) -> int:
+        """How many living rows have it."""
+        if self._living == self._owners.count:
+            return sum(run.frequency(term) for run in self._runs)
+        return sum(int(np.count_nonzero(self._alive[run.find(term)[0]])) for run in self._runs)
+
+    def _idf(self, frequency: int, size: int) -> float:
+        return math.log1p(max(0.0, size - frequency + 0.5) / (frequency + 0.5))
+
+    def _damped(self, rows: Rows | slice) -> Scores:
         average = max(1.0, self._words / max(1, self._living))
-        idf = np.log1p(max(0.0, size - frequency + 0.5) / (frequency + 0.5))
-        damped = np.float32(K1 * (1 - B)) + np.float32(K1 * B / average) * self._lengths[rows].astype(np.float32)
-        return (counts * np.float32(idf * (K1 + 1)) / (counts + damped)).astype(np.float32, copy=False)
+        return np.float32(K1 * (1 - B)) + np.float32(K1 * B / average) * self._lengths[rows].astype(np.float32)
 
     def _phrase_scores(self, tx: Tx, chosen: Rows, phrases: Sequence[tuple[int, ...]], size: int) -> Scores:
+        ids = self._ids[chosen].tolist()
         by_id = {row["section_id"]: row["sequence"] for row in tx.all(
-            "SELECT section_id, sequence FROM sequences WHERE section_id IN :ids", ids=self._ids[chosen].tolist())}
-        parts = [by_id.get(section_id, b"") for section_id in self._ids[chosen].tolist()]
+            "SELECT section_id, sequence FROM sequences WHERE section_id IN :ids", ids=ids)}
+        parts = [by_id.get(section_id, b"") for section_id in ids]
         sequence = np.frombuffer(b"".join(parts), np.uint16)
         owner = np.repeat(np.arange(len(parts)), [len(part) // 2 for part in parts])
-        total = np.zeros(len(chosen), np.float32)
+        total, damped = np.zeros(len(chosen), np.float32), self._damped(chosen)
         for phrase in phrases:
             counts = phrase_counts(sequence, owner, len(parts), phrase).astype(np.float32)
             frequency = int(np.count_nonzero(counts))  # among the candidates, which hold nearly all there are
             if frequency:
-                total += self._bm25(counts, chosen, frequency, size) * np.float32(PHRASE)
+                total += counts * np.float32(self._idf(frequency, size) * (K1 + 1) * PHRASE) / (counts + damped)
         return total
 
     def _inside(self, rows: Rows | None) -> NDArray[np.bool_]:
@@ -183,19 +233,21 @@ class WordShelf(Follower):
         inside[rows] = True
         return inside & alive
 
-    def _best(self, scores: Scores, rows: Rows, limit: int) -> list[Scored]:
+    def _best(self, scores: Scores, rows: Rows, limit: int) -> Ranking:
         top = _top(scores, limit)
-        ids = self._ids[rows[top]]
+        ids = self._ids[rows[top]].astype(np.int64)
         order = np.lexsort((ids, -scores[top]))
-        return list(map(Scored, ids[order].tolist(), scores[top][order].tolist()))
+        return ids[order], scores[top][order]
 
 
 def _top(scores: Scores, limit: int) -> Rows:
     """Places of the best scores above 0, in no order."""
-    positive = np.flatnonzero(scores > 0)
-    if len(positive) <= limit:
-        return positive
-    return positive[np.argpartition(-scores[positive], limit)[:limit]]
+    most = scores.max(initial=0)
+    for bound in (most * 0.5, most * 0.25, 0):  # most lie far below the best ones, and need not be put in order
+        places = np.flatnonzero(scores > bound)
+        if len(places) >= limit:
+            return places[np.argpartition(-scores[places], limit - 1)[:limit]]
+    return places
 
 
 def _packed(each: NDArray[np.uint32], rows: NDArray[np.uint32], counts: NDArray[np.uint8]) -> NDArray[np.uint64]:
