@@ -28,7 +28,7 @@ from tests.webserver import NASTY, WebServer, Wire, in_turn, page, redirect, web
 
 pytestmark = pytest.mark.anyio
 
-MB = 1 << 20
+MB = 1_000_000
 UNROUTED = "3ffe::1"     # public by its looks; the network it was part of is gone
 
 

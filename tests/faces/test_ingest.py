@@ -257,6 +257,7 @@ async def test_auto_transform_is_done_by_the_model_after_the_answer(data_dir: Pa
                 pass
             after = (await owner.get(f"/api/v1/items/{added['user_item_id']}")).json()
             assert (after["summary"], after["ai_generated"]) == ("A text. It says things.", True)
+            assert (before["cost_usd"], after["cost_usd"] > 0) == (0, True)
             assert after["sections"][0]["key_points"] == ["Point 0"] and after["tags"] == ["things", "text"]
             assert await search(owner, "an animal that hunts in water", "semantic"), "the vectors are still there"
 

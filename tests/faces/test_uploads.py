@@ -160,6 +160,7 @@ async def test_a_recording_that_is_there_already_is_not_written_down_again(liste
         first = (await finish(owner, await send(listening, owner, whistle, "a.mp3", "audio/mpeg"), document=False)).json()
         waiting = (await finish(owner, await send(listening, owner, whistle, "b.mp3", "audio/mpeg"), document=False)).json()
         assert (waiting["user_item_id"], waiting["status"]) == (first["user_item_id"], "transcribing")
+        assert waiting["job_id"] == first["job_id"]
         await work_off(listening)
         again = (await finish(owner, await send(listening, owner, whistle, "c.mp3", "audio/mpeg"), document=False)).json()
         assert (again["user_item_id"], again["status"]) == (first["user_item_id"], "ready")

@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 from commonplace.core.access import UPLOAD, WRITE, Access
 from commonplace.core.library import Added, Draft, Library, private_key
 from commonplace.core.sources import Source
+from commonplace.core.transcription import TRANSCRIBE
 from commonplace.errors import CommonplaceError, Conflict, Invalid, NotFound, Unauthorized
 from commonplace.model import Caller, Content, EntityType, ItemRef, Scope, Upload, new_id, now
 from commonplace.ports import Blobs, Extractor, Store
@@ -237,8 +238,10 @@ class Uploads:
     async def _known(self, caller: Caller, item_id: str) -> Added:
         # By the whole library's scope: who finished it may know it, also when nobody has filed it yet.
         item = await self._store.items.get(Scope(caller.library_id), ItemRef(id=item_id))
-        waits = item.transcription_status in ("queued", "running")
-        return Added("transcribing" if waits else "ready", item, caller.only_folder, created=False)
+        if item.transcription_status in (None, "done"):
+            return Added("ready", item, caller.only_folder, created=False)
+        job = await self._store.jobs.latest(item, TRANSCRIBE)
+        return Added("transcribing", item, caller.only_folder, False, job.id if job else None)
 
 
 def _owner(caller: Caller) -> str:

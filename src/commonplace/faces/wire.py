@@ -207,6 +207,7 @@ class ItemInFull(Item):
     transcription_progress: Annotated[float | None, Field(description="0 to 1, while speech is being written down")]
     transcription_error: Annotated[str | None, Field(description="Why it failed, or did the last time it was tried")]
     ai_generated: Annotated[bool, Field(description="Whether a model wrote summary and key points")]
+    cost_usd: Annotated[float | None, Field(description="What that cost in US dollars; null when it is not known")]
 
 
 def item_in_full(reading: Reading) -> ItemInFull:
@@ -215,7 +216,8 @@ def item_in_full(reading: Reading) -> ItemInFull:
             "folders": [{"id": folder.id, "name": folder.name} for folder in reading.folders],
             "transcription_progress": round(job.progress, 3) if job else None,
             "transcription_error": job.error if job else None,
-            "ai_generated": bool(reading.item.metadata.get("ai_generated"))}
+            "ai_generated": bool(reading.item.metadata.get("ai_generated")),
+            "cost_usd": reading.item.metadata.get("cost_usd", 0.0)}
 
 
 def _section(value: model.Section) -> Section:

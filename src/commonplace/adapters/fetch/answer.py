@@ -77,7 +77,7 @@ def failures_as_sentences(host: str, timeout: float) -> Iterator[None]:
     except httpcore.NetworkError as error:
         raise IngestFailed("The server closed the connection before the answer was complete.") from error
     except httpcore.ProtocolError as error:
-        raise IngestFailed(f"The server did not send a proper answer: {error}.") from error
+        raise IngestFailed(f"The server did not send a proper answer: {str(error).rstrip('.')}.") from error
 
 
 def _unreachable(host: str, error: httpcore.ConnectError) -> str:

@@ -67,7 +67,7 @@ class Sink:
             raise StorageFailed(f"The download cannot be written ({error.strerror}).") from error
 
     def _too_large(self) -> IngestFailed:
-        return IngestFailed(f"The file is larger than {self._max_bytes / 2**20:.3g} MB.")
+        return IngestFailed(f"The file is larger than {self._max_bytes / 1e6:.3g} MB.")
 
 
 def _is_packed(encoding: str) -> bool:
