@@ -438,5 +438,3 @@ async def test_a_token_is_shown_the_tools_it_may_call(house: House, path: str) -
             shown = {tool["name"] for tool in (await rpc(client, "tools/list", path=path))["result"]["tools"]}
             door = {tool.name for tool in DOORS.get(path.removeprefix("/mcp/"), ALL_TOOLS)}
             assert shown == {name for name, row in TOOLS.items() if character in row.allowed and name in door}
-            there = {tool.name for tool in DOORS.get(path.removeprefix("/mcp/"), ALL_TOOLS)}
-            assert shown == {name for name, row in TOOLS.items() if name in there and character in row.allowed}

@@ -58,6 +58,9 @@ def _walk(engine: str, scope: Scope, start: str, depth: int, of_kinds: bool, ask
         shown AS MATERIALIZED (
             SELECT * FROM hop0 UNION ALL
             SELECT * FROM (SELECT s.* FROM met AS s ORDER BY s.distance, {_best("s")}, s.node LIMIT :limit OFFSET :offset) AS s),
+        followed AS MATERIALIZED (
+            SELECT e.* FROM ({" UNION ALL ".join(f"SELECT * FROM step{n}" for n in numbers)}) AS e
+            WHERE e.node IN (SELECT node FROM shown) AND e.via IN (SELECT node FROM shown)),
         counted AS MATERIALIZED (SELECT (SELECT count(*) FROM met) AS total, {_cut(depth)} AS cut)
         SELECT s.distance, s.kind AS relation_kind, s.direction, counted.total, counted.cut,
                v.entity_type AS via_type, v.public_id AS via_id, e.via AS e_via, e.direction AS e_direction, e.kind AS e_kind,
@@ -65,8 +68,7 @@ def _walk(engine: str, scope: Scope, start: str, depth: int, of_kinds: bool, ask
                {", ".join(f"i.{column}" for column in rows.ITEM_COLUMNS)}
         FROM shown AS s JOIN items AS i ON i.library_id = :library_id AND i.id = s.node
         JOIN items AS v ON v.library_id = :library_id AND v.id = s.via CROSS JOIN counted
-        LEFT JOIN ({" UNION ALL ".join(f"SELECT * FROM step{n}" for n in numbers)}) AS e
-               ON e.node = s.node AND e.via IN (SELECT node FROM shown)
+        LEFT JOIN followed AS e ON e.node = s.node
         ORDER BY s.distance, {_best("s")}, s.node, {_best("e")}"""
 
 
