@@ -26,6 +26,13 @@ class Kind(StrEnum):
     DERIVED_FROM = "DERIVED_FROM"  # what was learnt, to where it was learnt
 
 
+class ExploreMode(StrEnum):
+    LIST = "list"
+    RELATED = "related"
+    TRAVERSE = "traverse"
+    DEPENDENCIES = "dependencies"
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
     library_id: str
