@@ -12,8 +12,8 @@ from commonplace.adapters.store.database import Tx
 from commonplace.errors import NotFound
 from commonplace.model import Dependencies, Item, ItemFilter, ItemRef, Reached, Relation, Scope, Surroundings
 
-FAN = 40         # relations that are followed from one item, each way
-FRONT = 50      # items that the walk goes on from after a hop
+FAN = 30         # relations that are followed from one item, each way
+FRONT = 40      # items that the walk goes on from after a hop
 REACH = 1_000    # items that are kept of a hop
 CHAIN = 2_000    # items that one may depend on
 
