@@ -13,6 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from commonplace.faces.http import MAX_BODY, Services, problem
 from commonplace.faces.mcp.errors import lone_surrogates
+from commonplace.faces.mcp.plain import plain_call
 from commonplace.faces.mcp.server import ALL_TOOLS, DOORS, Context, door_server
 from commonplace.model import Caller
 
@@ -45,7 +46,7 @@ class Endpoint:
     """
 
     def __init__(self, server: Server[Any], *, stateful: bool = False) -> None:
-        self._stateful = stateful
+        self._server, self._stateful = server, stateful
         self._streaming = StreamableHTTPSessionManager(server, stateless=not stateful, max_request_body_size=MAX_BODY)
         self._plain = self._streaming if stateful else StreamableHTTPSessionManager(
             server, stateless=True, json_response=True, max_request_body_size=MAX_BODY)
@@ -67,7 +68,11 @@ class Endpoint:
         if garbled is not None:
             await JSONResponse(garbled.model_dump(), status_code=400)(scope, receive, send)
             return
-        manager = self._streaming if b'"progressToken"' in body else self._plain
+        tells = b'"progressToken"' in body
+        if not tells and not self._stateful and (answer := await plain_call(self._server, scope, body)):
+            await answer(scope, receive, send)
+            return
+        manager = self._streaming if tells else self._plain
         await manager.handle_request(scope, _replay(body, receive), send)
 
 

@@ -39,7 +39,7 @@ def rest_app(services: Services, routes: Sequence[BaseRoute], running: AbstractA
     app.state.services, app.state.meters, app.state.embedder = services, meters, "loading"
     parts = (items, memory, disks, uploads, webhooks, feeds, folders, graph, tokens, members, probes)
     own = [route for part in parts for route in part.router.routes]
-    app.router.routes.extend([*own, *docs_routes(), *routes])
+    app.router.routes.extend([*routes, *own, *docs_routes()])  # MCP first: it is asked most
     app.router.default = _Elsewhere(pages)
     app.state.pages = pages
     return app
