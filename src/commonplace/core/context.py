@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from commonplace.core.access import READ, Access
 from commonplace.core.entities import Entities
 from commonplace.core.memory import STALE
-from commonplace.core.packing import Line, Packed, pack
+from commonplace.core.packing import Line, Packed, left_out, pack, shortened
 from commonplace.core.search import Search
 from commonplace.core.states import CLOSED, UNDERWAY
 from commonplace.core.superseding import newest_first
@@ -70,16 +70,19 @@ class Pack:
     degraded: str | None
 
     def markdown(self) -> str:
-        parts = [f"# Context: {' '.join(self.goal.goal.split())[:160]}"]
-        if self.project:
-            parts.append(f"Project: [{self.project.entity_id}] {self.project.title}")
+        parts = [_head(self.goal, self.project)]
         for name, lines in self.sections:
             parts.append("\n".join([f"## {SECTIONS[name]}", "", *(line.markdown() for line in lines)]))
         if not self.sections:
             parts.append("Nothing is known yet. Keep what you learn with `remember`.")
-        if left := ", ".join(f"{count} of {SECTIONS[name].lower()}" for name, count in self.packed.left_out.items()):
-            parts.append(f"Left out for want of room: {left}.")
+        if self.packed.left_out:
+            parts.append(left_out(self.packed.left_out, SECTIONS))
         return "\n\n".join(parts)
+
+
+def _head(goal: Goal, project: Item | None) -> str:
+    title = f"# Context: {shortened(goal.goal, 80)}"
+    return f"{title}\n\nProject: [{project.entity_id}] {shortened(project.title, 80)}" if project else title
 
 
 class Context:
@@ -103,14 +106,15 @@ class Context:
         lines = [*_work_lines(work, joined, scores), *_hit_lines(_within(hits, joined, project_id), ends.keys() - {
             item.id for item in recent}), *_recent_lines(recent, scores)]
         weights = WEIGHTS[goal.intent]
+        project = await self._store.items.get(caller.scope, ItemRef(id=project_id)) if project_id else None
         packed = pack([replace(line, score=line.score * weights.get(line.section, 1.0)) for line in lines],
-                      limit=goal.limit, budget=goal.token_budget, headings=SECTIONS)
-        return Pack(goal, await self._project(caller, project_id), _laid_out(packed.lines), packed, degraded)
+                      limit=goal.limit, budget=goal.token_budget, headings=SECTIONS, head=_head(goal, project))
+        return Pack(goal, project, _laid_out(packed.lines), packed, degraded)
 
     async def _found(self, caller: Caller, goal: Goal,
                      project_id: str | None) -> tuple[list[tuple[float, Passage]], str | None]:
         """What the goal finds, of the project first: its own passages must not lose to a larger library's."""
-        everywhere = ItemFilter(not_statuses=_LEFT_OUT, not_entity_types=(EntityType.PROJECT,))
+        everywhere = ItemFilter(not_statuses=_LEFT_OUT)
         filters = [everywhere] if project_id is None else [replace(everywhere, project_id=project_id), everywhere]
         found: dict[int, tuple[float, Passage]] = {}
         degraded = None
@@ -120,7 +124,7 @@ class Context:
             passages = {p.section_id: p for p in await self._store.sections.passages(
                 caller.scope, [one.section_id for one in missing])} if missing else {}
             found |= {one.section_id: (one.score, passages[one.section_id]) for one in missing if one.section_id in passages}
-        best = sorted(found.values(), key=lambda one: -one[0])
+        best = sorted((one for one in found.values() if one[1].entity_type != EntityType.PROJECT), key=lambda one: -one[0])
         return await newest_first(self._store, caller.scope, everywhere, best), degraded
 
     async def _work(self, caller: Caller, project_id: str | None) -> list[Item]:
@@ -133,9 +137,6 @@ class Context:
     async def _recent(self, caller: Caller, project_id: str | None) -> list[Item]:
         where = ItemFilter(entity_types=_REMEMBERED, not_statuses=(WRONG, SUPERSEDED), project_id=project_id, archived=False)
         return (await self._store.items.page(caller.scope, where, limit=RECENT_READ, offset=0))[0]
-
-    async def _project(self, caller: Caller, project_id: str | None) -> Item | None:
-        return await self._store.items.get(caller.scope, ItemRef(id=project_id)) if project_id else None
 
 
 def _within(hits: Sequence[tuple[float, Passage]], joined: Iterable[Relation],

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _RUNS = re.compile(r"[A-Za-z]+|\d+|\n+|[ \t]+|[^A-Za-z\d\s]")
@@ -11,21 +11,23 @@ _WORD = re.compile(r"\w+")
 ALIKE = 0.8                 # share of common words from which on two texts say the same
 LINE_CHARS = 420            # of a line's text, where the budget allows
 SHORT_CHARS = 120
-HEAD_TOKENS = 60            # headline, and what was left out
 CUT = "…"
 
 
 def tokens(text: str) -> int:
-    """How many tokens a model sees in a text, estimated so that it is never too few: a token for every four letters of a word,
-    every digit, mark and line break, and every two bytes of any other script. English prose comes out a third too high."""
+    """How many tokens a model sees in a text, estimated so that it is never too few: a token for every four letters of a word
+    (for every one where capitals stand inside it, as in ids), every digit, mark and line break, and every two bytes of any other
+    script. English prose comes out a third too high."""
     return sum(_cost(run) for run in _RUNS.findall(text))
 
 
 def _cost(run: str) -> int:
     if run[0].isascii() and run[0].isalpha():
-        return math.ceil(len(run) / 4)
+        return math.ceil(len(run) / 4) if run[1:].islower() or len(run) == 1 else len(run)
     if run[0] in " \t":
         return len(run) // 4        # one blank belongs to the word after it
+    if run[0].isdecimal():
+        return len(run) + 1         # the blank before it may count
     return len(run) if run[0].isascii() else math.ceil(len(run.encode()) / 2)
 
 
@@ -54,10 +56,11 @@ class Packed:
     tokens: int                # of the whole text
 
 
-def pack(lines: Sequence[Line], *, limit: int, budget: int, headings: dict[str, str]) -> Packed:
-    """The best `limit` that fit, each item once, and of texts that say the same the best one."""
+def pack(lines: Sequence[Line], *, limit: int, budget: int, headings: dict[str, str], head: str = "") -> Packed:
+    """The best `limit` that fit under the head, each item once, and of texts that say the same the best one."""
     chosen: list[tuple[Line, frozenset[str]]] = []
-    spent, repeats = HEAD_TOKENS, 0
+    most_left = Counter(line.section for line in lines)
+    spent, repeats = tokens(f"{head}\n\n{left_out(most_left, headings)}\n\n"), 0
     left: Counter[str] = Counter()
     seen: set[str] = set()
     open_sections: set[str] = set()
@@ -69,7 +72,7 @@ def pack(lines: Sequence[Line], *, limit: int, budget: int, headings: dict[str, 
         if any(_same(words, other) for _, other in chosen):
             repeats += 1
             continue
-        heading = 0 if line.section in open_sections else tokens(f"\n## {headings[line.section]}\n\n")
+        heading = 0 if line.section in open_sections else tokens(f"\n\n## {headings[line.section]}\n\n")
         fitted = _fitted(line, budget - spent - heading) if len(chosen) < limit else None
         if fitted is None:
             left[line.section] += 1
@@ -78,6 +81,11 @@ def pack(lines: Sequence[Line], *, limit: int, budget: int, headings: dict[str, 
         spent += heading + tokens(fitted.markdown()) + 1
         chosen.append((fitted, words))
     return Packed(tuple(line for line, _ in chosen), dict(left), repeats, spent)
+
+
+def left_out(counts: Mapping[str, int], headings: dict[str, str]) -> str:
+    told = ", ".join(f"{headings[name].lower()} {count}" for name, count in counts.items())
+    return f"Left out for want of room: {told}." if told else ""
 
 
 def _fitted(line: Line, room: int) -> Line | None:
