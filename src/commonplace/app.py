@@ -36,12 +36,14 @@ from commonplace.core.likeness import Likeness
 from commonplace.core.linking import LINK, Linker, LinkJobs
 from commonplace.core.members import Members
 from commonplace.core.memory import Memory
+from commonplace.core.overview import Overview
 from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
 from commonplace.core.planning import Planning
 from commonplace.core.preparing import TRANSFORM, Preparer
 from commonplace.core.publishing import Publisher
 from commonplace.core.reflection import Reflection
+from commonplace.core.removing import REMOVE, Removals, RemoveJobs
 from commonplace.core.search import Search
 from commonplace.core.sources import Sources
 from commonplace.core.transcription import TRANSCRIBE, Quota, Recordings, TranscribeJobs
@@ -88,6 +90,8 @@ class App:
     memory: Memory
     reflection: Reflection
     context: Context
+    removals: Removals
+    overview: Overview
     worker: Worker
 
 
@@ -124,6 +128,7 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         handlers: dict[str, Handler] = {
             EMBED: EmbedJobs(store, embedder),
             LINK: LinkJobs(store, linker),
+            REMOVE: RemoveJobs(store),
             TRANSFORM: TransformJobs(store, local, chosen),
             TRANSCRIBE: TranscribeJobs(store, transcriber, Recordings(fetcher, soundtracks, blobs, settings, duration), preparer,
                                        quota, wake, embedder.stamp),
@@ -135,7 +140,8 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
                   Work(store, access, preparer, wake, entities, embedder.stamp),
                   Planning(store, access, search, graph, calibration), entities,
                   Disks(store, embedder, access, search, Publisher(store, embedder, local)), graph, memory,
-                  reflection, Context(store, access, search, entities), Worker(store, wake, handlers))
+                  reflection, Context(store, access, search, entities), Removals(store, access),
+                  Overview(store, access, settings, embedder, quota), Worker(store, wake, handlers))
         background = [asyncio.create_task(access.keep_flushing())]
         background += [asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)]
         if workers:

@@ -9,7 +9,7 @@ import pytest
 
 from commonplace.adapters.store import SqlStore
 from commonplace.errors import Conflict, NotFound
-from commonplace.model import Item, ItemFilter, ItemRef, Job, Scope, new_id, now
+from commonplace.model import Item, ItemFilter, ItemRef, Job, Order, Scope, new_id, now
 from tests.contract.library import STAMP, Library, cut
 
 pytestmark = pytest.mark.anyio
@@ -270,3 +270,14 @@ async def test_filing_at_once_loses_no_folder(ann: Library) -> None:
     await asyncio.gather(*(ann.store.items.file(ann.scope(), ItemRef(id=item.id), [f], token_id=None) for f in folders))
     for folder in folders:
         assert await ann.found("quartz", ann.scope(folder)) == ["T"]
+
+
+async def test_items_come_in_the_order_that_is_asked_for(ann: Library) -> None:
+    early = now() - timedelta(days=2)
+    await ann.add("b", title="beta", created_at=early, word_count=5, updated_at=now())
+    await ann.add("a", title="Alpha", created_at=early + timedelta(days=1), word_count=9, updated_at=early)
+    orders = {Order.NEWEST: ["Alpha", "beta"], Order.OLDEST: ["beta", "Alpha"], Order.CHANGED: ["beta", "Alpha"],
+              Order.TITLE: ["Alpha", "beta"], Order.LONGEST: ["Alpha", "beta"]}
+    for order, expected in orders.items():
+        found, _ = await ann.store.items.page(ann.scope(), ItemFilter(), limit=10, offset=0, order=order)
+        assert [item.title for item in found] == expected, order

@@ -146,3 +146,19 @@ async def test_whether_anybody_works_is_told_by_what_was_taken_up(ann: Library) 
     await ann.store.jobs.finish("w1", [job.id])
     assert await ann.store.jobs.worked_on(began)
     assert not await ann.store.jobs.worked_on(now() + timedelta(seconds=60))
+
+
+async def test_jobs_in_scope_are_listed_and_taken_out_of_the_queue(ann: Library, bob: Library) -> None:
+    jobs = ann.store.jobs
+    item, other = await ann.add("One"), await ann.add("Two")
+    theirs = await bob.add("Theirs")
+    made = [Job(new_id(), each.library_id, each.id, "remove", run_after=now() + timedelta(hours=1)) for each in (item, other, theirs)]
+    await jobs.enqueue(made)
+    listed = await jobs.within(ann.scope(), states=[JobState.QUEUED], kinds=["remove"], limit=10)
+    assert {job.id for job in listed} == {job.id for job in made[:2]}
+    assert [job.id for job in await jobs.within(ann.scope(), states=[JobState.QUEUED], kinds=["remove"], item_ids=[item.id],
+                                                      limit=10)] == [made[0].id]
+    assert await jobs.within(ann.scope(), states=[JobState.FAILED], kinds=["remove"], limit=10) == []
+    assert await jobs.withdraw(ann.scope(), [item.id, theirs.id], "other kind") == 0
+    assert await jobs.withdraw(ann.scope(), [item.id, theirs.id], "remove") == 1
+    assert len(await jobs.within(bob.scope(), states=[JobState.QUEUED], kinds=["remove"], limit=10)) == 1

@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 import pytest
@@ -21,6 +22,7 @@ class Row:
     target: str | None = None
     writes: bool = False
     form: tuple[tuple[str, str], ...] = ()
+    json: dict[str, Any] | None = None
     own: bool = False     # about whoever asks, and nothing of a library
     answer: int = 200     # what the owner gets for a GET; a form that is taken leads somewhere (303) or says so in JSON
 
@@ -31,6 +33,10 @@ OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("POST", "/sign-in/open"), ("
 ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/"): Row(),
     ("GET", "/search"): Row(),
+    ("POST", "/items"): Row("chosen", writes=True, form=(("action", "archive"),)),
+    ("POST", "/add"): Row(writes=True, form=(("text", "A note that is long enough to be kept."),)),
+    ("POST", "/uploads"): Row(writes=True, json={"name": "a.txt", "type": "text/plain", "size": 3}),
+    ("GET", "/live"): Row(),
     ("GET", "/items/{item_id}"): Row("item"),
     ("POST", "/d/{public_id}/save"): OWN, ("POST", "/d/{public_id}/forget"): OWN,  # of other libraries: see test_web_published.py
     ("GET", "/account"): OWN, ("POST", "/account"): OWN, ("POST", "/account/password"): OWN,
@@ -68,7 +74,7 @@ async def target(house: House, what: str | None) -> str:
     match what:
         case None:
             return ""
-        case "item":
+        case "item" | "chosen":
             return (await house.add(f"Item {len(await house.app.library.recent(house.owner, 100))}"))[0]
     raise AssertionError(what)
 
@@ -82,8 +88,10 @@ async def send(client: httpx.AsyncClient, method: str, path: str, row: Row, **ex
         return await client.get(path)
     page = await client.get("/account")
     token = re.search(r'data-csrf="(\w+)"', page.text)
-    return await client.post(path, data={**dict(row.form), "csrf": token[1] if token else "", **extra},
-                             headers={"Accept": "application/json"})
+    headers = {"Accept": "application/json", "X-CSRF-Token": token[1] if token else ""}
+    if row.json is not None:
+        return await client.post(path, json=row.json, headers=headers)
+    return await client.post(path, data={**dict(row.form), **extra}, headers=headers)
 
 
 async def test_every_door_has_a_row(house: House) -> None:
@@ -120,7 +128,7 @@ async def test_viewers_read_and_strangers_see_nothing(house: House, name: tuple[
     for character in ("stranger", "viewer", "owner"):  # the owner last: what they do may be for good
         made = await target(house, row.target)
         async with await browser(house, character) as client:
-            answer = await send(client, method, filled(path, made), row)
+            answer = await send(client, method, filled(path, made), row, **({"item": made} if row.target == "chosen" else {}))
             refused = character == "viewer" and row.writes
             unseen = character == "stranger" and row.target is not None
             expected = {403} if refused else {404} if unseen else {row.answer} if method == "GET" else {200, 303}

@@ -17,7 +17,7 @@ from commonplace.core.preparing import TRANSFORM, Preparer, job_for
 from commonplace.core.sources import Source, Sources
 from commonplace.core.telling import Tell, silent
 from commonplace.core.transcription import TRANSCRIBE, Quota, queue
-from commonplace.errors import Conflict, ForbiddenScope, Invalid
+from commonplace.errors import Conflict, ForbiddenScope, Invalid, NotFound
 from commonplace.model import (
     Caller,
     Content,
@@ -29,6 +29,7 @@ from commonplace.model import (
     ItemRef,
     Job,
     Json,
+    Order,
     Outcome,
     Section,
     digest,
@@ -222,14 +223,23 @@ class Library:
                        tuple(folders[folder_id] for folder_id in item.folders if folder_id in folders),
                        await self._store.jobs.latest(item, TRANSCRIBE) if writing_down else None)
 
+    async def glance(self, caller: Caller, item_id: str) -> Item | None:
+        """The item without its text, if the caller sees one."""
+        await self._access.admit(caller, READ, "read", item_id)
+        try:
+            return await self._store.items.get(caller.scope, ItemRef.parse(item_id))
+        except NotFound:
+            return None
+
     async def recent(self, caller: Caller, limit: int = 20) -> list[Item]:
         return (await self.page(caller, ItemFilter(), limit=limit))[0]
 
-    async def page(self, caller: Caller, where: ItemFilter, *, limit: int = 20, offset: int = 0) -> tuple[list[Item], int]:
+    async def page(self, caller: Caller, where: ItemFilter, *, limit: int = 20, offset: int = 0,
+                   order: Order = Order.NEWEST) -> tuple[list[Item], int]:
         await self._access.admit(caller, READ, "list", where.folder_id)
         if where.folder_id is not None and caller.folders is not None and where.folder_id not in caller.folders:
             return [], 0  # also for items in scope: that they lie in that folder too is not this caller's to know
-        return await self._store.items.page(caller.scope, where, limit=limit, offset=offset)
+        return await self._store.items.page(caller.scope, where, limit=limit, offset=offset, order=order)
 
     async def update(self, caller: Caller, item_id: str, changes: dict[str, Any],
                      expected_revision: int | None = None) -> Item:

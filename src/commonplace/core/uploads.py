@@ -154,9 +154,10 @@ class Uploads:
 
     # -- what becomes of them
 
-    async def finish(self, caller: Caller, upload_id: str, *, document: bool, title: str = "", in_kb: bool = True,
+    async def finish(self, caller: Caller, upload_id: str, *, document: bool | None = None, title: str = "", in_kb: bool = True,
                      tags: tuple[str, ...] = ()) -> Added:
-        """Read a document within the call, or queue a recording. Finishing again answers with the same item."""
+        """Read a document within the call, or queue a recording; `document` says which of them it must be, if it must.
+        Finishing again answers with the same item."""
         await self._access.admit(caller, WRITE, "finish_upload", upload_id)
         async with self._finishing.setdefault(upload_id, asyncio.Lock()):
             upload = await self._store.uploads.get(upload_id)
@@ -166,9 +167,10 @@ class Uploads:
                 return await self._known(caller, upload.item_id)
             return await self._finish(caller, upload, document, Draft("file", title, in_kb=in_kb, tags=tags))
 
-    async def _finish(self, caller: Caller, upload: Upload, document: bool, draft: Draft) -> Added:
+    async def _finish(self, caller: Caller, upload: Upload, document: bool | None, draft: Draft) -> Added:
         async with self._file(upload) as file:
             kind = await self._extractor.kind(file, upload.content_type, upload.filename)
+            document = not kind.startswith(SPEECH) if document is None else document
             _refuse_mistaken(kind, upload.content_type, document)
             key, content = await self._known_content(caller, await asyncio.to_thread(_digest, file))
             source = Source.of(content) if content and content.text else await self._read(upload, file, kind)

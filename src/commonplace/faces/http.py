@@ -22,10 +22,12 @@ from commonplace.core.graph import Graph
 from commonplace.core.library import Library
 from commonplace.core.members import Members
 from commonplace.core.memory import Memory
+from commonplace.core.overview import Overview
 from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
 from commonplace.core.planning import Planning
 from commonplace.core.reflection import Reflection
+from commonplace.core.removing import Removals
 from commonplace.core.search import Search
 from commonplace.core.uploads import Uploads
 from commonplace.core.webhooks import Webhooks
@@ -88,6 +90,10 @@ class Services(Protocol):
     def library(self) -> Library: ...
     @property
     def search(self) -> Search: ...
+    @property
+    def removals(self) -> Removals: ...
+    @property
+    def overview(self) -> Overview: ...
     @property
     def uploads(self) -> Uploads: ...
     @property

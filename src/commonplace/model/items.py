@@ -190,6 +190,14 @@ class Entry:
     once: bool = True
 
 
+class Order(StrEnum):
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    CHANGED = "changed"
+    TITLE = "title"
+    LONGEST = "longest"
+
+
 @dataclass(frozen=True, slots=True)
 class ItemFilter:
     """Which of the items that a scope sees; what is not named does not matter."""

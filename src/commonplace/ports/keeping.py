@@ -22,7 +22,9 @@ from commonplace.model import (
     ItemFilter,
     ItemRef,
     Job,
+    JobState,
     Json,
+    Order,
     Outcome,
     Passage,
     Person,
@@ -112,8 +114,9 @@ class Items(Protocol):
 
     async def text(self, item: Item) -> str: ...
 
-    async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int) -> tuple[list[Item], int]:
-        """Newest first, and how many there are in all."""
+    async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int,
+                   order: Order = Order.NEWEST) -> tuple[list[Item], int]:
+        """In this order, and how many there are in all."""
         ...
 
     async def tally(self, scope: Scope, where: ItemFilter) -> dict[str, int]:
@@ -377,6 +380,17 @@ class Jobs(Protocol):
     async def get(self, scope: Scope, job_id: str) -> Job: ...
 
     async def latest(self, item: Item, kind: str) -> Job | None: ...
+
+    async def enqueue(self, jobs: Sequence[Job]) -> None: ...
+
+    async def withdraw(self, scope: Scope, item_ids: Sequence[str], kind: str) -> int:
+        """Take these items' jobs of a kind out of the queue, as long as nobody runs them; how many."""
+        ...
+
+    async def within(self, scope: Scope, *, states: Sequence[JobState], kinds: Sequence[str] = (), item_ids: Sequence[str] = (),
+                     limit: int) -> list[Job]:
+        """Of what the scope sees, newest first; no kinds or items named: of all."""
+        ...
 
     async def is_open(self, scope: Scope, kind: str) -> bool:
         """Whether a job of this kind is waiting or running for something in scope."""

@@ -20,6 +20,7 @@ from commonplace.model import (
     ItemFilter,
     ItemRef,
     Job,
+    Order,
     Outcome,
     Relation,
     Scope,
@@ -117,8 +118,9 @@ class SqlItems:
             raise NotFound(NO_ITEM)
         return str(row["text"])
 
-    async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int) -> tuple[list[Item], int]:
-        return await self._db.read(_page, scope, where, limit, offset)
+    async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int,
+                   order: Order = Order.NEWEST) -> tuple[list[Item], int]:
+        return await self._db.read(_page, scope, where, limit, offset, order)
 
     async def tally(self, scope: Scope, where: ItemFilter) -> dict[str, int]:
         (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
@@ -319,10 +321,14 @@ def _put_in_folder(tx: Tx, library_id: str, item_id: str, folder_id: str) -> int
                      ON CONFLICT DO NOTHING""", library_id=library_id, item_id=item_id, folder_id=folder_id)
 
 
-def _page(tx: Tx, scope: Scope, where: ItemFilter, limit: int, offset: int) -> tuple[list[Item], int]:
+_ORDERS = {Order.NEWEST: "i.created_at DESC", Order.OLDEST: "i.created_at", Order.CHANGED: "i.updated_at DESC",
+           Order.TITLE: "lower(i.title)", Order.LONGEST: "i.word_count DESC"}
+
+
+def _page(tx: Tx, scope: Scope, where: ItemFilter, limit: int, offset: int, order: Order) -> tuple[list[Item], int]:
     (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
     condition, values = f"{condition} AND {asked}", values | wanted
-    found = tx.all(f"{rows.SELECT_ITEM} WHERE {condition} ORDER BY i.created_at DESC, i.id DESC LIMIT :limit OFFSET :offset",
+    found = tx.all(f"{rows.SELECT_ITEM} WHERE {condition} ORDER BY {_ORDERS[order]}, i.id DESC LIMIT :limit OFFSET :offset",
                    limit=limit, offset=offset, **values)
     total = tx.one(f"SELECT count(*) AS n FROM items AS i WHERE {condition}", **values)
     folders = _folders_of(tx, scope, [row["id"] for row in found])

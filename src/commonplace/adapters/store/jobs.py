@@ -114,6 +114,27 @@ class SqlJobs:
                ORDER BY created_at DESC LIMIT 1""", library_id=item.library_id, item_id=item.id, kind=kind))
         return rows.job(row) if row else None
 
+    async def enqueue(self, jobs: Sequence[Job]) -> None:
+        await self._db.write(lambda tx: tx.many(_INSERT, [_values(job) for job in jobs]))
+
+    async def withdraw(self, scope: Scope, item_ids: Sequence[str], kind: str) -> int:
+        condition, values = rows.visible(scope)
+        return await self._db.write(lambda tx: tx.run(
+            f"""DELETE FROM jobs WHERE library_id = :library_id AND kind = :kind AND state = 'queued' AND item_id IN
+                (SELECT i.id FROM items AS i WHERE {condition} AND i.id IN :ids)""", kind=kind, ids=list(item_ids), **values))
+
+    async def within(self, scope: Scope, *, states: Sequence[JobState], kinds: Sequence[str] = (), item_ids: Sequence[str] = (),
+                     limit: int) -> list[Job]:
+        condition, values = rows.visible(scope)
+        if kinds:
+            condition, values = f"{condition} AND j.kind IN :kinds", values | {"kinds": list(kinds)}
+        if item_ids:
+            condition, values = f"{condition} AND j.item_id IN :ids", values | {"ids": list(item_ids)}
+        return [rows.job(row) for row in await self._db.read(lambda tx: tx.all(
+            f"""SELECT j.* FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
+                WHERE j.library_id = :library_id AND j.state IN :states AND {condition}
+                ORDER BY j.updated_at DESC, j.id LIMIT :limit""", states=[*states], limit=limit, **values))]
+
     async def get(self, scope: Scope, job_id: str) -> Job:
         condition, values = rows.visible(scope)
         row = await self._db.read(lambda tx: tx.one(

@@ -1,4 +1,4 @@
-"""The library as a list: what there is, where it came from, how far it is."""
+"""The library as a list: what there is, where it came from, how far it is; and what is done with many at once."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,12 +6,18 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from commonplace.faces.web.doors import get
+from commonplace.core.removing import GRACE
+from commonplace.errors import Invalid
+from commonplace.faces.web.doors import get, post
+from commonplace.faces.web.progress import now_of, states
 from commonplace.faces.web.visit import Visit
-from commonplace.model import EntityType, Item, ItemFilter
+from commonplace.model import EntityType, ItemFilter, Order
 
 PER_PAGE = 30
-WORK = (EntityType.TASK, EntityType.EPIC, EntityType.PROJECT, EntityType.SESSION)
+AT_ONCE = 200
+STATES = {"": "In use", "archived": "Archived", "aside": "Not searched"}
+ORDERS = {Order.NEWEST: "Newest first", Order.OLDEST: "Oldest first", Order.CHANGED: "Last changed", Order.TITLE: "By title",
+          Order.LONGEST: "Longest first"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +27,25 @@ class Choice:
     folder: str = ""
     tag: str = ""
     type: str = ""
-    state: str = ""   # "", archived, aside
+    state: str = ""
     q: str = ""
+    order: str = ""
 
     @classmethod
     def of(cls, visit: Visit) -> "Choice":
-        known = {"type": {*EntityType}, "state": {"archived", "aside"}}
+        known = {"type": {*EntityType}, "state": {*STATES}, "order": {*ORDERS}}
         values = {name: visit.query(name)[:500] for name in cls.__slots__}
         return cls(**{name: value if name not in known or value in known[name] else "" for name, value in values.items()})
 
     @property
     def where(self) -> ItemFilter:
-        return ItemFilter(folder_id=self.folder or None, archived=self.state == "archived", text=self.q or None,
-                          in_kb=False if self.state == "aside" else None,
+        return ItemFilter(folder_id=self.folder or None, tag=self.tag or None, archived=self.state == "archived",
+                          text=self.q or None, in_kb=False if self.state == "aside" else None,
                           entity_types=(self.type,) if self.type else ())
+
+    @property
+    def narrow(self) -> bool:
+        return self.link(order="") != "/"
 
     def link(self, **changes: Any) -> str:
         values = {name: getattr(self, name) for name in self.__slots__} | changes
@@ -43,25 +54,86 @@ class Choice:
 
 
 async def show(visit: Visit) -> Response:
-    library, choice = visit.services.library, Choice.of(visit)
-    page = visit.number("page", 1)
-    items, total = await library.page(visit.caller, choice.where, limit=PER_PAGE, offset=(page - 1) * PER_PAGE)
+    library, choice, page = visit.services.library, Choice.of(visit), visit.number("page", 1)
+    items, total = await library.page(visit.caller, choice.where, limit=PER_PAGE, offset=(page - 1) * PER_PAGE,
+                                      order=Order(choice.order or Order.NEWEST))
     folders = await library.folders(visit.caller)
+    jobs = await visit.services.overview.unfinished(visit.caller, [item.id for item in items])
+    going = await visit.services.removals.waiting(visit.caller) if visit.known.rules else []
     return visit.page("library.html", items=items, total=total, page=page, pages=-(-total // PER_PAGE), choice=choice,
-                      folders=folders, names={folder.id: folder.name for folder in folders},
-                      states={item.id: state_of(item) for item in items})
+                      folders=folders, names={folder.id: folder.name for folder in folders}, states=states(items, jobs),
+                      going=going, grace=int(GRACE.total_seconds()), state_names=STATES, orders=ORDERS)
 
 
-def state_of(item: Item) -> str:
-    """What a list says about how far an item is; nothing when it is simply there."""
-    match item.transcription_status:
-        case "queued":
-            return "waiting to be written down"
-        case "running":
-            return "being written down"
-        case "failed":
-            return "failed"
-    return "archived" if item.archived else "" if item.in_kb else "not searched"
+async def row_of(visit: Visit, item_id: str) -> str:
+    """One row of the list, as it would be now."""
+    item = await visit.services.library.glance(visit.caller, item_id)
+    if item is None:
+        return ""
+    names = {folder.id: folder.name for folder in await visit.services.library.folders(visit.caller)}
+    state = (await now_of(visit, [item.id]))[item.id]
+    return visit.templates.render("row.html", item=item, names=names, state=state)
 
 
-DOORS = (get("/", show),)
+async def bulk(visit: Visit) -> Response:
+    form, chosen = await visit.form(), (await visit.several("item"))[:AT_ONCE]
+    action = form.get("action", "")
+    if action not in ACTIONS:
+        raise Invalid("Say what is to be done with them.")
+    if not chosen:
+        raise Invalid("Choose something first.")
+    return visit.go(visit.back, await ACTIONS[action](visit, chosen, dict(form)))
+
+
+def _things(count: int) -> str:
+    return "1 item" if count == 1 else f"{count:,} items"
+
+
+async def _file(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+    name, folder = form.get("new_folder", "").strip(), form.get("folder", "")
+    if name:
+        folder = (await visit.services.library.create_folder(visit.caller, name[:200])).id
+    if not folder:
+        raise Invalid("Choose a folder, or name a new one.")
+    for item_id in chosen:
+        await visit.services.library.file(visit.caller, item_id, [folder])
+    return f"{_things(len(chosen))} filed."
+
+
+async def _unfile(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+    for item_id in chosen:
+        await visit.services.library.unfile(visit.caller, item_id, form.get("from", ""))
+    return f"{_things(len(chosen))} taken out of the folder."
+
+
+async def _tag(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+    wanted = [" ".join(tag.split())[:100] for tag in form.get("tags", "").split(",") if tag.strip()]
+    if not wanted:
+        raise Invalid("Write a tag, or several with commas between them.")
+    for item_id in chosen:
+        item = await visit.services.library.glance(visit.caller, item_id)
+        if item is not None and set(wanted) - set(item.tags):
+            await visit.services.library.update(visit.caller, item_id, {"tags": tuple(dict.fromkeys([*item.tags, *wanted]))[:50]})
+    return f"{_things(len(chosen))} tagged."
+
+
+async def _archive(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+    back = form.get("action") == "restore"
+    for item_id in chosen:
+        await visit.services.library.update(visit.caller, item_id, {"archived": not back})
+    return f"{_things(len(chosen))} {'back in use' if back else 'archived'}."
+
+
+async def _delete(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+    await visit.services.removals.later(visit.caller, chosen)
+    return ""
+
+
+async def _undo(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+    kept = await visit.services.removals.undo(visit.caller, chosen)
+    return f"{_things(kept)} kept." if kept == len(chosen) else f"{_things(kept)} kept; {len(chosen) - kept} had gone already."
+
+
+ACTIONS = {"file": _file, "unfile": _unfile, "tag": _tag, "archive": _archive, "restore": _archive, "delete": _delete,
+           "undo": _undo}
+DOORS = (get("/", show), post("/items", bulk))

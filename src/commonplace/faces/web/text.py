@@ -72,7 +72,8 @@ def marked(text: str, query: str) -> Markup:
 def plain_text(text: str) -> str:
     """Markdown's signs would only be noise in a line of a list."""
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    return " ".join(re.sub(r"(^|\n)\s*(#{1,6}|>|[-*+]|\|)\s+|[*_`|]{1,3}", " ", text).split())
+    text = re.sub(r"(?m)^\s*(#{1,6}|>|[-*+]|\d{1,3}[.)])\s+|^[\s|:-]+$", " ", text)
+    return " ".join(re.sub(r"\*{1,3}|`{1,3}|\s\|\s|^\||\|$", " ", text, flags=re.MULTILINE).split())
 
 
 def _marked(text: str, start: int, end: int, spots: Iterable[tuple[int, int]]) -> Markup:

@@ -22,20 +22,25 @@ function search() {
   if (field) { field.focus(); field.select(); } else location.href = "/search";
 }
 
+function withChosen(action) {
+  if (!$(".row > input:checked")) choose();
+  if ($(".row > input:checked")) $(`#bulk [value=${action}]`)?.click();
+}
+
 const single = {
   "/": search, j: () => step(1), k: () => step(-1), o: open, x: choose, t: turnLights,
-  n: () => $("#add-text")?.focus(), e: () => $("#bulk [value=archive]")?.click(), "#": () => $("#bulk [value=delete]")?.click(),
+  n: () => $("#add-text")?.focus(), e: () => withChosen("archive"), "#": () => withChosen("delete"),
   "?": () => $("#help")?.showModal(),
 };
 
-let going = 0;
+let going = -Infinity;  // when g was pressed
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const typing = event.target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
   if (typing) { if (event.key === "Escape") event.target.blur(); return; }
   if ($("dialog[open]")) return;
   if (event.timeStamp - going < 1500) {
-    going = 0;
+    going = -Infinity;
     const link = $(`a[data-keys="g ${CSS.escape(event.key)}"]`);
     if (link) { event.preventDefault(); link.click(); }
     return;
@@ -45,5 +50,6 @@ addEventListener("keydown", (event) => {
   if (act) { event.preventDefault(); act(); }
 });
 
+if ($("#rows")) import("./live.js");
 if ($("[data-live]")) import("./search.js");
 if ($(".passkey")) import("./passkeys.js");

@@ -1,0 +1,170 @@
+// The list while things happen: adding, progress, choosing, and what is about to be deleted.
+import { post } from "./ask.js";
+
+const list = document.querySelector("#rows");
+const box = document.querySelector("#add");
+const adding = document.querySelector("#adding");
+
+function rowOf(html) {
+  return new DOMParser().parseFromString(`<ul>${html}</ul>`, "text/html").querySelector(".row");
+}
+
+function put(id, html) {
+  const there = list.querySelector(`[data-id="${CSS.escape(id)}"]`);
+  const row = rowOf(html);
+  if (!row) there?.remove();
+  else if (there) there.replaceWith(row);
+  else { list.prepend(row); document.querySelector("main > .empty")?.remove(); }
+}
+
+function tell(place, { label, share, wrong }) {
+  const text = document.createElement("span");
+  text.textContent = label ?? "";
+  place.replaceChildren(text);
+  place.classList.toggle("wrong", Boolean(wrong));
+  if (typeof share === "number") {
+    const bar = document.createElement("progress");
+    bar.max = 1;
+    bar.value = share;
+    bar.setAttribute("aria-label", label ?? "");
+    place.append(" ", bar);
+  }
+}
+
+function news(event, place) {
+  if (event.row !== undefined) put(event.id, event.row);
+  const state = event.id ? list.querySelector(`[data-id="${CSS.escape(event.id)}"] .state`) : place;
+  if (!event.done && !event.added && state) tell(state, event);
+}
+
+// Rows that something will still happen to.
+const open = [...document.querySelectorAll(".row.open")].map((row) => row.dataset.id);
+if (open.length) {
+  const source = new EventSource(`/live?${new URLSearchParams(open.map((id) => ["item", id]))}`);
+  const left = new Set(open);
+  source.addEventListener("message", ({ data }) => {
+    const event = JSON.parse(data);
+    news(event);
+    if (event.done && left.delete(event.id) && !left.size) {
+      source.close();
+      document.querySelector(".going-note")?.remove();
+    }
+  });
+}
+
+// Adding: the answer to the form is itself a stream of news.
+function line(name) {
+  const entry = document.createElement("li");
+  const title = document.createElement("span");
+  title.className = "name";
+  title.textContent = name;
+  const state = document.createElement("span");
+  state.className = "state";
+  entry.append(title, state);
+  adding.append(entry);
+  return { entry, state };
+}
+
+async function* lines(answer) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n\n");
+    rest = parts.pop();
+    for (const part of parts) yield JSON.parse(part.replace(/^data: /, ""));
+  }
+}
+
+async function send(form, shown) {
+  const answer = await fetch("/add", {
+    method: "POST", body: form, headers: { "X-CSRF-Token": document.body.dataset.csrf, Accept: "text/event-stream" },
+  });
+  if (!answer.ok) throw new Error((await answer.json()).message);
+  for await (const event of lines(answer)) {
+    if (event.error) throw new Error(event.error);
+    if (event.added) shown.entry.remove();
+    news(event, shown.state);
+  }
+}
+
+function attempt(shown, work) {
+  return work().catch((error) => {
+    tell(shown.state, { label: error.message, wrong: true });
+    const close = document.createElement("button");
+    close.className = "bare small";
+    close.textContent = "Dismiss";
+    close.addEventListener("click", () => shown.entry.remove());
+    shown.entry.append(close);
+    throw error;
+  });
+}
+
+function upload(url, file, told) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("PUT", url);
+    request.upload.addEventListener("progress", (event) => told(event.loaded / file.size));
+    request.addEventListener("load", () => (request.status < 300 ? resolve() : reject(new Error("The file could not be sent."))));
+    request.addEventListener("error", () => reject(new Error("The connection was lost.")));
+    request.send(file);
+  });
+}
+
+function addFile(file) {
+  const shown = line(file.name);
+  attempt(shown, async () => {
+    const { upload: id, url } = await post("/uploads", { name: file.name, type: file.type, size: file.size });
+    await upload(url, file, (share) => tell(shown.state, { label: "sending", share }));
+    const form = new URLSearchParams({ upload: id, folder: box.elements.folder.value });
+    await send(form, shown);
+  }).catch(() => {});
+}
+
+if (box) {
+  const text = box.elements.text;
+  box.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const said = text.value.trim();
+    if (!said) { text.focus(); return; }
+    const form = new URLSearchParams([...new FormData(box)].filter(([name]) => name !== "csrf"));
+    text.value = "";
+    const shown = line(said.split("\n")[0].slice(0, 200));
+    tell(shown.state, { label: "being added" });
+    attempt(shown, () => send(form, shown)).catch(() => { if (!text.value) text.value = said; });
+  });
+  text.addEventListener("keydown", (event) => {
+    const alone = /^https?:\/\/\S+$/i.test(text.value.trim());
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey || (alone && !event.shiftKey))) { event.preventDefault(); box.requestSubmit(); }
+  });
+  const files = box.querySelector(".files");
+  files.hidden = false;
+  files.querySelector("input").addEventListener("change", (event) => { [...event.target.files].forEach(addFile); event.target.value = ""; });
+  addEventListener("dragover", (event) => { event.preventDefault(); box.classList.add("over"); });
+  addEventListener("dragleave", (event) => { if (!event.relatedTarget) box.classList.remove("over"); });
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    box.classList.remove("over");
+    [...event.dataTransfer.files].forEach(addFile);
+  });
+}
+
+// Choosing: how many, and shift for all between.
+const many = document.querySelector(".bulk .many");
+let last;
+list?.addEventListener("click", (event) => {
+  if (!event.target.matches(".row > input")) return;
+  const all = [...list.querySelectorAll(".row > input")];
+  if (event.shiftKey && last) {
+    const [a, b] = [all.indexOf(last), all.indexOf(event.target)].sort((x, y) => x - y);
+    all.slice(a, b + 1).forEach((each) => { each.checked = event.target.checked; });
+  }
+  last = event.target;
+  const chosen = all.filter((each) => each.checked).length;
+  if (many) many.textContent = `${chosen} chosen`;
+  list.classList.toggle("choosing", chosen > 0);
+});
+
+// Filters take effect when they are chosen.
+document.querySelector("form.filters")?.addEventListener("change", (event) => { if (event.target.matches("select")) event.currentTarget.requestSubmit(); });

@@ -1,0 +1,132 @@
+"""The library: adding with word of how far it is, filters, many at once, deleting with time to think again."""
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, expect
+
+from commonplace.core import removing
+from commonplace.model import ItemFilter
+from tests.browser.conftest import Site
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+async def choose(page: Page, *titles: str) -> None:
+    for title in titles:
+        await page.get_by_label(f"Choose {title}").check()
+
+
+async def test_a_note_is_added_and_found_without_leaving_the_page(site: Site) -> None:
+    page = await site.signed_in()
+    await page.keyboard.press("n")
+    await page.keyboard.type("Hanging gardens\nThey are said to have been in Babylon, and nobody has found them.")
+    await page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.locator(".row .title")).to_have_text("Hanging gardens")
+    await expect(page.locator("#adding li")).to_have_count(0)
+    await page.keyboard.press("Escape")
+    await page.goto("/search?q=Babylon")
+    await expect(page.locator(".hits mark").first).to_have_text("Babylon")
+
+
+async def test_what_cannot_be_added_says_why_and_is_not_lost(site: Site) -> None:
+    page = await site.signed_in()
+    for text, reason in (("Too short", "20 characters"), ("http://127.0.0.1:1/secret", "127.0.0.1")):
+        site.expected.append("422")
+        await page.get_by_label("Add an address, a note or files").fill(text)
+        await page.get_by_role("button", name="Add", exact=True).click()
+        entry = page.locator("#adding li", has_text=text)
+        await expect(entry).to_contain_text(reason)
+        await expect(page.locator("#add-text")).to_have_value(text)
+        await entry.get_by_role("button", name="Dismiss").click()
+        await expect(entry).to_have_count(0)
+
+
+async def test_files_are_dropped_into_a_folder(site: Site, tmp_path: Path) -> None:
+    folder = await site.app.library.create_folder(site.owner, "Papers")
+    (tmp_path / "notes.md").write_text("# On owls\n\nOwls turn their heads because their eyes cannot move in their sockets.")
+    (tmp_path / "empty.txt").write_text("")
+    page = await site.signed_in()
+    await page.goto(f"/?folder={folder.id}")
+    async with page.expect_file_chooser() as chooser:
+        await page.get_by_text("Files", exact=True).click()
+    await (await chooser.value).set_files([tmp_path / "notes.md", tmp_path / "empty.txt"])
+    site.expected.append("422")
+    await expect(page.locator(".row .title")).to_have_text("On owls")
+    await expect(page.locator("#adding li", has_text="empty.txt")).to_contain_text("The file is empty.")
+    items, _ = await site.app.library.page(site.owner, ItemFilter(folder_id=folder.id))
+    assert [item.title for item in items] == ["On owls"]
+
+
+async def test_filters_order_and_paging(site: Site) -> None:
+    folder = await site.app.library.create_folder(site.owner, "Birds")
+    for n in range(33):
+        await site.add(f"Note {n:02}", folder=folder.id if n < 2 else None, tags=("odd",) if n % 2 else ())
+    page = await site.signed_in()
+    await expect(page.locator(".row")).to_have_count(30)
+    await page.get_by_role("link", name="Further").click()
+    await expect(page.locator(".row")).to_have_count(3)
+    await page.get_by_label("Order").select_option("title")
+    await expect(page.locator(".row .title").first).to_have_text("Note 00")
+    await page.get_by_role("link", name="Birds 2").click()
+    await expect(page.locator(".row")).to_have_count(2)
+    await page.locator(".row", has_text="Note 01").get_by_role("link", name="odd").click()
+    await expect(page.get_by_text("16 items")).to_be_visible()
+    await page.get_by_placeholder("Filter by title").fill("note 31")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".row")).to_have_count(1)
+
+
+async def test_many_are_filed_tagged_and_archived_at_once(site: Site) -> None:
+    for title in ("One", "Two", "Three"):
+        await site.add(title)
+    page = await site.signed_in()
+    await expect(page.locator("#bulk")).to_be_hidden()
+    await choose(page, "One", "Two")
+    await expect(page.locator("#bulk")).to_contain_text("2 chosen")
+    await page.get_by_placeholder("or a new one").fill("Numbers")
+    await page.get_by_role("button", name="File", exact=True).click()
+    await expect(page.get_by_role("status")).to_have_text("2 items filed.")
+    await expect(page.get_by_role("link", name="Numbers 2")).to_be_visible()
+    await choose(page, "Two", "Three")
+    await page.get_by_placeholder("Tags, by commas").fill("even, small")
+    await page.get_by_role("button", name="Tag", exact=True).click()
+    await expect(page.locator(".row", has_text="Three").get_by_role("link", name="even")).to_be_visible()
+    for key in "jje":
+        await page.keyboard.press(key)
+    await expect(page.get_by_role("status")).to_have_text("1 item archived.")
+    await expect(page.locator(".row")).to_have_count(2)
+
+
+async def test_deleting_can_be_taken_back_and_happens_otherwise(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    for title in ("Keep me", "Delete me"):
+        await site.add(title)
+    page = await site.signed_in()
+    await choose(page, "Keep me")
+    await page.get_by_role("button", name="Delete").click()
+    await expect(page.locator(".row", has_text="Keep me")).to_contain_text("will be deleted")
+    await page.get_by_role("button", name="Undo").click()
+    await expect(page.get_by_role("status")).to_have_text("1 item kept.")
+    monkeypatch.setattr(removing, "GRACE", removing.GRACE * 0)
+    await choose(page, "Delete me")
+    await page.get_by_role("button", name="Delete").click()
+    await expect(page.locator(".row")).to_have_count(1)
+    assert [item.title for item in await site.app.library.recent(site.owner)] == ["Keep me"]
+
+
+async def test_the_list_is_gone_through_by_keys(site: Site) -> None:
+    for title in ("First", "Second"):
+        await site.add(title)
+    page = await site.signed_in()
+    await page.keyboard.press("j")
+    await page.keyboard.press("j")
+    await page.keyboard.press("k")
+    await expect(page.locator(".row.at .title")).to_have_text("Second")
+    await page.keyboard.press("o")
+    await expect(page.get_by_role("heading", name="Second")).to_be_visible()
+    await page.keyboard.press("g")
+    await page.keyboard.press("s")
+    await expect(page.get_by_label("Search for")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("?")
+    await expect(page.get_by_role("dialog")).to_be_visible()
