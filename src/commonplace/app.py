@@ -30,6 +30,7 @@ from commonplace.core.disks import Disks
 from commonplace.core.embedding import EMBED, EmbedJobs
 from commonplace.core.entities import Entities
 from commonplace.core.feeds import Feeds
+from commonplace.core.finding import Finding
 from commonplace.core.graph import Graph
 from commonplace.core.library import Library
 from commonplace.core.likeness import Likeness
@@ -92,6 +93,7 @@ class App:
     context: Context
     removals: Removals
     overview: Overview
+    finding: Finding
     worker: Worker
 
 
@@ -141,7 +143,8 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
                   Planning(store, access, search, graph, calibration), entities,
                   Disks(store, embedder, access, search, Publisher(store, embedder, local)), graph, memory,
                   reflection, Context(store, access, search, entities), Removals(store, access),
-                  Overview(store, access, settings, embedder, quota), Worker(store, wake, handlers))
+                  Overview(store, access, settings, embedder, quota), Finding(search, entities),
+                  Worker(store, wake, handlers))
         background = [asyncio.create_task(access.keep_flushing())]
         background += [asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)]
         if workers:

@@ -120,11 +120,18 @@ async def read_some(client: httpx.AsyncClient, house: House, target: str) -> Ans
     return 404 if response.json().get("not_found") else response.status_code, response.json()
 
 
+async def change_entity(client: httpx.AsyncClient, house: House, target: str) -> Answer:
+    status, body = await rest("PATCH", "/api/entities/{}", {"tags": ["x"]})(client, house, target)
+    seen_but_a_document = body.get("message") == "Documents are changed through /api/v1/items"
+    return (200, {}) if seen_but_a_document else (status, body)
+
+
 FILE = {"filename": "notes.md", "content_type": "text/markdown", "size": 20}
 WRITE, RULE = frozenset(WRITERS), frozenset(RULERS)
 TEXT = {"kind": "text", "title": "New", "text": "A new text of more than twenty characters."}
 MEMORY = {"title": "New", "content": "The zebra grazes by the river."}
 NOTES = {"content": "We decided to let the zebra graze by the river."}
+ENTITY = {"title": "New", "content": "Something that was learnt."}
 ROUTES: dict[tuple[str, str], Row] = {
     ("POST", "/api/v1/ingest"): Row(rest("POST", "/api/v1/ingest", TEXT), allowed=WRITE),
     ("POST", "/api/v1/uploads/signed-url"): Row(rest("POST", "/api/v1/uploads/signed-url", FILE), allowed=WRITE),
@@ -157,6 +164,11 @@ ROUTES: dict[tuple[str, str], Row] = {
     ("POST", "/api/v1/folders"): Row(rest("POST", "/api/v1/folders", {"name": "New"}), allowed=RULE),
     ("PATCH", "/api/v1/folders/{folder_id}"): Row(rest("PATCH", "/api/v1/folders/{}", {"name": "{}"}), "folder", RULE),
     ("DELETE", "/api/v1/folders/{folder_id}"): Row(rest("DELETE", "/api/v1/folders/{}?cascade_items=true"), "folder", RULE),
+    ("POST", "/api/entities"): Row(rest("POST", "/api/entities?sync=true", ENTITY), allowed=WRITE),
+    ("GET", "/api/entities"): Row(rest("GET", "/api/entities")),
+    ("GET", "/api/entities/{item_id}"): Row(rest("GET", "/api/entities/{}"), "item"),
+    ("PATCH", "/api/entities/{item_id}"): Row(change_entity, "item", WRITE),
+    ("DELETE", "/api/entities/{item_id}"): Row(rest("DELETE", "/api/entities/{}"), "item", WRITE),
     ("GET", "/api/v1/tokens"): Row(rest("GET", "/api/v1/tokens"), allowed=RULE),
     ("POST", "/api/v1/tokens"): Row(rest("POST", "/api/v1/tokens", {"name": "New"}), allowed=RULE),
     ("DELETE", "/api/v1/tokens/{token_id}"): Row(rest("DELETE", "/api/v1/tokens/{}"), "token", RULE),
@@ -201,6 +213,9 @@ TOOLS: dict[str, Row] = {
     "context": Row(tool("context", goal="zebra")),
     "remember": Row(tool("remember", **MEMORY), allowed=WRITE),
     "reflect": Row(tool("reflect", **NOTES)),
+    "add": Row(tool("add", **ENTITY), allowed=WRITE),
+    "search": Row(tool("search", query="zebra")),
+    "fetch": Row(tool("fetch", id="{}"), "item"),
 }
 ROWS = {f"{method} {path}": row for (method, path), row in ROUTES.items()} | TOOLS
 
@@ -381,6 +396,9 @@ async def test_lists_and_counts_hold_what_is_in_scope(stocked: tuple[House, dict
             inside = {name for name in SEES[character] if ITEMS[name][0] == folder and folder in FOLDERS[character]}
             listed = (await client.get("/api/v1/items", params={"folder_id": folder_id})).json()
             assert ({names[item["id"]] for item in listed["items"]}, listed["total"]) == (inside, len(inside))
+        entities = (await client.get("/api/entities")).json()
+        assert {names[entity["item_id"]] for entity in entities["entities"]} == SEES[character]
+        assert entities["total"] == len(SEES[character])
         folders = (await client.get("/api/v1/folders")).json()["folders"]
         assert {folder["name"] for folder in folders} == FOLDERS[character]
         assert {folder["name"]: folder["item_count"] for folder in folders} == {
@@ -398,6 +416,8 @@ async def test_search_finds_what_is_in_scope_and_in_the_kb(stocked: tuple[House,
         for hits in ((await client.post("/api/v1/search", json=request)).json()["hits"],
                      (await call_tool(client, "search_knowledge_base", request))["result"]["structuredContent"]["hits"]):
             assert {names[hit["item_id"]] for hit in hits} == expected
+        found = (await call_tool(client, "search", {"query": "zebra river", "limit": 50}))["result"]["structuredContent"]
+        assert ({result["title"] for result in found["results"]}, found["total"]) == (expected, len(expected))
 
 
 async def test_a_folder_out_of_scope_is_not_told_of_an_item_in_scope(house: House) -> None:

@@ -96,8 +96,10 @@ async def test_tools_tell_agents_and_clients_what_they_are(house: House) -> None
         assert tool.title and tool.description and len(tool.description) > 80
         assert tool.input_schema["additionalProperties"] is False
         assert tool.output_schema and tool.output_schema["type"] == "object"
-        assert tool.annotations and tool.annotations.destructive_hint is False
-        assert tool.annotations.read_only_hint is (tool.name != "add_to_knowledge")
+        assert tool.annotations
+    for name in TOOLS:
+        hints = tools[name].annotations
+        assert hints and (hints.destructive_hint, hints.read_only_hint) == (False, name != "add_to_knowledge")
     limit = tools["search_knowledge_base"].input_schema["properties"]["limit"]
     assert (limit["minimum"], limit["maximum"], limit["default"]) == (1, 20, 8)
     limit = tools["list_recent"].input_schema["properties"]["limit"]

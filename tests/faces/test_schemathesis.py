@@ -42,6 +42,16 @@ include-path = "/api/explore"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
 
 [[operations]]
+include-path = "/api/entities"
+# What depends on other things: that a task has a project, that ids are somebody's, that dates are days.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
+
+[[operations]]
+include-path = "/api/entities/{item_id}"
+# Blank texts, and days that no month has.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 422]
+
+[[operations]]
 include-path = "/api/v1/uploads/signed-url"
 # The largest file is a setting.
 checks.positive_data_acceptance.expected-statuses = ["2xx", 422]

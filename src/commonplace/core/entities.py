@@ -106,7 +106,9 @@ class Entities:
 
     async def get(self, caller: Caller, entity_id: str) -> Entity:
         await self._access.admit(caller, READ, "read", entity_id)
-        item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
+        return await self.in_full(caller, await self._store.items.get(caller.scope, ItemRef.parse(entity_id)))
+
+    async def in_full(self, caller: Caller, item: Item) -> Entity:
         [entity] = await self.described(caller, [item])
         return replace(entity, text=await self._store.items.text(item))
 
@@ -260,7 +262,8 @@ def _few(name: str, references: Sequence[str]) -> Sequence[str]:
 
 def _checked_changes(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
     checks: dict[str, Callable[[Any], Any]] = {
-        "title": rules.title, "content": rules.content, "priority": rules.priority, "due_date": rules.due_date,
+        "title": rules.title, "content": rules.content, "priority": rules.priority,
+        "due_date": lambda value: rules.due_date(value) if value else None,
         "category": rules.category,
         "metadata": lambda value: rules.metadata_of(
             {key: entry for key, entry in (item.metadata | value).items() if entry is not None}),

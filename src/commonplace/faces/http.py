@@ -18,6 +18,7 @@ from commonplace.core.context import Context
 from commonplace.core.disks import Disks
 from commonplace.core.entities import Entities
 from commonplace.core.feeds import Feeds
+from commonplace.core.finding import Finding
 from commonplace.core.graph import Graph
 from commonplace.core.library import Library
 from commonplace.core.members import Members
@@ -116,6 +117,8 @@ class Services(Protocol):
     def disks(self) -> Disks: ...
     @property
     def graph(self) -> Graph: ...
+    @property
+    def finding(self) -> Finding: ...
 
 
 class Json(JSONResponse):

@@ -17,7 +17,20 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import commonplace
 from commonplace.errors import CommonplaceError
 from commonplace.faces.http import Gate, Services, error_response, problem, takes_token, too_large
-from commonplace.faces.rest import disks, feeds, folders, graph, items, members, memory, probes, tokens, uploads, webhooks
+from commonplace.faces.rest import (
+    disks,
+    entities,
+    feeds,
+    folders,
+    graph,
+    items,
+    members,
+    memory,
+    probes,
+    tokens,
+    uploads,
+    webhooks,
+)
 from commonplace.faces.rest.docs import docs_routes
 from commonplace.faces.rest.probes import Metered, Meters
 
@@ -37,7 +50,7 @@ def rest_app(services: Services, routes: Sequence[BaseRoute], running: AbstractA
         exception_handlers={CommonplaceError: _ours, RequestValidationError: _invalid, HTTPException: _http},
         middleware=[Middleware(Metered, meters), Middleware(Gate, services.access, services.settings)])
     app.state.services, app.state.meters, app.state.embedder = services, meters, "loading"
-    parts = (items, memory, disks, uploads, webhooks, feeds, folders, graph, tokens, members, probes)
+    parts = (items, memory, disks, entities, uploads, webhooks, feeds, folders, graph, tokens, members, probes)
     own = [route for part in parts for route in part.router.routes]
     app.router.routes.extend([*routes, *own, *docs_routes()])  # MCP first: it is asked most
     app.router.default = _Elsewhere(pages)

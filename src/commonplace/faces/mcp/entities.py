@@ -1,0 +1,72 @@
+"""The graph door's entities: add one, search them, fetch one."""
+
+import json
+from typing import Annotated, Any
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from commonplace.faces import wire, wire_graph
+from commonplace.faces.http import Services
+from commonplace.faces.mcp.tools import Tool
+from commonplace.model import Caller, Capability
+
+
+def as_text(answer: Any) -> str:
+    return json.dumps(answer, indent=2, ensure_ascii=False)
+
+
+async def _add(services: Services, caller: Caller, args: wire_graph.AddInput) -> tuple[str, wire_graph.AddAnswer]:
+    answer = wire_graph.added(await services.entities.add(caller, args.new(), **args.checks))
+    return as_text(answer), answer
+
+
+async def _search(services: Services, caller: Caller, args: wire_graph.SearchInput) -> tuple[str, wire_graph.Results]:
+    hits, degraded = await services.finding.search(caller, args.asked())
+    answer = wire_graph.results(args, hits, degraded, services.settings)
+    return as_text(answer), answer
+
+
+class FetchInput(wire.Input):
+    id: Annotated[str, Field(min_length=1, max_length=200, description="Id of an entity or item, as other tools give it")]
+
+
+class Fetched(TypedDict):
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, Any]
+
+
+async def _fetch(services: Services, caller: Caller, args: FetchInput) -> tuple[str, Fetched]:
+    entity = await services.entities.get(caller, args.id)
+    shown = wire_graph.entity(entity, services.settings)
+    told = {name: value for name, value in shown.items() if name not in ("id", "title", "name", "url", "metadata") and value}
+    answer: Fetched = {"id": shown["id"], "title": shown["title"], "text": entity.text or "", "url": shown["url"],
+                       "metadata": {**shown["metadata"], **told}}
+    return as_text(answer), answer
+
+
+TOOLS = (
+    Tool(
+        "add", "Add an entity",
+        "Add new knowledge to the graph: something learnt (episode, the default), a pattern, procedure, decision, plan, idea, "
+        "claim, artifact, session or domain; or work: a project, and tasks and epics in it (find projects with "
+        'explore(types=["project"])). Related patterns, procedures and decisions are linked by themselves; name others in '
+        "related_to and, for tasks, depends_on. The answer comes at once with the new id; linking follows in the background. "
+        "`conflicts` names what is there already and says the same, nearly the same, or the opposite: look at it before you "
+        "add more, nothing was merged. For memories with their verbatim source, use remember.",
+        Capability.WRITE, wire_graph.AddInput, wire_graph.AddAnswer, _add, idempotent=False),
+    Tool(
+        "search", "Search entities and documents",
+        "Search everything in the library by meaning and by words: entities of the graph and saved documents alike. Each "
+        "result is one entity with the passage that fits best. Filter by types, language, category, status, project, "
+        "assignee, or since when. Pass a result's id to fetch to read all of it.",
+        Capability.READ, wire_graph.SearchInput, wire_graph.Results, _search),
+    Tool(
+        "fetch", "Fetch an entity or document",
+        "Read one entity or document in full: its text, where it is from, and what is known about it. Use the id of a "
+        "search result.",
+        Capability.READ, FetchInput, Fetched, _fetch),
+)
