@@ -5,4 +5,5 @@ from commonplace.ports.disks import *
 from commonplace.ports.keeping import *
 from commonplace.ports.members import *
 from commonplace.ports.outside import *
+from commonplace.ports.queue import *
 from commonplace.ports.store import *

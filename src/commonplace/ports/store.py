@@ -13,7 +13,6 @@ from commonplace.ports.keeping import (
     Feeds,
     Folders,
     Items,
-    Jobs,
     People,
     Quotas,
     Relations,
@@ -22,6 +21,7 @@ from commonplace.ports.keeping import (
     Uploads,
 )
 from commonplace.ports.members import Members
+from commonplace.ports.queue import Jobs
 
 
 class Store(Protocol):
