@@ -37,6 +37,7 @@ _OPPOSITES = """
     supported unsupported | stable unstable | start stop | started stopped | encrypted plaintext | encrypted unencrypted
     include exclude | includes excludes | above below | early late | earlier later | best worst | better worse
     approve reject | approved rejected | working broken | works broken | keep drop | keep delete | keep remove
+    keep lose | keeps loses | keeps drops
     prefer avoid | use avoid | ascending descending | push pull | hot cold | eager lazy | strict lenient | up down
     possible impossible | internal external | signed unsigned | stateful stateless | manual automatic | manually automatically
     blocking nonblocking | oldest newest | largest smallest | left right | inside outside | win lose | wins loses"""

@@ -49,7 +49,7 @@ def compare(new: Text, old: Text, similarity: float) -> tuple[float, str, str] |
         # Without what they differ by they say the same: that is how near they are.
         return max(score, min(0.99, 0.6 + 0.4 * overlap)) if overlap >= 0.6 else score, CONTRADICTION, opposed
     if overlap >= 0.92 and len(told) >= 2:
-        return max(score, 0.9 + 0.1 * overlap), DUPLICATE, "the same words in another order or form"
+        return max(score, 0.9 + 0.09 * overlap), NEAR_DUPLICATE, "the same telling words in another order or form"
     return score, NEAR_DUPLICATE, f"{len(shared)} of {len(told)} telling words in common"
 
 
