@@ -1,11 +1,11 @@
-"""graph explore, link, unlink."""
+"""graph explore, link, unlink; and the group that entities.py adds to."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from commonplace.errors import Invalid
-from commonplace.faces.cli import show
+from commonplace.faces.cli import entities, show
 from commonplace.faces.cli.desk import Desk, command
 from commonplace.model import EntityType, ExploreMode, Kind
 
@@ -22,6 +22,7 @@ def register(root: typer.Typer) -> None:
     command(graph, "explore")(explore)
     command(graph, "link")(link)
     command(graph, "unlink")(unlink)
+    entities.register(graph)
     root.add_typer(graph, name="graph")
 
 
