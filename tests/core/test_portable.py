@@ -10,6 +10,7 @@ import pytest
 
 from commonplace.app import App, open_app
 from commonplace.core import markdown
+from commonplace.core.entity_rules import NewEntity
 from commonplace.core.library import Draft, Reading
 from commonplace.core.portable import Imported, export_folder, import_folder
 from commonplace.errors import ForbiddenScope, Invalid
@@ -275,3 +276,43 @@ async def test_a_token_of_one_folder_cannot_import(shelf: Shelf, vault: Path) ->
     with pytest.raises(ForbiddenScope):
         await import_folder(shelf.app.library, scoped, vault, quiet)
     assert await shelf.by_title() == {}
+
+
+async def test_entities_come_back_with_what_they_say_and_how_they_are_joined(shelf: Shelf, other_shelf: Shelf, tmp_path: Path) -> None:
+    add, other = shelf.app.entities.add, other_shelf
+    project = (await add(shelf.owner, NewEntity("Auth", "Services.", "project"), sync=True)).item
+    first = (await add(shelf.owner, NewEntity("Set up", "First of all.", "task", project=project.id), sync=True)).item
+    task = (await add(shelf.owner, NewEntity(
+        "Callback", "Handle it.", "task", project=project.id, priority="high", due_date="2026-03-31", languages=("python",),
+        technologies=("fastapi",), assignees=("alice",), depends_on=(first.id,), metadata={"points": 3}), sync=True)).item
+    old = (await add(shelf.owner, NewEntity("Retries", "Three.", "decision"), sync=True)).item
+    await add(shelf.owner, NewEntity("Retries again", "Five.", "decision", related_to=(f"supersedes:{old.id}",)), sync=True)
+    await shelf.give_out(tmp_path / "out")
+    await other.take_in(tmp_path / "out")
+    back = (await other.by_title())["Callback"].item
+    for name in ("id", "entity_type", "status", "priority", "due_date", "languages", "technologies", "assignees", "tags"):
+        assert getattr(back, name) == getattr(task, name), name
+    assert back.metadata["points"] == 3
+    assert (await other.by_title())["Retries"].item.status == "superseded"
+    everything = [reading.item.id for reading in (await shelf.by_title()).values()]
+
+    async def joins(of: Shelf) -> set[tuple[str, str, str, bool, float]]:
+        return {(r.from_id, r.kind, r.to_id, r.explicit, r.weight) for r in await of.app.library.joins(of.owner, everything)}
+
+    assert await joins(other) == await joins(shelf) != set()
+    again = await other.take_in(tmp_path / "out")
+    assert again.outcomes[Outcome.UNCHANGED] == 5
+
+
+async def test_what_leads_nowhere_is_left_out_and_other_peoples_words_stay_theirs(shelf: Shelf, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    here, gone = "0b0e7a3e-0c1c-4b5e-9a3f-000000000001", "0b0e7a3e-0c1c-4b5e-9a3f-000000000002"
+    (folder / "a.md").write_text(f"---\nid: {here}\nstatus: [odd]\npriority: urgent\ndue_date: soon\nrelations:\n"
+                                 f"- kind: RELATED_TO\n  to: {gone}\n- nonsense\n---\nText.")
+    (folder / "b.md").write_text("---\nstatus: wrong\npriority: high\n---\nA note of somebody's own.")
+    await shelf.take_in(folder)
+    found = await shelf.by_title()
+    assert (found["a"].item.status, found["a"].item.priority, found["a"].item.due_date) == ("", "", None)
+    assert (found["b"].item.status, found["b"].item.metadata["front_matter"]) == ("", {"status": "wrong", "priority": "high"})
+    assert await shelf.app.library.joins(shelf.owner, [here]) == []

@@ -31,6 +31,7 @@ from commonplace.model import (
     Json,
     Order,
     Outcome,
+    Relation,
     Section,
     digest,
     new_id,
@@ -267,6 +268,20 @@ class Library:
         await self._access.admit(caller, DELETE, "delete", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         await self._store.items.delete(caller.scope, item.id)
+
+    async def joins(self, caller: Caller, item_ids: Sequence[str]) -> list[Relation]:
+        await self._access.admit(caller, READ, "relations")
+        return await self._store.relations.of(caller.scope, item_ids)
+
+    async def join(self, caller: Caller, relations: Sequence[Relation]) -> int:
+        """Many at once, as imports bring them; how many are new. What leads to something that is not there is left out."""
+        await self._access.admit(caller, WRITE, "import", owner=True)
+        try:
+            return await self._store.relations.put(caller.scope, relations)
+        except NotFound as error:
+            missing = set(error.data["ids"])
+            kept = [relation for relation in relations if not missing & {relation.from_id, relation.to_id}]
+            return await self._store.relations.put(caller.scope, kept)
 
     # -- folders
 

@@ -1,6 +1,7 @@
 """A Markdown file with front matter, as a value: reading one, writing one."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import yaml
 
 from commonplace.errors import Invalid
-from commonplace.model import Item, Json
+from commonplace.model import Item, Json, Relation
 
 LONGEST_TITLE = 500
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -62,7 +63,7 @@ def parse(source: str, name: str) -> Note:
     return Note(title[:LONGEST_TITLE] if title.strip() else name, text, front)
 
 
-def render(item: Item, text: str, folders: list[str]) -> str:
+def render(item: Item, text: str, folders: list[str], relations: Sequence[Relation] = ()) -> str:
     front: Json = {
         "id": item.id, "public_id": item.public_id, "title": item.title, "entity_type": item.entity_type,
         "tags": list(item.tags), "folders": folders, "in_kb": item.in_kb, "created_at": item.created_at}
@@ -70,11 +71,19 @@ def render(item: Item, text: str, folders: list[str]) -> str:
         "url": item.url, "kind": "" if item.kind == "text" else item.kind, "category": item.category,
         "summary": item.summary, "key_points": list(item.key_points), "archived": item.archived,
         "visibility": "" if item.visibility == "private" else item.visibility,
+        "status": item.status, "priority": item.priority, "due_date": item.due_date, "languages": list(item.languages),
+        "technologies": list(item.technologies), "assignees": list(item.assignees),
+        "relations": [_relation(relation) for relation in relations],
         "metadata": {key: value for key, value in item.metadata.items() if key not in ("front_matter", "path")}}
     front |= {key: value for key, value in optional.items() if value}
     front = {**item.metadata.get("front_matter", {}), **front}
     head = yaml.safe_dump(front, allow_unicode=True, sort_keys=False, width=10_000)
     return f"---\n{head}---\n{text}"
+
+
+def _relation(relation: Relation) -> Json:
+    found = {} if relation.explicit else {"found": relation.weight}  # by likeness, not said by anybody
+    return {"kind": relation.kind, "to": relation.to_id, **found}
 
 
 def storable(value: Any) -> Any:

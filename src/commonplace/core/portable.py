@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from commonplace.core import markdown
+from commonplace.core import entity_rules as rules, markdown
 from commonplace.core.library import Library, Reading, Record
 from commonplace.errors import Invalid, NotFound
-from commonplace.model import Caller, EntityType, Folder, Item, ItemFilter, Outcome, new_public_id, now
+from commonplace.model import Caller, EntityType, Folder, Item, ItemFilter, Outcome, Relation, new_public_id, now
 
 AT_ONCE = 100
 ENDINGS = (".md", ".markdown")
@@ -21,6 +21,8 @@ _UNSAFE = re.compile(r'[\x00-\x1f\\/:*?"<>|#^\[\]]+')
 _LONGEST_NAME = 200
 _OWN = frozenset({"id", "public_id", "title", "tags", "folders", "in_kb", "url", "entity_type", "kind", "category",
                   "summary", "key_points", "visibility", "archived", "created_at", "metadata"})
+# What these mean in somebody's own notes is theirs; in a file that was exported it is ours.
+_OF_ENTITIES = frozenset({"status", "priority", "due_date", "languages", "technologies", "assignees", "relations"})
 
 Advance = Callable[[int, int], None]
 
@@ -40,6 +42,7 @@ async def import_folder(library: Library, caller: Caller, root: Path, advance: A
     folders = {folder.name.casefold(): folder for folder in await library.folders(caller)}
     before = len(folders)
     skipped: list[tuple[str, str]] = []
+    relations: list[Relation] = []
 
     async def batches() -> AsyncIterator[list[Record]]:
         for start in range(0, len(files), AT_ONCE):
@@ -55,6 +58,7 @@ async def import_folder(library: Library, caller: Caller, root: Path, advance: A
                 names = _folder_names(note, path)
                 folder_ids = [await _folder_id(library, caller, folders, name) for name in names]
                 records.append(_record(note, caller.library_id, root, path, folder_ids))
+                relations.extend(_relations(note, caller.library_id))
             yield records
 
     outcomes = dict.fromkeys(Outcome, 0)
@@ -62,6 +66,8 @@ async def import_folder(library: Library, caller: Caller, root: Path, advance: A
         for outcome in found:
             outcomes[outcome] += 1
         advance(sum(outcomes.values()) + len(skipped), len(files))
+    for start in range(0, len(relations), AT_ONCE):
+        await library.join(caller, relations[start:start + AT_ONCE])
     return Imported(outcomes, len(folders) - before, tuple(skipped))
 
 
@@ -96,7 +102,8 @@ def _folder_names(note: markdown.Note, path: str) -> list[str]:
 
 def _record(note: markdown.Note, library_id: str, root: Path, path: str, folder_ids: Iterable[str]) -> Record:
     front, exported = note.front, _uuid(note.front.get("id"))
-    other = {key: value for key, value in front.items() if key not in _OWN or (key == "id" and exported is None)}
+    own = _OWN | _OF_ENTITIES if exported else _OWN - {"id"}
+    other = {key: value for key, value in front.items() if key not in own}
     metadata = front["metadata"] if isinstance(front.get("metadata"), dict) else {}
     created = note.created_at or now()
     # The same file of the same folder is the same item, also after it was edited.
@@ -109,7 +116,35 @@ def _record(note: markdown.Note, library_id: str, root: Path, path: str, folder_
         visibility="private", in_kb=front.get("in_kb") is not False,
         archived=front.get("archived") is True, created_at=created, updated_at=created,
         metadata={**metadata, "path": path, "front_matter": other},
-        folders=tuple(dict.fromkeys(folder_ids))), note.text, once=exported is None)
+        folders=tuple(dict.fromkeys(folder_ids)), **(_of_entity(front) if exported else {})), note.text, once=exported is None)
+
+
+def _of_entity(front: dict[str, Any]) -> dict[str, Any]:
+    priority, due = _text(front, "priority"), _text(front, "due_date")
+    return {"status": _text(front, "status")[:rules.LONGEST_WORD], "priority": priority if priority in rules.PRIORITIES else "",
+            "due_date": _day(due) if due else None, "languages": _texts(front, "languages"),
+            "technologies": _texts(front, "technologies"), "assignees": _texts(front, "assignees")}
+
+
+def _day(value: str) -> str | None:
+    try:
+        return rules.due_date(value)
+    except Invalid:
+        return None
+
+
+def _relations(note: markdown.Note, library_id: str) -> list[Relation]:
+    from_id, listed = _uuid(note.front.get("id")), note.front.get("relations")
+    found = []
+    for entry in listed if from_id and isinstance(listed, list) else ():
+        if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str) or from_id is None:
+            continue
+        to_id, weight = _uuid(entry.get("to")), entry.get("found")
+        if to_id and to_id != from_id:
+            likeness = float(weight) if isinstance(weight, int | float) else None
+            found.append(Relation(library_id, from_id, entry["kind"][:rules.LONGEST_WORD], to_id, explicit=likeness is None,
+                                  weight=1.0 if likeness is None else likeness))
+    return found
 
 
 def _text(front: dict[str, Any], key: str) -> str:
@@ -150,7 +185,8 @@ async def export_folder(library: Library, caller: Caller, root: Path, advance: A
         file = places.find(reading)
         file.parent.mkdir(parents=True, exist_ok=True)
         names = [folder.name for folder in reading.folders]
-        file.write_bytes(markdown.render(reading.item, reading.text, names).encode())
+        joins = [relation for relation in await library.joins(caller, [item_id]) if relation.from_id == item_id]
+        file.write_bytes(markdown.render(reading.item, reading.text, names, joins).encode())
         advance(done, len(item_ids))
     return len(item_ids)
 
