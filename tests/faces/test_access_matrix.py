@@ -69,7 +69,7 @@ def tool(name: str, **arguments: Any) -> Call:
         if error is None:
             content = answer["result"]["structuredContent"]
             return 404 if content.get("error") == "not_found" else 200, content
-        return {"not_found": 404, "capability_denied": 403}[error["data"]["error"]], error
+        return {"not_found": 404, "capability_denied": 403, "invalid_request": 422}[error["data"]["error"]], error
 
     return call
 
@@ -126,6 +126,23 @@ async def change_entity(client: httpx.AsyncClient, house: House, target: str) ->
     return (200, {}) if seen_but_a_document else (status, body)
 
 
+def on_a_document(call: Call) -> Call:
+    """For what is asked of tasks and epics: the refusal of something that is seen, but is a document."""
+    async def ask(client: httpx.AsyncClient, house: House, target: str) -> Answer:
+        status, body = await call(client, house, target)
+        return (200, {}) if "is a document, not a" in body.get("message", "") else (status, body)
+
+    return ask
+
+
+def without_project(path: str) -> Call:
+    async def ask(client: httpx.AsyncClient, house: House, target: str) -> Answer:
+        status, body = await rest("POST", path, ENTITY)(client, house, target)
+        return (201, {}) if "require a project" in body["message"] else (status, body)
+
+    return ask
+
+
 FILE = {"filename": "notes.md", "content_type": "text/markdown", "size": 20}
 WRITE, RULE = frozenset(WRITERS), frozenset(RULERS)
 TEXT = {"kind": "text", "title": "New", "text": "A new text of more than twenty characters."}
@@ -172,6 +189,23 @@ ROUTES: dict[tuple[str, str], Row] = {
     ("GET", "/api/v1/tokens"): Row(rest("GET", "/api/v1/tokens"), allowed=RULE),
     ("POST", "/api/v1/tokens"): Row(rest("POST", "/api/v1/tokens", {"name": "New"}), allowed=RULE),
     ("DELETE", "/api/v1/tokens/{token_id}"): Row(rest("DELETE", "/api/v1/tokens/{}"), "token", RULE),
+    ("GET", "/api/tasks"): Row(rest("GET", "/api/tasks")),
+    ("GET", "/api/tasks/next"): Row(rest("GET", "/api/tasks/next")),
+    ("GET", "/api/epics"): Row(rest("GET", "/api/epics")),
+    ("POST", "/api/tasks"): Row(without_project("/api/tasks"), allowed=WRITE),
+    ("POST", "/api/epics"): Row(without_project("/api/epics"), allowed=WRITE),
+    ("GET", "/api/tasks/{item_id}"): Row(on_a_document(rest("GET", "/api/tasks/{}")), "item"),
+    ("GET", "/api/tasks/{item_id}/estimate"): Row(on_a_document(rest("GET", "/api/tasks/{}/estimate")), "item"),
+    ("GET", "/api/epics/{item_id}"): Row(on_a_document(rest("GET", "/api/epics/{}")), "item"),
+    **{("PATCH", f"/api/{kind}/{{item_id}}"): Row(
+        on_a_document(rest("PATCH", f"/api/{kind}/{{}}", {"priority": "low"})), "item", WRITE) for kind in ("tasks", "epics")},
+    **{("POST", f"/api/tasks/{{item_id}}/{step}"): Row(
+        on_a_document(rest("POST", f"/api/tasks/{{}}/{step}", {"reason": "why"} if step == "block" else {})), "item", WRITE)
+       for step in ("start", "block", "unblock", "review", "complete", "archive")},
+    ("POST", "/api/tasks/{item_id}/notes"): Row(
+        on_a_document(rest("POST", "/api/tasks/{}/notes", {"content": "Seen."})), "item", WRITE),
+    **{("POST", f"/api/epics/{{item_id}}/{step}"): Row(on_a_document(rest("POST", f"/api/epics/{{}}/{step}", {})), "item", WRITE)
+       for step in ("start", "complete", "archive")},
     ("GET", "/api/v1/members"): Row(rest("GET", "/api/v1/members"), allowed=frozenset(UNSCOPED)),
     ("PATCH", "/api/v1/members/{person_id}"): Row(rest("PATCH", "/api/v1/members/{}", {"role": "admin"}), "member", RULE),
     ("DELETE", "/api/v1/members/{person_id}"): Row(rest("DELETE", "/api/v1/members/{}"), "member", RULE),
@@ -209,6 +243,7 @@ TOOLS: dict[str, Row] = {
     "search_knowledge": Row(tool("search_knowledge", query="zebra")),
     "get_disk": Row(tool("get_disk", disk_id="{}"), "item"),
     "list_disks": Row(tool("list_disks", limit=100)),
+    "manage": Row(on_a_document(tool("manage", action="start_task", entity_id="{}")), "item", WRITE),
     "explore": Row(tool("explore", mode="related", entity_id="{}"), "item"),
     "context": Row(tool("context", goal="zebra")),
     "remember": Row(tool("remember", **MEMORY), allowed=WRITE),

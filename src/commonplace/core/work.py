@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from commonplace.core import entity_rules as rules
-from commonplace.core.access import WRITE, Access
-from commonplace.core.entities import Entities
+from commonplace.core.access import READ, WRITE, Access
+from commonplace.core.entities import Entities, Entity
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.notes import with_note
 from commonplace.core.preparing import Preparer
@@ -127,12 +127,22 @@ class Work:
 
         async def work_out(item: Item) -> Change:
             if item.entity_type not in NOTED_ON:
-                raise Invalid(f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}; notes are kept on "
-                              f"{', '.join(NOTED_ON)}. Use `remember` for what is worth keeping by itself.")
+                raise Invalid(f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not a {' or '.join(NOTED_ON)}, which "
+                              "notes are kept on. Use `remember` for what is worth keeping by itself.")
             return Change({"metadata": with_note(item, caller.name, rules.content(text))})
 
         item = await self._change(caller, entity_id, work_out, expected_revision)
         return Done(item, f"Noted: {item.title}")
+
+    async def page(self, caller: Caller, where: ItemFilter, *, project: str | None = None, epic: str | None = None, limit: int,
+                   offset: int) -> tuple[list[Entity], int]:
+        """Newest first, and how many there are in all."""
+        await self._access.admit(caller, READ, "list", epic or project)
+        where = await self._entities.within_project(caller, where, project)
+        if epic is not None:
+            where = replace(where, epic_id=(await self.find(caller, epic, (EPIC,))).id)
+        items, total = await self._store.items.page(caller.scope, where, limit=limit, offset=offset)
+        return await self._entities.described(caller, items), total
 
     async def find(self, caller: Caller, entity_id: str, machines: Sequence[Machine]) -> Item:
         """What another entity is to be joined to."""

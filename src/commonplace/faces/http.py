@@ -126,7 +126,7 @@ class Json(JSONResponse):
         return orjson.dumps(content)
 
 
-def problem(status: int, code: str, message: str, headers: dict[str, str] | None = None, **data: Any) -> Response:
+def problem(status: int, code: str, message: str, headers: dict[str, str] | None = None, /, **data: Any) -> Response:
     """The one shape of every error."""
     return Json({"error": code, "message": message, **data}, status, headers)
 

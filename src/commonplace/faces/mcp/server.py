@@ -11,7 +11,7 @@ import commonplace
 from commonplace.core.telling import Tell
 from commonplace.errors import CapabilityDenied, Invalid
 from commonplace.faces.http import Services
-from commonplace.faces.mcp import disks, entities, explore, knowledge, memory
+from commonplace.faces.mcp import disks, entities, explore, knowledge, memory, work
 from commonplace.faces.mcp.errors import explain_params, guarded
 from commonplace.faces.mcp.tools import Tool
 from commonplace.model import Caller
@@ -20,7 +20,7 @@ AnyTool = Tool[Any, Any]
 
 DOORS: dict[str, tuple[AnyTool, ...]] = {
     "knowledge": knowledge.TOOLS,
-    "graph": (*entities.TOOLS, *explore.TOOLS, *memory.TOOLS),
+    "graph": (*entities.TOOLS, *explore.TOOLS, *work.TOOLS, *memory.TOOLS),
     "disks": disks.TOOLS,
 }
 ALL_TOOLS = tuple(tool for tools in DOORS.values() for tool in tools)

@@ -57,11 +57,16 @@ class Tool(Generic[Args, Answer]):
         return {**schema, "properties": schema["properties"] | missed, "required": []}
 
     def parse(self, arguments: Json | None) -> Args:
-        try:
-            return self.args.model_validate(arguments or {})
-        except ValidationError as error:
-            details = error.errors(include_url=False, include_input=False)[:10]
-            raise Invalid(" ".join(_sentence(detail, self.input_schema) for detail in details)) from None
+        return parsed(self.args, arguments or {})
+
+
+def parsed(shape: type[Args], arguments: Json, where: str = "") -> Args:
+    """The arguments, or what to do about them in words."""
+    try:
+        return shape.model_validate(arguments)
+    except ValidationError as error:
+        details, schema = error.errors(include_url=False, include_input=False)[:10], shape.model_json_schema()
+        raise Invalid(where + " ".join(_sentence(detail, schema) for detail in details)) from None
 
 
 def _sentence(detail: ErrorDetails, schema: Json) -> str:

@@ -27,6 +27,7 @@ from commonplace.faces.rest import (
     members,
     memory,
     probes,
+    tasks,
     tokens,
     uploads,
     webhooks,
@@ -50,7 +51,7 @@ def rest_app(services: Services, routes: Sequence[BaseRoute], running: AbstractA
         exception_handlers={CommonplaceError: _ours, RequestValidationError: _invalid, HTTPException: _http},
         middleware=[Middleware(Metered, meters), Middleware(Gate, services.access, services.settings)])
     app.state.services, app.state.meters, app.state.embedder = services, meters, "loading"
-    parts = (items, memory, disks, entities, uploads, webhooks, feeds, folders, graph, tokens, members, probes)
+    parts = (items, memory, disks, entities, uploads, webhooks, feeds, folders, graph, tasks, tokens, members, probes)
     own = [route for part in parts for route in part.router.routes]
     app.router.routes.extend([*routes, *own, *docs_routes()])  # MCP first: it is asked most
     app.router.default = _Elsewhere(pages)

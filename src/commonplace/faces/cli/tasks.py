@@ -1,0 +1,179 @@
+"""task: work in projects, moved along the drawing."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from commonplace.faces.cli import show
+from commonplace.faces.cli.desk import Desk, command
+from commonplace.model import Item, ItemFilter
+
+if TYPE_CHECKING:
+    from commonplace.app import App
+    from commonplace.core.work import Done
+
+TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The task's id.", show_default=False)]
+Project = Annotated[str | None, typer.Option(help="Id of a project.")]
+
+
+def register(root: typer.Typer) -> None:
+    task = typer.Typer(no_args_is_help=True, help="Tasks: what is to be done, by whom, and how far it is.")
+    command(task, "add")(add)
+    command(task, "list")(list_tasks)
+    command(task, "next")(next_tasks)
+    command(task, "show")(show_task)
+    command(task, "start")(start)
+    command(task, "block")(block)
+    command(task, "unblock")(unblock)
+    command(task, "review")(review)
+    command(task, "complete")(complete)
+    command(task, "archive")(archive)
+    command(task, "note")(note)
+    root.add_typer(task, name="task")
+
+
+async def add(
+        desk: Desk, title: Annotated[str, typer.Argument(help="What is to be done, in a few words.")],
+        project: Annotated[str, typer.Option(help="Id of the project.")],
+        content: Annotated[str, typer.Option(help="More about it; - reads standard input. Its title when left out.")] = "",
+        priority: Annotated[str, typer.Option(help="critical, high, medium, low or someday.")] = "medium",
+        epic: Annotated[str | None, typer.Option(help="Id of an epic.")] = None,
+        assignee: Annotated[list[str] | None, typer.Option(help="Who does it; may be given several times.")] = None,
+        due: Annotated[str | None, typer.Option(help="ISO date.")] = None,
+        tag: Annotated[list[str] | None, typer.Option(help="A tag; may be given several times.")] = None,
+        depends_on: Annotated[list[str] | None, typer.Option(help="Id of a task that must be done before.")] = None) -> None:
+    """Add a task to a project."""
+    from commonplace.core.entity_rules import NewEntity
+    from commonplace.core.work import Done
+
+    text = sys.stdin.read() if content == "-" else content
+    new = NewEntity(title, text or title, "task", project=project, priority=priority, epic=epic, assignees=tuple(assignee or ()),
+                    due_date=due, tags=tuple(tag or ()), depends_on=tuple(depends_on or ()))
+    async with desk.open() as (app, caller):
+        added = await app.entities.add(caller, new, sync=True)
+        if epic is not None:
+            await app.work.settle(caller, added.item)
+        await _answer(desk, app, caller, Done(added.item, f"{added.message} ({added.item.entity_id})"))
+
+
+async def list_tasks(
+        desk: Desk, project: Project = None, epic: Annotated[str | None, typer.Option(help="Id of an epic.")] = None,
+        status: Annotated[list[str] | None, typer.Option(help="Only these; may be given several times.")] = None,
+        assignee: Annotated[str | None, typer.Option(help="Only theirs.")] = None,
+        priority: Annotated[str | None, typer.Option(help="Only of this priority.")] = None,
+        limit: Annotated[int, typer.Option(min=1, max=1000)] = 50) -> None:
+    """List tasks, newest first."""
+    where = ItemFilter(entity_types=("task",), statuses=tuple(status or ()), assignee=assignee, priority=priority)
+    async with desk.open() as (app, caller):
+        found, total = await app.work.page(caller, where, project=project, epic=epic, limit=limit, offset=0)
+    if desk.as_json:
+        from commonplace.faces import wire_graph
+
+        show.as_json([wire_graph.entity(entity, desk.settings) for entity in found])
+        return
+    show.table(["id", "status", "priority", "due", "title"], [_row(entity.item) for entity in found])
+    if total > len(found):
+        show.note(f"{total - len(found)} more; --limit shows them.")
+
+
+async def next_tasks(desk: Desk, project: Project = None,
+                     assignee: Annotated[str | None, typer.Option(help="Only theirs, and nobody's.")] = None,
+                     limit: Annotated[int, typer.Option(min=1, max=100)] = 5) -> None:
+    """What to do next, and why."""
+    async with desk.open() as (app, caller):
+        found, message = await app.planning.suggest(caller, project, assignee=assignee, limit=limit)
+    if desk.as_json:
+        from commonplace.faces import wire_work
+
+        show.as_json({"suggestions": [wire_work.suggestion(suggestion) for suggestion in found], "message": message})
+        return
+    for suggestion in found:
+        show.text(f"{suggestion.ranked.item.entity_id}  {suggestion.ranked.item.title}")
+        show.text(f"    {'; '.join(suggestion.ranked.reasons)}")
+    show.note(message)
+
+
+async def show_task(desk: Desk, task: TaskId) -> None:
+    """Show a task, with its text and notes."""
+    from commonplace.core.notes import notes
+    from commonplace.core.states import TASK
+
+    async with desk.open() as (app, caller):
+        entity = await app.entities.get(caller, task)
+    TASK.require(entity.item)
+    if desk.as_json:
+        from commonplace.faces import wire_graph
+
+        show.as_json(wire_graph.entity_in_full(entity, desk.settings))
+        return
+    item = entity.item
+    show.text(f"{item.title} ({item.entity_id})")
+    facts = {"status": item.status, "priority": item.priority, "due": item.due_date, "assignees": ", ".join(item.assignees),
+             "project": entity.project.title if entity.project else None, "epic": entity.epic.title if entity.epic else None,
+             "depends on": ", ".join(other.title for other in entity.depends_on), "blocked": item.metadata.get("blocked_reason")}
+    for name, value in facts.items():
+        if value:
+            show.text(f"  {name}: {value}")
+    show.text(f"\n{entity.text}")
+    for noted in notes(item):
+        show.text(f"\n{noted['at'][:16].replace('T', ' ')} {noted['author']}: {noted['text']}")
+
+
+async def start(desk: Desk, task: TaskId) -> None:
+    """Begin, or go on after a review."""
+    await _step(desk, task, "start_task")
+
+
+async def block(desk: Desk, task: TaskId, reason: Annotated[str, typer.Option(help="What it waits for.")]) -> None:
+    """Say that a task stands still, and why."""
+    await _step(desk, task, "block_task", reason=reason)
+
+
+async def unblock(desk: Desk, task: TaskId) -> None:
+    """Go on with a task that was blocked."""
+    await _step(desk, task, "unblock_task")
+
+
+async def review(desk: Desk, task: TaskId) -> None:
+    """Hand a task in for review."""
+    await _step(desk, task, "submit_review")
+
+
+async def complete(
+        desk: Desk, task: TaskId, learnings: Annotated[str, typer.Option(help="What was learnt; it is kept as an episode.")] = "",
+        hours: Annotated[float | None, typer.Option(min=0, help="Hours it took; estimates rest on them.")] = None) -> None:
+    """Complete a task."""
+    await _step(desk, task, "complete_task", learnings=learnings, about={"actual_hours": hours} if hours else {})
+
+
+async def archive(desk: Desk, task: TaskId) -> None:
+    """Put a task away."""
+    await _step(desk, task, "archive_task")
+
+
+async def note(desk: Desk, task: TaskId,
+               text: Annotated[str, typer.Argument(help="What to note; - reads standard input.")]) -> None:
+    """Note something on a task; it is found by it."""
+    async with desk.open() as (app, caller):
+        done = await app.work.note(caller, task, sys.stdin.read() if text == "-" else text)
+        await _answer(desk, app, caller, done)
+
+
+async def _step(desk: Desk, task: str, action: str, **more: Any) -> None:
+    async with desk.open() as (app, caller):
+        await _answer(desk, app, caller, await app.work.step(caller, task, action, **more))
+
+
+async def _answer(desk: Desk, app: "App", caller: Any, done: "Done") -> None:
+    if not desk.as_json:
+        show.text(done.message)
+        return
+    from commonplace.faces import wire_graph
+
+    [entity] = await app.entities.described(caller, [done.item])
+    show.as_json({**wire_graph.entity(entity, desk.settings), **done.more, "message": done.message})
+
+
+def _row(item: Item) -> tuple[Any, ...]:
+    return item.entity_id, item.status, item.priority, item.due_date, item.title
