@@ -174,4 +174,5 @@ async def main() -> None:
         await store.close()
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -17,7 +17,8 @@ from commonplace.model import ItemFilter, Passage, Scope
 from commonplace.ports import Embedder, Store, Vector
 
 THRESHOLD = 0.85
-CANDIDATES = 12          # sections by words, and as many by meaning
+CANDIDATES = 8           # sections that are looked at
+FLOOR = 0.7              # of likeness by meaning: below, no rule makes a conflict of it, and taking texts apart costs time
 MOST = 10                # conflicts that are told
 ASKED_CHARACTERS = 400   # of a text, whose words are looked for
 
@@ -69,13 +70,10 @@ class Likeness:
     async def conflicts(self, scope: Scope, title: str, body: str, vector: Vector | None, *, threshold: float = THRESHOLD,
                         but: Sequence[str] = (), where: ItemFilter | None = None) -> tuple[Alike, ...]:
         """Best first. `vector`: of the text, as sections have it; without one, words alone find. `but`: items to leave out."""
-        asked = words.parse(f"{title} {body[:ASKED_CHARACTERS]}")
-        near = {found.section_id: 0.0 for found in await self._store.sections.keyword(scope, asked, CANDIDATES, where)}
-        if vector is not None:
-            scale = await self._calibration.scale()
-            near |= {found.section_id: scale(found.score) for found in await self._store.sections.nearest(
-                scope, vector, self._embedder.stamp, CANDIDATES, also=list(near), where=where)}
-        passages = await self._store.sections.passages(scope, list(near)) if near else []
+        near = await self._near(scope, title, body, vector, where)
+        floor = min(FLOOR, threshold) if vector is not None else 0.0
+        close = [section_id for section_id, similarity in near.items() if similarity >= floor]
+        passages = await self._store.sections.passages(scope, close) if close else []
         best: dict[str, Alike] = {}
         mine = Text(title, body)
         for passage in passages:
@@ -84,6 +82,16 @@ class Likeness:
                     passage.item_id not in best or best[passage.item_id].score < found[0]):
                 best[passage.item_id] = _alike(passage, *found)
         return tuple(sorted(best.values(), key=lambda one: (-one.score, one.item_id))[:MOST])
+
+    async def _near(self, scope: Scope, title: str, body: str, vector: Vector | None,
+                    where: ItemFilter | None) -> dict[int, float]:
+        """Sections that may be alike, with their likeness by meaning where it is known."""
+        if vector is None:
+            asked = words.parse(f"{title} {body[:ASKED_CHARACTERS]}")
+            return {found.section_id: 0.0 for found in await self._store.sections.keyword(scope, asked, CANDIDATES, where)}
+        scale = await self._calibration.scale()
+        return {found.section_id: scale(found.score) for found in await self._store.sections.nearest(
+            scope, vector, self._embedder.stamp, CANDIDATES, where=where)}
 
 
 def unpacked(vector: bytes | None) -> Vector | None:
