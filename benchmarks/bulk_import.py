@@ -16,11 +16,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from commonplace.adapters.wake import make_wake
 from commonplace.app import App, open_app
 from commonplace.core import sectioning
+from commonplace.core.embedding import EMBED, EmbedJobs
 from commonplace.core.portable import import_folder
 from commonplace.model import Caller
 from commonplace.settings import Settings
+from commonplace.worker import Worker
 
 LONGEST = 20_000
 
@@ -63,8 +66,10 @@ async def raw_rate(app: App, folder: Path, count: int) -> tuple[float, float]:
 
 
 async def worker_rate(app: App, sections: int) -> tuple[float, float]:
+    """Vectors only: summaries and tags follow by jobs of their own."""
+    worker = Worker(app.store, make_wake(app.settings), {EMBED: EmbedJobs(app.store, app.embedder)})
     watch = Watch()
-    while await app.worker.turn():
+    while await worker.turn():
         pass
     return watch.rates(sections)
 

@@ -2,10 +2,11 @@
 
     python benchmarks/engine_search.py --sections 100000                              # SQLite
     python benchmarks/engine_search.py --sections 100000 --database-url postgresql://...
+    python benchmarks/engine_search.py --sections 20000 --embedder local --words 25   # recall on the default embedder's vectors
 
 `hybrid` is the whole of it in one call: keyword, vectors with the cosines of the keyword hits, blending, twelve passages.
-The text is the documentation and source of whatever Python packages are installed, cut into pieces of 180 words, with the
-vectors of the `static` embedder. `--keep FOLDER` keeps the library for the next run.
+The text is the documentation and source of whatever Python packages are installed, cut into pieces of 180 words.
+`--keep FOLDER` keeps the library for the next run.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from commonplace.adapters.embed.static import StaticEmbedder
+from commonplace.adapters.embed import make_embedder
 from commonplace.adapters.store import SqlStore, make_store
 from commonplace.core.blend import blend
 from commonplace.core.search import CANDIDATES
@@ -40,23 +41,23 @@ from commonplace.model import (
     new_public_id,
     now,
 )
-from commonplace.ports import Question
+from commonplace.ports import Embedder, Question
 from commonplace.settings import Settings
 
-PIECE, PER_ITEM = 180, 20
+PER_ITEM = 20
 TRUE = ItemFilter(not_statuses=(WRONG,))  # as every search asks
 FOLDERS = {"0.5 %": 0.005, "2 %": 0.02, "30 %": 0.3}
 
 
-def pieces(count: int) -> Iterator[str]:
+def pieces(count: int, length: int = 180) -> Iterator[str]:
     seen: set[int] = set()
     for folder in ("stdlib", "purelib"):
         for path in sorted(Path(sysconfig.get_paths()[folder]).rglob("*")):
             if path.suffix in (".py", ".txt", ".md", ".rst", ".pyi") and path.is_file():
                 words = re.split(r"(?<=\s)(?=\S)", path.read_text(errors="ignore")[:400_000].replace("\0", " "))
-                for start in range(0, len(words), PIECE):
-                    text = "".join(words[start:start + PIECE])
-                    if hash(text) in seen or len(text) > 4000 or len(text) < 600:
+                for start in range(0, len(words), length):
+                    text = "".join(words[start:start + length])
+                    if hash(text) in seen or len(text) > 22 * length or len(text) < 3.3 * length:
                         continue
                     seen.add(hash(text))
                     yield text
@@ -64,20 +65,20 @@ def pieces(count: int) -> Iterator[str]:
                         return
 
 
-async def fill(store: SqlStore, embedder: StaticEmbedder, count: int) -> Person:
+async def fill(store: SqlStore, embedder: Embedder, count: int, length: int) -> Person:
     person = Person(new_id(), "benchmark", "benchmark@example.com", now())
     await store.people.create(person)
     folders = [(Folder(new_id(), person.id, name, now()), share) for name, share in FOLDERS.items()]
     for folder, _ in folders:
         await store.folders.create(folder)
-    texts, added, started = list(pieces(count)), 0, time.perf_counter()
+    texts, added, started = list(pieces(count, length)), 0, time.perf_counter()
     dice = random.Random(1)
     dice.shuffle(texts)
     for start in range(0, len(texts), PER_ITEM):
         batch = texts[start:start + PER_ITEM]
         vectors = (await embedder.documents([batch]))[0].astype(np.float16)
         item = Item(new_id(), person.id, new_public_id(), new_id(), "document", "text", f"Part {start // PER_ITEM}")
-        sections = [Section(n, text, extra=extra(text), word_count=PIECE, vector=vectors[n].tobytes())
+        sections = [Section(n, text, extra=extra(text), word_count=length, vector=vectors[n].tobytes())
                     for n, text in enumerate(batch)]
         content = Content(item.content_id, f"{person.id}:{start}", "\n".join(batch))
         await store.items.add(item, content, sections, scope=Scope(person.id), folder_id=None, stamp=embedder.stamp, jobs=[])
@@ -102,7 +103,7 @@ def questions(count: int, seed: int) -> list[str]:
     return found
 
 
-async def measure(store: SqlStore, embedder: StaticEmbedder, scope: Scope, name: str, asked: list[str]) -> None:
+async def measure(store: SqlStore, embedder: Embedder, scope: Scope, name: str, asked: list[str]) -> None:
     vectors = [await embedder.query(text) for text in asked]
     spent: dict[str, list[float]] = {"keyword": [], "nearest": [], "hybrid": []}
     worked: list[float] = []
@@ -125,7 +126,7 @@ async def measure(store: SqlStore, embedder: StaticEmbedder, scope: Scope, name:
           f"hybrid on the processor {np.percentile(worked, 50):.1f}   recall@10 {await recall(store, embedder, scope, vectors):.4f}", flush=True)
 
 
-async def recall(store: SqlStore, embedder: StaticEmbedder, scope: Scope, vectors: list[np.ndarray]) -> float:
+async def recall(store: SqlStore, embedder: Embedder, scope: Scope, vectors: list[np.ndarray]) -> float:
     ids, matrix = await everything(store, embedder, scope)
     kept = []
     for vector in vectors:
@@ -138,7 +139,7 @@ async def recall(store: SqlStore, embedder: StaticEmbedder, scope: Scope, vector
     return float(np.mean(kept))
 
 
-async def everything(store: SqlStore, embedder: StaticEmbedder, scope: Scope) -> tuple[list[int], np.ndarray]:
+async def everything(store: SqlStore, embedder: Embedder, scope: Scope) -> tuple[list[int], np.ndarray]:
     column = "vector" if store._db.engine == "sqlite" else "embedding::text AS vector"
     where = "" if scope.folders is None else " AND item_id IN (SELECT item_id FROM folder_items WHERE folder_id IN :f)"
     found = await store._db.read(lambda tx: [(r["section_id"], r["vector"]) for r in tx.all(
@@ -153,15 +154,17 @@ async def main() -> None:
     options.add_argument("--sections", type=int, default=100_000)
     options.add_argument("--queries", type=int, default=200)
     options.add_argument("--database-url", default="")
+    options.add_argument("--embedder", default="static")
+    options.add_argument("--words", type=int, default=180, help="of a section; the local embedder takes its time over long ones")
     options.add_argument("--keep", type=Path)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         store = make_store(Settings(data_dir=given.keep or Path(scratch), database_url=given.database_url,
                                     database_schema="benchmark"))
         await store.open()
-        embedder = StaticEmbedder(Settings())
+        embedder = make_embedder(Settings(data_dir=given.keep or Path(scratch), embedder=given.embedder))
         people = await store.people.all()
-        person = people[0] if people else await fill(store, embedder, given.sections)
+        person = people[0] if people else await fill(store, embedder, given.sections, given.words)
         whole = Scope(person.id)
         folders = await store.folders.within(whole)
         print(f"{store._db.engine}, {(await store.sections.coverage(whole, embedder.stamp))[1]} sections; p50 / p95 in ms")

@@ -37,9 +37,10 @@ async def fill(settings: Settings, sections: int) -> int:
         me = await app.access.owner()
         assert me is not None
         with tempfile.TemporaryDirectory() as folder:
-            write(Path(folder), max(10, sections // 9))
-            await import_folder(app.library, me, Path(folder), lambda done, total: None)
-        while await app.store.jobs.is_open(me.scope, "embed"):
+            if (await app.store.sections.coverage(me.scope, app.embedder.stamp))[1] == 0:
+                write(Path(folder), max(10, sections // 9))
+                await import_folder(app.library, me, Path(folder), lambda done, total: None)
+        while (await app.store.jobs.counts()).keys() & {"queued", "running"}:
             await asyncio.sleep(0.2)
         times = []
         for question in QUESTIONS * 5:
@@ -96,8 +97,10 @@ async def main() -> None:
     options.add_argument("--sections", type=int, default=10_000)
     options.add_argument("--embedder", default="static")
     options.add_argument("--calls", type=int, default=800)
+    options.add_argument("--keep", type=Path, help="a folder to keep the library in for the next run")
     chosen = options.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = str(chosen.keep or scratch)
         sections = await fill(Settings(data_dir=Path(folder), embedder=chosen.embedder), chosen.sections)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]

@@ -5,6 +5,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import orjson
+
 from commonplace.model import (
     Capability,
     Event,
@@ -140,9 +142,10 @@ def passage(row: Any) -> Passage:
     return Passage(section_id=row["id"], item_id=row["item_id"], public_id=row["public_id"],
                    entity_type=row["entity_type"], title=row["title"], url=row["url"], position=row["position"],
                    heading=row["heading"], text=row["text"], word_count=row["word_count"],
-                   key_points=tuple(json.loads(row["key_points"])), locator=json.loads(row["locator"]),
+                   key_points=tuple(orjson.loads(row["key_points"])), locator=orjson.loads(row["locator"]),
                    status=row["status"], visibility=row["visibility"], category=row["category"],
-                   tags=tuple(json.loads(row["tags"])), metadata=json.loads(row["metadata"]),
+                   tags=tuple(orjson.loads(row["tags"])),
+                   metadata={} if row["metadata"] == "{}" else json.loads(row["metadata"]),
                    created_at=when(row["created_at"]))
 
 
