@@ -70,11 +70,11 @@ class Site:
 
 
 @asynccontextmanager
-async def served(data_dir: Path, browser: Browser, **settings: Any) -> AsyncIterator[Site]:
+async def served(data_dir: Path, browser: Browser, *, own: dict[str, Any] | None = None, **settings: Any) -> AsyncIterator[Site]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         wanted = Settings(data_dir=data_dir, embedder="static", port=port, **(NO_LIMITS | settings))
-        async with open_app(wanted, workers=1) as app:
+        async with open_app(wanted, workers=1, **(own or {})) as app:
             server = uvicorn.Server(uvicorn.Config(make_asgi(app), log_config=None, access_log=False, lifespan="on",
                                                    timeout_graceful_shutdown=1))
             serving = asyncio.create_task(server.serve([listener]))

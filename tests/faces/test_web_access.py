@@ -4,12 +4,15 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
 
+from commonplace.core.people import NewToken
 from commonplace.faces.web.app import WebApp
-from tests.faces.house import ADDRESS, House, open_house
+from commonplace.model import Event
+from tests.faces.house import ADDRESS, LONG_TEXT, House, open_house
 
 pytestmark = pytest.mark.anyio
 PAGE = {"Accept": "text/html,application/xhtml+xml"}
@@ -24,9 +27,11 @@ class Row:
     form: tuple[tuple[str, str], ...] = ()
     json: dict[str, Any] | None = None
     own: bool = False     # about whoever asks, and nothing of a library
+    only_operator: bool = False
     answer: int = 200     # what the owner gets for a GET; a form that is taken leads somewhere (303) or says so in JSON
 
 
+IN_FORM: dict[str | None, str] = {"chosen": "item", "viewed": "token"}
 OWN = Row(own=True)
 OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("POST", "/sign-in/open"), ("GET", "/claim/{secret}"),
         ("POST", "/claim/{secret}"), ("POST", "/passkeys/ask"), ("POST", "/passkeys/sign-in"), ("GET", "/d/{public_id}")}
@@ -39,6 +44,17 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/live"): Row(),
     ("GET", "/items/{item_id}"): Row("item"),
     ("POST", "/d/{public_id}/save"): OWN, ("POST", "/d/{public_id}/forget"): OWN,  # of other libraries: see test_web_published.py
+    ("POST", "/items/{item_id}"): Row("item", writes=True, form=(("title", "Renamed"), ("in_kb", "1"))),
+    ("POST", "/items/{item_id}/refresh"): Row("item", writes=True, answer=422),  # a text has no address to be fetched from
+    ("POST", "/items/{item_id}/retry"): Row("item", writes=True),
+    ("GET", "/items/{item_id}/original"): Row("item", answer=404),               # originals are not kept here
+    ("GET", "/tokens"): Row(writes=True), ("POST", "/tokens"): Row(writes=True, form=(("name", "New"),)),
+    ("GET", "/tokens/{token_id}"): Row("token", writes=True), ("POST", "/tokens/{token_id}/revoke"): Row("token", writes=True),
+    ("POST", "/view-as"): Row("viewed", writes=True),
+    ("GET", "/connect"): Row(), ("POST", "/connect"): Row(writes=True, form=(("client", "curl"),)),
+    ("GET", "/connect/{token_id}/live"): Row("token", writes=True),
+    ("GET", "/health"): Row(), ("POST", "/jobs/{job_id}/retry"): Row("job", writes=True),
+    ("POST", "/export"): Row(), ("POST", "/backup"): Row(only_operator=True),
     ("GET", "/account"): OWN, ("POST", "/account"): OWN, ("POST", "/account/password"): OWN,
     ("POST", "/account/others"): OWN, ("POST", "/sign-out"): OWN,
     ("POST", "/passkeys/offer"): OWN, ("POST", "/passkeys"): OWN, ("POST", "/passkeys/{passkey_id}/remove"): OWN,
@@ -74,6 +90,12 @@ async def target(house: House, what: str | None) -> str:
     match what:
         case None:
             return ""
+        case "job":
+            return str((await house.add("Long", text=f"{uuid4()}\n\n{LONG_TEXT}"))[1])
+        case "token" | "viewed":
+            made, _ = await house.app.people.create_token(house.owner, NewToken("Used"))
+            await house.app.store.tokens.record([Event(made.library_id, made.id, "search", None, True)])
+            return made.id
         case "item" | "chosen":
             return (await house.add(f"Item {len(await house.app.library.recent(house.owner, 100))}"))[0]
     raise AssertionError(what)
@@ -128,10 +150,11 @@ async def test_viewers_read_and_strangers_see_nothing(house: House, name: tuple[
     for character in ("stranger", "viewer", "owner"):  # the owner last: what they do may be for good
         made = await target(house, row.target)
         async with await browser(house, character) as client:
-            answer = await send(client, method, filled(path, made), row, **({"item": made} if row.target == "chosen" else {}))
-            refused = character == "viewer" and row.writes
+            answer = await send(client, method, filled(path, made), row, **({IN_FORM[row.target]: made} if row.target in IN_FORM else {}))
+            refused = (character == "viewer" and row.writes) or (character != "owner" and row.only_operator)
             unseen = character == "stranger" and row.target is not None
-            expected = {403} if refused else {404} if unseen else {row.answer} if method == "GET" else {200, 303}
+            taken = {row.answer, 303} if method == "POST" else {row.answer}
+            expected = {403} if refused else {404} if unseen else taken
             assert answer.status_code in expected, (character, answer.status_code, answer.text)
 
 

@@ -12,7 +12,7 @@ from commonplace.core.preparing import Preparer, job_for
 from commonplace.core.retrying import in_words, retry_at
 from commonplace.core.sources import MEGABYTE, segments
 from commonplace.errors import IngestFailed, NotFound, QuotaExceeded
-from commonplace.model import Content, Errand, Item, ItemRef, Job, Json, Mark, Scope, Transcript, Utterance, now
+from commonplace.model import Caller, Content, Errand, Item, ItemRef, Job, Json, Mark, Scope, Transcript, Utterance, now
 from commonplace.ports import Blobs, Fetcher, Soundtracks, Store, Transcriber, Wake
 from commonplace.settings import Settings
 
@@ -39,6 +39,10 @@ class Quota:
         """QuotaExceeded when nothing is left."""
         if self._minutes and await self._store.quotas.used(library_id, person_id, _month()) >= self._minutes * 60:
             raise self._exceeded()
+
+    async def used(self, caller: Caller) -> tuple[float, int]:
+        """Minutes that the caller's person had written down this month, and the cap; 0: none."""
+        return await self._store.quotas.used(caller.library_id, caller.person_id, _month()) / 60, self._minutes
 
     async def reserve(self, job: Job, seconds: float) -> None:
         if not await self._store.quotas.reserve(job, job.payload["person"], _month(), seconds, self._minutes * 60):

@@ -6,14 +6,14 @@ import hmac
 import logging
 import secrets
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path, PurePath
 from typing import Any
 from weakref import WeakValueDictionary
 
-from commonplace.core.access import UPLOAD, WRITE, Access
+from commonplace.core.access import READ, UPLOAD, WRITE, Access
 from commonplace.core.library import Added, Draft, Library, private_key
 from commonplace.core.sources import Source
 from commonplace.core.transcription import TRANSCRIBE
@@ -199,6 +199,15 @@ class Uploads:
         except CommonplaceError:
             await self._blobs.delete(upload.key)
             raise
+
+    async def original(self, caller: Caller, item_id: str) -> Upload | None:
+        """The file that an item was made of, if it was kept (COMMONPLACE_KEEP_ORIGINALS)."""
+        await self._access.admit(caller, READ, "original", item_id)
+        upload = await self._store.uploads.of_item(caller.scope, item_id)
+        return upload if upload and await self._blobs.size(upload.key) is not None else None
+
+    def open_original(self, upload: Upload) -> AbstractAsyncContextManager[Path]:
+        return self._blobs.file(upload.key)
 
     async def keep_tidy(self) -> None:
         while True:

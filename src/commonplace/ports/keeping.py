@@ -311,6 +311,10 @@ class Uploads(Protocol):
         """Of any library: whoever asks has to check whose it is."""
         ...
 
+    async def of_item(self, scope: Scope, item_id: str) -> Upload | None:
+        """The file that an item in scope was made of."""
+        ...
+
     async def finish(self, upload: Upload, item_id: str) -> str:
         """Say which item came of it; the one that is there already, if another was first."""
         ...

@@ -6,6 +6,7 @@ from typing import Protocol
 from commonplace.model import Json
 from commonplace.ports.accounts import Accounts
 from commonplace.ports.disks import Disks
+from commonplace.ports.figures import Figures
 from commonplace.ports.keeping import (
     Candidates,
     Captures,
@@ -33,6 +34,9 @@ class Store(Protocol):
 
     @property
     def accounts(self) -> Accounts: ...
+
+    @property
+    def figures(self) -> Figures: ...
 
     @property
     def folders(self) -> Folders: ...

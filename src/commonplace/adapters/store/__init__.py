@@ -10,6 +10,7 @@ from commonplace.adapters.store.contents import SqlContents, SqlQuotas
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.disks import SqlDisks
 from commonplace.adapters.store.feeds import SqlFeeds
+from commonplace.adapters.store.figures import SqlFigures
 from commonplace.adapters.store.folders import SqlFolders
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.items import SqlItems
@@ -31,6 +32,7 @@ class SqlStore:
         self.people = SqlPeople(db)
         self.tokens = SqlTokens(db)
         self.accounts = SqlAccounts(db)
+        self.figures = SqlFigures(db)
         self.folders = SqlFolders(db, index)
         self.items = SqlItems(db, index)
         self.contents = SqlContents(db)

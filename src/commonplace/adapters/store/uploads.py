@@ -7,7 +7,7 @@ from typing import Any
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.errors import NotFound
-from commonplace.model import Upload
+from commonplace.model import Scope, Upload
 
 NO_UPLOAD = "Upload not found"
 
@@ -29,6 +29,13 @@ class SqlUploads:
         if row is None:
             raise NotFound(NO_UPLOAD)
         return _upload(row)
+
+    async def of_item(self, scope: Scope, item_id: str) -> Upload | None:
+        condition, values = rows.visible(scope)
+        row = await self._db.read(lambda tx: tx.one(
+            f"""SELECT u.* FROM uploads AS u JOIN items AS i ON i.library_id = u.library_id AND i.id = u.item_id
+                WHERE {condition} AND u.item_id = :item_id ORDER BY u.created_at LIMIT 1""", item_id=item_id, **values))
+        return _upload(row) if row else None
 
     async def finish(self, upload: Upload, item_id: str) -> str:
         def work(tx: Tx) -> str:

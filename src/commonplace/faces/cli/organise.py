@@ -132,7 +132,7 @@ async def user_create(desk: Desk, name: Annotated[str, typer.Option(help="The pe
 async def user_link(desk: Desk, email: Annotated[str, typer.Argument(
         help="Whose; left out: the first person's.", show_default=False)] = "") -> None:
     """Make a link by which a person chooses a password for the web app, once, within a day."""
-    from commonplace.faces.cli.connect import address
+    from commonplace.core.connecting import address
 
     desk.require_owner()
     async with desk.open() as (app, _):

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from commonplace.core.connecting import PLACEHOLDER, address, claude_code
 from commonplace.errors import CommonplaceError, ConfigurationError
 from commonplace.faces.cli import show
-from commonplace.faces.cli.connect import PLACEHOLDER, address, claude_code
 from commonplace.faces.cli.desk import Desk, command
 
 if TYPE_CHECKING:

@@ -1,18 +1,103 @@
-"""One item, to be read."""
+"""One item, to be read, with what is around it; and what can be done with it."""
 
-from starlette.responses import Response
+from contextlib import AsyncExitStack
 
-from commonplace.faces.web.doors import get
-from commonplace.faces.web.text import rendered
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse, Response
+
+from commonplace.core.notes import notes
+from commonplace.errors import Invalid, NotFound
+from commonplace.faces.web.doors import get, post
+from commonplace.faces.web.progress import states
+from commonplace.faces.web.text import rendered, without_title
 from commonplace.faces.web.visit import Visit
+from commonplace.model import NOT_DISKS, Item, Upload
+
+LINKS = 30
+PLAYED = ("audio/", "video/")
+# A file that somebody uploaded is never shown as a page of ours, whatever it says it is.
+ORIGINAL = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
 
 
 async def show(visit: Visit) -> Response:
-    reading = await visit.services.library.read(visit.caller, visit.request.path_params["item_id"])
-    folders = await visit.services.library.folders(visit.caller)
-    sections = [(section, rendered(section.text)) for section in reading.sections]
-    return visit.page("item.html", reading=reading, item=reading.item, sections=sections, folders=folders,
-                      whole=None if sections else rendered(reading.text))
+    services, caller = visit.services, visit.caller
+    reading = await services.library.read(caller, visit.request.path_params["item_id"])
+    item = reading.item
+    jobs = await services.overview.unfinished(caller, [item.id])
+    original = await services.uploads.original(caller, item.id)
+    around = await services.graph.relations(caller, item.id, limit=LINKS)
+    return visit.page(
+        "item.html", reading=reading, item=item, folders=await services.library.folders(caller),
+        sections=[(section, rendered(section.text if section.position else without_title(section.text, item.title)))
+                  for section in reading.sections],
+        whole=None if reading.sections else rendered(without_title(reading.text, item.title)),
+        state=states([item], jobs)[item.id],
+        failed=[job for job in jobs if job.state == "failed"], original=original, plays=_plays(original),
+        links=around.reached, related=await _related(visit, item, {reached.item.public_id for reached in around.reached}),
+        notes=notes(item))
 
 
-DOORS = (get("/items/{item_id}", show),)
+def _plays(original: Upload | None) -> str:
+    kind = original.content_type.partition(";")[0] if original else ""
+    return "video" if kind.startswith("video/") else "audio" if kind.startswith("audio/") else ""
+
+
+async def _related(visit: Visit, item: Item, linked: set[str]) -> list[tuple[str, str]]:
+    """Alike, and not joined already."""
+    if item.entity_type in NOT_DISKS:
+        return []
+    found = (await visit.services.disks.get(visit.caller, item.id)).related
+    return [(one.public_id, one.title) for one in found if one.public_id not in linked]
+
+
+async def change(visit: Visit) -> Response:
+    form, item_id = await visit.form(), visit.request.path_params["item_id"]
+    title = " ".join(form.get("title", "").split())
+    if not 0 < len(title) <= 500:
+        raise Invalid("A title has 1 to 500 characters.")
+    tags = tuple(dict.fromkeys(" ".join(tag.split())[:100] for tag in form.get("tags", "").split(",") if tag.strip()))
+    changes = {"title": title, "tags": tags[:50], "in_kb": form.get("in_kb") == "1"}
+    item = await visit.services.library.glance(visit.caller, item_id)
+    if item is None:
+        raise NotFound("Item not found")
+    changes = {name: value for name, value in changes.items() if getattr(item, name) != value}
+    if changes:
+        await visit.services.library.update(visit.caller, item_id, changes)
+    await _refile(visit, item, set(await visit.several("folder")))
+    return visit.go(f"/items/{item.public_id}", "Saved.")
+
+
+async def _refile(visit: Visit, item: Item, wanted: set[str]) -> None:
+    if wanted - set(item.folders):
+        await visit.services.library.file(visit.caller, item.id, sorted(wanted - set(item.folders)))
+    for folder_id in set(item.folders) - wanted:
+        await visit.services.library.unfile(visit.caller, item.id, folder_id)
+
+
+async def refresh(visit: Visit) -> Response:
+    item = await visit.services.library.refresh(visit.caller, visit.request.path_params["item_id"])
+    return visit.go(f"/items/{item.public_id}", "Fetched again.")
+
+
+async def retry(visit: Visit) -> Response:
+    item = await visit.services.library.retry(visit.caller, visit.request.path_params["item_id"])
+    return visit.go(f"/items/{item.public_id}", "It is tried again.")
+
+
+async def original(visit: Visit) -> Response:
+    item = await visit.services.library.glance(visit.caller, visit.request.path_params["item_id"])
+    upload = await visit.services.uploads.original(visit.caller, item.id) if item else None
+    if upload is None:
+        raise NotFound("The file was not kept.")
+    stack = AsyncExitStack()
+    file = await stack.enter_async_context(visit.services.uploads.open_original(upload))
+    kind = upload.content_type.partition(";")[0].lower()
+    played = kind if kind.startswith(PLAYED) else "application/octet-stream"
+    return FileResponse(file, filename=upload.filename, media_type=played, headers=ORIGINAL,
+                        background=BackgroundTask(stack.aclose))
+
+
+DOORS = (
+    get("/items/{item_id}", show), post("/items/{item_id}", change), post("/items/{item_id}/refresh", refresh),
+    post("/items/{item_id}/retry", retry), get("/items/{item_id}/original", original),
+)

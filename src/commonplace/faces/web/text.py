@@ -38,6 +38,12 @@ def _markdown() -> MarkdownIt:
 _MD = _markdown()
 
 
+def without_title(text: str, title: str) -> str:
+    """Texts often begin with their own title, which the page says already."""
+    first, _, rest = text.lstrip().partition("\n")
+    return rest if re.fullmatch(r"#+ +" + re.escape(title.strip()) + r"[ #]*", first.strip()) else text
+
+
 def rendered(text: str) -> Markup:
     clean = nh3.clean(_MD.render(text), tags=TAGS, attributes=ATTRIBUTES, url_schemes={"http", "https", "mailto"},
                       link_rel="noopener noreferrer nofollow")

@@ -52,4 +52,6 @@ addEventListener("keydown", (event) => {
 
 if ($("#rows")) import("./live.js");
 if ($("[data-live]")) import("./search.js");
+if ($(".reader")) import("./reader.js");
+if ($("[data-copy], [data-sure], [data-live-token]")) import("./small.js");
 if ($(".passkey")) import("./passkeys.js");

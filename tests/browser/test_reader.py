@@ -1,0 +1,91 @@
+"""The reader: passages with their key points, what is around an item, recordings that times lead into."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from commonplace.model import Utterance
+from tests.browser.conftest import Site, served
+from tests.fakes import FakeTranscriber
+from tests.recordings import record, tone
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+ARTICLE = """# The river
+
+Rivers find their way to the sea, and take their time. Where the land is flat they wander, and where it falls they hurry.
+
+## Meanders
+
+A bend grows because the water on its outside runs faster and takes the bank away, while on the inside it lays down sand. In
+the end the neck is cut through, and the old bend stays behind as a lake that has the shape of an ox-bow, or of a horseshoe.
+
+| part | does |
+|---|---|
+| outside | erodes |
+
+![A map of the Mississippi](https://example.org/map.png) and [more](https://example.org/rivers).
+"""
+
+
+async def test_an_article_is_set_as_one(site: Site) -> None:
+    item = await site.add("The river", ARTICLE)
+    page = await site.signed_in()
+    await page.goto(f"/items/{item.public_id}")
+    await expect(page.get_by_role("heading", name="The river")).to_have_count(1)
+    await expect(page.locator(".prose table")).to_contain_text("erodes")
+    await expect(page.locator(".prose img")).to_have_count(0)
+    await expect(page.get_by_role("link", name="A map of the Mississippi")).to_have_attribute("href", "https://example.org/map.png")
+    await expect(page.get_by_role("link", name="more", exact=True)).to_have_attribute("rel", re.compile("noopener"))
+    await expect(page.locator(".margin p").first).not_to_be_empty()
+
+
+async def test_title_tags_and_folders_are_changed_in_place(site: Site) -> None:
+    folder = await site.app.library.create_folder(site.owner, "Water")
+    item = await site.add("The river", ARTICLE)
+    page = await site.signed_in()
+    await page.goto(f"/items/{item.public_id}")
+    await page.get_by_text("Title, tags and folders").click()
+    await page.get_by_label("Title").fill("All rivers")
+    await page.get_by_label("Tags").fill("water, geography")
+    await page.get_by_label("Water").check()
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("heading", name="All rivers")).to_be_visible()
+    changed = (await site.app.library.read(site.owner, item.id)).item
+    assert (changed.tags, changed.folders) == (("water", "geography"), (folder.id,))
+
+
+async def test_what_is_joined_and_what_is_alike_leads_on(site: Site) -> None:
+    river = await site.add("The river", ARTICLE)
+    lake = await site.add("Ox-bow lakes", "An ox-bow lake is what stays of a river's bend when its neck is cut through.")
+    sea = await site.add("The sea", "Rivers find their way to the sea in the end, and take their time about it.")
+    await site.app.graph.link(site.owner, river.id, "REQUIRES", sea.id)
+    page = await site.signed_in()
+    await page.goto(f"/items/{sea.public_id}")
+    await expect(page.locator(".after", has_text="requires")).to_contain_text("The river")
+    await page.goto(f"/items/{river.public_id}")
+    await page.locator(".after section", has_text="Alike").get_by_role("link", name=lake.title).click()
+    await expect(page.get_by_role("heading", name=lake.title)).to_be_visible()
+
+
+async def test_a_time_leads_into_the_recording(data_dir: Path, browser: Browser, tmp_path: Path) -> None:
+    said = " ".join(f"Sentence number {n} about the owl that hunts at night over the fields." for n in range(60))
+    told = tuple(Utterance(float(n), n + 1.0, f"{part}.") for n, part in enumerate(said.split(". ")))
+    recording = record(tmp_path / "owl.wav", tone(60, 8_000), 8_000, "mono")
+    async with served(data_dir, browser, own={"own_transcriber": FakeTranscriber(said=told)}, keep_originals=True) as site:
+        page = await site.signed_in()
+        async with page.expect_file_chooser() as chooser:
+            await page.get_by_text("Files", exact=True).click()
+        await (await chooser.value).set_files(recording)
+        await page.locator(".row .title", has_text="owl").click()
+        await expect(page.get_by_role("heading", name="owl")).to_be_visible()
+        async with asyncio.timeout(20):
+            while await page.locator("[data-seek]").count() < 2:
+                await page.reload()
+        await page.locator("[data-seek]").nth(1).click()
+        await page.wait_for_function("document.querySelector('#recording').currentTime > 5")
+        answer = await page.request.get(f"{page.url.split('#')[0]}/original")
+        assert answer.headers["content-disposition"].startswith("attachment")
+        assert "sandbox" in answer.headers["content-security-policy"]
