@@ -78,7 +78,7 @@ async def test_a_time_leads_into_the_recording(data_dir: Path, browser: Browser,
         async with page.expect_file_chooser() as chooser:
             await page.get_by_text("Files", exact=True).click()
         await (await chooser.value).set_files(recording)
-        await expect(page.locator("#adding li")).to_have_count(0)
+        await expect(page.locator(".row", has_text="780 words")).to_have_count(1)
         await expect(page.locator(".row.open")).to_have_count(0)
         await page.locator(".row .title", has_text="owl").click()
         await page.locator("[data-seek]").nth(1).click()
