@@ -46,6 +46,7 @@ from commonplace.core.publishing import Publisher
 from commonplace.core.reflection import Reflection
 from commonplace.core.removing import REMOVE, Removals, RemoveJobs
 from commonplace.core.search import Search
+from commonplace.core.sessions import Sessions
 from commonplace.core.sources import Sources
 from commonplace.core.transcription import TRANSCRIBE, Quota, Recordings, TranscribeJobs
 from commonplace.core.transforming import TransformJobs
@@ -94,6 +95,7 @@ class App:
     removals: Removals
     overview: Overview
     finding: Finding
+    sessions: Sessions
     worker: Worker
 
 
@@ -144,7 +146,7 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
                   Disks(store, embedder, access, search, Publisher(store, embedder, local)), graph, memory,
                   reflection, Context(store, access, search, entities), Removals(store, access),
                   Overview(store, access, settings, embedder, quota), Finding(search, entities),
-                  Worker(store, wake, handlers))
+                  Sessions(store, access, entities, memory, reflection), Worker(store, wake, handlers))
         background = [asyncio.create_task(access.keep_flushing())]
         background += [asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)]
         if workers:

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from commonplace.core.entity_rules import NewEntity
+from commonplace.model import ItemFilter
 from tests.faces.house import House, call_tool
 
 pytestmark = pytest.mark.anyio
@@ -68,12 +69,7 @@ async def test_what_is_kept_points_to_the_notes_and_is_kept_once(house: House, o
     again = await reflect(owner, persist=True, project=project)
     assert again["repeated"] is True
     assert [one["id"] for one in again["candidates"]] == [one["id"] for one in first["candidates"]]
-    assert (await house.app.library.page(house.owner, _everything()))[1] == 6     # project, notes, four memories
-
-
-def _everything() -> Any:
-    from commonplace.model import ItemFilter
-    return ItemFilter()
+    assert (await house.app.library.page(house.owner, ItemFilter()))[1] == 6     # project, notes, four memories
 
 
 async def test_the_queue_is_read_edited_accepted_and_rejected(house: House, owner: httpx.AsyncClient) -> None:

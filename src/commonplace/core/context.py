@@ -130,13 +130,13 @@ class Context:
     async def _work(self, caller: Caller, project_id: str | None) -> list[Item]:
         where = ItemFilter(entity_types=(EntityType.TASK,), project_id=project_id)
         underway, waiting = await asyncio.gather(
-            self._store.items.page(caller.scope, replace(where, statuses=UNDERWAY), limit=UNDERWAY_READ, offset=0),
-            self._store.items.page(caller.scope, replace(where, statuses=("todo",)), limit=NEXT_READ, offset=0))
+            self._store.items.page(caller.scope, replace(where, statuses=UNDERWAY), limit=UNDERWAY_READ, offset=0, count=False),
+            self._store.items.page(caller.scope, replace(where, statuses=("todo",)), limit=NEXT_READ, offset=0, count=False))
         return [*underway[0], *waiting[0]]
 
     async def _recent(self, caller: Caller, project_id: str | None) -> list[Item]:
         where = ItemFilter(entity_types=_REMEMBERED, not_statuses=(WRONG, SUPERSEDED), project_id=project_id, archived=False)
-        return (await self._store.items.page(caller.scope, where, limit=RECENT_READ, offset=0))[0]
+        return (await self._store.items.page(caller.scope, where, limit=RECENT_READ, offset=0, count=False))[0]
 
 
 def _within(hits: Sequence[tuple[float, Passage]], joined: Iterable[Relation],

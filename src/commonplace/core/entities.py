@@ -72,11 +72,12 @@ class Entities:
 
     async def add(self, caller: Caller, new: NewEntity, *, sync: bool = False, check_conflicts: bool = True,
                   threshold: float = THRESHOLD, capture: Callable[[str], Capture] | None = None,
-                  relations: Callable[[str], Sequence[Relation]] | None = None, admitted: bool = False) -> AddedEntity:
+                  relations: Callable[[str], Sequence[Relation]] | None = None, admitted: bool = False,
+                  later: bool = False) -> AddedEntity:
         """Keep an entity whole, in one transaction; with `sync` it is linked and found by meaning when this returns.
 
         `capture` and `relations` are asked with the new item's id for what is to be written with it. `admitted`: the verb
-        that calls this one has asked already.
+        that calls this one has asked already. `later`: many are added, so vectors and links are left to whoever works on jobs.
         """
         if not admitted:
             await self._access.admit(caller, WRITE, "add", new.title[:rules.LONGEST_TITLE])
@@ -84,7 +85,7 @@ class Entities:
         item = await self._item(caller, new)
         joins = [*await self._joins(caller, item, new), *(relations(item.id) if relations else ())]
         item = await self._tagged(caller, item, new, joins)
-        fallback = not sync and not await self._has_workers()
+        fallback = not sync and not later and not await self._has_workers()
         made = await self._prepared(item, new.content, embed_up_to=ALL_SECTIONS if sync or fallback
                                     else IN_CALL if check_conflicts else 0)
         conflicts = await self._conflicts(caller, made, new, joins, threshold) if check_conflicts else ()
@@ -175,7 +176,7 @@ class Entities:
             id=new_id(), library_id=caller.library_id, public_id=new_public_id(), content_id="", entity_type=new.entity_type,
             kind="text", title=new.title, tags=new.tags, category=new.category, created_by=caller.token_id, metadata=metadata,
             status=new.status, priority=new.priority or "", due_date=new.due_date, languages=new.languages,
-            technologies=new.technologies, assignees=new.assignees)
+            technologies=new.technologies, assignees=new.assignees, created_at=new.created_at or now())
 
     async def _joins(self, caller: Caller, item: Item, new: NewEntity) -> list[Relation]:
         """All that the entity is said to hang on; whatever is not there is refused before anything is written."""

@@ -46,6 +46,7 @@ class NewEntity:
     repository_url: str | None = None
     status: str = ""                      # "": what things of this type begin with
     epic: str | None = None
+    created_at: datetime | None = None    # when it happened, for what is brought in from elsewhere
 
 
 def checked(new: NewEntity) -> NewEntity:

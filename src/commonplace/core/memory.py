@@ -68,7 +68,7 @@ class Memory:
         self._stamp = stamp
 
     async def remember(self, caller: Caller, memo: Memo, *, sync: bool = False, check_conflicts: bool = True,
-                       admitted: bool = False) -> Remembered:
+                       admitted: bool = False, later: bool = False) -> Remembered:
         """The capture, and the entity that points to it, in one transaction. The same key answers with the first result, also
         to those who ask while that is being written."""
         if not admitted:
@@ -86,7 +86,7 @@ class Memory:
         try:
             added = await self._entities.add(
                 caller, replace(memo.entity, metadata=metadata), sync=sync, check_conflicts=check_conflicts, admitted=True,
-                capture=lambda item_id: replace(capture, item_id=item_id), relations=joins)
+                later=later, capture=lambda item_id: replace(capture, item_id=item_id), relations=joins)
         except Conflict:
             known = await self._known(caller, owner, memo) if memo.key is not None else None
             if known is None:

@@ -68,12 +68,15 @@ def pack(lines: Sequence[Line], *, limit: int, budget: int, headings: dict[str, 
         if line.item_id in seen:
             continue
         seen.add(line.item_id)
+        if len(chosen) == limit:
+            left[line.section] += 1
+            continue
         words = frozenset(_WORD.findall(f"{line.title} {line.text}".lower()))
         if any(_same(words, other) for _, other in chosen):
             repeats += 1
             continue
         heading = 0 if line.section in open_sections else tokens(f"\n\n## {headings[line.section]}\n\n")
-        fitted = _fitted(line, budget - spent - heading) if len(chosen) < limit else None
+        fitted = _fitted(line, budget - spent - heading)
         if fitted is None:
             left[line.section] += 1
             continue

@@ -32,6 +32,7 @@ class Imported:
     outcomes: dict[Outcome, int]
     folders: int
     skipped: tuple[tuple[str, str], ...]  # (file, why)
+    unread: tuple[tuple[str, str], ...] = ()  # parts of files that could not be read, which does no harm to the rest
 
 
 async def import_folder(library: Library, caller: Caller, root: Path, advance: Advance) -> Imported:

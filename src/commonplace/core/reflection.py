@@ -87,6 +87,14 @@ class Reflection:
             return Reflected(tuple(judged))
         return await self._persist(caller, notes, project_id, judged)
 
+    async def queue(self, caller: Caller, source: Item, text: str, project_id: str | None, limit: int = 12) -> int:
+        """What an item that is kept already may teach, for review; how many. Whoever calls this has been admitted."""
+        proposals = await self._reflector.reflect(source.title, text, limit)
+        await self._store.candidates.put([
+            Candidate(str(uuid5(NAMESPACE_URL, f"{source.id}:{one.kind}:{one.content}")), caller.library_id, source.id,
+                      owner_of(caller), one, project_id) for one in proposals])
+        return len(proposals)
+
     # -- the review queue
 
     async def candidates(self, caller: Caller, state: str | None = CandidateState.PENDING, *, limit: int = 50,

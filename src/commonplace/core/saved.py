@@ -97,7 +97,7 @@ def table(text: str) -> list[Saved]:
         return list(_highlights(rows))
     return [Saved(row.get("title", "").strip() or row["url"], row["url"].strip(),
                   tags=_tags(row.get("tags") or "", "|") or _tags(row.get("document tags") or "", ","),
-                  at=_seconds(row.get("time_added")) or _iso(row.get("saved date")))
+                  at=_seconds(row.get("time_added")) or iso(row.get("saved date")))
             for row in rows if row.get("url", "").strip().lower().startswith(WEB)]
 
 
@@ -125,7 +125,7 @@ class _Book:
         if row.get("note", "").strip():
             self.passages.append(row["note"].strip())
         self.tags += (*_tags(row.get("tags", ""), ","), *_tags(row.get("document tags", ""), ","))
-        if at := _iso(row.get("highlighted at")):
+        if at := iso(row.get("highlighted at")):
             self.times.append(at)
 
 
@@ -147,7 +147,7 @@ def _karakeep(entry: dict[str, Any]) -> Iterator[Saved]:
     note = "\n\n".join(part for part in (content.get("text"), entry.get("note")) if isinstance(part, str) and part.strip())
     tags = tuple(dict.fromkeys(str(tag["name"] if isinstance(tag, dict) else tag) for tag in entry.get("tags") or ()))
     title = str(entry.get("title") or content.get("title") or url or " ".join(note.split())[:60] or "Untitled")
-    at = _seconds(entry.get("createdAt")) or _iso(entry.get("createdAt"))
+    at = _seconds(entry.get("createdAt")) or iso(entry.get("createdAt"))
     if url:
         yield Saved(title, url, tags=tags, at=at)
         if note:
@@ -175,7 +175,7 @@ def _seconds(value: Any) -> datetime | None:
         return None
 
 
-def _iso(value: Any) -> datetime | None:
+def iso(value: Any) -> datetime | None:
     try:
         found = datetime.fromisoformat(str(value).strip()) if value else None
     except ValueError:

@@ -1,6 +1,6 @@
 """Shapes of the graph door that the faces share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -27,7 +27,7 @@ References = Annotated[list[Reference], Field(max_length=rules.LONGEST_LIST)]
 _INTERNAL = ("front_matter", "path", "tags_derived")
 
 
-def _kept_here(value: object) -> object:
+def kept_here(value: object) -> object:
     if value == "document":
         raise ValueError("cannot be document: add_to_knowledge and uploads keep documents; here it is one of "
                          f"{', '.join(rules.TYPES)}")
@@ -38,22 +38,26 @@ DueDate = Annotated[str, Field(max_length=40, description="ISO date, such as 202
 Since = Annotated[str, Field(max_length=40, description="ISO date or moment, or how long ago: 12h, 7d, 2w")]
 
 
-def _title_and_content_are_required(schema: dict[str, Any]) -> None:
-    # They have defaults, so that one that is missing is answered as one that is empty, in the same words.
-    schema["required"] = ["title", "content"]
-    for name in schema["required"]:
-        del schema["properties"][name]["default"]
-        schema["properties"][name] |= {"minLength": 1, **NOT_BLANK}
+def required_not_blank(*names: str) -> Callable[[dict[str, Any]], None]:
+    """They have defaults, so that one that is missing is answered as one that is empty, in the same words."""
+
+    def say_so(schema: dict[str, Any]) -> None:
+        schema["required"] = list(names)
+        for name in names:
+            del schema["properties"][name]["default"]
+            schema["properties"][name] |= {"minLength": 1, **NOT_BLANK}
+
+    return say_so
 
 
 class AddInput(Input):
-    model_config = ConfigDict(json_schema_extra=_title_and_content_are_required)
+    model_config = ConfigDict(json_schema_extra=required_not_blank("title", "content"))
 
     title: Annotated[str, Field(json_schema_extra={"maxLength": rules.LONGEST_TITLE},
                                 description="Short title, up to 200 characters")] = ""
     content: Annotated[str, Field(json_schema_extra={"maxLength": rules.LONGEST_CONTENT},
                                   description="The whole text, up to 50,000 characters")] = ""
-    entity_type: Annotated[EntityTypeName, BeforeValidator(_kept_here), Field(description=(
+    entity_type: Annotated[EntityTypeName, BeforeValidator(kept_here), Field(description=(
         "episode: something learnt; pattern: a practice that works; procedure: a runbook; decision: with its reasons; plan; "
         "idea; claim: one fact; artifact: a work product; session: a checkpoint; domain; task and epic: work in a project; "
         "project"))] = "episode"

@@ -3,40 +3,47 @@
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from commonplace import model
 from commonplace.core.context import SECTIONS, Goal, Intent, Pack
-from commonplace.core.entity_rules import LONGEST_CONTENT, LONGEST_LIST, LONGEST_TITLE, NewEntity
+from commonplace.core.entity_rules import LONGEST_CONTENT, LONGEST_TITLE, LONGEST_WORD, NewEntity
 from commonplace.core.likeness import Alike
 from commonplace.core.memory import LONGEST_KEY, Memo, Remembered
 from commonplace.core.reflection import UNTITLED, Judged, Notes, Reflected
 from commonplace.faces.wire import NOT_BLANK, Input, Moment, moment, not_blank, whole
-
-Words = Annotated[list[str], Field(max_length=LONGEST_LIST)]
-EntityId = Annotated[str, Field(min_length=1, max_length=200)]
-Kind = Annotated[str, Field(max_length=50, json_schema_extra={"enum": [
-    str(kind) for kind in model.EntityType if kind is not model.EntityType.DOCUMENT]})]
-
-NONE: Any = Field(default_factory=list)
-NOTHING: Any = Field(default_factory=dict)
+from commonplace.faces.wire_graph import (
+    Conflict,
+    EntityTypeName,
+    Reference,
+    References,
+    ShortList,
+    conflict,
+    kept_here,
+    required_not_blank,
+)
 
 
 class Remember(Input):
-    title: Annotated[str, Field(max_length=LONGEST_TITLE, description="Short title, understandable by itself")]
-    content: Annotated[str, Field(max_length=LONGEST_CONTENT, description=(
-        "What to remember, in full. It is kept word for word, and nothing changes it afterwards"))]
-    kind: Annotated[Kind, Field(description="What it is; tasks and epics need a project")] = "episode"
-    project: Annotated[EntityId | None, Field(description="Id of the project that it belongs to")] = None
-    tags: Words = NONE
-    related_to: Annotated[Words, Field(description=(
-        "Ids of what it relates to; `supersedes:<id>`, `contradicts:<id>`, `requires:<id>` or `supports:<id>` say how"))] = NONE
-    category: Annotated[str, Field(max_length=100)] = ""
-    languages: Words = NONE
-    technologies: Words = NONE
-    metadata: Annotated[dict[str, Any], Field(description="Further structured data")] = NOTHING
-    source: Annotated[dict[str, Any], Field(description="Where the words come from: a file, a session, a message")] = NOTHING
+    model_config = ConfigDict(json_schema_extra=required_not_blank("title", "content"))
+
+    title: Annotated[str, Field(json_schema_extra={"maxLength": LONGEST_TITLE},
+                                description="Short title, understandable by itself")] = ""
+    content: Annotated[str, Field(json_schema_extra={"maxLength": LONGEST_CONTENT}, description=(
+        "What to remember, in full. It is kept word for word, and nothing changes it afterwards"))] = ""
+    kind: Annotated[EntityTypeName, BeforeValidator(kept_here),
+                    Field(description="What it is; tasks and epics need a project")] = "episode"
+    project: Annotated[Reference | None, Field(description="Id of the project that it belongs to")] = None
+    tags: Annotated[ShortList, Field(default_factory=list)]
+    related_to: Annotated[References, Field(default_factory=list, description=(
+        "Ids of what it relates to; `supersedes:<id>`, `contradicts:<id>`, `requires:<id>` or `supports:<id>` say how"))]
+    category: Annotated[str, Field(max_length=LONGEST_WORD)] = ""
+    languages: Annotated[ShortList, Field(default_factory=list)]
+    technologies: Annotated[ShortList, Field(default_factory=list)]
+    metadata: Annotated[dict[str, Any], Field(default_factory=dict, description="Further structured data")]
+    source: Annotated[dict[str, Any], Field(default_factory=dict, description=(
+        "Where the words come from: a file, a session, a message"))]
     idempotency_key: Annotated[str | None, Field(min_length=1, max_length=LONGEST_KEY, description=(
         "Sending the same key again answers with the first result instead of keeping it twice"))] = None
 
@@ -48,9 +55,12 @@ class Remember(Input):
 
 
 class Reflect(Input):
-    content: Annotated[str, Field(max_length=LONGEST_CONTENT, description="Notes or a transcript")]
-    source_title: Annotated[str, Field(max_length=LONGEST_TITLE, description="What the notes are of")] = UNTITLED
-    project: Annotated[EntityId | None, Field(description="Id of the project that they belong to")] = None
+    model_config = ConfigDict(json_schema_extra=required_not_blank("content"))
+
+    content: Annotated[str, Field(json_schema_extra={"maxLength": LONGEST_CONTENT}, description="Notes or a transcript")] = ""
+    source_title: Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE, json_schema_extra=NOT_BLANK,
+                                       description="What the notes are of")] = UNTITLED
+    project: Annotated[Reference | None, Field(description="Id of the project that they belong to")] = None
     persist: Annotated[bool, Field(description=(
         "Keep the notes, and what is sure and new of the candidates; the rest is queued for review"))] = False
     review: Annotated[bool, Field(description="With persist: queue all candidates for review instead")] = False
@@ -64,7 +74,7 @@ class ContextRequest(Input):
     goal: Annotated[str, Field(min_length=1, max_length=2_000, json_schema_extra=NOT_BLANK,
                                description="What you are about to do, in a sentence or two"), BeforeValidator(not_blank)]
     intent: Annotated[Intent, Field(description="What kind of work it is: it decides which sections weigh more")] = "build"
-    project: Annotated[EntityId | None, Field(description="Id of the project: its work and memory come first")] = None
+    project: Annotated[Reference | None, Field(description="Id of the project: its work and memory come first")] = None
     limit: Annotated[int, Field(ge=1, le=100, description="How many lines at most"), BeforeValidator(whole)] = 24
     token_budget: Annotated[int, Field(ge=200, le=32_000, description="How many tokens the pack may take"),
                             BeforeValidator(whole)] = 4_000
@@ -75,16 +85,8 @@ class ContextRequest(Input):
 
 # -- going out
 
-class LikeIt(TypedDict):
-    id: str
-    name: str
-    score: float
-    kind: Annotated[str, Field(description="duplicate, near_duplicate or contradiction")]
-    reason: str
-
-
-def like_it(found: Iterable[Alike]) -> list[LikeIt]:
-    return [{"id": one.entity_id, "name": one.name, "score": one.score, "kind": one.kind, "reason": one.reason} for one in found]
+def like_it(found: Iterable[Alike]) -> list[Conflict]:
+    return [conflict(one) for one in found]
 
 
 class Kept(TypedDict):
@@ -92,7 +94,7 @@ class Kept(TypedDict):
     id: Annotated[str, Field(description="The entity's id")]
     message: str
     timestamp: Moment
-    conflicts: Annotated[list[LikeIt], Field(description="What is known already and alike, or says otherwise")]
+    conflicts: Annotated[list[Conflict], Field(description="What is known already and alike, or says otherwise")]
     capture_id: Annotated[str, Field(description="The words as they came")]
     capture_hash: Annotated[str, Field(description="Their SHA-256")]
     repeated: Annotated[bool, Field(description="The idempotency_key was used before: this is what was kept then")]
@@ -141,8 +143,8 @@ def proposal(value: model.Proposal) -> Proposal:
 
 
 class Proposed(Proposal):
-    duplicates: list[LikeIt]
-    contradictions: list[LikeIt]
+    duplicates: list[Conflict]
+    contradictions: list[Conflict]
     state: Annotated[Literal["proposed", "kept", "queued"], Field(description="queued: it waits in the review queue")]
     id: Annotated[str | None, Field(description="The entity that it was kept as")]
     candidate_id: Annotated[str | None, Field(description="Its id in the review queue")]

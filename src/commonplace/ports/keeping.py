@@ -114,8 +114,8 @@ class Items(Protocol):
     async def text(self, item: Item) -> str: ...
 
     async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int,
-                   order: Order = Order.NEWEST) -> tuple[list[Item], int]:
-        """In this order, and how many there are in all."""
+                   order: Order = Order.NEWEST, count: bool = True) -> tuple[list[Item], int]:
+        """In this order, and how many there are in all; 0 when they need not be counted."""
         ...
 
     async def tally(self, scope: Scope, where: ItemFilter) -> dict[str, int]:
@@ -279,6 +279,10 @@ class Captures(Protocol):
     """Written by `Items.add` with the item that points to them; there is no way to change one."""
 
     async def by_key(self, library_id: str, owner: str, idempotency_key: str) -> Capture | None: ...
+
+    async def by_prefix(self, library_id: str, owner: str, prefix: str) -> list[Capture]:
+        """Those whose key begins so, oldest first."""
+        ...
 
     async def of_item(self, scope: Scope, item_id: str) -> Capture: ...
 

@@ -20,6 +20,13 @@ class SqlCaptures:
             library_id=library_id, owner=owner, idempotency_key=idempotency_key))
         return capture(row) if row else None
 
+    async def by_prefix(self, library_id: str, owner: str, prefix: str) -> list[Capture]:
+        found = await self._db.read(lambda tx: tx.all(
+            """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
+               AND substr(idempotency_key, 1, :length) = :prefix ORDER BY created_at, id""",
+            library_id=library_id, owner=owner, prefix=prefix, length=len(prefix)))
+        return [capture(row) for row in found]
+
     async def of_item(self, scope: Scope, item_id: str) -> Capture:
         condition, values = rows.visible(scope)
         row = await self._db.read(lambda tx: tx.one(

@@ -119,8 +119,8 @@ class SqlItems:
         return str(row["text"])
 
     async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int,
-                   order: Order = Order.NEWEST) -> tuple[list[Item], int]:
-        return await self._db.read(_page, scope, where, limit, offset, order)
+                   order: Order = Order.NEWEST, count: bool = True) -> tuple[list[Item], int]:
+        return await self._db.read(_page, scope, where, limit, offset, order, count)
 
     async def tally(self, scope: Scope, where: ItemFilter) -> dict[str, int]:
         (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
@@ -325,11 +325,12 @@ _ORDERS = {Order.NEWEST: "i.created_at DESC", Order.OLDEST: "i.created_at", Orde
            Order.TITLE: "lower(i.title)", Order.LONGEST: "i.word_count DESC"}
 
 
-def _page(tx: Tx, scope: Scope, where: ItemFilter, limit: int, offset: int, order: Order) -> tuple[list[Item], int]:
+def _page(tx: Tx, scope: Scope, where: ItemFilter, limit: int, offset: int, order: Order,
+          count: bool) -> tuple[list[Item], int]:
     (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
     condition, values = f"{condition} AND {asked}", values | wanted
     found = tx.all(f"{rows.SELECT_ITEM} WHERE {condition} ORDER BY {_ORDERS[order]}, i.id DESC LIMIT :limit OFFSET :offset",
                    limit=limit, offset=offset, **values)
-    total = tx.one(f"SELECT count(*) AS n FROM items AS i WHERE {condition}", **values)
+    total = tx.one(f"SELECT count(*) AS n FROM items AS i WHERE {condition}", **values) if count else None
     folders = _folders_of(tx, scope, [row["id"] for row in found])
     return [rows.item(row, folders.get(row["id"], ())) for row in found], total["n"] if total else 0

@@ -21,34 +21,73 @@ def register(root: typer.Typer) -> None:
     command(root, "restore")(restore)
 
 
+KINDS = ("markdown", "transcripts", "git")
+
+
 async def import_(desk: Desk, source: Annotated[Path, typer.Argument(
-                      help="A folder of Markdown files, or another program's export.", show_default=False)],
+                      help="A folder of Markdown files, transcripts of agents, a git repository, or another program's export.",
+                      show_default=False)],
+                  kind: Annotated[str | None, typer.Option(
+                      "--as", help="What a folder is read as: markdown, transcripts or git; else what there is in it.")] = None,
+                  project: Annotated[str | None, typer.Option(help="Project that sessions belong to, by id.")] = None,
+                  reflect: Annotated[bool, typer.Option(
+                      "--reflect", help="Queue what sessions may teach for `commonplace review`.")] = False,
                   wait: Annotated[bool, typer.Option("--wait", help="Also make all vectors now.")] = False) -> None:
     """Bring in a folder of Markdown files (an Obsidian vault), or an export: browser bookmarks or Pocket (HTML), Pocket or
-    Readwise (CSV), Karakeep (JSON). What was imported before is brought up to date, never doubled."""
+    Readwise (CSV), Karakeep (JSON); transcripts of Claude Code or Codex (JSONL), and a git repository or a saved `git log`, as
+    sessions. What was imported before is brought up to date, never doubled."""
     from commonplace.core.importing import import_file
     from commonplace.core.portable import import_folder
 
+    kind = _kind(source, kind)
+    if kind == "markdown" and (project or reflect):
+        raise Invalid("--project and --reflect go with transcripts and git logs.")
     async with desk.open() as (app, caller):
         with show.progress("Importing") as advance:
-            bring_in = import_file if source.is_file() else import_folder
-            result = await bring_in(app.library, caller, source, advance)
+            if kind == "markdown":
+                bring_in = import_file if source.is_file() else import_folder
+                result = await bring_in(app.library, caller, source, advance)
+            else:
+                sessions = app.sessions.import_git if kind == "git" else app.sessions.import_transcripts
+                result = await sessions(caller, source, advance, project=project, reflect=reflect)
         if wait:
             with show.progress("Making vectors") as advance:
                 await work_off(app, advance)
         waiting = (await app.store.jobs.counts()).get("queued", 0)
     if desk.as_json:
         show.as_json({**result.outcomes, "folders": result.folders, "waiting": waiting,
-                      "skipped": [{"path": path, "reason": reason} for path, reason in result.skipped]})
+                      "skipped": [{"path": path, "reason": reason} for path, reason in result.skipped],
+                      "unread": [{"path": path, "reason": reason} for path, reason in result.unread]})
     else:
         show.text(", ".join(f"{count} {outcome}" for outcome, count in result.outcomes.items()))
     for path, reason in result.skipped:
         show.note(f"Left out {path}: {reason}")
+    for path, reason in result.unread:
+        show.note(f"Passed over {path}: {reason}")
     if waiting:
         show.note(f"Found by their words from now on. The vectors of {waiting} follow, made by `commonplace serve` or "
                   "`commonplace worker` as it runs, or now by `commonplace reindex`.")
     if result.skipped:
         raise Invalid(f"{len(result.skipped)} of them could not be imported; run it again to try those.")
+
+
+def _kind(source: Path, asked: str | None) -> str:
+    """What there is to import. A vault that is kept in git is a vault, and transcripts beside notes have to be asked for."""
+    from commonplace.core import gitlog, transcripts
+    from commonplace.core.portable import markdown_files
+
+    if asked is not None and asked not in KINDS:
+        raise Invalid(f"--as must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, not {asked!r}.")
+    if asked is not None:
+        return asked
+    if source.is_file():
+        if source.suffix.lower() == transcripts.ENDING:
+            return "transcripts"
+        with source.open("rb") as file:
+            return "git" if gitlog.is_saved_log(file.read(100).decode(errors="replace")) else "markdown"
+    if source.is_dir() and not markdown_files(source):
+        return "git" if gitlog.is_repository(source) else "transcripts" if transcripts.files(source) else "markdown"
+    return "markdown"
 
 
 async def export(desk: Desk, directory: Directory) -> None:

@@ -3,22 +3,23 @@
 from typing import Annotated, Literal
 
 from fastapi import Query
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from commonplace.core.entity_rules import LONGEST_CONTENT, LONGEST_TITLE
 from commonplace.faces import wire_memory as wire
 from commonplace.faces.rest.desk import Desk, Id, ItemId, api_router
-from commonplace.faces.wire import Input
+from commonplace.faces.wire import NOT_BLANK, Input
+from commonplace.faces.wire_graph import Conflict, EntityTypeName, Reference, kept_here
 
 router = api_router("memory")
 
 
 class CandidateChanges(Input):
-    kind: wire.Kind | None = None
-    title: Annotated[str | None, Field(max_length=LONGEST_TITLE)] = None
-    content: Annotated[str | None, Field(max_length=LONGEST_CONTENT)] = None
-    project: Annotated[wire.EntityId | None, Field(description="Id of the project that it belongs to")] = None
+    kind: Annotated[EntityTypeName | None, BeforeValidator(kept_here)] = None
+    title: Annotated[str | None, Field(min_length=1, max_length=LONGEST_TITLE, json_schema_extra=NOT_BLANK)] = None
+    content: Annotated[str | None, Field(min_length=1, max_length=LONGEST_CONTENT, json_schema_extra=NOT_BLANK)] = None
+    project: Annotated[Reference | None, Field(description="Id of the project that it belongs to")] = None
 
 
 class Candidates(TypedDict):
@@ -29,8 +30,8 @@ class Candidates(TypedDict):
 
 
 class CandidateInFull(wire.Candidate):
-    duplicates: list[wire.LikeIt]
-    contradictions: list[wire.LikeIt]
+    duplicates: list[Conflict]
+    contradictions: list[Conflict]
 
 
 class Accepted(wire.Kept):
