@@ -94,7 +94,8 @@ async def test_a_token_of_two_folders_is_told_of_what_it_kept(house: House) -> N
 @pytest.mark.parametrize(("change", "message"), [
     ({"title": " "}, "Title cannot be empty"), ({"content": "\n"}, "Content cannot be empty"),
     ({"kind": "task"}, "Tasks require a project"), ({"kind": "epic"}, "Epics require a project"),
-    ({"kind": "document"}, "add_to_knowledge and uploads keep documents"), ({"related_to": ["decision_nowhere"]}, "There is no entity")])
+    ({"kind": "document"}, "add_to_knowledge and uploads keep documents"), ({"related_to": ["decision_nowhere"]}, "There is no entity"),
+    ({"source": {"a": {"b": "NUL \0"}}}, "`source` contains NUL")])
 async def test_refusals_are_in_words_and_keep_nothing(house: House, owner: httpx.AsyncClient, change: dict[str, Any], message: str) -> None:
     error = (await call_tool(owner, "remember", WORDS | change))["error"]
     assert error["code"] == -32602

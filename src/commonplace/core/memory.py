@@ -7,6 +7,7 @@ correction is a status of the entity that every search, pack and traversal goes 
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from commonplace.core import entity_rules as rules
 from commonplace.core.access import DELETE, READ, WRITE, Access
 from commonplace.core.entities import Entities
 from commonplace.core.entity_rules import NewEntity
@@ -73,6 +74,7 @@ class Memory:
         to those who ask while that is being written."""
         if not admitted:
             await self._access.admit(caller, WRITE, "remember", memo.entity.title[:200])
+        _require_plain_source(memo.source)
         owner = memo.owner or owner_of(caller)
         if memo.key is not None and (known := await self._known(caller, owner, memo)):
             return known
@@ -198,6 +200,13 @@ class Memory:
             asked = {relation.to_id for relation in found if relation.from_id in asked} - seen
             seen |= asked
         return seen - {old.id}
+
+
+def _require_plain_source(source: Json) -> None:
+    try:
+        rules.metadata_of(source)
+    except Invalid as error:
+        raise Invalid(error.message.replace("`metadata`", "`source`")) from None
 
 
 def _told(caller: Caller, item: Item, status: str, reason: str, **more: Any) -> Json:
