@@ -104,9 +104,10 @@ class Source:
         return not any(f" {' '.join(words[at:at + run])} " in self._row for at in range(len(words) - run + 1))
 
     def cut(self, text: str) -> str:
+        """As it is, unless it quotes: then it is the source's, not the owner's, and is treated as such."""
         if self.admits(text):
             return text
-        kept = ""
+        text, kept = _CODED.sub("…", text), ""
         for found in _WORD.finditer(text):
             if len(spoken(text[:found.end()])) > LONGEST_QUOTATION - 1:
                 break
