@@ -7,7 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from commonplace.model import Caller, Capability
+from commonplace.core.library import Draft
+from commonplace.core.preparing import described
+from commonplace.model import Caller, Capability, Transformed
 from tests.faces.house import House, call_tool, rpc
 
 pytestmark = pytest.mark.anyio
@@ -169,18 +171,9 @@ async def test_category_and_tag_are_exact(owner: httpx.AsyncClient) -> None:
         assert (await ask(owner, "list_disks", **asked))["total"] == count, asked
 
 
-async def test_a_category_that_somebody_chose_stays(owner: httpx.AsyncClient) -> None:
-    disk = await keep(owner)
-    await owner.patch(f"/api/v1/items/{disk}", json={"category": "My own"})
-    await owner.patch(f"/api/v1/items/{disk}", json={"title": "Described anew"})
-    assert (await ask(owner, "get_disk", disk_id=disk))["category"] == "My own"
-
-
 async def test_tasks_and_the_like_are_no_disks(house: House) -> None:
     async with house.client("owner") as owner:
         disk = await keep(owner)
-        from commonplace.core.library import Draft
-
         for kind in ("task", "epic", "project", "session"):
             added = await house.app.library.add(house.owner, Draft("text", f"A {kind}", MEMORY, entity_type=kind))
             assert await ask(owner, "get_disk", disk_id=added.item.public_id) == NOT_FOUND
@@ -261,3 +254,12 @@ async def test_a_member_of_a_team_may_publish_what_is_the_teams(house: House) ->
     writer = Caller(house.owner.library_id, house.stranger.person_id, "Member", frozenset(Capability))
     published = await house.app.disks.publish(writer, item)
     assert published.owner_id == house.owner.person_id
+
+
+async def test_what_the_transform_says_later_does_not_replace_a_chosen_category(house: House) -> None:
+    item, _ = await house.add("Chosen", text=MEMORY)
+    await house.app.library.update(house.owner, item, {"category": "My own"})
+    await house.app.library.update(house.owner, item, {"in_kb": False})
+    changed = (await house.app.library.read(house.owner, item)).item
+    made = described(changed, Transformed("S", (), (), ("t",), "Science"))
+    assert "category" not in made and made["metadata"]["category_given"] is True

@@ -1,8 +1,10 @@
 """The verbs of disks: an owner's items as they are, and others' by what was published of them."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from commonplace.core.publishing import Publisher
 from commonplace.core.search import Search
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
+    DISKS,
     NOT_DISKS,
     PRIVATE,
     PUBLISHED,
@@ -34,7 +37,7 @@ from commonplace.ports import Embedder, Store, Vector
 NO_DISK = "Disk not found"
 EMBEDDED_CHARACTERS = 1_000
 RELATED, ALIKE, NEAREST = 5, 0.2, 40
-SAVED_COMPARED = 1_000
+SAVED_COMPARED = 1_000  # of what was saved last
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +159,7 @@ class Disks:
         item = await self._own_item(caller, ItemRef.parse(disk_id))
         view = await self._publisher.derive(_finished(item))
         owner_id, owner_name = await self._store.disks.owner(item.library_id)
-        return Disk(item.public_id, PUBLISHED, "public", owner_id, masked(owner_name), None, item.created_at, view)
+        return Disk(item.public_id, PUBLISHED, "public", owner_id, _signed(owner_name), None, item.created_at, view)
 
     async def publish(self, caller: Caller, disk_id: str, audience: Audience = Audience.ANYONE) -> Published:
         await self._access.admit(caller, WRITE, "publish_disk", disk_id, owner=True)
@@ -207,21 +210,20 @@ class Disks:
 
     async def _owned(self, caller: Caller, ref: ItemRef) -> Disk:
         item = await self._own_item(caller, ref)
-        owner_id, owner_name = await self._store.disks.owner(item.library_id)
-        views = await self._views(caller, [item.id]) if item.visibility == PUBLISHED else {}
+        (owner_id, owner_name), views, vectors = await asyncio.gather(
+            self._store.disks.owner(item.library_id), self._views(caller, [item.id] if item.visibility == PUBLISHED else []),
+            self._store.disks.vectors(item, self._embedder.stamp))
         published = views.get(item.id)
         view = published.view if published else await self._open(item)
-        vectors = await self._store.disks.vectors(item, self._embedder.stamp)
         related = await self._related(caller, item.public_id, _middle(vectors)) if vectors else ()
         return Disk(item.public_id, PUBLISHED if published else PRIVATE, "owned", owner_id, owner_name, None,
                     item.created_at, view, related)
 
     async def _open(self, item: Item) -> OpenDisk:
-        sections = await self._store.sections.of_item(item)
+        sections, text = await asyncio.gather(self._store.sections.of_item(item), self._store.items.text(item))
         return OpenDisk(item.title, item.summary, item.category, item.tags, item.url,
                         bool(item.metadata.get("ai_generated")), item.word_count,
-                        tuple(OpenSection(s.position + 1, s.word_count, s.key_points, s.text) for s in sections),
-                        await self._store.items.text(item))
+                        tuple(OpenSection(s.position + 1, s.word_count, s.key_points, s.text) for s in sections), text)
 
     async def _published(self, caller: Caller, published: Published) -> Disk:
         """Also of the caller's own library: there is no way round a token's scope, as `_sees_others` has none."""
@@ -229,7 +231,7 @@ class Disks:
         vector = await self._store.disks.view_vector(published, self._embedder.stamp)
         related = await self._related(caller, published.public_id, _unpacked(vector)) if vector else ()
         return Disk(published.public_id, PUBLISHED, "saved" if published.saved_at else "public", published.owner_id,
-                    masked(published.owner_name), published.saved_at, published.created_at, published.view, related)
+                    _signed(published.owner_name), published.saved_at, published.created_at, published.view, related)
 
     async def _views(self, caller: Caller, item_ids: Sequence[str]) -> dict[str, Published]:
         found = await self._store.disks.of_items(caller.library_id, sorted(set(item_ids))) if item_ids else {}
@@ -238,7 +240,8 @@ class Disks:
     async def _own_page(self, caller: Caller, scope: DiskScope, where: DiskFilter, limit: int,
                         offset: int) -> tuple[list[DiskLine], int]:
         visibility = scope.value if scope in (DiskScope.PRIVATE, DiskScope.PUBLISHED) else None
-        wanted = ItemFilter(archived=False, not_entity_types=NOT_DISKS, category=where.category, tag=where.tag, text=where.text,
+        # By the types that are wanted, not by those that are not: counted in ranges of an index.
+        wanted = ItemFilter(archived=False, entity_types=DISKS, category=where.category, tag=where.tag, text=where.text,
                             visibility=visibility)
         items, total = await self._store.items.page(caller.scope, wanted, limit=limit, offset=offset)
         owner = await self._store.disks.owner(caller.library_id)
@@ -261,13 +264,21 @@ class Disks:
             if found.section_id in names:
                 public_id, title = names[found.section_id]
                 alike.setdefault(public_id, Related(public_id, title, found.score))
-        if _sees_others(caller):
-            for public_id, title, packed in await self._store.disks.saved_vectors(
-                    caller.library_id, self._embedder.stamp, SAVED_COMPARED):
-                alike[public_id] = Related(public_id, title, float(_unpacked(packed) @ vector))
+        saved = await self._store.disks.saved_vectors(
+            caller.library_id, self._embedder.stamp, SAVED_COMPARED) if _sees_others(caller) else []
+        if saved:
+            cosines = _unpacked(b"".join(packed for _, _, packed in saved)).reshape(len(saved), -1) @ vector
+            alike |= {public_id: Related(public_id, title, float(cosine))
+                      for (public_id, title, _), cosine in zip(saved, cosines, strict=True)}
         alike.pop(but, None)
         best = sorted(alike.values(), key=lambda one: (-one.similarity, one.public_id))
         return tuple(one for one in best[:RELATED] if one.similarity >= ALIKE)
+
+
+@lru_cache(maxsize=1_000)
+def _signed(name: str) -> str:
+    """A name as others see it; lists have the same few again and again."""
+    return masked(name)
 
 
 def _sees_others(caller: Caller) -> bool:
@@ -298,7 +309,7 @@ def _own_line(item: Item, owner: tuple[str, str], published: Published | None) -
 def _saved_line(published: Published) -> DiskLine:
     view = published.view
     return DiskLine(published.public_id, view.title, view.summary, view.category, PUBLISHED, "saved", published.owner_id,
-                    masked(published.owner_name), view.word_count, view.tags, published.saved_at, published.created_at)
+                    _signed(published.owner_name), view.word_count, view.tags, published.saved_at, published.created_at)
 
 
 def _middle(vectors: Sequence[bytes]) -> Vector:
