@@ -168,3 +168,12 @@ async def test_a_lost_store_is_told_apart_from_a_bad_token(house: House, owner: 
     monkeypatch.setattr(house.app.store.tokens, "by_digest", lost)
     response = await owner.get("/api/v1/items")
     assert (response.status_code, response.json()) == (503, {"error": "storage_failed", "message": "The disk is full."})
+    for path in ("/mcp", "/api/mcp", "/mcp/disks"):
+        before_tools = await owner.post(path, json={})
+        assert (before_tools.status_code, before_tools.json()) == (500, {"error": "internal_error", "message": "The disk is full."})
+
+
+async def test_a_path_of_its_own_names_its_own_methods(owner: httpx.AsyncClient) -> None:
+    """`/disks/batch` also looks like the path of a disk."""
+    assert (await owner.options("/api/v1/disks/batch")).headers["allow"] == "POST"
+    assert (await owner.options("/api/v1/disks/x")).headers["allow"] == "GET"

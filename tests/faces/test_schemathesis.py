@@ -32,6 +32,11 @@ include-path = "/api/v1/feeds"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
 
 [[operations]]
+include-path = "/api/v1/disks/{item_id}/save"
+# One's own is there already.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
+
+[[operations]]
 include-path = "/api/v1/items/{item_id}/refresh"
 # Texts and files have no address to be fetched from again.
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]

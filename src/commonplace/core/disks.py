@@ -1,6 +1,5 @@
 """The verbs of disks: an owner's items as they are, and others' by what was published of them."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -210,9 +209,9 @@ class Disks:
 
     async def _owned(self, caller: Caller, ref: ItemRef) -> Disk:
         item = await self._own_item(caller, ref)
-        (owner_id, owner_name), views, vectors = await asyncio.gather(
-            self._store.disks.owner(item.library_id), self._views(caller, [item.id] if item.visibility == PUBLISHED else []),
-            self._store.disks.vectors(item, self._embedder.stamp))
+        owner_id, owner_name = await self._store.disks.owner(item.library_id)
+        views = await self._views(caller, [item.id]) if item.visibility == PUBLISHED else {}
+        vectors = await self._store.disks.vectors(item, self._embedder.stamp)
         published = views.get(item.id)
         view = published.view if published else await self._open(item)
         related = await self._related(caller, item.public_id, _middle(vectors)) if vectors else ()
@@ -220,7 +219,7 @@ class Disks:
                     item.created_at, view, related)
 
     async def _open(self, item: Item) -> OpenDisk:
-        sections, text = await asyncio.gather(self._store.sections.of_item(item), self._store.items.text(item))
+        sections, text = await self._store.sections.of_item(item), await self._store.items.text(item)
         return OpenDisk(item.title, item.summary, item.category, item.tags, item.url,
                         bool(item.metadata.get("ai_generated")), item.word_count,
                         tuple(OpenSection(s.position + 1, s.word_count, s.key_points, s.text) for s in sections), text)

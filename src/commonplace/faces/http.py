@@ -140,6 +140,13 @@ def error_response(error: CommonplaceError) -> Response:
     return problem(STATUS.get(type(error), 500), error.code, error.message, headers, **error.data)
 
 
+def _before_tools(path: str, error: CommonplaceError) -> Response:
+    """MCP clients know three answers before a tool runs: 401, 429, and 500 for all that is not their doing."""
+    if path.startswith(("/mcp", "/api/mcp")) and STATUS.get(type(error), 500) >= 500:
+        return problem(500, "internal_error", error.message)
+    return error_response(error)
+
+
 class Gate:
     """ASGI middleware around everything: nothing behind it runs for a request that has no business here."""
 
@@ -165,7 +172,7 @@ class Gate:
             refusal = await self._refuse(scope, Headers(scope=scope))
             await (refusal or self._app)(scope, receive if _is_signed(scope) else _bounded(receive), send_hardened)
         except CommonplaceError as error:
-            await error_response(error)(scope, receive, send_hardened)
+            await _before_tools(scope["path"], error)(scope, receive, send_hardened)
         except Exception:
             log.exception("%s %s failed unexpectedly", scope["method"], scope["path"])
             if not started:

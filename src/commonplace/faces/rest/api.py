@@ -143,4 +143,6 @@ async def _http(request: Request, error: Exception) -> Response:
 def _allowed(request: Request) -> list[str]:
     """The methods of all routes at this path; the router itself names only the first one's."""
     at_path = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    named = [route for route in at_path if route.path == request.scope["path"]]  # `/disks/batch` is no disk's id
+    at_path = named or at_path
     return sorted({method for route in at_path for method in route.methods or ()})
