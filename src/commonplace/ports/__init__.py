@@ -3,7 +3,6 @@
 from commonplace.ports.accounts import *
 from commonplace.ports.disks import *
 from commonplace.ports.figures import *
-from commonplace.ports.jobs import *
 from commonplace.ports.keeping import *
 from commonplace.ports.members import *
 from commonplace.ports.outside import *

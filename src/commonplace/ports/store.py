@@ -7,7 +7,6 @@ from commonplace.model import Json
 from commonplace.ports.accounts import Accounts
 from commonplace.ports.disks import Disks
 from commonplace.ports.figures import Figures
-from commonplace.ports.jobs import Jobs
 from commonplace.ports.keeping import (
     Candidates,
     Captures,
