@@ -9,7 +9,9 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from commonplace.core.entity_rules import NewEntity
 from commonplace.core.people import NewToken
+from commonplace.core.reflection import Notes
 from commonplace.faces.web.app import WebApp
 from commonplace.model import Event
 from tests.faces.house import ADDRESS, LONG_TEXT, House, open_house
@@ -31,6 +33,7 @@ class Row:
     answer: int = 200     # what the owner gets for a GET; a form that is taken leads somewhere (303) or says so in JSON
 
 
+NOTES = "We decided to use Postgres for the archive because it is there already. Always rotate the keys every month."
 IN_FORM: dict[str | None, str] = {"chosen": "item", "viewed": "token"}
 OWN = Row(own=True)
 OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("POST", "/sign-in/open"), ("GET", "/claim/{secret}"),
@@ -48,6 +51,15 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/items/{item_id}/refresh"): Row("item", writes=True, answer=422),  # a text has no address to be fetched from
     ("POST", "/items/{item_id}/retry"): Row("item", writes=True),
     ("GET", "/items/{item_id}/original"): Row("item", answer=404),               # originals are not kept here
+    ("GET", "/work"): Row(), ("POST", "/work"): Row(writes=True, form=(("kind", "project"), ("title", "Plans"))),
+    ("GET", "/work/{entity_id}"): Row("task"), ("POST", "/work/{entity_id}/move"): Row("task", writes=True, form=(("status", "doing"),)),
+    ("POST", "/work/{entity_id}/note"): Row("task", writes=True, form=(("text", "Looked at"),)),
+    ("GET", "/graph"): Row(), ("GET", "/graph/{item_id}"): Row("item"),
+    ("GET", "/disks"): Row(), ("GET", "/disks/{disk_id}/publish"): Row("item"),
+    ("POST", "/disks/{disk_id}/publish"): Row("item", writes=True),
+    ("POST", "/disks/{disk_id}/unpublish"): Row("published", writes=True),
+    ("GET", "/review"): Row(), ("POST", "/review"): Row(writes=True, form=(("content", NOTES),)),
+    ("POST", "/review/{candidate_id}"): Row("candidate", writes=True, form=(("action", "accept"),)),
     ("GET", "/tokens"): Row(writes=True), ("POST", "/tokens"): Row(writes=True, form=(("name", "New"),)),
     ("GET", "/tokens/{token_id}"): Row("token", writes=True), ("POST", "/tokens/{token_id}/revoke"): Row("token", writes=True),
     ("POST", "/view-as"): Row("viewed", writes=True),
@@ -92,6 +104,18 @@ async def target(house: House, what: str | None) -> str:
             return ""
         case "job":
             return str((await house.add("Long", text=f"{uuid4()}\n\n{LONG_TEXT}"))[1])
+        case "task":
+            entities = house.app.entities
+            project = await entities.add(house.owner, NewEntity("Plans", "All plans", "project"), sync=True)
+            task = NewEntity("Do it", "As planned", "task", project=project.item.entity_id)
+            return (await entities.add(house.owner, task, sync=True)).item.id
+        case "published":
+            item_id = (await house.add(f"Open {uuid4()}"))[0]
+            await house.app.disks.publish(house.owner, item_id)
+            return item_id
+        case "candidate":
+            found = await house.app.reflection.reflect(house.owner, Notes(f"{NOTES} {uuid4()}", persist=True, review=True))
+            return next(each.queued.id for each in found.candidates if each.queued)
         case "token" | "viewed":
             made, _ = await house.app.people.create_token(house.owner, NewToken("Used"))
             await house.app.store.tokens.record([Event(made.library_id, made.id, "search", None, True)])

@@ -1,0 +1,43 @@
+"""Shelves of disks: what is published, what was saved of others; publishing with a look at what others will see."""
+
+from starlette.responses import Response
+
+from commonplace.errors import Invalid
+from commonplace.faces.web.doors import get, post
+from commonplace.faces.web.visit import Visit
+from commonplace.model import Audience, DiskFilter, DiskScope
+
+SHELVES = {DiskScope.PUBLISHED: "Published", DiskScope.SAVED: "Saved", DiskScope.PRIVATE: "Private"}
+PER_PAGE = 30
+
+
+async def show(visit: Visit) -> Response:
+    shelf = visit.query("shelf", DiskScope.PUBLISHED)
+    shelf = shelf if shelf in {*SHELVES} else DiskScope.PUBLISHED
+    page, text = visit.number("page", 1), visit.query("q")[:200]
+    disks, total = await visit.services.disks.page(visit.caller, DiskScope(shelf), DiskFilter(text=text or None), limit=PER_PAGE,
+                                                   offset=(page - 1) * PER_PAGE)
+    return visit.page("disks.html", disks=disks, total=total, page=page, pages=-(-total // PER_PAGE), shelves=SHELVES,
+                      shelf=shelf, q=text)
+
+
+async def preview(visit: Visit) -> Response:
+    disk_id = visit.request.path_params["disk_id"]
+    return visit.page("publish.html", disk=await visit.services.disks.preview(visit.caller, disk_id), audiences=list(Audience))
+
+
+async def publish(visit: Visit) -> Response:
+    audience = (await visit.form()).get("audience", Audience.ANYONE)
+    if audience not in {*Audience}:
+        raise Invalid("Choose who may read it.")
+    published = await visit.services.disks.publish(visit.caller, visit.request.path_params["disk_id"], Audience(audience))
+    return visit.go(f"/d/{published.public_id}", "It is published; this is the page that others see.")
+
+
+async def unpublish(visit: Visit) -> Response:
+    await visit.services.disks.unpublish(visit.caller, visit.request.path_params["disk_id"])
+    return visit.go("/disks", "It is private again.")
+
+
+DOORS = (get("/disks", show), get("/disks/{disk_id}/publish", preview), post("/disks/{disk_id}/publish", publish),
+         post("/disks/{disk_id}/unpublish", unpublish))

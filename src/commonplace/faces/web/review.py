@@ -1,0 +1,76 @@
+"""What notes may teach, waiting for a yes or a no; and, side by side, what it repeats or contradicts."""
+
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from commonplace.core.likeness import Alike
+from commonplace.core.reflection import Judged, Notes
+from commonplace.errors import Invalid
+from commonplace.faces.web.doors import get, post
+from commonplace.faces.web.text import plain_text
+from commonplace.faces.web.visit import Visit
+from commonplace.model import Kind
+
+SHOWN = 20
+EXCERPT = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Something that is known already, next to a candidate."""
+
+    alike: Alike
+    text: str
+    contradicts: bool
+
+
+async def show(visit: Visit) -> Response:
+    reflection = visit.services.reflection
+    candidates, total = await reflection.candidates(visit.caller, limit=SHOWN)
+    waiting = []
+    for candidate in candidates:
+        judged = await reflection.candidate(visit.caller, candidate.id)
+        waiting.append((candidate, [*await _beside(visit, judged)]))
+    return visit.page("review.html", waiting=waiting, total=total)
+
+
+async def _beside(visit: Visit, judged: Judged) -> list[Beside]:
+    shown = []
+    source = judged.queued.source_id if judged.queued else None  # the notes it was read out of say the same, of course
+    alikes = [alike for alike in (*judged.contradictions, *judged.duplicates) if alike.item_id != source]
+    for alike in alikes[:3]:
+        reading = await visit.services.library.read(visit.caller, alike.item_id)
+        shown.append(Beside(alike, plain_text(reading.text)[:EXCERPT], alike in judged.contradictions))
+    return shown
+
+
+async def reflect(visit: Visit) -> Response:
+    form = await visit.form()
+    notes = Notes(form.get("content", ""), form.get("title", "").strip() or "Notes", persist=True, review=True)
+    found = await visit.services.reflection.reflect(visit.caller, notes)
+    many = len(found.candidates)
+    return visit.go("/review", f"{many} to look at." if many else "There is nothing to remember in it.")
+
+
+async def decide(visit: Visit) -> Response:
+    form, candidate_id = await visit.form(), visit.request.path_params["candidate_id"]
+    action, other = form.get("action", ""), form.get("other", "")
+    if action not in ("accept", "supersede", "link", "reject"):
+        raise Invalid("Say what is to become of it.")
+    if action in ("supersede", "link") and not other:
+        raise Invalid("Choose what it is compared with.")
+    if action == "reject":
+        await visit.services.reflection.reject(visit.caller, candidate_id)
+        return visit.go("/review", "Rejected.")
+    _, kept = await visit.services.reflection.accept(visit.caller, candidate_id, {})
+    if action == "supersede":
+        await visit.services.memory.supersede(visit.caller, other, by=kept.item.entity_id)
+    elif action == "link":
+        kind = Kind.CONTRADICTS if form.get("contradicts") else Kind.RELATED_TO
+        await visit.services.graph.link(visit.caller, kept.item.id, kind, other)
+    said = {"accept": "Kept.", "supersede": "Kept, in place of what was known.", "link": "Kept, and linked."}
+    return visit.go("/review", said[action])
+
+
+DOORS = (get("/review", show), post("/review", reflect), post("/review/{candidate_id}", decide))

@@ -1,0 +1,84 @@
+"""Work: projects, epics and tasks, as a list and as a board; a task with its notes and what it waits for."""
+
+import asyncio
+
+from starlette.responses import Response
+
+from commonplace.core.entity_rules import NewEntity
+from commonplace.core.graph import Wanted
+from commonplace.core.notes import notes
+from commonplace.core.states import EPIC, TASK
+from commonplace.errors import Invalid
+from commonplace.faces.web.doors import get, post
+from commonplace.faces.web.drawing import Node, picture
+from commonplace.faces.web.graph import edges_of
+from commonplace.faces.web.text import rendered
+from commonplace.faces.web.visit import Visit
+from commonplace.model import EntityType, ItemFilter
+
+COLUMNS = {"backlog": "Backlog", "todo": "To do", "doing": "Doing", "blocked": "Blocked", "review": "Review", "done": "Done"}
+MOST = 300
+MACHINES = {TASK.entity_type: TASK, EPIC.entity_type: EPIC}
+KINDS = (EntityType.TASK, EntityType.EPIC, EntityType.PROJECT)
+
+
+async def show(visit: Visit) -> Response:
+    entities, project = visit.services.entities, visit.query("project") or None
+    projects, _ = await entities.page(visit.caller, ItemFilter(entity_types=(EntityType.PROJECT,)), limit=100)
+    epics, _ = await entities.page(visit.caller, ItemFilter(entity_types=(EntityType.EPIC,), not_statuses=("archived",)),
+                                   project=project, limit=100)
+    tasks, total = await entities.page(visit.caller, ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",)),
+                                       project=project, limit=MOST)
+    board = {state: [task for task in tasks if TASK.state(task.item) == state] for state in COLUMNS}
+    return visit.page("work.html", projects=projects, epics=epics, tasks=tasks, total=total, board=board, columns=COLUMNS,
+                      next_of={task.item.id: TASK.next[TASK.state(task.item)] for task in tasks},
+                      state_of={epic.item.id: EPIC.state(epic.item) for epic in epics} | {
+                          task.item.id: TASK.state(task.item) for task in tasks},
+                      project=project, as_list=visit.query("view") == "list")
+
+
+async def create(visit: Visit) -> Response:
+    form = await visit.form()
+    kind, title = form.get("kind", "task"), form.get("title", "").strip()
+    if kind not in {*KINDS}:
+        raise Invalid("Choose a task, an epic or a project.")
+    new = NewEntity(title, form.get("content", "").strip() or title, kind, project=form.get("project") or None,
+                    epic=form.get("epic") or None, priority=form.get("priority") or None)
+    added = await visit.services.entities.add(visit.caller, new, sync=True)
+    return visit.go(visit.back if kind != EntityType.PROJECT else f"/work?project={added.item.entity_id}", added.message)
+
+
+async def one(visit: Visit) -> Response:
+    entity = await visit.services.entities.get(visit.caller, visit.request.path_params["entity_id"])
+    item = entity.item
+    machine = MACHINES.get(EntityType(item.entity_type))
+    chain = await visit.services.graph.dependencies(visit.caller, item.id, Wanted()) if machine else None
+    drawn = None
+    if chain and len(chain.items) > 1:
+        nodes = [Node(each, f"/work/{each.public_id}", each.id == item.id) for each in chain.items]
+        drawn = await asyncio.to_thread(picture, nodes, edges_of(chain.items, chain.relations),
+                                        f"What {item.title} waits for", layered=True)
+    return visit.page("task.html", entity=entity, item=item, text=rendered(entity.text or ""), notes=notes(item),
+                      state=machine.state(item) if machine else "", next=machine.next[machine.state(item)] if machine else (),
+                      drawing=drawn, cycles=chain.cycles if chain else ())
+
+
+async def move(visit: Visit) -> Response:
+    """Along the drawing of states; anything else is refused, with the states that can follow."""
+    item = (await visit.services.entities.get(visit.caller, visit.request.path_params["entity_id"])).item
+    if item.entity_type not in MACHINES:
+        raise Invalid("Only tasks and epics have states to go through.")
+    to = (await visit.form()).get("status", "")
+    done = await visit.services.work.update(visit.caller, item.id, MACHINES[EntityType(item.entity_type)], {"status": to})
+    return visit.go(visit.back, done.message) if visit.wants_page else visit.json_answer(
+        {"ok": True, "status": done.item.status, "next": TASK.next.get(done.item.status, ())})
+
+
+async def note(visit: Visit) -> Response:
+    text = (await visit.form()).get("text", "").strip()
+    done = await visit.services.work.note(visit.caller, visit.request.path_params["entity_id"], text)
+    return visit.go(f"/work/{done.item.public_id}", "Noted.")
+
+
+DOORS = (get("/work", show), post("/work", create), get("/work/{entity_id}", one), post("/work/{entity_id}/move", move),
+         post("/work/{entity_id}/note", note))

@@ -1,0 +1,101 @@
+"""Work on a board, the neighbourhood as a picture, disks with a preview, and what waits for review."""
+
+import re
+
+import pytest
+from playwright.async_api import Page, expect
+
+from commonplace.core.entity_rules import NewEntity
+from commonplace.core.reflection import Notes
+from commonplace.model import Item
+from tests.browser.conftest import Site
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+async def entity(site: Site, title: str, kind: str, **more: object) -> Item:
+    added = await site.app.entities.add(site.owner, NewEntity(title, f"All about {title}", kind, **more), sync=True)  # type: ignore[arg-type]
+    return added.item
+
+
+def column(page: Page, name: str) -> object:
+    return page.get_by_role("region", name=name)
+
+
+async def test_tasks_are_dragged_where_their_state_may_go(site: Site) -> None:
+    project = await entity(site, "Ship it", "project")
+    task = await entity(site, "Write the docs", "task", project=project.entity_id)
+    page = await site.signed_in()
+    await page.goto(f"/work?project={project.entity_id}")
+    card = page.locator(".task", has_text="Write the docs")
+    await card.drag_to(page.get_by_role("region", name="Done"))
+    await expect(page.get_by_role("region", name="To do").locator(".task")).to_have_count(1)
+    async with page.expect_response(re.compile("/move")):
+        await card.drag_to(page.get_by_role("region", name="Doing"))
+    assert (await site.app.library.read(site.owner, task.id)).item.status == "doing"
+    await page.goto("/work?view=list")
+    await expect(page.locator(".row")).to_contain_text("doing")
+
+
+async def test_a_task_has_notes_and_a_drawing_of_what_it_waits_for(site: Site) -> None:
+    project = await entity(site, "Ship it", "project")
+    first = await entity(site, "Dig", "task", project=project.entity_id)
+    second = await entity(site, "Build", "task", project=project.entity_id, depends_on=(first.entity_id,))
+    page = await site.signed_in()
+    await page.goto(f"/work/{second.public_id}")
+    await page.get_by_placeholder("Write a note").fill("Bricks <b>have</b> come.")
+    await page.get_by_role("button", name="Note it").click()
+    await expect(page.locator(".noted")).to_contain_text("Bricks <b>have</b> come.")
+    await page.get_by_role("button", name="Doing").click()
+    await expect(page.locator(".badge").first).to_have_text("doing")
+    await page.locator(".drawing a", has_text="Dig").click()
+    await expect(page.get_by_role("heading", name="Dig")).to_be_visible()
+
+
+async def test_one_walks_through_the_picture(site: Site) -> None:
+    a, b, c = [await entity(site, title, "idea") for title in ("Anchors", "Boats", "Cables")]
+    await site.app.graph.link(site.owner, a.id, "REQUIRES", b.id)
+    await site.app.graph.link(site.owner, b.id, "SUPPORTS", c.id)
+    page = await site.signed_in()
+    await page.goto("/graph")
+    await expect(page.locator(".drawing .node")).to_have_count(3)
+    await page.goto(f"/graph/{a.public_id}?depth=1")
+    before = await page.locator(".drawing").get_attribute("viewBox")
+    await page.locator(".drawing").hover(position={"x": 20, "y": 20})
+    await page.mouse.wheel(0, -400)
+    await expect(page.locator(".drawing")).not_to_have_attribute("viewBox", before or "")
+    await page.locator(".links a", has_text="Boats").click()
+    await expect(page.get_by_role("heading", name="Boats")).to_be_visible()
+    await expect(page.locator(".drawing .node", has_text="Cables")).to_have_count(1)
+
+
+async def test_a_disk_is_published_after_a_look_at_what_others_see(site: Site) -> None:
+    item = await site.add("Otters", "Otters hold hands while they sleep, so that the tide does not part them in the night.")
+    page = await site.signed_in()
+    await page.goto(f"/items/{item.public_id}")
+    await page.get_by_role("link", name="Publish").click()
+    await expect(page.locator(".preview")).not_to_contain_text("hold hands while they sleep")
+    await page.get_by_role("button", name="Publish").click()
+    await expect(page).to_have_url(re.compile(f"/d/{item.public_id}$"))
+    await page.goto("/disks")
+    await expect(page.locator(".row .title")).to_have_text(["Otters"])
+    page.on("dialog", lambda dialog: dialog.accept())
+    await page.get_by_role("button", name="Unpublish").click()
+    await expect(page.get_by_text("An empty shelf")).to_be_visible()
+
+
+async def test_candidates_are_kept_rejected_and_put_in_the_place_of_others(site: Site) -> None:
+    await site.app.reflection.reflect(site.owner, Notes(
+        "We decided to use Postgres for the archive, because it is there already.", persist=True, review=True))
+    page = await site.signed_in()
+    await page.goto("/review")
+    await expect(page.locator(".candidate")).to_contain_text("Postgres")
+    await page.get_by_role("button", name="Keep it").click()
+    await expect(page.get_by_text("Nothing waits")).to_be_visible()
+    await page.get_by_text("Read memories out of notes").click()
+    await page.get_by_label("Notes").fill("We decided not to use Postgres for the archive, because it is there already.")
+    await page.get_by_role("button", name="Look for").click()
+    other = page.locator(".beside", has_text="Postgres").first
+    await expect(other).to_be_visible()
+    await other.get_by_role("button", name="Supersede this").click()
+    await expect(page.get_by_role("status")).to_contain_text("in place of")
