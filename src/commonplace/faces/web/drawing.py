@@ -8,7 +8,8 @@ from markupsafe import Markup
 
 from commonplace.model import Item
 
-WIDTH, HEIGHT, MARGIN = 900.0, 620.0, 60.0
+WIDTH, HEIGHT, MARGIN = 900.0, 620.0, 100.0
+ROW = 90.0     # of a layered drawing
 LABEL = 28
 SEED = 7
 Point = tuple[float, float]
@@ -26,8 +27,8 @@ def picture(nodes: Sequence[Node], edges: Sequence[Edge], said: str, *, layered:
     """A neighbourhood, with names; or, layered, what must be done before what, from left to right."""
     graph = igraph.Graph(n=len(nodes), edges=[(a, b) for a, b, _ in edges], directed=layered)
     laid = _layered(graph) if layered else _spread(graph)
-    points = _fitted(laid)
-    return _svg(nodes, edges, points, said, arrows=layered, names=True)
+    height = ROW * max(1, len({y for _, y in laid})) if layered else HEIGHT
+    return _svg(nodes, edges, _fitted(laid, height), said, height, arrows=layered, names=True)
 
 
 def whole_map(nodes: Sequence[Node], edges: Sequence[Edge], said: str) -> tuple[Markup, list[list[int]]]:
@@ -36,7 +37,8 @@ def whole_map(nodes: Sequence[Node], edges: Sequence[Edge], said: str) -> tuple[
     clusters = sorted((list(members) for members in graph.community_multilevel()), key=len, reverse=True)
     of = {member: number for number, members in enumerate(clusters) for member in members}
     laid = graph.layout_drl(seed=_seeded(graph)) if len(nodes) > 300 else _spread(graph)
-    return _svg(nodes, edges, _fitted([(x, y) for x, y in laid]), said, arrows=False, names=False, clusters=of), clusters
+    points = _fitted([(x, y) for x, y in laid], HEIGHT)
+    return _svg(nodes, edges, points, said, HEIGHT, arrows=False, names=False, clusters=of), clusters
 
 
 def _seeded(graph: igraph.Graph) -> list[list[float]]:
@@ -54,15 +56,15 @@ def _layered(graph: igraph.Graph) -> list[Point]:
     return [(-y, x) for x, y in list(laid)[:graph.vcount()]]
 
 
-def _fitted(points: Sequence[Point]) -> list[Point]:
+def _fitted(points: Sequence[Point], height: float) -> list[Point]:
     xs, ys = [x for x, _ in points] or [0.0], [y for _, y in points] or [0.0]
     wide, high = max(xs) - min(xs), max(ys) - min(ys)
     return [(MARGIN + (x - min(xs)) / wide * (WIDTH - 2 * MARGIN) if wide else WIDTH / 2,
-             MARGIN / 2 + (y - min(ys)) / high * (HEIGHT - MARGIN) if high else HEIGHT / 2) for x, y in points]
+             30 + (y - min(ys)) / high * (height - 70) if high else height / 2) for x, y in points]
 
 
-def _svg(nodes: Sequence[Node], edges: Sequence[Edge], points: Sequence[Point], said: str, *, arrows: bool, names: bool,
-         clusters: Mapping[int, int] | None = None) -> Markup:
+def _svg(nodes: Sequence[Node], edges: Sequence[Edge], points: Sequence[Point], said: str, height: float, *, arrows: bool,
+         names: bool, clusters: Mapping[int, int] | None = None) -> Markup:
     lines = [Markup('<line class="edge" x1="{}" y1="{}" x2="{}" y2="{}"{}><title>{}</title></line>').format(
         *map(_short, (*points[a], *points[b])), Markup(' marker-end="url(#arrow)"') if arrows else "",
         kind.lower().replace("_", " ")) for a, b, kind in edges]
@@ -71,7 +73,7 @@ def _svg(nodes: Sequence[Node], edges: Sequence[Edge], points: Sequence[Point], 
     return Markup(
         '<svg class="drawing" viewBox="0 0 {} {}" role="group" aria-label="{}"><defs><marker id="arrow" viewBox="0 0 8 8" '
         'refX="15" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path class="tip" d="M0 0 8 4 0 8z"/>'
-        "</marker></defs>{}{}</svg>").format(int(WIDTH), int(HEIGHT), said, Markup("").join(lines), Markup("").join(spots))
+        "</marker></defs>{}{}</svg>").format(int(WIDTH), int(height), said, Markup("").join(lines), Markup("").join(spots))
 
 
 def _spot(node: Node, point: Point, named: bool, cluster: int | None) -> Markup:

@@ -1,0 +1,93 @@
+"""Light enough, quick enough, and usable without eyes, without a mouse, without scripts and on a phone."""
+
+import time
+
+import httpx
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Page, expect
+
+from commonplace.core.entity_rules import NewEntity
+from commonplace.core.library import Record
+from commonplace.model import Item, new_id, new_public_id
+from tests.browser.conftest import Site
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+KB = 1024
+
+
+async def stock(site: Site) -> Item:
+    folder = await site.app.library.create_folder(site.owner, "Birds")
+    item = await site.add("Owls", "# Owls\n\nOwls turn their heads because their eyes cannot move in their sockets.", folder=folder.id)
+    project = (await site.app.entities.add(site.owner, NewEntity("Nest boxes", "Build them", "project"), sync=True)).item
+    await site.app.entities.add(site.owner, NewEntity("Saw the boards", "All of them", "task", project=project.entity_id), sync=True)
+    await site.app.graph.link(site.owner, item.id, "RELATED_TO", project.id)
+    return item
+
+
+async def complaints(page: Page, path: str) -> list[str]:
+    await page.goto(path)
+    found = (await Axe().run(page)).response["violations"]
+    return [f"{path}: {each['id']}: {each['nodes'][0]['html'][:150]}" for each in found if each["impact"] in ("serious", "critical")]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_axe_finds_nothing_serious(site: Site, scheme: str) -> None:
+    item = await stock(site)
+    page = await site.signed_in(color_scheme=scheme)
+    paths = ("/", f"/items/{item.public_id}", "/search?q=owls", "/work", "/graph", f"/graph/{item.public_id}", "/disks", "/review",
+             "/tokens", "/connect", "/health", "/account", f"/disks/{item.public_id}/publish")
+    assert [problem for path in paths for problem in await complaints(page, path)] == []
+    visitor = await site.visitor(color_scheme=scheme)
+    assert await complaints(visitor, "/sign-in") == []
+
+
+async def test_nothing_sticks_out_on_a_phone(site: Site) -> None:
+    item = await stock(site)
+    page = await site.signed_in(viewport={"width": 360, "height": 740})
+    for path in ("/", f"/items/{item.public_id}", "/search?q=owls", "/work", "/graph", "/tokens", "/connect", "/health", "/review"):
+        await page.goto(path)
+        assert await page.evaluate("document.documentElement.scrollWidth") <= 360, path
+    await page.get_by_role("button", name="Menu").click()
+    await page.get_by_role("link", name="Search").click()
+    await expect(page.get_by_label("Search for")).to_be_visible()
+
+
+async def test_reading_works_without_scripts(site: Site) -> None:
+    item = await stock(site)
+    page = await site.signed_in(java_script_enabled=False)
+    await page.get_by_role("link", name="Owls", exact=True).click()
+    await expect(page.locator(".prose")).to_contain_text("cannot move")
+    for name, path in (("Work", "/work"), ("Map", "/graph"), ("Health", "/health")):
+        await page.get_by_role("link", name=name, exact=True).click()
+        assert page.url.endswith(path)
+    await page.goto(f"/graph/{item.public_id}")
+    await page.locator(".drawing a", has_text="Nest boxes").click()
+    await expect(page.get_by_role("heading", name="Nest boxes")).to_be_visible()
+
+
+async def test_the_first_page_is_light_and_quick_with_ten_thousand_items(site: Site) -> None:
+    def record(n: int) -> Record:
+        item = Item(id=new_id(), library_id=site.owner.library_id, public_id=new_public_id(), content_id="", entity_type="document",
+                    kind="text", title=f"Note {n}", tags=("some", f"tag{n % 50}"), summary=f"What note {n} is about.", in_kb=False)
+        return Record(item, f"The text of note {n}.", once=False)
+
+    for start in range(0, 10_000, 1_000):
+        await site.app.library.put(site.owner, [record(n) for n in range(start, start + 1_000)])
+    page = await site.signed_in()
+    sizes: list[int] = []
+    await page.route("**/*", lambda route: route.continue_())
+    page.on("response", lambda response: sizes.append(int(response.headers.get("content-length", 0))))
+    await page.reload()
+    await page.wait_for_load_state("networkidle")
+    assert 0 < sum(sizes) < 100 * KB, sizes
+    cookies = {cookie["name"]: cookie["value"] for cookie in await page.context.cookies()}
+    async with httpx.AsyncClient(base_url=site.url, cookies=cookies, headers={"Accept": "text/html"}) as client:
+        times = []
+        for _ in range(15):
+            began = time.process_time()
+            assert (await client.get("/")).status_code == 200
+            times.append(time.process_time() - began)
+    print(f"{sum(sizes)} bytes, {sorted(times)[7] * 1000:.1f} ms")
+    best = sorted(times)[len(times) // 2]
+    assert best < 0.05, f"{best * 1000:.0f} ms of processor time, the client's included"
