@@ -54,13 +54,14 @@ class Uploads:
         self._busy: set[str] = set()
         self._finishing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def promise(self, caller: Caller, filename: str, content_type: str, size: int) -> tuple[Upload, str]:
-        """An upload, and where its bytes go: an address, or a path of this server."""
+    async def promise(self, caller: Caller, filename: str, content_type: str, size: int, *,
+                      here: bool = False) -> tuple[Upload, str]:
+        """An upload, and where its bytes go: an address, or a path of this server (always, with `here`)."""
         await self._access.admit(caller, UPLOAD, "upload", filename)
         if size > self._settings.upload_max_mb * 1_000_000:
             raise Invalid(f"The file has {size:,} bytes; this server takes up to {self._settings.upload_max_mb:,} MB.")
         upload = Upload(new_id(), caller.library_id, _owner(caller), filename, content_type, size, now() + LIFETIME)
-        url = await self._blobs.put_url(upload.key, int(LIFETIME.total_seconds()))
+        url = None if here else await self._blobs.put_url(upload.key, int(LIFETIME.total_seconds()))
         await self._store.uploads.create(upload)
         return upload, await asyncio.to_thread(self._signed_path, upload) if url is None else url
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import cos, pi, sin, sqrt
+from random import Random
 
 import igraph
 from markupsafe import Markup
@@ -11,7 +13,8 @@ from commonplace.model import Item
 WIDTH, HEIGHT, MARGIN = 900.0, 620.0, 100.0
 ROW = 90.0     # of a layered drawing
 LABEL = 28
-SEED = 7
+FEW = 300                   # that can be spread one by one
+GOLDEN = pi * (3 - sqrt(5))
 Point = tuple[float, float]
 Edge = tuple[int, int, str]
 
@@ -25,6 +28,7 @@ class Node:
 
 def picture(nodes: Sequence[Node], edges: Sequence[Edge], said: str, *, layered: bool = False) -> Markup:
     """A neighbourhood, with names; or, layered, what must be done before what, from left to right."""
+    igraph.set_random_number_generator(Random(0))  # the same picture for the same graph
     graph = igraph.Graph(n=len(nodes), edges=[(a, b) for a, b, _ in edges], directed=layered)
     laid = _layered(graph) if layered else _spread(graph)
     height = ROW * max(1, len({y for _, y in laid})) if layered else HEIGHT
@@ -33,12 +37,29 @@ def picture(nodes: Sequence[Node], edges: Sequence[Edge], said: str, *, layered:
 
 def whole_map(nodes: Sequence[Node], edges: Sequence[Edge], said: str) -> tuple[Markup, list[list[int]]]:
     """Everything at once: without names, coloured by cluster; and the clusters, the largest first."""
+    igraph.set_random_number_generator(Random(0))
     graph = igraph.Graph(n=len(nodes), edges=[(a, b) for a, b, _ in edges])
     clusters = sorted((list(members) for members in graph.community_multilevel()), key=len, reverse=True)
     of = {member: number for number, members in enumerate(clusters) for member in members}
-    laid = graph.layout_drl(seed=_seeded(graph)) if len(nodes) > 300 else _spread(graph)
-    points = _fitted([(x, y) for x, y in laid], HEIGHT)
+    laid = _by_clusters(graph, clusters, of) if len(nodes) > FEW else _spread(graph)
+    points = _fitted(laid, HEIGHT)
     return _svg(nodes, edges, points, said, HEIGHT, arrows=False, names=False, clusters=of), clusters
+
+
+def _by_clusters(graph: igraph.Graph, clusters: Sequence[Sequence[int]], of: Mapping[int, int]) -> list[Point]:
+    """Clusters spread as if each were one; within one, those with most relations in the middle, turning outwards like the seeds
+    of a sunflower. A layout of all at once takes ten seconds for 5,000."""
+    between = {(of[a], of[b]) for a, b in graph.get_edgelist() if of[a] != of[b]}
+    whole = igraph.Graph(n=len(clusters), edges=sorted(between))
+    middles = _fitted(_spread(whole), HEIGHT)
+    room = min(WIDTH, HEIGHT) / 3 / sqrt(graph.vcount())
+    points: list[Point] = [(0.0, 0.0)] * graph.vcount()
+    degrees = graph.degree()
+    for (x, y), members in zip(middles, clusters, strict=True):
+        for turn, member in enumerate(sorted(members, key=lambda each: (-degrees[each], each))):
+            far, angle = room * sqrt(turn), turn * GOLDEN
+            points[member] = (x + far * cos(angle), y + far * sin(angle))
+    return points
 
 
 def _seeded(graph: igraph.Graph) -> list[list[float]]:
@@ -46,7 +67,7 @@ def _seeded(graph: igraph.Graph) -> list[list[float]]:
 
 
 def _spread(graph: igraph.Graph) -> list[Point]:
-    """The same picture for the same graph: chance begins at a circle, not anywhere."""
+    """From a circle, until those that are joined lie near each other."""
     laid = graph.layout_fruchterman_reingold(niter=400, seed=_seeded(graph)) if graph.ecount() else graph.layout_circle()
     return [(x, y) for x, y in laid]
 
@@ -65,9 +86,7 @@ def _fitted(points: Sequence[Point], height: float) -> list[Point]:
 
 def _svg(nodes: Sequence[Node], edges: Sequence[Edge], points: Sequence[Point], said: str, height: float, *, arrows: bool,
          names: bool, clusters: Mapping[int, int] | None = None) -> Markup:
-    lines = [Markup('<line class="edge" x1="{}" y1="{}" x2="{}" y2="{}"{}><title>{}</title></line>').format(
-        *map(_short, (*points[a], *points[b])), Markup(' marker-end="url(#arrow)"') if arrows else "",
-        kind.lower().replace("_", " ")) for a, b, kind in edges]
+    lines = [_line(points[a], points[b], kind, arrows) for a, b, kind in edges] if names else [_lines(edges, points)]
     spots = [_spot(node, point, names, clusters.get(n) if clusters else None)
              for n, (node, point) in enumerate(zip(nodes, points, strict=True))]
     return Markup(
@@ -76,9 +95,20 @@ def _svg(nodes: Sequence[Node], edges: Sequence[Edge], points: Sequence[Point], 
         "</marker></defs>{}{}</svg>").format(int(WIDTH), int(height), said, Markup("").join(lines), Markup("").join(spots))
 
 
+def _line(a: Point, b: Point, kind: str, arrow: bool) -> Markup:
+    return Markup('<line class="edge" x1="{}" y1="{}" x2="{}" y2="{}"{}><title>{}</title></line>').format(
+        *map(_short, (*a, *b)), Markup(' marker-end="url(#arrow)"') if arrow else "", kind.lower().replace("_", " "))
+
+
+def _lines(edges: Sequence[Edge], points: Sequence[Point]) -> Markup:
+    """All in one shape: ten thousand of their own would be slow to draw and to send."""
+    return Markup('<path class="edge thin" d="{}"/>').format("".join(
+        f"M{points[a][0]:.0f} {points[a][1]:.0f}L{points[b][0]:.0f} {points[b][1]:.0f}" for a, b, _ in edges))
+
+
 def _spot(node: Node, point: Point, named: bool, cluster: int | None) -> Markup:
     kind = f"c{cluster % 8}" if cluster is not None else f"t-{node.item.entity_type}"
-    size = (11 if node.is_center else 7) if named else 4
+    size = (11 if node.is_center else 7) if named else 3.5
     x, y = map(_short, point)
     below = _short(point[1] + size + 13)
     label = Markup('<text x="{}" y="{}">{}</text>').format(x, below, _name(node.item.title)) if named else ""
