@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test test-fast lint lock docs
+.PHONY: setup run test test-fast lint lock docs bench bench-quick
 
 setup: .venv/.ready
 
@@ -26,6 +26,13 @@ lock: .venv/.ready
 
 docs: .venv/.ready-dev
 	@$(BIN)/python tools/reference.py
+
+# BENCH: more options, such as --minutes 15, --data FOLDER or --growth 1000000
+bench: .venv/.ready-dev
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.side_by_side $(BENCH)
+
+bench-quick: .venv/.ready-dev
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.side_by_side --quick --seconds 2 --minutes 4 $(BENCH)
 
 .venv/bin/uv: requirements-setup.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,0 +1,48 @@
+from pathlib import Path
+
+import numpy as np
+from drivers.base import Base
+from txtai import Embeddings
+from work import Work
+
+
+class Driver(Base):
+    modes = ("semantic", "keyword", "hybrid")
+    scopes = True
+    batch = 1000
+
+    def open(self, folder: Path, work: Work) -> None:
+        self.work, self.place, self.waiting = work, folder / "index", {}
+        self.base = Embeddings({"method": "external", "transform": lambda texts: self._vectors(texts), "content": True, "hybrid": True,
+                                "columns": {"text": "text"}})
+        if self.place.exists():
+            self.base.load(str(self.place))
+            self.base.config["transform"] = lambda texts: self._vectors(texts)
+
+    def _vectors(self, texts) -> np.ndarray:
+        return np.array([self.waiting[text] for text in texts], np.float32)
+
+    def bulk(self, notes: range) -> None:
+        self.waiting |= {self.work.texts[n]: self.work.vectors[n] for n in notes}
+        self.base.upsert([(n, {"text": self.work.texts[n], "part": Work.group(n)}, None) for n in notes])
+        self.waiting.clear()
+
+    def search_text(self, mode, text, vector, group=None):
+        self.waiting[text] = vector
+        weights = {"semantic": 1.0, "keyword": 0.0, "hybrid": 0.5}[mode]
+        if group:
+            found = self.base.search("SELECT id FROM txtai WHERE similar(:asked) AND part = :part LIMIT 10", 10, weights,
+                                     parameters={"asked": text, "part": group})
+        else:
+            found = self.base.search(text, 10, weights)
+        return [int(hit["id"]) for hit in found]
+
+    def get(self, n: int) -> None:
+        assert self.base.search("SELECT text FROM txtai WHERE id = :n", 1, parameters={"n": n})
+
+    def delete(self, n: int) -> None:
+        self.base.delete([n])
+
+    def close(self) -> None:
+        self.base.save(str(self.place))
+        self.base.close()

@@ -1,0 +1,31 @@
+from pathlib import Path
+
+from drivers.base import Base
+from usearch.index import Index
+from work import Work
+
+
+class Driver(Base):
+    """A bare index of vectors: no rows, no scopes, no transactions."""
+
+    def open(self, folder: Path, work: Work) -> None:
+        self.work, self.file = work, folder / "vectors.usearch"
+        self.index = Index(ndim=work.dimensions, metric="ip", dtype="f16")
+        if self.file.exists():
+            self.index.load(str(self.file))
+
+    def bulk(self, notes: range) -> None:
+        import numpy as np
+        self.index.add(np.arange(notes.start, notes.stop), self.work.vectors[notes.start:notes.stop])
+
+    def search_text(self, mode, text, vector, group=None):
+        return [int(key) for key in self.index.search(vector, 10).keys]
+
+    def get(self, n: int) -> None:
+        assert self.index.get(n) is not None
+
+    def delete(self, n: int) -> None:
+        self.index.remove(n)
+
+    def close(self) -> None:
+        self.index.save(str(self.file))

@@ -1,0 +1,175 @@
+"""Gives one peer the work and measures it. Runs in the peer's own environment; prints one JSON object.
+
+    python harness.py DRIVER WORK_FOLDER SCRATCH_FOLDER COUNT [--seconds N]
+"""
+
+import argparse
+import importlib
+import json
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+sys.path.insert(0, str(Path(__file__).parent))
+from work import GROUPS, Work
+
+ONE_BY_ONE, CLIENTS = 200, 16
+
+
+class Costs:
+    """Wall time of each call, and what all processes of the peer spent on processors meanwhile."""
+
+    def __init__(self, driver, patience: float) -> None:
+        self._driver, self._patience = driver, patience
+
+    def of(self, call, arguments) -> dict:
+        before, began, spent, failed = self.processor(), time.perf_counter(), [], None
+        for argument in arguments:
+            start = time.perf_counter()
+            try:
+                call(argument)
+            except Exception as error:  # a peer's failure is a result, not ours to raise
+                failed = _said(error)
+                break
+            spent.append(1000 * (time.perf_counter() - start))
+            if time.perf_counter() - began > self._patience:
+                break
+        if not spent:
+            return {"failed": failed or "nothing was asked"}
+        return {"p50": float(np.percentile(spent, 50)), "p95": float(np.percentile(spent, 95)), "calls": len(spent),
+                "cpu_ms": 1000 * (self.processor() - before) / len(spent), **({"failed": failed} if failed else {})}
+
+    def together(self, mode: str, questions: list[int]) -> dict:
+        """Calls a second with many clients; as many as take about a second or two."""
+        start, done, lot = time.perf_counter(), 0, CLIENTS * 4
+        try:
+            while time.perf_counter() - start < min(2.0, self._patience):
+                self._driver.together(mode, (questions * 4)[:lot], CLIENTS)
+                done += lot
+        except Exception as error:
+            return {"failed": _said(error)}
+        return {"calls_per_s": done / (time.perf_counter() - start)}
+
+    def processor(self) -> float:
+        total = self._driver.besides()
+        for process in self.processes():
+            try:
+                times = process.cpu_times()
+                total += times.user + times.system
+            except psutil.Error:
+                pass
+        return total
+
+    def processes(self) -> list:
+        found = [psutil.Process(pid) for pid in self._driver.pids()]
+        return found + [child for process in found for child in process.children(recursive=True)]
+
+    def memory_mb(self) -> float:
+        return sum(process.memory_info().rss for process in self.processes()) / 1e6
+
+
+def run(driver, work: Work, scratch: Path, patience: float) -> dict:
+    costs, count = Costs(driver, patience), len(work.texts)
+    result: dict = {"over": driver.over, "own_vectors": driver.own_vectors, "modes": driver.modes, "count": count}
+    before, start = costs.memory_mb(), time.perf_counter()
+    driver.open(scratch, work)
+    result["start_s"] = time.perf_counter() - start
+    if hasattr(driver, "prepare"):
+        driver.prepare()
+    result["add"] = costs.of(driver.add, range(ONE_BY_ONE))
+    added = result["add"].get("calls", 0)
+    result["bulk"], result["kept"] = bulk(driver, costs, range(added, count), patience)
+    if broken := result["bulk"].get("failed") or result["add"].get("failed"):
+        return result | {"failed": broken}
+    questions = list(range(len(work.questions)))
+    for mode in driver.modes:
+        costs.of(lambda q, mode=mode: driver.search(mode, q), questions[:5])  # whatever is loaded by the first
+        result[mode] = costs.of(lambda q, mode=mode: driver.search(mode, q), questions)
+        result[f"{mode}_16"] = costs.together(mode, questions)
+        if driver.scopes:
+            result[f"{mode}_scoped"] = costs.of(lambda q, mode=mode: driver.search(mode, q, Work.group(q)), questions)
+    if "semantic" in driver.modes and not driver.own_vectors and result["kept"] == count:
+        result["recall"] = recall(driver, work, questions[:100], None)
+        if driver.scopes:
+            result["recall_scoped"] = recall(driver, work, questions[:100], GROUPS)
+    result["get"] = costs.of(driver.get, range(added))
+    gone = list(range(0, added, 4))
+    result["delete"] = costs.of(driver.delete, gone)
+    result["deleted_still_found"] = still_found(driver, work, gone[:result["delete"].get("calls", 0)])
+    result["memory_mb"] = costs.memory_mb() - before
+    driver.close()
+    result["disk_mb"] = sum(f.stat().st_size for f in scratch.rglob("*") if f.is_file()) / 1e6
+    start = time.perf_counter()
+    driver.open(scratch, work)
+    driver.search(driver.modes[0], 0)
+    result["restart_s"] = time.perf_counter() - start
+    driver.close()
+    return result
+
+
+def bulk(driver, costs: Costs, notes: range, patience: float) -> tuple[dict, int]:
+    """Until all of it is found: some answer before they are done."""
+    before, began, done = costs.processor(), time.perf_counter(), 0
+    try:
+        for start in range(notes.start, notes.stop, driver.batch):
+            lot = range(start, min(start + driver.batch, notes.stop))
+            driver.bulk(lot)
+            done += len(lot)
+            if time.perf_counter() - began > patience * 4:
+                break
+        driver.settle(patience * 4)
+    except Exception as error:
+        return {"failed": _said(error)}, notes.start + done
+    seconds = time.perf_counter() - began
+    if not done:
+        return {}, notes.start
+    return {"per_s": done / seconds, "cpu_ms": 1000 * (costs.processor() - before) / done}, notes.start + done
+
+
+def recall(driver, work: Work, questions: list[int], groups: "int | None") -> float:
+    shares = []
+    for q in questions:
+        among = None if groups is None else [n for n in range(len(work.texts)) if n % groups == q % groups]
+        true, worst = work.exact(q, among)
+        found = driver.search("semantic", q, *([] if groups is None else [f"group-{q % groups:03d}"]))[:10]
+        near = work.vectors[[int(n) for n in found]] @ work.question_vectors[q] if found else []
+        shares.append(sum(n in true or score >= worst - 2e-3 for n, score in zip(found, near, strict=True)) / max(1, len(true)))
+    return float(np.mean(shares))
+
+
+def still_found(driver, work: Work, gone: list[int]) -> int:
+    """How many of the deleted a search for their own words brings up."""
+    dead, seen = set(gone), 0
+    for n in gone[:20]:
+        for mode in driver.modes:
+            seen += any(found in dead for found in driver.search_text(mode, work.texts[n][:200], work.vectors[n]))
+    return seen
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    for name in ("driver", "work", "scratch", "count"):
+        options.add_argument(name)
+    options.add_argument("--seconds", type=float, default=30.0)
+    given = options.parse_args()
+    driver = importlib.import_module(f"drivers.{given.driver}").Driver()
+    scratch = Path(given.scratch)
+    scratch.mkdir(parents=True, exist_ok=True)
+    try:
+        result = run(driver, Work.load(Path(given.work), int(given.count)), scratch, given.seconds)
+    except Exception as error:
+        traceback.print_exc()
+        result = {"failed": _said(error)}
+    print("\nRESULT " + json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+    main()
