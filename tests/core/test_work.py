@@ -196,3 +196,10 @@ async def test_what_was_learnt_becomes_an_episode_of_the_project(shop: Workshop)
     assert [(r.from_id, r.to_id) for r in joined] == [(episode.item.id, task.id)]
     found = await shop.app.search.search(shop.owner, "quinces", mode=Mode.KEYWORD)
     assert found.hits[0].passage.item_id == episode.item.id
+
+
+@pytest.mark.parametrize("kept", [5, "mine", {"a": 1}, [1]])
+async def test_what_somebody_keeps_under_notes_is_neither_lost_nor_a_failure(shop: Workshop, kept: object) -> None:
+    task = await shop.make("task", "Plant trees", metadata={"notes": kept})
+    with pytest.raises(Invalid, match="rename that first"):
+        await shop.app.work.note(shop.owner, task.id, "Dug the holes.")

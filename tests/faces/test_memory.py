@@ -109,7 +109,7 @@ async def test_what_replaced_a_memory_stands_above_it(house: House) -> None:
     old = await remember(house, "Old port", "The server listens on port 8000 for all clients.", "claim")
     new = await remember(house, "New port", "The server listens on port 8642.", "claim")
     done = await house.app.memory.supersede(house.owner, old, by=new, reason="moved")
-    assert (done.item.status, done.item.metadata["correction"]["by"]) == ("superseded", new)
+    assert (done.item.status, done.more["superseded_by"]) == ("superseded", new)
     titles = await found(house, "server listens on port 8000 for all clients")
     assert titles.index("New port") < titles.index("Old port")
     assert await pack(house, "which port does the server listen on") == ["New port"]
@@ -133,6 +133,61 @@ async def test_replacing_in_a_circle_is_refused(house: House) -> None:
     for old, new in ((c, a), (b, a), (a, a)):
         with pytest.raises(Invalid, match="cannot replace"):
             await house.app.memory.supersede(house.owner, old, by=new)
+
+
+async def test_joining_replacements_in_a_circle_is_refused_and_parting_them_restores(house: House, owner: httpx.AsyncClient) -> None:
+    a, b = [await remember(house, name, f"The text of {name}.") for name in "ab"]
+    await house.app.memory.supersede(house.owner, a, by=b)
+    response = await owner.post(f"/api/entities/{a}/relations", json={"to": b, "type": "SUPERSEDES"})
+    assert (response.status_code, response.json()["cycle"]) == (422, ["a", "b", "a"])
+    assert (await house.app.entities.get(house.owner, b)).item.status == ""
+    assert (await owner.delete(f"/api/entities/{b}/relations", params={"to": a, "type": "SUPERSEDES"})).status_code == 200
+    assert (await house.app.entities.get(house.owner, a)).item.status == ""
+
+
+async def test_a_replacement_is_not_left_behind_by_a_refusal(house: House) -> None:
+    old = await remember(house, "Cranes", "The harbour has nine cranes.", "claim")
+    with pytest.raises(Conflict):
+        await house.app.memory.supersede(house.owner, old, content="The harbour has ten cranes.", expected_revision=7)
+    assert [item.title for item in await house.app.library.recent(house.owner)] == ["Cranes"]
+
+
+async def test_a_token_of_two_folders_replaces_what_it_sees(house: House) -> None:
+    """What it writes lies in no folder yet, so that it does not see it itself; the old one is replaced all the same."""
+    old = await remember(house, "Cranes", "The harbour has nine cranes.", "claim")
+    await house.app.library.file(house.owner, old, [house.folders["Blue"]])
+    async with house.client("two_folder") as two:
+        answer = await call_tool(two, "manage", {"action": "supersede", "entity_id": old, "data": {"content": "It has ten cranes."}})
+    assert answer["result"]["structuredContent"]["data"]["status"] == "superseded"
+    assert len(await house.app.library.recent(house.owner)) == 2
+
+
+async def test_what_replaced_a_memory_is_not_named_to_who_does_not_see_it(house: House) -> None:
+    old = await remember(house, "Old port", "The server listens on port 8000.", "claim")
+    new = await remember(house, "New port", "The server listens on port 8642.", "claim")
+    await house.app.library.file(house.owner, old, [house.folders["Red"]])
+    await house.app.memory.supersede(house.owner, old, by=new)
+    async with house.client("one_folder") as one:
+        seen = json.dumps(await call_tool(one, "fetch", {"id": old}))
+    assert "superseded" in seen and new.split("_")[1] not in seen
+
+
+async def test_a_key_does_not_tell_what_others_made_of_a_memory(house: House) -> None:
+    async with house.client("one_folder") as one:
+        kept = (await call_tool(one, "remember", WORDS | {"idempotency_key": "k"}))["result"]["structuredContent"]
+        await house.app.library.file(house.owner, kept["id"], [house.folders["Blue"]])
+        await house.app.library.unfile(house.owner, kept["id"], house.folders["Red"])
+        await house.app.entities.update(house.owner, kept["id"], {"title": "Xylophone"})
+        again = (await call_tool(one, "remember", WORDS | {"idempotency_key": "k"}))["result"]["structuredContent"]
+    assert (again["id"], again["message"]) == (kept["id"], "Remembered before: Use PKCE")
+
+
+async def test_facts_that_many_add_at_once_are_all_kept(house: House) -> None:
+    memory = await remember(house, "A", "The text.")
+    await asyncio.gather(*(house.app.entities.update(house.owner, memory, {"metadata": {f"fact {n}": n}}) for n in range(6)),
+                         house.app.memory.mark_stale(house.owner, memory))
+    item = (await house.app.entities.get(house.owner, memory)).item
+    assert {f"fact {n}" for n in range(6)} | {"correction"} <= item.metadata.keys()
 
 
 async def test_what_is_wrong_is_found_no_more_and_what_is_stale_says_so(house: House) -> None:

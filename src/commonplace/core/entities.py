@@ -13,6 +13,7 @@ from commonplace.core.library import private_key
 from commonplace.core.likeness import THRESHOLD, Alike, Likeness, unpacked
 from commonplace.core.linking import LINK, Linker
 from commonplace.core.preparing import IN_CALL, Prepared, Preparer, job_for
+from commonplace.core.rivals import retried
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
     Caller,
@@ -145,7 +146,12 @@ class Entities:
         """Title, content, tags, category, languages, technologies, assignees, priority, due_date, metadata (merged; null
         takes a key away). The state of tasks and epics is `manage`'s."""
         await self._access.admit(caller, WRITE, "update", entity_id)
+        return await retried(partial(self._update, caller, entity_id, changes, expected_revision),
+                             guarded=expected_revision is not None)
+
+    async def _update(self, caller: Caller, entity_id: str, changes: dict[str, Any], expected_revision: int | None) -> Item:
         item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
+        expected_revision = item.revision if expected_revision is None else expected_revision
         if item.entity_type == EntityType.DOCUMENT:
             raise Invalid("Documents are changed through /api/v1/items")
         if not changes:

@@ -5,13 +5,13 @@ correction is a status of the entity that every search, pack and traversal goes 
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from commonplace.core import entity_rules as rules
 from commonplace.core.access import DELETE, READ, WRITE, Access
 from commonplace.core.entities import Entities
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.likeness import Alike
+from commonplace.core.rivals import retried
 from commonplace.core.work import Done
 from commonplace.errors import Conflict, Invalid
 from commonplace.model import (
@@ -34,7 +34,6 @@ from commonplace.ports import Store
 STALE = "stale"
 CORRECTED = (SUPERSEDED, WRONG, STALE)
 LONGEST_KEY = 200
-LONGEST_CHAIN = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,7 @@ class Memo:
     source: Json = field(default_factory=dict)          # where the words come from
     owner: str | None = None                            # whose key it is, when it is not the caller's
     derived_from: str | None = None                     # id of the item that this was taken from
+    replaces: str | None = None                         # id of the item that this supersedes
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,8 @@ class Memory:
         metadata = dict(memo.entity.metadata) | {"capture_id": capture.id, "capture_hash": capture.hash}
 
         def joins(item_id: str) -> list[Relation]:
-            return [Relation(caller.library_id, item_id, Kind.DERIVED_FROM, memo.derived_from)] if memo.derived_from else []
+            named = ((Kind.DERIVED_FROM, memo.derived_from), (Kind.SUPERSEDES, memo.replaces))
+            return [Relation(caller.library_id, item_id, kind, to_id) for kind, to_id in named if to_id]
 
         try:
             added = await self._entities.add(
@@ -113,13 +114,15 @@ class Memory:
             raise Invalid("Name what replaces it: `by`, the id of another memory, or `content` (and `title`) of a new one.")
         if by is not None and title is not None:
             raise Invalid("`title` goes with `content`, not with `by`.")
-        new = await self._memory(caller, by) if by is not None else await self._replacement(caller, old, title, content or "")
-        if new.id == old.id or new.id in await self._replaced_by(caller, old, new):
-            raise Invalid(f"{new.entity_id} cannot replace {old.entity_id}: it was itself replaced by it.")
-        joined = Relation(caller.library_id, new.id, Kind.SUPERSEDES, old.id)
-        updated = await self._store.items.update(
-            caller.scope, old.id, {"status": SUPERSEDED, "metadata": _told(caller, old, SUPERSEDED, reason, by=new.entity_id)},
-            expected_revision=expected_revision, sections=None, stamp=self._stamp, jobs=(), relations=[joined])
+        if expected_revision not in (None, old.revision):
+            raise Conflict(f"It is at revision {old.revision}, not {expected_revision}; read it again first.",
+                           revision=old.revision)
+        if by is not None:
+            new = await self._memory(caller, by)
+            updated = await self._told(caller, old, SUPERSEDED, reason, expected_revision, by=new)
+        else:   # what is new replaces the old one in the transaction that writes it: there is never one without the other
+            new = await self._replacement(caller, old, title, content or "")
+            updated = await self._told(caller, old, SUPERSEDED, reason, None)
         return Done(updated, f"Superseded: {old.title}, by {new.title} ({new.entity_id})", {"superseded_by": new.entity_id})
 
     async def mark_wrong(self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None) -> Done:
@@ -136,13 +139,17 @@ class Memory:
         item = await self._memory(caller, entity_id)
         if item.status not in CORRECTED:
             raise Invalid(f"{item.title!r} was not corrected; there is nothing to restore.")
-        replaced = [relation for relation in await self._store.relations.of(caller.scope, [item.id], [Kind.SUPERSEDES])
-                    if relation.to_id == item.id]
-        metadata = {name: value for name, value in item.metadata.items() if name != "correction"}
-        restored = await self._store.items.update(
-            caller.scope, item.id, {"status": "", "metadata": metadata}, expected_revision=expected_revision, sections=None,
-            stamp=self._stamp, jobs=(), dropped=replaced)
-        return Done(restored, f"Restored: {item.title}")
+
+        async def attempt() -> Item:
+            now_there = await self._store.items.get(caller.scope, ItemRef(id=item.id))
+            replaced = [relation for relation in await self._store.relations.of(caller.scope, [item.id], [Kind.SUPERSEDES])
+                        if relation.to_id == item.id]
+            metadata = {name: value for name, value in now_there.metadata.items() if name != "correction"}
+            return await self._store.items.update(
+                caller.scope, item.id, {"status": "", "metadata": metadata}, sections=None, stamp=self._stamp, jobs=(),
+                expected_revision=now_there.revision if expected_revision is None else expected_revision, dropped=replaced)
+
+        return Done(await retried(attempt, guarded=expected_revision is not None), f"Restored: {item.title}")
 
     async def delete(self, caller: Caller, entity_id: str) -> Done:
         """Gone: the entity, its passages and capture, what joined it to others, and candidates that quote it."""
@@ -158,11 +165,11 @@ class Memory:
         capture = await self._store.captures.by_key(caller.library_id, owner, memo.key)
         if capture is None:
             return None
-        # Whoever kept it may be told of it, also where it was not filed in a folder of theirs.
+        # Whoever kept it may be told of it, also where it was not filed in a folder of theirs; but not what others made of it.
         item = await self._store.items.get(Scope(caller.library_id), ItemRef(id=capture.item_id))
         same = capture.text == memo.entity.content and capture.title == memo.entity.title.strip()
         told = "" if same else "; what was sent now differs and was not kept, as its idempotency_key was used before"
-        return Remembered(item, capture, f"Remembered before: {item.title}{told}", repeated=True)
+        return Remembered(item, capture, f"Remembered before: {capture.title}{told}", repeated=True)
 
     async def _memory(self, caller: Caller, entity_id: str) -> Item:
         item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
@@ -175,9 +182,7 @@ class Memory:
                     expected_revision: int | None) -> Done:
         await self._access.admit(caller, WRITE, verb, entity_id)
         item = await self._memory(caller, entity_id)
-        updated = await self._store.items.update(
-            caller.scope, item.id, {"status": status, "metadata": _told(caller, item, status, reason)},
-            expected_revision=expected_revision, sections=None, stamp=self._stamp, jobs=())
+        updated = await self._told(caller, item, status, reason, expected_revision)
         return Done(updated, f"Marked as {status}: {item.title}" + (f" ({reason})" if reason else ""))
 
     async def _replacement(self, caller: Caller, old: Item, title: str | None, content: str) -> Item:
@@ -189,17 +194,24 @@ class Memory:
         entity = NewEntity(title=title if title is not None else old.title, content=content, entity_type=old.entity_type,
                            category=old.category, languages=old.languages, tags=old.tags, technologies=old.technologies,
                            project=projects[0] if projects else None)
-        kept = await self.remember(caller, Memo(entity), check_conflicts=False, admitted=True)
+        kept = await self.remember(caller, Memo(entity, replaces=old.id), check_conflicts=False, admitted=True)
         return kept.item
 
-    async def _replaced_by(self, caller: Caller, old: Item, new: Item) -> set[str]:
-        """All that `old` replaced, one after the other: none of those can replace it."""
-        seen, asked = {old.id}, {old.id}
-        while asked and new.id not in seen - {old.id} and len(seen) < LONGEST_CHAIN:
-            found = await self._store.relations.of(caller.scope, sorted(asked), [Kind.SUPERSEDES])
-            asked = {relation.to_id for relation in found if relation.from_id in asked} - seen
-            seen |= asked
-        return seen - {old.id}
+    async def _told(self, caller: Caller, item: Item, status: str, reason: str, expected_revision: int | None,
+                    by: Item | None = None) -> Item:
+        """The item with a correction's status, and in its metadata who made it, when and why. What replaced it is told by the
+        relation only: not all who see the one see the other."""
+        told = {"status": status, "at": now().isoformat(), "author": caller.name} | ({"reason": reason} if reason else {})
+        joined = [Relation(caller.library_id, by.id, Kind.SUPERSEDES, item.id)] if by else []
+
+        async def attempt() -> Item:
+            now_there = await self._store.items.get(caller.scope, ItemRef(id=item.id))
+            return await self._store.items.update(
+                caller.scope, item.id, {"status": status, "metadata": now_there.metadata | {"correction": told}},
+                expected_revision=now_there.revision if expected_revision is None else expected_revision, sections=None,
+                stamp=self._stamp, jobs=(), relations=joined)
+
+        return await retried(attempt, guarded=expected_revision is not None)
 
 
 def _require_plain_source(source: Json) -> None:
@@ -207,9 +219,3 @@ def _require_plain_source(source: Json) -> None:
         rules.metadata_of(source)
     except Invalid as error:
         raise Invalid(error.message.replace("`metadata`", "`source`")) from None
-
-
-def _told(caller: Caller, item: Item, status: str, reason: str, **more: Any) -> Json:
-    """The item's metadata, with who corrected it, when and why."""
-    told = {"status": status, "at": now().isoformat(), "author": caller.name, **more} | ({"reason": reason} if reason else {})
-    return item.metadata | {"correction": told}

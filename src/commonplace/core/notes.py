@@ -6,7 +6,8 @@ from commonplace.model import Item, Json, now
 
 def with_note(item: Item, author: str, text: str) -> Json:
     """The item's metadata with one note more."""
-    if len(notes(item)) != len(item.metadata.get("notes", ())):
+    kept = item.metadata.get("notes")
+    if kept is not None and notes(item) != kept:
         raise Invalid("Its metadata keeps something else under `notes`; rename that first.")
     return item.metadata | {"notes": [*notes(item), {"at": now().isoformat(), "author": author, "text": text}]}
 

@@ -16,12 +16,12 @@ from commonplace.core.entities import Entities, Entity
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.notes import with_note
 from commonplace.core.preparing import Preparer
+from commonplace.core.rivals import retried
 from commonplace.core.states import CLOSED, EPIC, STEPS, TASK, Machine, a, follow
 from commonplace.errors import Conflict, Invalid, NotFound
 from commonplace.model import Caller, Item, ItemFilter, ItemRef, Job, Json, Kind, Relation, Section, now
 from commonplace.ports import Store, Wake
 
-RIVALS = 25     # how often others may be first before we give up
 NAMED = 5       # open tasks that a refusal names
 NOTED_ON = ("task", "epic", "project")
 CHECKS: dict[str, Callable[[Any], Any]] = {
@@ -163,25 +163,22 @@ class Work:
 
     async def _change(self, caller: Caller, entity_id: str, work_out: WorkOut, expected_revision: int | None) -> Item:
         ref = ItemRef.parse(entity_id)
-        for rivals in range(RIVALS + 1):
+
+        async def attempt() -> Item:
             item = await self._store.items.get(caller.scope, ref)
             if expected_revision not in (None, item.revision):
                 raise Conflict(f"It is at revision {item.revision}, not {expected_revision}; read it again first.",
                                revision=item.revision)
             change = await work_out(item)
             sections, jobs = await self._passages(replace(item, **change.fields), item)
-            try:
-                changed = await self._store.items.update(
-                    caller.scope, item.id, change.fields, expected_revision=item.revision, sections=sections,
-                    stamp=self._stamp, jobs=jobs, relations=change.relations, dropped=change.dropped)
-            except Conflict:
-                if expected_revision is not None or rivals == RIVALS:
-                    raise
-                continue
+            changed = await self._store.items.update(
+                caller.scope, item.id, change.fields, expected_revision=item.revision, sections=sections,
+                stamp=self._stamp, jobs=jobs, relations=change.relations, dropped=change.dropped)
             if jobs:
                 await self._wake.signal()
             return changed
-        raise AssertionError("unreachable")
+
+        return await retried(attempt, guarded=expected_revision is not None)
 
     async def _passages(self, item: Item, before: Item) -> tuple[Sequence[Section] | None, Sequence[Job]]:
         """Cut anew when what the item is found by has changed: its title or its notes."""

@@ -197,7 +197,7 @@ class SearchInput(Input):
         return EntityQuery(self.query, self.project, model.ItemFilter(
             entity_types=tuple(self.types or ()), language=self.language, category=self.category,
             statuses=(self.status,) if self.status else (), assignee=self.assignee,
-            since=parse_since(self.since) if self.since else None))
+            since=parse_since(self.since) if self.since is not None else None))
 
 
 class Result(TypedDict):

@@ -65,7 +65,7 @@ def put_relations(tx: Tx, scope: Scope, relations: Sequence[Relation], new: str 
 
 
 def _insert(tx: Tx, scope: Scope, r: Relation) -> int:
-    if r.kind == Kind.DEPENDS_ON:
+    if r.kind in (Kind.DEPENDS_ON, Kind.SUPERSEDES):
         _refuse_circle(tx, scope, r)
     return insert_relation(tx, r)
 
@@ -74,16 +74,25 @@ def _refuse_circle(tx: Tx, scope: Scope, r: Relation) -> None:
     """Within the transaction that writes: two who check first and write afterwards could close one together."""
     if tx.engine == "postgres":  # SQLite has one writer at a time
         tx.one("SELECT id FROM libraries WHERE id = :library_id FOR NO KEY UPDATE", library_id=scope.library_id)
-    if names := [item.title for item in traversal.circle(tx, scope, r.from_id, r.to_id)]:
+    names = [item.title for item in traversal.circle(tx, scope, r.from_id, r.to_id, r.kind)]
+    if names and r.kind == Kind.SUPERSEDES:
+        raise Invalid(f"{names[0]!r} cannot replace {names[1]!r}: it was itself replaced by it ({' <- '.join(names)}).",
+                      cycle=names)
+    if names:
         raise Invalid(f"Dependencies must not form a cycle: {' -> '.join(names)}.", cycle=names)
 
 
 def drop_relations(tx: Tx, scope: Scope, relations: Sequence[Relation]) -> int:
     """How many of them there were."""
     _require_visible(tx, scope, {end for r in relations for end in (r.from_id, r.to_id)})
-    return sum(tx.run("""DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
+    gone = sum(tx.run("""DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
                          AND to_id = :to_id""", library_id=r.library_id, from_id=r.from_id, kind=r.kind, to_id=r.to_id)
                for r in relations)
+    if freed := sorted({r.to_id for r in relations if r.kind == Kind.SUPERSEDES}):  # what nothing replaces counts again
+        tx.run("""UPDATE items SET status = '' WHERE library_id = :library_id AND id IN :ids AND status = 'superseded'
+                  AND NOT EXISTS (SELECT 1 FROM relations AS r WHERE r.library_id = items.library_id AND r.kind = 'SUPERSEDES'
+                  AND r.to_id = items.id)""", library_id=scope.library_id, ids=freed)
+    return gone
 
 
 def _mark_superseded(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> None:

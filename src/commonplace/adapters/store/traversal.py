@@ -158,12 +158,12 @@ def waiting(tx: Tx, scope: Scope, where: ItemFilter) -> tuple[list[Item], list[R
     return items, _waits(tx, scope, [item.id for item in items])
 
 
-def circle(tx: Tx, scope: Scope, from_id: str, to_id: str) -> list[Item]:
+def circle(tx: Tx, scope: Scope, from_id: str, to_id: str, kind: str = "DEPENDS_ON") -> list[Item]:
     """A shortest one: the way back from the second to the first."""
     before = {to_id: to_id}
     frontier = [to_id]
     while frontier and from_id not in before:
-        frontier = [before.setdefault(r.to_id, r.from_id) and r.to_id for r in _waits(tx, scope, frontier, within=False)
+        frontier = [before.setdefault(r.to_id, r.from_id) and r.to_id for r in _waits(tx, scope, frontier, kind, within=False)
                     if r.to_id not in before]
     if from_id not in before:
         return []
@@ -176,13 +176,14 @@ def circle(tx: Tx, scope: Scope, from_id: str, to_id: str) -> list[Item]:
     return [items[node] for node in [from_id, *reversed(way)]]
 
 
-def _waits(tx: Tx, scope: Scope, ids: Sequence[str], *, within: bool = True) -> list[Relation]:
-    """What the items depend on, in scope; `within`: of each other."""
+def _waits(tx: Tx, scope: Scope, ids: Sequence[str], kind: str = "DEPENDS_ON", *, within: bool = True) -> list[Relation]:
+    """What the items depend on (or are joined to in another way), in scope; `within`: of each other."""
     condition, values = rows.visible(scope)
     return [rows.relation(row) for row in tx.all(
         f"""SELECT r.* FROM relations AS r JOIN items AS i ON i.id = r.to_id AND {condition}
-            WHERE r.library_id = :library_id AND r.from_id IN :ids AND r.kind = 'DEPENDS_ON'
-            {"AND r.to_id IN :ids" if within else ""} ORDER BY i.created_at, r.from_id, r.to_id""", ids=list(ids), **values)]
+            WHERE r.library_id = :library_id AND r.from_id IN :ids AND r.kind = :kind
+            {"AND r.to_id IN :ids" if within else ""} ORDER BY i.created_at, r.from_id, r.to_id""",
+        ids=list(ids), kind=kind, **values)]
 
 
 def _named(scope: Scope, ref: ItemRef) -> tuple[str, dict[str, Any]]:

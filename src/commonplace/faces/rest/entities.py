@@ -75,7 +75,7 @@ class EntitiesPage(TypedDict):
 async def list_entities(desk: Desk, query: Annotated[EntitiesQuery, Query()]) -> EntitiesPage:
     where = ItemFilter(entity_types=tuple(query.entity_type), statuses=tuple(query.status), language=query.language,
                        category=query.category, assignee=query.assignee, tag=query.tag, text=query.q,
-                       since=since(query.since) if query.since else None)
+                       since=since(query.since) if query.since is not None else None)
     offset = (query.page - 1) * query.per_page
     entities, total = await desk.services.entities.page(desk.caller, where, project=query.project, limit=query.per_page,
                                                         offset=offset)
