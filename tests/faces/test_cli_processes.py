@@ -80,11 +80,12 @@ def test_serve_prints_the_owners_token_once_and_a_line_that_connects(cli: Comman
 def test_serve_speaks_to_people_too(cli: Commands) -> None:
     process = cli.start("serve", "--port", "0")
     assert process.stdout is not None
-    lines = [process.stdout.readline() for _ in range(6)]
+    lines = [process.stdout.readline() for _ in range(9)]
     process.send_signal(signal.SIGTERM)
     finish(process)
     said = "".join(lines)
     assert re.search(r"Commonplace is at http://127\.0\.0\.1:\d+ ", said)
+    assert re.search(r"http://127\.0\.0\.1:\d+/claim/[\w-]{43}\n", said)
     assert re.search(r"shown this once: sk_[\w-]{43}\n", said)
     assert re.search(r"  claude mcp add --transport http commonplace http://127\.0\.0\.1:\d+/mcp --header \"Authorization", said)
 
