@@ -78,12 +78,12 @@ async def test_refusals_are_the_seeds_own_sentences(client: httpx.AsyncClient, a
     ({"priority": "urgent"}, "`priority` must be one of critical, high, medium, low, someday"),
     ({"due_date": "2026-02-30"}, "not an ISO date"),
     ({"due_date": 20260101}, "`due_date` must be text"),
-    ({"languages": "python"}, "`languages` must be array"),
-    ({"languages": ["x"] * 51}, "`languages` must be array"),
+    ({"languages": "python"}, "`languages` must be a list"),
+    ({"languages": ["x"] * 51}, "`languages` must be a list"),
     ({"tags": [" "]}, "must not be blank"),
     ({"metadata": []}, "`metadata` must be object"),
     ({"metadata": {"deep": "\0"}}, "NUL"),
-    ({"conflict_threshold": 1.5}, "`conflict_threshold` must be number"),
+    ({"conflict_threshold": 1.5}, "`conflict_threshold` must be a number"),
     ({"project": "project_zzzzzzzzzzzz"}, "There is no entity 'project_zzzzzzzzzzzz'"),
     ({"related_to": ["nothing"]}, "There is no entity 'nothing'"),
 ])
@@ -154,7 +154,10 @@ async def test_search_keeps_to_its_filters(client: httpx.AsyncClient) -> None:
                     {"category": "field"}, {"types": ["task", "claim"], "since": "1d", "category": "field"}):
         assert await ids(**filters) == {task}, filters
     assert await ids(since="2099-01-01") == set()
-    assert "`since` must be an ISO date" in (await refusal(client, "search", {"query": "x", "since": "yesterday"}))["message"]
+    for since in ("yesterday", ""):
+        assert "`since` must be an ISO date" in (await refusal(client, "search", {"query": "x", "since": since}))["message"]
+    assert "a list, each entry one of" in (await refusal(client, "search", {"query": "x", "types": ["rule"]}))["message"]
+    assert "a number from 0 to 1" in (await refusal(client, "add", {"title": "x", "content": "y", "conflict_threshold": 2}))["message"]
     assert "explore(types" in (await refusal(client, "search", {"query": "x", "project": task}))["message"]
     for bad in ({"limit": 0}, {"limit": 51}, {"types": ["rule"]}, {"query": " "}, {"content_max_chars": 0}):
         assert (await refusal(client, "search", {"query": "x"} | bad))["code"] == -32602

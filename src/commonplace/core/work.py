@@ -19,7 +19,7 @@ from commonplace.core.preparing import Preparer
 from commonplace.core.rivals import retried
 from commonplace.core.states import CLOSED, EPIC, STEPS, TASK, Machine, a, follow
 from commonplace.errors import Conflict, Invalid, NotFound
-from commonplace.model import Caller, Item, ItemFilter, ItemRef, Job, Json, Kind, Relation, Section, now
+from commonplace.model import Caller, Item, ItemFilter, ItemRef, Job, Json, Kind, Relation, Scope, Section, now
 from commonplace.ports import Store, Wake
 
 NAMED = 5       # open tasks that a refusal names
@@ -205,7 +205,8 @@ class Work:
 
             async def work_out(epic: Item) -> Change:
                 where = ItemFilter(entity_types=(TASK.entity_type,), epic_id=epic.id)
-                tally = await self._store.items.tally(caller.scope, where)
+                # All of its tasks count, or it would be completed with some open that its mover does not see.
+                tally = await self._store.items.tally(Scope(caller.library_id), where)
                 to = follow(EPIC.state(epic), tally)
                 if to == EPIC.state(epic):
                     raise _Settled

@@ -97,13 +97,17 @@ def _expected(schema: Json) -> str:
             return f"a whole number{_range(schema.get('minimum'), schema.get('maximum'))}"
         case "string":
             return f"text{_range(schema.get('minLength'), schema.get('maxLength'), ' characters')}"
+        case "number":
+            return f"a number{_range(schema.get('minimum'), schema.get('maximum'))}"
+        case "array":
+            return f"a list, each entry {_expected(schema['items'])}" if "type" in schema.get("items", {}) else "a list"
         case "boolean":
             return "true or false"
         case other:
             return str(other)
 
 
-def _range(low: int | None, high: int | None, unit: str = "") -> str:
+def _range(low: float | None, high: float | None, unit: str = "") -> str:
     match low, high:
         case None, None:
             return ""
