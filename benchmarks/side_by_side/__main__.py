@@ -34,10 +34,10 @@ def main() -> None:
     peers = [peer for peer in PEERS if (peer.name in given.only if given.only else not given.quick or peer.name in QUICK)]
     counts = given.counts or ([1_000, 10_000] if given.quick else [1_000, 10_000, 100_000])
     corpus.make(cache / "work", max(counts))
-    results: dict = {"machine": machine(), "peers": {}}
+    results: dict = json.loads(given.onto.read_text()) if given.onto else {"machine": machine(), "peers": {}}
     for peer in peers:
-        told = install(peer, cache)
-        results["peers"][peer.name] = {"kind": peer.kind, "remark": peer.remark, "install": told, "runs": {}}
+        runs = results["peers"].get(peer.name, {}).get("runs", {})
+        results["peers"][peer.name] = {"kind": peer.kind, "remark": peer.remark, "install": install(peer, cache), "runs": runs}
     with Embedding() as embedding:
         for count in counts:
             for peer in peers:
@@ -70,6 +70,7 @@ def _options() -> argparse.Namespace:
     options.add_argument("--minutes", type=float, default=120.0, help="no run is begun after that")
     options.add_argument("--data", type=Path, help="folder of retrieval sets: corpus.jsonl, queries.jsonl, qrels.tsv in a folder each")
     options.add_argument("--growth", type=int, default=0, help="sections to grow to")
+    options.add_argument("--onto", type=Path, help="a result that this one is added to: other peers or numbers of notes")
     options.add_argument("--cache", type=Path, default=ROOT / ".cache" / "bench")
     return options.parse_args()
 

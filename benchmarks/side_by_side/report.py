@@ -192,7 +192,7 @@ def _targets(results: dict, count: int) -> str:
 def _closest(results: dict, call: str, ours: str, kind: str) -> tuple[int, float, str, float] | None:
     counts = sorted({int(count) for peer in results["peers"].values() for count in peer["runs"]}, reverse=True)
     for count in counts:
-        runs = {name: run[call]["p50"] for name, run in _runs(results, count) if "p50" in run.get(call, {}) and run["kept"] == count}
+        runs = {name: run[call]["p50"] for name, run in _runs(results, count) if "p50" in run.get(call, {})}
         others = {name: p50 for name, p50 in runs.items() if results["peers"][name]["kind"] == kind}
         if ours in runs and others:
             best = min(others, key=lambda name: others[name])
