@@ -100,6 +100,7 @@ async def test_what_cannot_be_asked_is_said_in_words(house: House, owner: httpx.
     there = await entity(house, "there")
     for arguments, code, words in (
             ({"mode": "related"}, -32602, "entity_id required"), ({"mode": "dependencies"}, -32602, "entity_id required"),
+            ({"mode": "list", "entity_id": "task_zzzzzzzzzzzz"}, -32602, "mode=list"),
             ({"mode": "fly"}, -32602, "list, related, traverse, dependencies"), ({"types": ["fish"]}, -32602, "types"),
             ({"mode": "traverse", "entity_id": there, "depth": 4}, -32602, "from 1 to 3"),
             ({"mode": "traverse", "entity_id": there, "depth": 0}, -32602, "from 1 to 3"),

@@ -57,6 +57,8 @@ class Explore(Input):
     def _begins_somewhere(self) -> "Explore":
         if self.mode != "list" and self.entity_id is None:
             raise ValueError(f"entity_id required: mode={self.mode} begins at an entity; mode=list finds one")
+        if self.mode == "list" and self.entity_id is not None:
+            raise ValueError("entity_id does not go with mode=list: use related, traverse or dependencies to begin at an entity")
         return self
 
     @property
