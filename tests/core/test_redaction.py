@@ -92,11 +92,27 @@ def test_secrets_in_headings_terms_and_titles_do_not_come_through(secret: str) -
     assert word not in shown and secret.lower() not in shown
 
 
+@pytest.mark.parametrize(("said", "parts"), [
+    ("Write to margaret.thistle@hollyhock.example about owls.", ("margaret", "thistle", "hollyhock")),
+    ("The password is swordfish and owls know it.", ("swordfish",)), ("DB_PASSWORD=swordfish for owls.", ("swordfish",))])
+@pytest.mark.parametrize("repeated", [1, 5])
+def test_parts_of_what_is_masked_are_no_terms(said: str, parts: tuple[str, ...], repeated: int) -> None:
+    """Plain words, said again and again, also by the title: only where they stand tells that they are secret."""
+    text = " ".join([said] * repeated)
+    sections = cut(text, said)
+    disk = redacted(item(title=said, tags=("owls", *parts), metadata={"tags_derived": True}), text, sections,
+                    Outline(("owls", *parts), tuple(("owls", *parts) for _ in sections)))
+    shown = str(asdict(disk)).lower()
+    assert "owls" in disk.tags and not [part for part in parts if part in shown]
+
+
 @pytest.mark.parametrize(("url", "shown"), [
     ("https://example.com/source", True), ("https://example.com/watch?v=dQw4w9WgXcQ", True), ("http://93.184.216.34/a", True),
     ("https://user:pass@example.com/", False), ("https://example.com/?token=abc", False), ("https://example.com/?X-Amz-Signature=9", False),
     ("http://localhost:3000/", False), ("http://10.0.0.7/wiki", False), ("http://wiki/page", False), ("http://nas.local/x", False),
     ("https://example.com/reset/Zx81kQ0vB7m2Lp9sT4", False), ("https://example.com/?mail=ann@example.org", False),
+    ("https://example.com/?pw=abcd", False), ("https://example.com/?pin=1234", False), ("https://example.com/?otp=123456", False),
+    ("https://example.com/?phone=5551234567", False), ("https://sk-live-ab12cd34ef56gh78.example.com/", False),
     ("file:///etc/passwd", False), ("http://[::1", False), (None, False)])
 def test_addresses_are_shown_if_everybody_may_know_them(url: str | None, shown: bool) -> None:
     assert public_address(url) == (url if shown else None)

@@ -66,10 +66,10 @@ _RULES = tuple(_Rule(name, re.compile(pattern, re.VERBOSE | re.IGNORECASE if nam
     (SECRET, r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)", _always),
     (EMAIL, r"""(?<![\w.+-])[\w.!#$%&'*+/=?^`{|}~-]{0,63}[\w+-](?:@|[ ]?[\[(]at[\])][ ]?|[ ]AT[ ])
         [^\W_][\w-]*(?:(?:\.|[ ]?[\[(]dot[\])][ ]?|[ ]DOT[ ])[\w-]+)+""", _always),
-    (SECRET, rf"""\b(?:{_NAMES})\b["']?\s{{0,3}}(?:is|are|was|lautet|ist|es|est|=>|:=|[:=])\s{{0,3}}["'`]?(?!(?:not|never|a|an|
-        the|required|missing|invalid|expired|needed|optional|wrong|good|set|stored|kept|sent|used|shared|safe|hashed|\w+ed)\b)
-        [^\s"'`,;]{{4,}}""", _always),
-    (SECRET, rf"""\b(?:{_NAMES})[ ](?=[^\s"'`,;]*\d)(?=[^\s"'`,;]*[^\W\d])[^\s"'`,;]{{6,}}""", _always),
+    (SECRET, rf"""(?<![^\W_])(?:{_NAMES})\b["']?\s{{0,3}}(?:is|are|was|lautet|ist|es|est|=>|:=|[:=])\s{{0,3}}["'`]?
+        (?!(?:not|never|a|an|the|required|missing|invalid|expired|needed|optional|wrong|good|set|stored|kept|sent|used|shared|safe|hashed|
+        \w+ed)\b)[^\s"'`,;]{{4,}}""", _always),
+    (SECRET, rf"""(?<![^\W_])(?:{_NAMES})[ ](?=[^\s"'`,;]*\d)(?=[^\s"'`,;]*[^\W\d])[^\s"'`,;]{{6,}}""", _always),
     (IBAN, r"\b[A-Z]{2}\d{2}(?:[ ]?[0-9A-Z]{4}){2,7}(?:[ ]?[0-9A-Z]{1,4})?\b", _mod97),
     (CARD, r"(?<![\d.-])[2-6]\d{3}(?:[ -]?\d{4}){2}(?:[ -]?\d{1,7})\b|(?<![\d.-])3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b|"
            r"(?<![\d.-])3[068]\d{2}[ -]?\d{6}[ -]?\d{4}\b", _luhn),

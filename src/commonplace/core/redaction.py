@@ -22,7 +22,8 @@ _OUTLINED = 12                     # headings that a summary names
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")   # where words are not parted, each character is one
 _PLAIN = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")
 _CODED = re.compile(r"(?=\S*\d)(?=\S*[^\W\d_])\S{6,}")
-_TELLING = re.compile(r"token|key|secret|sig|auth|pass|pwd|session|code|credential|email|user|invite|hash|sid\b|jwt", re.I)
+_TELLING = re.compile(r"token|key|secret|sig|auth|pass|pwd|pw\b|pin\b|otp|session|code|credential|mail|phone|user|invite|hash|"
+                      r"sid\b|jwt", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +92,10 @@ class Source:
 
     def __init__(self, text: str, passages: Iterable[str] = ()) -> None:
         """`passages`: the same text as it was cut, which may have been put together anew."""
-        self._text = f" {text} "
-        words = spoken(text)
-        self._said = f" {' '.join(words)} "
-        self._row = self._said + "".join(f"\n {' '.join(spoken(passage))} " for passage in passages)
+        words, named = spoken(text), masked(text)
+        self._text = f" {named} "
+        self._said = f" {' '.join(spoken(named))} "   # without parts of addresses and passwords: these are no terms
+        self._row = f" {' '.join(words)} " + "".join(f"\n {' '.join(spoken(passage))} " for passage in passages)
         self._is_short = len(words) < _SHORT
 
     def admits(self, text: str) -> bool:
@@ -124,7 +125,7 @@ class Source:
         if not _PLAIN.fullmatch(term) or masked(term) != term or len(spoken(term)) > 4:
             return False
         row = f" {' '.join(spoken(term))} "
-        titled = row in f" {' '.join(spoken(title))} "
+        titled = row in f" {' '.join(spoken(masked(title)))} "
         said = self._said.count(row)
         return titled or said > 1 or (said == 1 and self._is_short and f" {term} " in self._text)
 
@@ -146,7 +147,7 @@ def public_address(url: str | None) -> str | None:
         return None
     if parts.scheme not in ("http", "https") or "@" in parts.netloc or not _is_public(host):
         return None
-    told = [*parts.path.split("/"), *(value for _, value in query)]
+    told = [*host.split("."), *parts.path.split("/"), *(value for _, value in query)]
     if any(_TELLING.search(name) for name, _ in query) or any(masked(unquote(part)) != unquote(part) for part in told):
         return None
     return urlunsplit((parts.scheme, parts.netloc, parts.path, parts.query, ""))
