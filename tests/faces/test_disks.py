@@ -9,7 +9,7 @@ import pytest
 
 from commonplace.core.library import Draft
 from commonplace.core.preparing import described
-from commonplace.model import Caller, Capability, Transformed
+from commonplace.model import Caller, Capability, ItemRef, Transformed
 from tests.faces.house import House, call_tool, rpc
 
 pytestmark = pytest.mark.anyio
@@ -263,3 +263,31 @@ async def test_what_the_transform_says_later_does_not_replace_a_chosen_category(
     changed = (await house.app.library.read(house.owner, item)).item
     made = described(changed, Transformed("S", (), (), ("t",), "Science"))
     assert "category" not in made and made["metadata"]["category_given"] is True
+
+
+async def test_callers_cannot_say_that_a_model_wrote_the_summary(owner: httpx.AsyncClient) -> None:
+    """What a model wrote is shown to others; what was picked out of the text is the text."""
+    content = "Retry with backoff and jitter. Queues drain slowly. Alarms ring at night."
+    body = {"entity_type": "pattern", "title": "Queues", "content": content, "metadata": {"ai_generated": True, "team": "ops"}}
+    added = (await owner.post("/api/entities?sync=true", json=body)).json()
+    for change in ({}, {"metadata": {"ai_generated": True}}, {"content": content + " Alarms stop.", "metadata": {"ai_generated": True}}):
+        if change:
+            assert (await owner.patch(f"/api/entities/{added['id']}", json=change)).status_code == 200
+        shown = (await owner.get(f"/api/v1/disks/{added['id']}/preview")).json()
+        assert shown["ai_generated"] is False
+        assert "Retry with backoff" not in json.dumps(shown)
+    assert (await owner.get(f"/api/entities/{added['id']}")).json()["metadata"]["team"] == "ops"
+
+
+async def test_an_entity_whose_text_changes_no_longer_has_what_a_model_wrote(house: House) -> None:
+    async with house.client("owner") as owner:
+        body = {"entity_type": "pattern", "title": "Queues", "content": "Retry with backoff and jitter."}
+        added = (await owner.post("/api/entities?sync=true", json=body)).json()
+        item = await house.app.store.items.get(house.owner.scope, ItemRef.parse(added["id"]))
+        made = Transformed("Waiting longer helps.", (), ((),), (), "Technology", by_model=True)
+        await house.app.store.items.update(house.owner.scope, item.id, described(item, made), expected_revision=None,
+                                           sections=None, stamp="", jobs=())
+        assert (await owner.get(f"/api/v1/disks/{added['id']}/preview")).json()["summary"] == "Waiting longer helps."
+        await owner.patch(f"/api/entities/{added['id']}", json={"content": "Alarms ring at night. Nobody hears them ring."})
+        shown = (await owner.get(f"/api/v1/disks/{added['id']}/preview")).json()
+        assert shown["ai_generated"] is False and "Alarms ring at night" not in json.dumps(shown)

@@ -12,7 +12,7 @@ from commonplace.core.entity_rules import NewEntity
 from commonplace.core.library import private_key
 from commonplace.core.likeness import THRESHOLD, Alike, Likeness, unpacked
 from commonplace.core.linking import LINK, Linker
-from commonplace.core.preparing import IN_CALL, Prepared, Preparer, job_for
+from commonplace.core.preparing import BY_MODEL, IN_CALL, Prepared, Preparer, job_for
 from commonplace.core.rivals import retried
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
@@ -163,7 +163,7 @@ class Entities:
         after = replace(item, **changes)
         text = text if text is not None else await self._store.items.text(item)
         made = await self._prepared(after, text, embed_up_to=IN_CALL)
-        changes |= {name: getattr(made.item, name) for name in _OF_THE_TEXT}
+        changes |= {name: getattr(made.item, name) for name in (*_OF_THE_TEXT, "metadata")}
         content = Content(new_id(), "", text)
         updated = await self._store.items.renew(
             caller.scope, item.id, replace(content, key=private_key(caller, "text", content.hash)), changes,
@@ -224,9 +224,13 @@ class Entities:
         return replace(item, tags=tagging.tags(new.title, new.content, new.technologies, new.tags, usual))
 
     async def _prepared(self, item: Item, text: str, *, embed_up_to: int) -> Prepared:
-        """Cut, summarised and embedded as texts are; but tags, category and metadata are those that were given."""
+        """Cut, summarised and embedded as texts are; but tags, category and metadata are those that were given. Whether a
+        model wrote the summary is not for the caller to say: others are shown what one wrote."""
+        item = replace(item, metadata=_given(item.metadata))
         made = await self._preparer.prepare(item, text, embed_up_to=embed_up_to)
-        return replace(made, item=replace(item, **{name: getattr(made.item, name) for name in _OF_THE_TEXT}))
+        by_model = {name: made.item.metadata[name] for name in BY_MODEL if name in made.item.metadata}
+        return replace(made, item=replace(item, metadata=item.metadata | by_model,
+                                          **{name: getattr(made.item, name) for name in _OF_THE_TEXT}))
 
     async def _conflicts(self, caller: Caller, made: Prepared, new: NewEntity, joins: Iterable[Relation],
                          threshold: float) -> tuple[Alike, ...]:
@@ -273,10 +277,14 @@ def _checked_changes(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
         "due_date": lambda value: rules.due_date(value) if value else None,
         "category": rules.category,
         "metadata": lambda value: rules.metadata_of(
-            {key: entry for key, entry in (item.metadata | value).items() if entry is not None}),
+            {key: entry for key, entry in (item.metadata | _given(value)).items() if entry is not None}),
         **{name: partial(rules.listed, name) for name in ("tags", "languages", "technologies", "assignees")}}
     if unknown := changes.keys() - checks.keys():
         raise Invalid(f"{', '.join(sorted(unknown))} cannot be changed here; the state of tasks and epics is moved by `manage`")
     found = {name: checks[name](value) for name, value in changes.items()}
     found.pop("content", None)  # not a field of the item
     return found
+
+
+def _given(metadata: Json) -> Json:
+    return {name: value for name, value in metadata.items() if name not in BY_MODEL}

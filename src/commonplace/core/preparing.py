@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 TRANSFORM = "transform"
 IN_CALL = 8             # sections that get their vectors within the call; longer texts are keyword-live at once, vectors follow
 SHORT = 50_000          # characters that are summarised within the call: about a tenth of a second
+BY_MODEL = ("ai_generated", "cost_usd")   # metadata of what a model wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def described(item: Item, made: Transformed) -> dict[str, Any]:
     if not item.metadata.get("category_given"):
         changes["category"] = made.category
     given = bool(item.tags) and not item.metadata.get("tags_derived")
-    metadata = {name: value for name, value in item.metadata.items() if name not in ("ai_generated", "cost_usd")}
+    metadata = {name: value for name, value in item.metadata.items() if name not in BY_MODEL}
     if not given:
         changes["tags"] = made.tags
         metadata["tags_derived"] = True
