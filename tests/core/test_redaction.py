@@ -106,6 +106,16 @@ def test_parts_of_what_is_masked_are_no_terms(said: str, parts: tuple[str, ...],
     assert "owls" in disk.tags and not [part for part in parts if part in shown]
 
 
+def test_what_a_short_text_says_once_is_no_term_either() -> None:
+    text = "Owls meet in the old barn. The word that opens it is bluewhale and nobody else may know."
+    sections = cut(text, "Owls")
+    terms = ("owls", "barn", "bluewhale")
+    disk = redacted(item(tags=terms, metadata={"tags_derived": True}), text, sections, Outline(terms, tuple(terms for _ in sections)))
+    assert disk.tags == ("owls",) and disk.summary == "About owls." and "bluewhale" not in str(asdict(disk))
+    bare = redacted(item(), text, sections, Outline((), tuple(() for _ in sections)))
+    assert [section.snippet for section in bare.sections] == ["Owls"]  # a hit always says something
+
+
 @pytest.mark.parametrize(("url", "shown"), [
     ("https://example.com/source", True), ("https://example.com/watch?v=dQw4w9WgXcQ", True), ("http://93.184.216.34/a", True),
     ("https://user:pass@example.com/", False), ("https://example.com/?token=abc", False), ("https://example.com/?X-Amz-Signature=9", False),

@@ -17,7 +17,6 @@ from commonplace.model import Item, OutlinedSection, RedactedDisk, Section
 
 LONGEST_QUOTATION = 12             # words in a row
 _HEADING_WORDS, _SUMMARY_TERMS, _SECTION_TERMS = 8, 8, 5
-_SHORT = 60                        # words of a text that may not say anything twice
 _OUTLINED = 12                     # headings that a summary names
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")   # where words are not parted, each character is one
 _PLAIN = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")
@@ -75,7 +74,7 @@ def _outlined(item: Item, sections: Sequence[Section], outline: Outline, source:
         heading = source.heading(section.heading.split(" > ")[-1])
         known = [term for term in sorted(terms) if source.is_term(term, item.title)][:_SECTION_TERMS]
         points = tuple(dict.fromkeys([heading, *known] if heading and heading != disk.title else known))
-        rows.append(OutlinedSection(section.position + 1, section.word_count, points, " · ".join(points)))
+        rows.append(OutlinedSection(section.position + 1, section.word_count, points, " · ".join(points) or disk.title))
     subjects = [term for term in outline.terms if source.is_term(term, item.title)][:_SUMMARY_TERMS]
     headings = list(dict.fromkeys(
         heading for section in sections if (heading := source.heading(section.heading.split(" > ")[-1]))
@@ -92,11 +91,8 @@ class Source:
 
     def __init__(self, text: str, passages: Iterable[str] = ()) -> None:
         """`passages`: the same text as it was cut, which may have been put together anew."""
-        words, named = spoken(text), masked(text)
-        self._text = f" {named} "
-        self._said = f" {' '.join(spoken(named))} "   # without parts of addresses and passwords: these are no terms
-        self._row = f" {' '.join(words)} " + "".join(f"\n {' '.join(spoken(passage))} " for passage in passages)
-        self._is_short = len(words) < _SHORT
+        self._said = f" {' '.join(spoken(masked(text)))} "   # without parts of addresses and passwords: these are no terms
+        self._row = f" {' '.join(spoken(text))} " + "".join(f"\n {' '.join(spoken(passage))} " for passage in passages)
 
     def admits(self, text: str) -> bool:
         """Whether it repeats no more of the source than a short quotation."""
@@ -125,9 +121,7 @@ class Source:
         if not _PLAIN.fullmatch(term) or masked(term) != term or len(spoken(term)) > 4:
             return False
         row = f" {' '.join(spoken(term))} "
-        titled = row in f" {' '.join(spoken(masked(title)))} "
-        said = self._said.count(row)
-        return titled or said > 1 or (said == 1 and self._is_short and f" {term} " in self._text)
+        return row in f" {' '.join(spoken(masked(title)))} " or self._said.count(row) > 1
 
 
 def spoken(text: str) -> list[str]:
