@@ -114,7 +114,7 @@ async def test_an_item_that_changed_while_its_view_was_derived_is_published_as_o
 async def test_lists_of_saved_disks_are_filtered_by_what_is_shown(store: SqlStore, ann: Library, bob: Library) -> None:
     for n in range(3):
         item = await ann.add(f"Text number {n}.", title=f"Secret {n}", tags=("hidden",), category="Hidden")
-        await publish(ann, item, replace(VIEW, title=f"Shown {n}", tags=("foxes", f"n{n}")))
+        await publish(ann, item, replace(VIEW, title=f"Shown {n}", tags=("foxes", f"n{n}", f'a "quoted{n}')))
         await store.disks.save(bob.id, bob.id, await store.disks.find(ItemRef(id=item.id), bob.id))
 
     async def titles(where: DiskFilter, limit: int = 10, offset: int = 0) -> tuple[list[str], int]:
@@ -125,6 +125,8 @@ async def test_lists_of_saved_disks_are_filtered_by_what_is_shown(store: SqlStor
     assert await titles(DiskFilter(), 1, 1) == (["Shown 1"], 3)
     assert await titles(DiskFilter(tag="n1")) == (["Shown 1"], 1)
     assert await titles(DiskFilter(tag="n")) == ([], 0)
+    assert await titles(DiskFilter(tag='a "quoted1')) == (["Shown 1"], 1)
+    assert await titles(DiskFilter(tag="quoted1")) == await titles(DiskFilter(tag=", ")) == ([], 0)
     assert await titles(DiskFilter(category="Science", text="shown 0")) == (["Shown 0"], 1)
     assert await titles(DiskFilter(category="Hidden")) == ([], 0)
     assert await titles(DiskFilter(tag="hidden")) == ([], 0)

@@ -205,7 +205,7 @@ def _published(row: Any) -> Published:
 def _matching(where: DiskFilter) -> tuple[str, dict[str, Any]]:
     asked = {
         "p.category = :w_category": ("w_category", where.category, where.category),
-        "instr(p.tags, :w_tag) > 0": ("w_tag", where.tag, json.dumps(where.tag, ensure_ascii=False)),
+        rows.listing("p.tags", "w_tag"): ("w_tag", where.tag, rows.in_list(where.tag)),
         "(lower(p.title) LIKE :w_text ESCAPE '!' OR lower(p.tags) LIKE :w_text ESCAPE '!')":
             ("w_text", where.text or None, rows.like(where.text)),
     }

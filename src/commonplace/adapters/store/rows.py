@@ -68,9 +68,9 @@ def matching(where: ItemFilter) -> tuple[str, dict[str, Any]]:
         "i.visibility = :w_visibility": (where.visibility is not None, where.visibility),
         "i.created_at >= :w_since": (where.since is not None, micros(where.since)),
         "i.created_at <= :w_until": (where.until is not None, micros(where.until)),
-        "instr(i.tags, :w_tag) > 0": (where.tag is not None, _in_list(where.tag)),
-        "instr(i.languages, :w_language) > 0": (where.language is not None, _in_list(where.language)),
-        "instr(i.assignees, :w_assignee) > 0": (where.assignee is not None, _in_list(where.assignee)),
+        listing("i.tags", "w_tag"): (where.tag is not None, in_list(where.tag)),
+        listing("i.languages", "w_language"): (where.language is not None, in_list(where.language)),
+        listing("i.assignees", "w_assignee"): (where.assignee is not None, in_list(where.assignee)),
         _JOINED.format(kind="BELONGS_TO", name="w_project"): (where.project_id is not None, where.project_id),
         _JOINED.format(kind="PART_OF", name="w_epic"): (where.epic_id is not None, where.epic_id),
         """(lower(i.title) LIKE :w_text ESCAPE '!' OR lower(i.url) LIKE :w_text ESCAPE '!'
@@ -85,9 +85,15 @@ _JOINED = """EXISTS (SELECT 1 FROM relations AS r WHERE r.library_id = i.library
              AND r.kind = '{kind}' AND r.to_id = :{name})"""
 
 
-def _in_list(value: str | None) -> str:
+def listing(column: str, name: str) -> str:
+    """Whether a list of texts has what `in_list` made of one. Every element is looked for from the comma before it: a quote
+    within a text has none that is not escaped."""
+    return f"""instr(replace({column}, '["', ', "'), :{name}) > 0"""
+
+
+def in_list(value: str | None) -> str:
     """As an element of a list of texts is written in JSON."""
-    return json.dumps(value, ensure_ascii=False)
+    return ", " + json.dumps(value, ensure_ascii=False)
 
 
 def like(text: str | None) -> str:
