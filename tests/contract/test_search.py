@@ -7,6 +7,7 @@ import pytest
 
 from commonplace.adapters.limits import make_limits
 from commonplace.adapters.store import SqlStore
+from commonplace.adapters.store.relations import insert_relation
 from commonplace.core.access import Access
 from commonplace.core.search import Search
 from commonplace.model import SUPERSEDED, WRONG, Caller, Found, Item, ItemFilter, Kind, Mode, Relation
@@ -100,5 +101,6 @@ async def test_a_replacement_out_of_scope_is_not_told(ann: Library, search: Sear
 async def test_two_that_replace_each_other_are_both_found(ann: Library, search: Search) -> None:
     one, other = await add(ann, "one", 0.9, status=SUPERSEDED), await add(ann, "other", 0.5, status=SUPERSEDED)
     await replaces(ann, one, other)
-    await replaces(ann, other, one)
+    # Nobody can say so any more; a restored backup may.
+    await ann.store._db.write(insert_relation, Relation(ann.id, other.id, Kind.SUPERSEDES, one.id))
     assert set(titles(await search.search(owner(ann), "quartz"))) == {"one", "other"}

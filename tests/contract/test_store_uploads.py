@@ -79,7 +79,8 @@ async def test_a_feed_is_leased_once_when_its_time_has_come(store: SqlStore, ann
     leased = await store.feeds.lease(60)
     assert leased == feed
     assert await store.feeds.lease(60) is None
-    await store.feeds.polled(feed, title="New title", error="Down", poll_at=now() - timedelta(seconds=1))
+    await store.feeds.polled(feed, title="New title", error="Down", poll_at=now() - timedelta(seconds=1),
+                              validators={})
     again = await store.feeds.lease(60)
     assert again and (again.id, again.title, again.error, again.polled_at is not None) == (feed.id, "New title", "Down", True)
 

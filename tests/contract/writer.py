@@ -31,7 +31,7 @@ async def client(library: Library, folder: str, name: str, rounds: int) -> None:
         print(f"+{item.id}", flush=True)
         if done % 3 == 0:
             await library.store.items.unfile(library.scope(), ItemRef(id=item.id), folder)
-        if done % 5 == 0:
+        if done % 2 == 0:
             print(f"?{item.id}", flush=True)
             await library.store.items.delete(library.scope(), item.id)
             print(f"-{item.id}", flush=True)

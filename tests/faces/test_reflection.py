@@ -120,7 +120,7 @@ async def test_scoped_tokens_see_what_they_queued_themselves(house: House, owner
 
 
 @pytest.mark.parametrize(("wish", "message"), [
-    ({"content": " "}, "Content cannot be empty"), ({"source_title": ""}, "Title cannot be empty"),
+    ({"content": " "}, "Content cannot be empty"), ({"source_title": ""}, "`source_title` must be text"),
     ({"review": True}, "persist=true"), ({"project": "project_nowhere"}, "There is no entity"), ({"limit": 51}, "from 1 to 50"),
     ({"content": "x" * 50_001}, "50,000")])
 async def test_refusals(house: House, owner: httpx.AsyncClient, wish: dict[str, Any], message: str) -> None:

@@ -27,6 +27,11 @@ include-path = "/api/v1/ingest"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
 
 [[operations]]
+include-path = "/api/v1/search"
+# A question of nothing but white space, of which Unicode has more kinds than a schema can name.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
+
+[[operations]]
 include-path = "/api/v1/feeds"
 # Nor could a feed.
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]

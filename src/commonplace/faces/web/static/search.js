@@ -23,3 +23,11 @@ form.addEventListener("input", (event) => {
   waiting = setTimeout(look, event.target.type === "search" ? 160 : 0);
 });
 form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(waiting); look(); });
+// What was chosen before this script was there.
+if ([...form.elements].some((field) => changed(field))) look();
+
+function changed(field) {
+  if (field.type === "radio" || field.type === "checkbox") return field.checked !== field.defaultChecked;
+  if (field.options) return [...field.options].some((option) => option.selected !== option.defaultSelected) && field.selectedIndex > 0;
+  return "defaultValue" in field && field.value !== field.defaultValue;
+}
