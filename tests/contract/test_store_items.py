@@ -281,3 +281,12 @@ async def test_items_come_in_the_order_that_is_asked_for(ann: Library) -> None:
     for order, expected in orders.items():
         found, _ = await ann.store.items.page(ann.scope(), ItemFilter(), limit=10, offset=0, order=order)
         assert [item.title for item in found] == expected, order
+
+
+async def test_several_are_read_at_once_and_only_what_is_in_scope(ann: Library) -> None:
+    folder = await ann.folder("mine")
+    inside, outside = await ann.add("one", folder=folder), await ann.add("two")
+    asked = {inside.id, outside.id, new_id()}
+    assert (await ann.store.items.several(ann.scope(), asked)).keys() == {inside.id, outside.id}
+    assert await ann.store.items.several(ann.scope(folder), asked) == {inside.id: inside}
+    assert await ann.store.items.several(ann.scope(), []) == {}

@@ -1,6 +1,7 @@
 """What every driver can do; each says how its product does it."""
 
 import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -52,6 +53,24 @@ class Base:
     def besides(self) -> float:
         """Seconds on the processor of commands that have come and gone."""
         return 0.0
+
+
+class Server(Base):
+    """A product that runs as a server of its own: `open` starts it."""
+
+    server: "subprocess.Popen | None" = None
+
+    def close(self) -> None:
+        self.server.terminate()
+        try:
+            self.server.wait(30)
+        except subprocess.TimeoutExpired:
+            self.server.kill()
+            self.server.wait()
+        self.server = None
+
+    def pids(self) -> list[int]:
+        return [self.server.pid] if self.server else []
 
 
 def number(name: str) -> int:

@@ -4,19 +4,18 @@ import threading
 import time
 from pathlib import Path
 
-from drivers.base import Base, number, plain
+from drivers.base import Server, number, plain
 from drivers.http_ import Http, free_port
 from work import Work
 
 MODES = {"semantic": "vector", "keyword": "text", "hybrid": "hybrid"}
 
 
-class Driver(Base):
+class Driver(Server):
     over = "MCP"
     own_vectors = True  # it embeds chunks with their titles
     modes = ("keyword", "semantic", "hybrid")
     batch = 50
-    server = None
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.port = work, free_port()
@@ -85,15 +84,3 @@ class Driver(Base):
 
     def delete(self, n: int) -> None:
         self._call("delete_note", {"identifier": f"{Work.group(n)}/{Work.name(n)}"})
-
-    def close(self) -> None:
-        self.server.terminate()
-        try:
-            self.server.wait(10)
-        except subprocess.TimeoutExpired:
-            self.server.kill()
-            self.server.wait()
-        self.server = None
-
-    def pids(self) -> list[int]:
-        return [self.server.pid] if self.server else []

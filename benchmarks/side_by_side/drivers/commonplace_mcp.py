@@ -5,14 +5,14 @@ import sys
 import time
 from pathlib import Path
 
-from drivers.base import Base, number
+from drivers.base import Server, number
 from drivers.http_ import Http, free_port
 from work import GROUPS, Work
 
 PROTOCOL = "2026-07-28"
 
 
-class Driver(Base):
+class Driver(Server):
     """The product as a client sees it: a real server, tokens of one folder each, `commonplace import` for many at once."""
 
     over = "MCP"
@@ -20,7 +20,6 @@ class Driver(Base):
     modes = ("semantic", "keyword", "hybrid")
     scopes = True
     batch = 10_000
-    server = None
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.folder = work, folder
@@ -91,14 +90,6 @@ class Driver(Base):
 
     def delete(self, n: int) -> None:
         self._rest("DELETE", f"/api/v1/items/{self.ids[n]}")
-
-    def close(self) -> None:
-        self.server.terminate()
-        self.server.wait(30)
-        self.server = None
-
-    def pids(self) -> list[int]:
-        return [self.server.pid] if self.server else []
 
     def besides(self) -> float:
         gone = os.times()

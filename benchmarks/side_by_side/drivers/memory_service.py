@@ -2,15 +2,14 @@ import os
 import subprocess
 from pathlib import Path
 
-from drivers.base import Base
+from drivers.base import Server
 from drivers.http_ import Http, free_port
 from work import Work
 
 
-class Driver(Base):
+class Driver(Server):
     over = "REST"
     batch = 50
-    server = None
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, port = work, free_port()
@@ -57,15 +56,3 @@ class Driver(Base):
 
     def delete(self, n: int) -> None:
         self._ask("DELETE", f"/api/memories/{self.ids[n]}")
-
-    def close(self) -> None:
-        self.server.terminate()
-        try:
-            self.server.wait(10)
-        except subprocess.TimeoutExpired:
-            self.server.kill()
-            self.server.wait()
-        self.server = None
-
-    def pids(self) -> list[int]:
-        return [self.server.pid] if self.server else []

@@ -129,11 +129,7 @@ class Entities:
         """Items with what they hang on, in as few queries for many as for one."""
         found = await self._store.relations.of(caller.scope, [item.id for item in items], _SHOWN) if items else []
         ends = {item.id: item for item in items}
-        for item_id in {relation.to_id for relation in found} - ends.keys():
-            try:
-                ends[item_id] = await self._store.items.get(caller.scope, ItemRef(id=item_id))
-            except NotFound:
-                continue  # deleted since
+        ends |= await self._store.items.several(caller.scope, {relation.to_id for relation in found} - ends.keys())
 
         def of(item: Item, kind: Kind) -> list[Item]:
             return [ends[r.to_id] for r in found if r.from_id == item.id and r.kind == kind and r.to_id in ends]

@@ -94,8 +94,9 @@ class Planning:
         for scored in found:
             if (item_id := passages.get(scored.section_id)) not in (None, task.id):
                 likeness[str(item_id)] = max(likeness.get(str(item_id), 0.0), scale(scored.score))
-        precedents = [precedent(await self._store.items.get(caller.scope, ItemRef(id=item_id)), alike)
-                      for item_id, alike in likeness.items() if alike >= ALIKE]
+        close = {item_id: alike for item_id, alike in likeness.items() if alike >= ALIKE}
+        done = await self._store.items.several(caller.scope, close.keys())
+        precedents = [precedent(done[item_id], alike) for item_id, alike in close.items() if item_id in done]
         return task, estimated(sorted((p for p in precedents if p.hours or p.days), key=lambda p: -p.likeness)[:BASIS])
 
     async def _rank(self, caller: Caller, project: str | None, today: date | None) -> list[Ranked]:

@@ -237,8 +237,9 @@ class Work:
     async def _waits_for(self, caller: Caller, task: Item) -> list[Item]:
         """The open tasks that it depends on."""
         joined = await self._store.relations.of(caller.scope, [task.id], [Kind.DEPENDS_ON])
-        found = [await self._store.items.get(caller.scope, ItemRef(id=r.to_id)) for r in joined if r.from_id == task.id]
-        return [other for other in found if other.status not in (*CLOSED, "completed")]
+        ids = [r.to_id for r in joined if r.from_id == task.id]
+        found = await self._store.items.several(caller.scope, ids)
+        return [other for other in map(found.get, ids) if other is not None and other.status not in (*CLOSED, "completed")]
 
 
 class _Settled(Exception):

@@ -8,15 +8,14 @@ from typing_extensions import TypedDict
 
 from commonplace import model
 from commonplace.core.graph import Chain, Wanted
+from commonplace.core.states import EPIC, TASK
 from commonplace.faces.wire import Input, Moment, moment, whole
+from commonplace.faces.wire_graph import AnyTypeName
 
 ExploreMode = Literal["list", "related", "traverse", "dependencies"]
-EntityTypeName = Literal["document", "episode", "pattern", "procedure", "decision", "plan", "idea", "claim", "artifact",
-                         "session", "domain", "task", "epic", "project"]
 KindName = Literal["RELATED_TO", "DEPENDS_ON", "BELONGS_TO", "PART_OF", "SUPERSEDES", "CONTRADICTS", "REQUIRES", "SUPPORTS",
                    "DERIVED_FROM"]
-STATUSES = ("backlog", "todo", "doing", "blocked", "review", "done", "archived", "planning", "in_progress", "completed",
-            "active", "superseded", "wrong", "stale")
+STATUSES = tuple(dict.fromkeys((*TASK.next, *EPIC.next, "active", "superseded", "wrong", "stale")))
 DESCRIBED = 200  # characters of an entity's description
 
 
@@ -40,7 +39,7 @@ class Explore(Input):
     mode: Annotated[ExploreMode, Field(description=(
         "list: entities by type, project and status, newest first; related: what one entity is joined to; traverse: what "
         "is up to `depth` steps away; dependencies: all that a task waits for, in the order to do it"))] = "list"
-    types: Annotated[list[EntityTypeName] | None, Field(max_length=20, description="Show only these entity types")] = None
+    types: Annotated[list[AnyTypeName] | None, Field(max_length=20, description="Show only these entity types")] = None
     entity_id: Annotated[EntityId | None, Field(description="Where to begin; needed by every mode but list")] = None
     relationship_types: Annotated[list[KindName] | None, Field(
         max_length=20, description="related, traverse: follow only these")] = None

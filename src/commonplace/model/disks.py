@@ -38,8 +38,8 @@ class OutlinedSection:
 
 
 @dataclass(frozen=True, slots=True)
-class RedactedDisk:
-    """A disk for others, and for its owner while it is published. There is no field for the source's text."""
+class Told:
+    """What everybody who sees a disk is told of it. There is no field for the source's text."""
 
     title: str
     summary: str
@@ -48,6 +48,12 @@ class RedactedDisk:
     source_url: str | None
     ai_generated: bool
     word_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RedactedDisk(Told):
+    """A disk for others, and for its owner while it is published. There is no field for the source's text here either."""
+
     sections: tuple[OutlinedSection, ...] = ()
 
     @classmethod
@@ -66,16 +72,9 @@ class OpenSection:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenDisk:
+class OpenDisk(Told):
     """A private disk, as its owner reads it."""
 
-    title: str
-    summary: str
-    category: str
-    tags: tuple[str, ...]
-    source_url: str | None
-    ai_generated: bool
-    word_count: int
     sections: tuple[OpenSection, ...]
     text: str
 

@@ -1,6 +1,6 @@
 """The rows, noun by noun."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
@@ -110,6 +110,10 @@ class Items(Protocol):
         ...
 
     async def get(self, scope: Scope, ref: ItemRef) -> Item: ...
+
+    async def several(self, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
+        """By id, in one query; what is out of scope or gone by now is left out."""
+        ...
 
     async def text(self, item: Item) -> str: ...
 

@@ -1,6 +1,6 @@
 """Items: written whole in one transaction, read only through a scope."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -111,6 +111,15 @@ class SqlItems:
 
     async def get(self, scope: Scope, ref: ItemRef) -> Item:
         return await self._db.read(find, scope, ref)
+
+    async def several(self, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
+        def work(tx: Tx) -> dict[str, Item]:
+            condition, values = rows.visible(scope)
+            found = tx.all(f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {condition}", ids=list(item_ids), **values)
+            folders = _folders_of(tx, scope, [row["id"] for row in found])
+            return {row["id"]: rows.item(row, folders.get(row["id"], ())) for row in found}
+
+        return await self._db.read(work) if item_ids else {}
 
     async def text(self, item: Item) -> str:
         row = await self._db.read(lambda tx: tx.one("SELECT text FROM contents WHERE id = :id", id=item.content_id))
