@@ -1,11 +1,12 @@
 """Exploring and joining entities, over MCP and REST."""
 
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 import pytest
 
-from commonplace.faces.wire_explore import EntityTypeName, KindName
+from commonplace.faces.wire_explore import KindName
+from commonplace.faces.wire_graph import AnyTypeName
 from commonplace.model import EntityType, Kind, Relation
 from tests.faces.house import House, call_tool
 
@@ -43,7 +44,7 @@ def names(answer: Any) -> list[str]:
 
 
 def test_the_wire_knows_every_type_and_every_kind() -> None:
-    assert set(EntityTypeName.__args__) == set(EntityType)  # type: ignore[attr-defined]
+    assert set(get_args(AnyTypeName)) == set(EntityType)
     assert set(KindName.__args__) == set(Kind)  # type: ignore[attr-defined]
 
 
