@@ -32,6 +32,7 @@ from commonplace.core.entities import Entities
 from commonplace.core.feeds import Feeds
 from commonplace.core.finding import Finding
 from commonplace.core.graph import Graph
+from commonplace.core.joining import Joining
 from commonplace.core.library import Library
 from commonplace.core.likeness import Likeness
 from commonplace.core.linking import LINK, Linker, LinkJobs
@@ -79,6 +80,7 @@ class App:
     accounts: Accounts
     passkeys: Passkeys
     members: Members
+    joining: Joining
     library: Library
     search: Search
     uploads: Uploads
@@ -137,9 +139,11 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
             TRANSCRIBE: TranscribeJobs(store, transcriber, Recordings(fetcher, soundtracks, blobs, settings, duration), preparer,
                                        quota, wake, embedder.stamp),
         }
-        accounts, graph = Accounts(store, access, limits), Graph(store, access)
-        app = App(settings, store, embedder, access, People(store, access), accounts, Passkeys(store, accounts),
-                  Members(store, access), library, search, Uploads(store, blobs, extractor, access, library, settings),
+        accounts, graph, members = Accounts(store, access, limits), Graph(store, access), Members(store, access)
+        passkeys = Passkeys(store, accounts)
+        app = App(settings, store, embedder, access, People(store, access), accounts, passkeys,
+                  members, Joining(store, accounts, passkeys, members), library,
+                  search, Uploads(store, blobs, extractor, access, library, settings),
                   Feeds(store, fetcher, extractor, access, library, settings), Webhooks(wake, settings),
                   Work(store, access, preparer, wake, entities, embedder.stamp),
                   Planning(store, access, search, graph, calibration), entities,

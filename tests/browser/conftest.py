@@ -5,7 +5,7 @@ import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, 
 
 from commonplace.app import App, make_asgi, open_app
 from commonplace.core.library import Draft
-from commonplace.model import Caller, Capability, Item
+from commonplace.model import Caller, Capability, Item, Role
 from commonplace.settings import Settings
 from tests.faces.house import NO_LIMITS
 
@@ -33,6 +33,11 @@ class Site:
     browser: Browser
     complaints: list[str] = field(default_factory=list)
     expected: list[str] = field(default_factory=list)  # parts of complaints that a test provokes
+
+    @property
+    def ruler(self) -> Caller:
+        """The owner, where it takes the role."""
+        return replace(self.owner, role=Role.OWNER)
 
     async def context(self, **wish: Any) -> BrowserContext:
         context = await self.browser.new_context(base_url=self.url, **wish)

@@ -6,7 +6,7 @@ import pytest
 
 from commonplace.adapters.store import SqlStore
 from commonplace.errors import NameTaken
-from commonplace.model import Passkey, WebSession, now
+from commonplace.model import Invitation, Passkey, Role, WebSession, new_id, now
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -52,7 +52,7 @@ async def test_sessions_end(store: SqlStore, ann: Library) -> None:
     await store.accounts.view_as("a", "some token")
     await store.accounts.prolong_session("a", now() + 9 * DAY)
     found = await store.accounts.session("a")
-    assert found and (found[0].view_as, found[1], found[2]) == ("some token", person, "owner")
+    assert found and (found[0].view_as, found[1]) == ("some token", person)
     assert found[0].expires_at > now() + 8 * DAY
     await store.accounts.close_sessions(person.id, only="b")
     assert {session.digest for session in await store.accounts.sessions(person.id)} == {"a", "c"}
@@ -71,3 +71,28 @@ async def test_a_secret_for_one_use_is_good_once_for_its_purpose_and_in_its_time
     assert await store.accounts.promised("claim", "passkey") == (False, None)
     assert await store.accounts.redeem("claim", "claim") == (True, person.id)
     assert await store.accounts.redeem("claim", "claim") == (False, None)
+
+
+async def test_a_session_knows_all_libraries_of_its_person_and_turns_from_one_to_another(store: SqlStore, ann: Library, bob: Library) -> None:
+    first, second = await store.people.all()
+    await store.accounts.open_session(WebSession("a", first.id, first.id, now() + DAY, view_as="some token"))
+    invitation = Invitation(new_id(), second.id, Role.VIEWER, None, second.id, now(), now() + DAY)
+    await store.members.invite(invitation, "i")
+    await store.members.accept(invitation, first, None, new=False)
+    await store.accounts.turn_to("a", second.id)
+    found = await store.accounts.session("a")
+    assert found and (found[0].library_id, found[0].view_as) == (second.id, None)
+    assert [(each.library_id, each.name, each.role) for each in found[2]] == [
+        (first.id, first.name, Role.OWNER), (second.id, second.name, Role.VIEWER)]
+    await store.members.remove(second.id, first.id)
+    left = await store.accounts.session("a")
+    assert left and [each.library_id for each in left[2]] == [first.id]
+
+
+async def test_a_library_is_named_after_its_person_until_it_gets_a_name(store: SqlStore, ann: Library) -> None:
+    person = (await store.people.all())[0]
+    await store.accounts.rename(person.id, "Anna", "anna@example.org")
+    assert await store.members.library_name(person.id) == "Anna"
+    await store.members.rename_library(person.id, "The lab")
+    await store.accounts.rename(person.id, "Ann", "anna@example.org")
+    assert await store.members.library_name(person.id) == "The lab"

@@ -25,7 +25,7 @@ async def invite(library: Library, role: Role = Role.MEMBER, digest: str | None 
 async def accept(library: Library, invitation: Invitation, person: Person | None = None) -> Person:
     joining = person or new_person("Bo", f"{new_id()}@example.org")
     token, _ = mint(library.id, joining.id, NewToken("t", write=True))
-    await library.store.members.accept(invitation, joining, token, f"digest of {joining.id}", new=person is None)
+    await library.store.members.accept(invitation, joining, (token, f"digest of {joining.id}"), new=person is None)
     return joining
 
 
@@ -61,7 +61,7 @@ async def test_nobody_joins_twice_or_under_somebody_elses_address(ann: Library, 
         await accept(ann, again, other)
     with pytest.raises(NameTaken):
         token, _ = mint(ann.id, new_id(), NewToken("t"))
-        await ann.store.members.accept(again, new_person("Not Bob", other.email.upper()), token, "d", new=True)
+        await ann.store.members.accept(again, new_person("Not Bob", other.email.upper()), (token, "d"), new=True)
     unused = await ann.store.members.invited("again")
     assert unused is not None and unused.accepted_at is None
 

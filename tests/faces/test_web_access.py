@@ -1,4 +1,4 @@
-"""Every page and every form of the web app, asked for by everybody: nobody, the owner, a viewer, a stranger."""
+"""Every page and every form of the web app, asked for by everybody: nobody, the owner, a member, a viewer, a stranger."""
 
 import re
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from commonplace.core.entity_rules import NewEntity
 from commonplace.core.people import NewToken
 from commonplace.core.reflection import Notes
 from commonplace.faces.web.app import WebApp
-from commonplace.model import Event
+from commonplace.model import Event, Role
 from tests.faces.house import ADDRESS, LONG_TEXT, House, open_house
 
 pytestmark = pytest.mark.anyio
@@ -26,6 +26,7 @@ class Row:
 
     target: str | None = None
     writes: bool = False
+    hosts: bool = False   # only those who say who belongs to the library get on
     form: tuple[tuple[str, str], ...] = ()
     json: dict[str, Any] | None = None
     own: bool = False     # about whoever asks, and nothing of a library
@@ -37,7 +38,8 @@ NOTES = "We decided to use Postgres for the archive because it is there already.
 IN_FORM: dict[str | None, str] = {"chosen": "item", "viewed": "token"}
 OWN = Row(own=True)
 OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("POST", "/sign-in/open"), ("GET", "/claim/{secret}"),
-        ("POST", "/claim/{secret}"), ("POST", "/passkeys/ask"), ("POST", "/passkeys/sign-in"), ("GET", "/d/{public_id}")}
+        ("POST", "/claim/{secret}"), ("POST", "/passkeys/ask"), ("POST", "/passkeys/sign-in"), ("GET", "/d/{public_id}"),
+        ("GET", "/join/{secret}"), ("POST", "/join/{secret}"), ("POST", "/join/{secret}/offer"), ("POST", "/join/{secret}/passkey")}
 ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/"): Row(),
     ("GET", "/search"): Row(),
@@ -65,6 +67,12 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/view-as"): Row("viewed", writes=True),
     ("GET", "/connect"): Row(), ("POST", "/connect"): Row(writes=True, form=(("client", "curl"),)),
     ("GET", "/connect/{token_id}/live"): Row("token", writes=True),
+    ("GET", "/people"): Row(), ("POST", "/people"): Row(hosts=True, form=(("role", "viewer"),)),
+    ("POST", "/people/invitations/{invitation_id}/withdraw"): Row("invitation", hosts=True),
+    ("POST", "/people/{person_id}/role"): Row("person", hosts=True, form=(("role", "viewer"),)),
+    ("POST", "/people/{person_id}/remove"): Row("person", hosts=True),
+    ("POST", "/library/name"): Row(hosts=True, form=(("name", "The lab"),)),
+    ("POST", "/leave"): OWN, ("POST", "/library"): OWN,  # see test_web_people.py
     ("GET", "/health"): Row(), ("POST", "/jobs/{job_id}/retry"): Row("job", writes=True),
     ("POST", "/export"): Row(), ("POST", "/backup"): Row(only_operator=True),
     ("GET", "/account"): OWN, ("POST", "/account"): OWN, ("POST", "/account/password"): OWN,
@@ -87,15 +95,14 @@ async def browser(house: House, character: str) -> httpx.AsyncClient:
 
 
 async def session(house: House, character: str) -> str:
-    if character != "viewer":
+    if character in ("owner", "stranger"):
         return await house.app.accounts.enter((house.stranger if character == "stranger" else house.owner).person_id, "")
-    known = {person.email: person for person in await house.app.people.all()}
-    viewer = known.get("viewer@example.org") or await house.app.people.create("Viewer", "viewer@example.org")
-    if await house.app.store.people.role(viewer.id, house.owner.library_id) is None:
-        await house.app.store._db.write(lambda tx: tx.run(  # type: ignore[attr-defined]
-            "INSERT INTO members (library_id, person_id, role) VALUES (:library_id, :id, 'viewer')",
-            library_id=house.owner.library_id, id=viewer.id))
-    return await house.app.accounts.enter(viewer.id, "", library_id=house.owner.library_id)
+    known = {member.name: member for member in await house.app.members.all(house.owner)}
+    if character not in ("viewer", *known):
+        await house.join(character)
+        known = {member.name: member for member in await house.app.members.all(house.owner)}
+    person_id = known[character.title() if character == "viewer" else character].person_id
+    return await house.app.accounts.enter(person_id, "", library_id=house.owner.library_id)
 
 
 async def target(house: House, what: str | None) -> str:
@@ -116,6 +123,11 @@ async def target(house: House, what: str | None) -> str:
         case "candidate":
             found = await house.app.reflection.reflect(house.owner, Notes(f"{NOTES} {uuid4()}", persist=True, review=True))
             return next(each.queued.id for each in found.candidates if each.queued)
+        case "person":
+            await house.join(f"Guest {uuid4()}".replace(" ", "."))
+            return next(m.person_id for m in await house.app.members.all(house.owner) if m.name.startswith("Guest"))
+        case "invitation":
+            return (await house.app.members.invite(house.owner, Role.VIEWER))[0].id
         case "token" | "viewed":
             made, _ = await house.app.people.create_token(house.owner, NewToken("Used"))
             await house.app.store.tokens.record([Event(made.library_id, made.id, "search", None, True)])
@@ -159,7 +171,7 @@ async def test_nobody_gets_in(house: House) -> None:
             assert (program.status_code, program.json()["error"]) == (401, "unauthorized"), path
 
 
-@pytest.mark.parametrize("character", ["owner", "viewer", "stranger"])
+@pytest.mark.parametrize("character", ["owner", "member", "viewer", "stranger"])
 async def test_no_form_is_taken_without_its_token(house: House, character: str) -> None:
     async with await browser(house, character) as client:
         for method, path in [*ROWS, *OPEN]:
@@ -171,12 +183,14 @@ async def test_no_form_is_taken_without_its_token(house: House, character: str) 
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if not row.own], ids=" ".join)
 async def test_viewers_read_and_strangers_see_nothing(house: House, name: tuple[str, str]) -> None:
     (method, path), row = name, ROWS[name]
-    for character in ("stranger", "viewer", "owner"):  # the owner last: what they do may be for good
+    for character in ("stranger", "viewer", "member", "owner"):  # the owner last: what they do may be for good
         made = await target(house, row.target)
         async with await browser(house, character) as client:
             answer = await send(client, method, filled(path, made), row, **({IN_FORM[row.target]: made} if row.target in IN_FORM else {}))
-            refused = (character == "viewer" and row.writes) or (character != "owner" and row.only_operator)
-            unseen = character == "stranger" and row.target is not None
+            refused = (character == "viewer" and row.writes) or (character in ("viewer", "member") and row.hosts) or (
+                character != "owner" and row.only_operator)
+            # A member sees of the tokens only their own.
+            unseen = row.target is not None and (character == "stranger" or (character == "member" and row.target == "token"))
             taken = {row.answer, 303} if method == "POST" else {row.answer}
             expected = {403} if refused else {404} if unseen else taken
             assert answer.status_code in expected, (character, answer.status_code, answer.text)

@@ -11,7 +11,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from commonplace.core.access import READ, Access, digest, may
 from commonplace.errors import Invalid, NotFound, RateLimited, Unauthorized
-from commonplace.model import Caller, Capability, Person, Role, Token, WebSession, now
+from commonplace.model import Caller, Capability, Membership, Person, Role, Token, WebSession, now
 from commonplace.ports import Limits, Store
 
 LIFETIME = timedelta(days=30)
@@ -28,14 +28,25 @@ class Visitor:
 
     person: Person
     session: WebSession
-    role: str
+    library: Membership                 # the one they are in now
+    libraries: tuple[Membership, ...]   # all that they could turn to, their own first
     caller: Caller
-    viewing: Token | None = None  # the token whose eyes they look through
+    viewing: Token | None = None        # the token whose eyes they look through
 
     @property
     def rules(self) -> bool:
         """Whether they may do what takes write access to the whole library."""
         return Capability.WRITE in self.caller.capabilities and self.viewing is None
+
+    @property
+    def hosts(self) -> bool:
+        """Whether they say who belongs to the library."""
+        return self.rules and self.library.role.rules
+
+    @property
+    def at_home(self) -> Caller:
+        """As the owner of their own library, wherever they are now."""
+        return Caller(self.person.id, self.person.id, self.person.name, frozenset(Capability), role=Role.OWNER)
 
 
 class Accounts:
@@ -52,17 +63,19 @@ class Accounts:
         found = await self._store.accounts.session(digest(secret)) if secret else None
         if found is None:
             return None
-        session, person, role = found
+        session, person, libraries = found
+        # Who was taken out of a library is back in their own, which is always there.
+        library = next((each for each in libraries if each.library_id == session.library_id), libraries[0])
         if session.expires_at - now() < LIFETIME / 2:
             await self._store.accounts.prolong_session(session.digest, now() + LIFETIME)
-        caller = Caller(session.library_id, person.id, person.name, may(Role(role), frozenset(Capability)), role=Role(role))
+        caller = Caller(library.library_id, person.id, person.name, may(library.role, frozenset(Capability)), role=library.role)
         if session.view_as is not None:
-            tokens = await self._store.tokens.of_library(session.library_id)
+            tokens = await self._store.tokens.of_library(library.library_id)
             token = next((token for token in tokens if token.id == session.view_as), None)
             if token is not None:
                 seen = replace(caller, capabilities=frozenset({Capability.READ}), folders=token.folders, kb_only=token.kb_only)
-                return Visitor(person, session, role, seen, token)
-        return Visitor(person, session, role, caller)
+                return Visitor(person, session, library, tuple(libraries), seen, token)
+        return Visitor(person, session, library, tuple(libraries), caller)
 
     async def sign_in(self, email: str, password: str, *, address: str, about: str) -> str:
         """The secret for the browser's cookie."""
@@ -91,9 +104,17 @@ class Accounts:
         """See the library as a token does, until told otherwise."""
         if token_id is not None:
             await self._access.admit(visitor.caller, READ, "view_as", token_id, owner=True)
-            if all(token.id != token_id for token in await self._store.tokens.of_library(visitor.session.library_id)):
+            if all(token.id != token_id for token in await self._store.tokens.of_library(visitor.library.library_id)):
                 raise NotFound("Token not found")
         await self._store.accounts.view_as(visitor.session.digest, token_id)
+
+    async def turn_to(self, visitor: Visitor, library_id: str) -> Membership:
+        """This browser is in that library from now on."""
+        for library in visitor.libraries:
+            if library.library_id == library_id:
+                await self._store.accounts.turn_to(visitor.session.digest, library_id)
+                return library
+        raise NotFound("Library not found")
 
     # -- coming in the first time
 
@@ -122,8 +143,8 @@ class Accounts:
 
     async def claim(self, secret: str, name: str, email: str, password: str, *, about: str) -> str:
         person = await self.invited(secret)
-        name, email = _checked(name, email)
-        hashed = await self._hash(password)
+        name, email = checked(name, email)
+        hashed = await self.hashed(password)
         good, _ = await self._store.accounts.redeem(digest(secret), CLAIM)
         if not good:
             raise NotFound("This link has been used in the meantime.")
@@ -135,7 +156,7 @@ class Accounts:
     # -- one's own account
 
     async def rename(self, visitor: Visitor, name: str, email: str) -> None:
-        await self._store.accounts.rename(visitor.person.id, *_checked(name, email))
+        await self._store.accounts.rename(visitor.person.id, *checked(name, email))
 
     async def has_password(self, visitor: Visitor) -> bool:
         return await self._store.accounts.password(visitor.person.id) is not None
@@ -147,7 +168,7 @@ class Accounts:
             await self.throttle(f"password:{visitor.person.id}", ATTEMPTS)
             if not await asyncio.to_thread(self._verify, known, old):
                 raise Unauthorized("That is not the password you have now.")
-        await self._store.accounts.set_password(visitor.person.id, await self._hash(new))
+        await self._store.accounts.set_password(visitor.person.id, await self.hashed(new))
         await self.sign_out(visitor, others=True)
 
     async def throttle(self, key: str, amount: int) -> None:
@@ -159,7 +180,7 @@ class Accounts:
         accounts = self._store.accounts
         return await accounts.password(person_id) is not None or bool(await accounts.passkeys(person_id))
 
-    async def _hash(self, password: str) -> str:
+    async def hashed(self, password: str) -> str:
         if not SHORTEST <= len(password) <= LONGEST:
             raise Invalid(f"A password has {SHORTEST} to {LONGEST} characters; a few words in a row are easiest to remember.")
         return await asyncio.to_thread(self._hasher.hash, password)
@@ -173,7 +194,7 @@ class Accounts:
             return False
 
 
-def _checked(name: str, email: str) -> tuple[str, str]:
+def checked(name: str, email: str) -> tuple[str, str]:
     name, email = " ".join(name.split()), email.strip()
     if not name or len(name) > 200:
         raise Invalid("Give a name of up to 200 characters.")

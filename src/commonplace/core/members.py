@@ -19,8 +19,17 @@ class Accepted:
     person_id: str
     library_id: str
     role: Role
-    token: str        # for that library; shown this once
+    token: str        # for that library; shown this once; "" when none was asked for
     new_person: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an invitation says to whoever holds it."""
+
+    invitation: Invitation
+    library: str
+    by: str
 
 
 class Members:
@@ -62,13 +71,31 @@ class Members:
         if not await self._store.members.withdraw(caller.library_id, invitation_id):
             raise NotFound("Invitation not found, or accepted already")
 
-    async def accept(self, caller: Caller | None, secret: str, name: str | None = None, email: str | None = None) -> Accepted:
+    async def leave(self, caller: Caller) -> None:
+        """Whoever asks is no member any more; what they added stays."""
+        await self._access.admit(caller, READ, "leave", whole=True)
+        _require_guest(caller, caller.person_id)
+        await self._store.members.remove(caller.library_id, caller.person_id)
+
+    async def rename_library(self, caller: Caller, name: str) -> None:
+        name = " ".join(name.split())
+        await self._access.admit(caller, WRITE, "rename_library", name[:200], ruler=True)
+        if not 0 < len(name) <= 200:
+            raise Invalid("Give the library a name of up to 200 characters.")
+        await self._store.members.rename_library(caller.library_id, name)
+
+    async def asked(self, secret: str) -> Asked:
+        """Nobody has to say who they are to read what they are invited to: the secret is enough."""
+        invitation = await self._open(secret)
+        by = await self._store.members.person(invitation.invited_by)
+        return Asked(invitation, await self._store.members.library_name(invitation.library_id), by.name if by else "somebody")
+
+    async def accept(self, caller: Caller | None, secret: str, name: str | None = None, email: str | None = None, *,
+                     with_token: bool = True) -> Accepted:
         """As the person who asks, or, for who has no account, as a new one."""
         if caller is not None:
             await self._access.admit(caller, WRITE, "accept_invitation", owner=True)
-        invitation = await self._store.members.invited(digest(secret))
-        if invitation is None or invitation.accepted_at is not None or invitation.expires_at <= now():
-            raise NotFound(NO_SUCH)
+        invitation = await self._open(secret)
         if caller is not None:
             if name is not None or email is not None:
                 raise Invalid("You have an account already: leave out name and email, or send no token.")
@@ -80,12 +107,18 @@ class Members:
             if not name or not email:
                 raise Invalid("Send your own token to accept as who you are, or a name and an email to begin with.")
             person = new_person(name, email)
-        if invitation.email is not None and invitation.email.lower() != person.email.lower():
-            raise ForbiddenScope("The invitation is for another address.")
+        require_addressee(invitation, person.email)
         # Of all capabilities: the role cuts them, and gives them back should it change.
         token, token_secret = mint(invitation.library_id, person.id, NewToken(f"invited: {person.name}", write=True))
-        await self._store.members.accept(invitation, person, token, digest(token_secret), new=caller is None)
-        return Accepted(person.id, invitation.library_id, invitation.role, token_secret, caller is None)
+        await self._store.members.accept(invitation, person, (token, digest(token_secret)) if with_token else None,
+                                         new=caller is None)
+        return Accepted(person.id, invitation.library_id, invitation.role, token_secret if with_token else "", caller is None)
+
+    async def _open(self, secret: str) -> Invitation:
+        invitation = await self._store.members.invited(digest(secret))
+        if invitation is None or invitation.accepted_at is not None or invitation.expires_at <= now():
+            raise NotFound(NO_SUCH)
+        return invitation
 
     async def _require_reach(self, caller: Caller, person_id: str, role: Role | None = None) -> None:
         """An admin neither makes owners nor unmakes them."""
@@ -96,8 +129,17 @@ class Members:
             raise NotFound("Member not found")
         if held == Role.OWNER and caller.role is not Role.OWNER:
             raise ForbiddenScope("Only an owner can change or remove an owner.")
-        if person_id == caller.library_id:
-            raise Conflict("This is their own library; its first owner stays.")
+        _require_guest(caller, person_id)
+
+
+def require_addressee(invitation: Invitation, email: str) -> None:
+    if invitation.email is not None and invitation.email.lower() != email.lower():
+        raise ForbiddenScope("The invitation is for another address.")
+
+
+def _require_guest(caller: Caller, person_id: str) -> None:
+    if person_id == caller.library_id:
+        raise Conflict("This is their own library; its first owner stays.")
 
 
 def _require_may_give(caller: Caller, role: Role) -> None:

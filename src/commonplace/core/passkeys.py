@@ -46,9 +46,8 @@ class Passkeys:
     async def of(self, person: Person) -> list[Passkey]:
         return await self._store.accounts.passkeys(person.id)
 
-    async def offer(self, visitor: Visitor, site: Site) -> Json:
-        """What the browser needs to make a new one."""
-        person = visitor.person
+    async def offer(self, person: Person, site: Site) -> Json:
+        """What the browser needs to make a new one; the person may be one who is only about to be."""
         options = generate_registration_options(
             rp_id=site.host, rp_name="Commonplace", user_id=person.id.encode(), user_name=person.email,
             user_display_name=person.name, challenge=await self._challenge(),
@@ -57,17 +56,21 @@ class Passkeys:
                 resident_key=ResidentKeyRequirement.REQUIRED, user_verification=UserVerificationRequirement.PREFERRED))
         return options_to_json_dict(options)
 
-    async def add(self, visitor: Visitor, site: Site, credential: Json, name: str) -> Passkey:
+    async def add(self, person_id: str, site: Site, credential: Json, name: str) -> Passkey:
+        passkey = await self.made(person_id, site, credential, name)
+        await self._store.accounts.add_passkey(passkey)
+        return passkey
+
+    async def made(self, person_id: str, site: Site, credential: Json, name: str) -> Passkey:
+        """What the browser made, if it is an answer to an offer of ours; not kept yet."""
         challenge = await self._answered(credential)
         try:
             made = verify_registration_response(credential=credential, expected_challenge=challenge,
                                                 expected_rp_id=site.host, expected_origin=site.origin)
         except (InvalidRegistrationResponse, InvalidJSONStructure) as error:
             raise Invalid(f"The passkey could not be added: {error}") from None
-        passkey = Passkey(bytes_to_base64url(made.credential_id), visitor.person.id, " ".join(name.split())[:100] or "Passkey",
-                          made.credential_public_key, made.sign_count)
-        await self._store.accounts.add_passkey(passkey)
-        return passkey
+        return Passkey(bytes_to_base64url(made.credential_id), person_id, " ".join(name.split())[:100] or "Passkey",
+                       made.credential_public_key, made.sign_count)
 
     async def remove(self, visitor: Visitor, passkey_id: str) -> None:
         if len(await self.of(visitor.person)) == 1 and not await self._accounts.has_password(visitor):

@@ -20,6 +20,7 @@ from commonplace.core.entities import Entities
 from commonplace.core.feeds import Feeds
 from commonplace.core.finding import Finding
 from commonplace.core.graph import Graph
+from commonplace.core.joining import Joining
 from commonplace.core.library import Library
 from commonplace.core.members import Members
 from commonplace.core.memory import Memory
@@ -87,6 +88,8 @@ class Services(Protocol):
     def passkeys(self) -> Passkeys: ...
     @property
     def members(self) -> Members: ...
+    @property
+    def joining(self) -> Joining: ...
     @property
     def library(self) -> Library: ...
     @property

@@ -100,6 +100,15 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class Membership:
+    """A library, as one of its members sees it in a list of theirs."""
+
+    library_id: str
+    name: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
 class Invitation:
     """Into a library, for whoever holds its secret; with an address, only for the person who has that."""
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Protocol
 
-from commonplace.model import Passkey, Person, WebSession
+from commonplace.model import Membership, Passkey, Person, WebSession
 
 
 class Accounts(Protocol):
@@ -12,7 +12,7 @@ class Accounts(Protocol):
     async def by_email(self, email: str) -> Person | None: ...
 
     async def rename(self, person_id: str, name: str, email: str) -> None:
-        """NameTaken: somebody else has the address."""
+        """A library that bears the person's name goes along. NameTaken: somebody else has the address."""
         ...
 
     async def password(self, person_id: str) -> str | None:
@@ -33,8 +33,8 @@ class Accounts(Protocol):
 
     async def open_session(self, session: WebSession) -> None: ...
 
-    async def session(self, digest: str) -> tuple[WebSession, Person, str] | None:
-        """A session that has not expired, whose it is, and their role in its library."""
+    async def session(self, digest: str) -> tuple[WebSession, Person, list[Membership]] | None:
+        """A session that has not expired, whose it is, and the libraries they are in: their own first."""
         ...
 
     async def sessions(self, person_id: str) -> list[WebSession]: ...
@@ -42,6 +42,10 @@ class Accounts(Protocol):
     async def prolong_session(self, digest: str, expires_at: datetime) -> None: ...
 
     async def view_as(self, digest: str, token_id: str | None) -> None: ...
+
+    async def turn_to(self, digest: str, library_id: str) -> None:
+        """The session is in that library from now on, seen with the person's own eyes."""
+        ...
 
     async def close_sessions(self, person_id: str, *, only: str | None = None, but: str | None = None) -> None:
         """All of a person's, or only one, or all but one; by digest."""

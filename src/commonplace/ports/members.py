@@ -32,7 +32,12 @@ class Members(Protocol):
 
     async def person(self, person_id: str) -> Person | None: ...
 
-    async def accept(self, invitation: Invitation, person: Person, token: Token, digest: str, *, new: bool) -> None:
-        """In one transaction: the person (when `new`, with a library of their own), the membership, the token, and the
-        invitation is used up. Conflict: it is by now, or they are a member already. NameTaken: the address is known."""
+    async def library_name(self, library_id: str) -> str: ...
+
+    async def rename_library(self, library_id: str, name: str) -> None: ...
+
+    async def accept(self, invitation: Invitation, person: Person, token: tuple[Token, str] | None, *, new: bool) -> None:
+        """In one transaction: the person (when `new`, with a library of their own), the membership, the token (with its
+        digest) if they want one, and the invitation is used up. Conflict: it is by now, or they are a member
+        already. NameTaken: the address is known."""
         ...

@@ -7,7 +7,7 @@ from typing import Any
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.errors import NameTaken
-from commonplace.model import Passkey, Person, WebSession, now
+from commonplace.model import Membership, Passkey, Person, Role, WebSession, now
 
 
 class SqlAccounts:
@@ -26,6 +26,8 @@ class SqlAccounts:
         def work(tx: Tx) -> None:
             if tx.one("SELECT 1 FROM people WHERE lower(email) = lower(:email) AND id <> :id", email=email, id=person_id):
                 raise NameTaken(f"Somebody else has the address {email}.")
+            tx.run("""UPDATE libraries SET name = :name WHERE id = :id
+                      AND name = (SELECT p.name FROM people AS p WHERE p.id = :id)""", name=name, id=person_id)
             tx.run("UPDATE people SET name = :name, email = :email WHERE id = :id", name=name, email=email, id=person_id)
 
         await self._db.write(work)
@@ -80,15 +82,21 @@ class SqlAccounts:
 
         await self._db.write(work)
 
-    async def session(self, digest: str) -> tuple[WebSession, Person, str] | None:
-        row = await self._db.read(lambda tx: tx.one(
-            """SELECT s.*, p.name, p.email, p.created_at AS joined_at, m.role FROM web_sessions AS s
-               JOIN people AS p ON p.id = s.person_id
-               JOIN members AS m ON m.person_id = s.person_id AND m.library_id = s.library_id
-               WHERE s.digest = :digest AND s.expires_at > :now""", digest=digest, now=rows.micros(now())))
-        if row is None:
-            return None
-        return _session(row), Person(row["person_id"], row["name"], row["email"], rows.when(row["joined_at"])), row["role"]
+    async def session(self, digest: str) -> tuple[WebSession, Person, list[Membership]] | None:
+        def work(tx: Tx) -> tuple[WebSession, Person, list[Membership]] | None:
+            row = tx.one("""SELECT s.*, p.name, p.email, p.created_at AS joined_at FROM web_sessions AS s
+                            JOIN people AS p ON p.id = s.person_id
+                            WHERE s.digest = :digest AND s.expires_at > :now""", digest=digest, now=rows.micros(now()))
+            if row is None:
+                return None
+            person = Person(row["person_id"], row["name"], row["email"], rows.when(row["joined_at"]))
+            libraries = tx.all("""SELECT m.library_id, l.name, m.role FROM members AS m JOIN libraries AS l ON l.id = m.library_id
+                                  WHERE m.person_id = :person_id ORDER BY l.name, l.id""", person_id=person.id)
+            return _session(row), person, sorted(
+                (Membership(each["library_id"], each["name"], Role(each["role"])) for each in libraries),
+                key=lambda each: each.library_id != person.id)
+
+        return await self._db.read(work)
 
     async def sessions(self, person_id: str) -> list[WebSession]:
         found = await self._db.read(lambda tx: tx.all(
@@ -103,6 +111,11 @@ class SqlAccounts:
     async def view_as(self, digest: str, token_id: str | None) -> None:
         await self._db.write(lambda tx: tx.run("UPDATE web_sessions SET view_as = :token_id WHERE digest = :digest",
                                                token_id=token_id, digest=digest))
+
+    async def turn_to(self, digest: str, library_id: str) -> None:
+        await self._db.write(lambda tx: tx.run(
+            "UPDATE web_sessions SET library_id = :library_id, view_as = NULL WHERE digest = :digest",
+            library_id=library_id, digest=digest))
 
     async def close_sessions(self, person_id: str, *, only: str | None = None, but: str | None = None) -> None:
         await self._db.write(lambda tx: tx.run(

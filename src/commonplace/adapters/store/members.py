@@ -79,7 +79,16 @@ class SqlMembers:
         row = await self._db.read(lambda tx: tx.one("SELECT * FROM people WHERE id = :id", id=person_id))
         return rows.person(row) if row else None
 
-    async def accept(self, invitation: Invitation, person: Person, token: Token, digest: str, *, new: bool) -> None:
+    async def library_name(self, library_id: str) -> str:
+        row = await self._db.read(lambda tx: tx.one("SELECT name FROM libraries WHERE id = :id", id=library_id))
+        if row is None:
+            raise NotFound("Library not found")
+        return str(row["name"])
+
+    async def rename_library(self, library_id: str, name: str) -> None:
+        await self._db.write(lambda tx: tx.run("UPDATE libraries SET name = :name WHERE id = :id", id=library_id, name=name))
+
+    async def accept(self, invitation: Invitation, person: Person, token: tuple[Token, str] | None, *, new: bool) -> None:
         def work(tx: Tx) -> None:
             _take_turns(tx, invitation.library_id)
             at = now()
@@ -93,7 +102,8 @@ class SqlMembers:
                              ON CONFLICT DO NOTHING""",
                           library_id=invitation.library_id, person_id=person.id, role=invitation.role):
                 raise Conflict("You are a member of this library already; an owner or admin can change your role.")
-            insert_token(tx, token, digest)
+            if token:
+                insert_token(tx, *token)
 
         await self._db.write(work)
 

@@ -14,14 +14,29 @@ from starlette.types import Message, Receive, Scope, Send
 
 from commonplace.errors import CommonplaceError, Unauthorized
 from commonplace.faces.http import STATUS, Services, error_response, problem
-from commonplace.faces.web import adding, disks, graph, health, library, published, reader, review, search, signin, tokens, work
+from commonplace.faces.web import (
+    adding,
+    disks,
+    graph,
+    health,
+    library,
+    people,
+    published,
+    reader,
+    review,
+    search,
+    signin,
+    tokens,
+    work,
+)
 from commonplace.faces.web.doors import Door
 from commonplace.faces.web.templating import TYPES, Templates
 from commonplace.faces.web.visit import Visit
 
 log = logging.getLogger(__name__)
-PARTS: Sequence[Sequence[Door]] = (library.DOORS, adding.DOORS, reader.DOORS, published.DOORS, search.DOORS,
-                                   work.DOORS, graph.DOORS, disks.DOORS, review.DOORS, tokens.DOORS, health.DOORS, signin.DOORS)
+PARTS: Sequence[Sequence[Door]] = (
+    library.DOORS, adding.DOORS, reader.DOORS, published.DOORS, search.DOORS, work.DOORS, graph.DOORS, disks.DOORS,
+    review.DOORS, tokens.DOORS, people.DOORS, health.DOORS, signin.DOORS)
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "

@@ -72,7 +72,7 @@ async def row_of(visit: Visit, item_id: str) -> str:
         return ""
     names = {folder.id: folder.name for folder in await visit.services.library.folders(visit.caller)}
     state = (await now_of(visit, [item.id]))[item.id]
-    return visit.templates.render("row.html", item=item, names=names, state=state)
+    return visit.templates.render("row.html", item=item, names=names, state=state, rules=visit.known.rules)
 
 
 async def bulk(visit: Visit) -> Response:

@@ -101,7 +101,7 @@ async def sign_out_others(visit: Visit) -> Response:
 # -- passkeys: asked for and answered by static/passkeys.js
 
 async def offer_passkey(visit: Visit) -> Response:
-    return visit.json_answer(await visit.services.passkeys.offer(visit.known, visit.site))
+    return visit.json_answer(await visit.services.passkeys.offer(visit.known.person, visit.site))
 
 
 async def add_passkey(visit: Visit) -> Response:
@@ -109,7 +109,7 @@ async def add_passkey(visit: Visit) -> Response:
     credential = body.get("credential")
     if not isinstance(credential, dict):
         raise Invalid("`credential` is required.")
-    made = await visit.services.passkeys.add(visit.known, visit.site, credential, str(body.get("name", "")))
+    made = await visit.services.passkeys.add(visit.known.person.id, visit.site, credential, str(body.get("name", "")))
     visit.go("/account", f"The passkey “{made.name}” is ready.")
     return visit.json_answer({"ok": True})
 

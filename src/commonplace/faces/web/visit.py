@@ -90,8 +90,10 @@ class Visit:
 
     @property
     def csrf(self) -> str:
-        """Known only to pages that this browser was given: it follows from a cookie that no page can read."""
-        return hashlib.sha256(b"csrf:" + self.secret.encode()).hexdigest()[:43]
+        """Known only to pages that this browser was given: it follows from a cookie that no page can read. And from the library
+        that the page was of: what is sent from a page that was left open does not end in the library turned to since."""
+        library = self.visitor.library.library_id if self.visitor else ""
+        return hashlib.sha256(f"csrf:{self.secret}:{library}".encode()).hexdigest()[:43]
 
     async def checked_form(self) -> FormData:
         """A form, or JSON with the token in a header; from our own pages only."""

@@ -53,7 +53,7 @@ addEventListener("keydown", (event) => {
 if ($("#rows")) import("./live.js");
 if ($("[data-live]")) import("./search.js");
 if ($(".reader")) import("./reader.js");
-if ($("[data-copy], [data-sure], [data-live-token]")) import("./small.js");
+if ($("[data-copy], [data-sure], [data-sends], [data-live-token]")) import("./small.js");
 if ($(".board")) import("./board.js");
 if ($("[data-pan]")) import("./pan.js");
 if ($(".passkey")) import("./passkeys.js");

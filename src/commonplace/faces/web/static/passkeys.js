@@ -35,3 +35,15 @@ document.querySelector("#passkey-add")?.addEventListener("submit", (event) => {
     location.reload();
   });
 });
+
+document.querySelector("#passkey-join")?.addEventListener("click", () => attempt(async () => {
+  const form = document.querySelector("#join");
+  const { name, email } = form.elements;
+  if (![name, email].every((field) => field.reportValidity())) return;
+  const who = { name: name.value, email: email.value };
+  const path = `/join/${form.dataset.secret}`;
+  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(await post(`${path}/offer`, who));
+  const credential = await navigator.credentials.create({ publicKey });
+  await post(`${path}/passkey`, { ...who, credential: credential.toJSON() });
+  location.href = "/";
+}));

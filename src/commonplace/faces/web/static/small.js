@@ -11,6 +11,8 @@ for (const button of document.querySelectorAll("[data-sure]")) {
   button.addEventListener("click", (event) => { if (!confirm(button.dataset.sure)) event.preventDefault(); });
 }
 
+for (const field of document.querySelectorAll("[data-sends]")) field.addEventListener("change", () => field.form.requestSubmit());
+
 const mark = document.querySelector("[data-live-token]");
 if (mark) {
   const source = new EventSource(`/connect/${mark.dataset.liveToken}/live`);

@@ -1,0 +1,89 @@
+"""Libraries that people share, in the browser: turning from one to another, coming in by a link, going out."""
+
+import re
+
+import httpx
+import pytest
+
+from commonplace.model import Role
+from tests.faces.house import ADDRESS, House
+from tests.faces.test_web_access import PAGE
+
+pytestmark = pytest.mark.anyio
+
+
+async def browser(house: House, person_id: str | None = None) -> httpx.AsyncClient:
+    client = httpx.AsyncClient(transport=httpx.ASGITransport(house.asgi), base_url=ADDRESS, headers=PAGE)
+    if person_id:
+        client.cookies.set("commonplace", await house.app.accounts.enter(person_id, "test"), domain="127.0.0.1")
+    return client
+
+
+async def csrf(client: httpx.AsyncClient, page: str = "/account") -> str:
+    found = re.search(r'(?:data-csrf|name="csrf" value)="(\w+)"', (await client.get(page)).text)
+    assert found
+    return found[1]
+
+
+async def post(client: httpx.AsyncClient, path: str, page: str = "/account", **form: str) -> httpx.Response:
+    return await client.post(path, data={"csrf": await csrf(client, page), **form})
+
+
+async def test_what_was_opened_in_one_library_is_not_sent_to_another(house: House) -> None:
+    _, secret = await house.app.members.invite(house.owner, Role.MEMBER)
+    async with await browser(house, house.stranger.person_id) as client:
+        old = await csrf(client, "/")
+        assert (await post(client, f"/join/{secret}")).status_code == 303
+        page = await client.get("/")
+        assert "<b>Owner</b>" in page.text, "joining turns to the library that was joined"
+        text = "A note that was written on a page of the library before."
+        stale = await client.post("/add", data={"csrf": old, "text": text}, headers={"Accept": "application/json"})
+        assert (stale.status_code, stale.json()["error"]) == (403, "forbidden_scope")
+        assert (await post(client, "/add", text=text)).status_code == 303
+        assert text in [item.title for item in await house.app.library.recent(house.owner)]
+        assert (await post(client, "/library", library=house.stranger.library_id)).status_code == 303
+        assert text not in (await client.get("/")).text
+        elsewhere = await post(client, "/library", library="not-a-library-of-theirs")
+        assert elsewhere.status_code in (303, 404) and "<b>Stranger</b>" in (await client.get("/")).text
+
+
+async def test_who_was_taken_out_is_back_in_their_own_library(house: House) -> None:
+    _, secret = await house.app.members.invite(house.owner, Role.ADMIN)
+    me = house.stranger.person_id
+    async with await browser(house, me) as client:
+        await post(client, f"/join/{secret}")
+        await house.add("A secret of the house")
+        assert "A secret of the house" in (await client.get("/")).text
+        await house.app.members.remove(house.owner, me)
+        page = await client.get("/")
+        assert page.status_code == 200 and "A secret of the house" not in page.text
+        assert (await client.get("/people")).text.count("stranger@example.org") >= 1
+
+
+async def test_one_may_leave_a_library_but_not_ones_own(house: House) -> None:
+    _, secret = await house.app.members.invite(house.owner, Role.VIEWER)
+    async with await browser(house, house.stranger.person_id) as client:
+        assert (await client.post("/leave", data={"csrf": await csrf(client)}, headers={"Accept": "application/json"})).status_code == 409
+        await post(client, f"/join/{secret}")
+        assert (await post(client, "/leave")).status_code == 303
+        assert await house.app.store.people.role(house.stranger.person_id, house.owner.library_id) is None
+
+
+async def test_a_link_is_good_once_and_for_its_addressee(house: House) -> None:
+    _, secret = await house.app.members.invite(house.owner, Role.MEMBER, "ada@example.org")
+    who = {"name": "Ada", "password": "a long enough password"}
+    async with await browser(house) as nobody, await browser(house, house.stranger.person_id) as stranger:
+        page = await nobody.get(f"/join/{secret}")
+        assert page.status_code == 200 and page.headers["cache-control"] == "no-store"
+        refused = await post(stranger, f"/join/{secret}")
+        assert (refused.status_code, await house.app.store.people.role(house.stranger.person_id, house.owner.library_id)) in (
+            (303, None), (403, None))
+        assert (await post(nobody, f"/join/{secret}", f"/join/{secret}", email="eve@example.org", **who)).status_code == 403
+        short = await post(nobody, f"/join/{secret}", f"/join/{secret}", email="ada@example.org", name="Ada", password="short")
+        assert short.status_code == 422 and "10 to 200 characters" in short.text
+        assert (await post(nobody, f"/join/{secret}", f"/join/{secret}", email="ada@example.org", **who)).status_code == 303
+        assert (await nobody.get("/people")).text.count("ada@example.org") == 1
+    async with await browser(house) as again:
+        gone = await again.get(f"/join/{secret}")
+        assert gone.status_code == 404 and "ask for a new one" in gone.text
+        assert not [token for token in await house.app.people.tokens(house.owner) if token.name == "invited: Ada"], "nobody saw one"
