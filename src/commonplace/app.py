@@ -31,6 +31,7 @@ from commonplace.core.embedding import EMBED, EmbedJobs
 from commonplace.core.entities import Entities
 from commonplace.core.feeds import Feeds
 from commonplace.core.finding import Finding
+from commonplace.core.following import Epics
 from commonplace.core.graph import Graph
 from commonplace.core.joining import Joining
 from commonplace.core.library import Library
@@ -123,30 +124,31 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         soundtracks = own_soundtracks or YouTubeSound(fetcher)
         sources = Sources(fetcher, extractor, own_captions or YouTubeCaptions(fetcher.get), soundtracks, settings)
         preparer, quota = Preparer(embedder, local), Quota(store, settings)
-        library = Library(store, embedder, access, wake, sources, preparer, quota,
+        epics = Epics(store, embedder.stamp)
+        library = Library(store, embedder, access, wake, sources, preparer, quota, epics,
                           auto_transforms=settings.transformer != "local")
         calibration = Calibration(embedder)
         likeness, linker = Likeness(store, embedder, calibration), Linker(store, embedder, calibration)
-        entities = Entities(store, embedder, access, wake, preparer, likeness, linker,
+        entities = Entities(store, embedder, access, wake, preparer, likeness, linker, epics,
                             attended=workers > 0 or bool(settings.redis_url))
-        search, memory = Search(store, embedder, access, settings), Memory(store, access, entities, embedder.stamp)
+        search, memory = Search(store, embedder, access, settings), Memory(store, access, entities, epics, embedder.stamp)
         reflection = Reflection(store, access, embedder, likeness, closing(make_reflector(settings)), entities, memory)
         handlers: dict[str, Handler] = {
             EMBED: EmbedJobs(store, embedder),
             LINK: LinkJobs(store, linker),
-            REMOVE: RemoveJobs(store),
+            REMOVE: RemoveJobs(store, epics),
             TRANSFORM: TransformJobs(store, local, chosen),
             TRANSCRIBE: TranscribeJobs(store, transcriber, Recordings(fetcher, soundtracks, blobs, settings, duration), preparer,
                                        quota, wake, embedder.stamp),
         }
-        accounts, graph, members = Accounts(store, access, limits), Graph(store, access), Members(store, access)
-        passkeys = Passkeys(store, accounts)
+        accounts, members = Accounts(store, access, limits), Members(store, access)
+        work = Work(store, access, preparer, wake, entities, epics, embedder.stamp)
+        passkeys, graph = Passkeys(store, accounts), Graph(store, access, work)
         app = App(settings, store, embedder, access, People(store, access), accounts, passkeys,
                   members, Joining(store, accounts, passkeys, members), library,
                   search, Uploads(store, blobs, extractor, access, library, settings),
                   Feeds(store, fetcher, extractor, access, library, settings), Webhooks(wake, settings),
-                  Work(store, access, preparer, wake, entities, embedder.stamp),
-                  Planning(store, access, search, graph, calibration), entities,
+                  work, Planning(store, access, search, graph, calibration), entities,
                   Disks(store, embedder, access, search, Publisher(store, embedder, local)), graph, memory,
                   reflection, Context(store, access, search, entities), Removals(store, access),
                   Overview(store, access, settings, embedder, quota), Finding(search, entities),

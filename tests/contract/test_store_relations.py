@@ -1,11 +1,12 @@
 """Relations, filters and captures, on every engine."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
 from commonplace.errors import Conflict, NotFound
-from commonplace.model import Capture, Content, ItemFilter, ItemRef, Relation, new_id, now
+from commonplace.model import Capture, Content, Item, ItemFilter, ItemRef, Relation, Revised, new_id, now
 from tests.contract.library import STAMP, Library
 
 pytestmark = pytest.mark.anyio
@@ -132,3 +133,83 @@ async def test_what_is_superseded_says_so_but_tasks_keep_their_state(ann: Librar
     await ann.store.relations.put(ann.scope(), [joined(ann, new.id, end.id, "SUPERSEDES") for end in (old, task)])
     statuses = {item.id: item.status for item in (await ann.store.items.page(ann.scope(), ItemFilter(), limit=9, offset=0))[0]}
     assert statuses == {old.id: "superseded", new.id: "", task.id: "doing"}
+
+
+async def status_of(library: Library, *items: Item) -> list[str]:
+    found = await library.store.items.several(library.scope(), [item.id for item in items])
+    return [found[item.id].status for item in items]
+
+
+async def mark(library: Library, item: Item, status: str) -> None:
+    await library.store.items.update(library.scope(), item.id, {"status": status}, expected_revision=None, sections=None, stamp=STAMP,
+                                     jobs=())
+
+
+async def test_what_was_replaced_counts_again_when_nothing_that_holds_replaces_it(ann: Library) -> None:
+    first, second, third = [await ann.add(name) for name in ("one", "two", "three")]
+    await ann.store.relations.put(ann.scope(), [joined(ann, second.id, first.id, "SUPERSEDES"), joined(ann, third.id, second.id, "SUPERSEDES")])
+    assert await status_of(ann, first, second, third) == ["superseded", "superseded", ""]
+    await mark(ann, second, "wrong")
+    assert await status_of(ann, first, second, third) == ["superseded", "wrong", ""]  # the third replaces what the second did
+    await mark(ann, third, "stale")
+    assert await status_of(ann, first, second, third) == ["", "wrong", "stale"]
+    await mark(ann, third, "")
+    assert await status_of(ann, first, second, third) == ["superseded", "wrong", ""]
+    await ann.store.items.delete(ann.scope(), second.id)
+    assert await status_of(ann, first, third) == ["superseded", ""]
+    await ann.store.items.delete(ann.scope(), third.id)
+    assert await status_of(ann, first) == [""]
+
+
+async def test_who_looked_before_it_was_replaced_sees_that_it_has_changed(ann: Library) -> None:
+    old, new = await ann.add("one"), await ann.add("two")
+    await ann.store.relations.put(ann.scope(), [joined(ann, new.id, old.id, "SUPERSEDES")])
+    with pytest.raises(Conflict):
+        await ann.store.items.update(ann.scope(), old.id, {"status": "stale"}, expected_revision=old.revision, sections=None,
+                                     stamp=STAMP, jobs=())
+
+
+async def test_a_stale_memory_is_stale_again_when_nothing_replaces_it(ann: Library) -> None:
+    old, new = await ann.add("one", status="stale", metadata={"correction": {"status": "stale"}}), await ann.add("two")
+    await ann.store.relations.put(ann.scope(), [joined(ann, new.id, old.id, "SUPERSEDES")])
+    assert await status_of(ann, old) == ["superseded"]
+    await ann.store.items.delete(ann.scope(), new.id)
+    assert await status_of(ann, old) == ["stale"]
+
+
+async def test_a_task_has_one_epic_and_one_project_and_a_memory_as_many_as_it_likes(ann: Library) -> None:
+    folder = await ann.folder("mine")
+    task, memory = await ann.add("t", entity_type="task", folder=folder), await ann.add("m")
+    hidden = [await ann.add(f"hidden {kind}", entity_type=kind) for kind in ("project", "epic")]
+    new = [await ann.add(f"new {kind}", entity_type=kind, folder=folder) for kind in ("project", "epic")]
+    kinds = ("BELONGS_TO", "PART_OF")
+    await ann.store.relations.put(ann.scope(), [joined(ann, task.id, end.id, kind) for end, kind in zip(hidden, kinds, strict=True)])
+    await ann.store.relations.put(ann.scope(folder), [joined(ann, task.id, end.id, kind) for end, kind in zip(new, kinds, strict=True)])
+    assert {r.to_id for r in await ann.store.relations.of(ann.scope(), [task.id], kinds)} == {end.id for end in new}
+    await ann.store.relations.put(ann.scope(), [joined(ann, memory.id, end.id, "BELONGS_TO") for end in (hidden[0], new[0])])
+    assert len(await ann.store.relations.of(ann.scope(), [memory.id], ["BELONGS_TO"])) == 2
+
+
+async def test_of_many_who_move_a_task_at_once_one_is_the_last(ann: Library) -> None:
+    task = await ann.add("t", entity_type="task")
+    epics = [await ann.add(f"epic {n}", entity_type="epic") for n in range(8)]
+    await asyncio.gather(*(ann.store.relations.put(ann.scope(), [joined(ann, task.id, epic.id, "PART_OF")]) for epic in epics))
+    assert len(await ann.store.relations.of(ann.scope(), [task.id], ["PART_OF"])) == 1
+
+
+async def test_an_item_and_what_becomes_of_another_are_written_together_or_not_at_all(ann: Library) -> None:
+    old = await ann.add("one")
+    item, content = replace(old, id=new_id(), public_id=new_id(), title="two"), Content(new_id(), new_id(), "said so")
+
+    async def add(expected: int) -> None:
+        await ann.store.items.add(item, content, [], scope=ann.scope(), folder_id=None, stamp=STAMP, jobs=[], once=False,
+                                  relations=[joined(ann, item.id, old.id, "SUPERSEDES")],
+                                  beside=Revised(old.id, {"status": "superseded", "category": "past"}, expected))
+
+    with pytest.raises(Conflict):
+        await add(old.revision + 1)
+    assert await ann.store.items.several(ann.scope(), [item.id]) == {}
+    assert await status_of(ann, old) == [""]
+    await add(old.revision)
+    changed = await ann.store.items.get(ann.scope(), ItemRef(id=old.id))
+    assert (changed.status, changed.category, changed.revision) == ("superseded", "past", old.revision + 1)

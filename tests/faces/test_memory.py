@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from commonplace.core.context import Goal
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.memory import Memo
 from commonplace.errors import Conflict, Invalid, NotFound
-from commonplace.model import Mode, Relation
+from commonplace.model import ItemFilter, Mode, Relation
 from tests.faces.house import House, call_tool, open_house
 
 pytestmark = pytest.mark.anyio
@@ -200,6 +201,50 @@ async def test_what_is_wrong_is_found_no_more_and_what_is_stale_says_so(house: H
     assert [(line.title, line.status) for line in made.packed.lines] == [("Stale", "stale")]
     await house.app.memory.restore(house.owner, wrong)
     assert set(await found(house, "what does the zebra eat")) == {"Wrong", "Stale"}
+
+
+async def status_of(house: House, *entity_ids: str) -> list[str]:
+    return [(await house.app.entities.get(house.owner, entity_id)).item.status for entity_id in entity_ids]
+
+
+async def test_a_memory_counts_again_when_what_replaced_it_is_gone_or_does_not_hold(house: House) -> None:
+    memory = house.app.memory
+    old = await remember(house, "Retries", "We retry three times before giving up on the carrier pigeon.", "decision")
+    done = await memory.supersede(house.owner, old, content="We retry five times before giving up on the carrier pigeon.",
+                                  title="Retries now", reason="three was too few")
+    new = str(done.more["superseded_by"])
+    assert await status_of(house, old, new) == ["superseded", ""]
+    assert done.item.metadata["correction"]["reason"] == "three was too few"
+    for mark in (memory.mark_wrong, memory.mark_stale):
+        await mark(house.owner, new)
+        assert (await status_of(house, old))[0] == ""
+        assert "correction" not in (await house.app.entities.get(house.owner, old)).item.metadata
+        await memory.restore(house.owner, new)
+        assert await status_of(house, old, new) == ["superseded", ""]
+    await memory.delete(house.owner, new)
+    assert await status_of(house, old) == [""]
+    assert await found(house, "carrier pigeon retries") == ["Retries"]
+
+
+async def test_what_the_restorer_does_not_see_replaces_it_no_more_either(house: House) -> None:
+    old, new = await remember(house, "A", "The kiln is heated to 1200 degrees."), await remember(house, "B", "The kiln: 1250 degrees.")
+    await house.app.memory.supersede(house.owner, old, by=new)
+    item = (await house.app.entities.get(house.owner, old)).item
+    await house.app.library.file(house.owner, item.id, [house.folders["Red"]])
+    red = replace(house.owner, folders=frozenset({house.folders["Red"]}))
+    assert (await house.app.memory.restore(red, old)).item.status == ""
+    assert await status_of(house, old) == [""]
+
+
+async def test_of_two_who_replace_a_memory_at_one_revision_one_does(house: House) -> None:
+    """Between looking at the revision and writing there is nothing: nobody's replacement is left without its old one."""
+    old = await remember(house, "Port", "The server listens on port 8642.")
+    answers = await asyncio.gather(*(
+        house.app.memory.supersede(house.owner, old, content=f"The server listens on port {n}.", expected_revision=1)
+        for n in range(9000, 9004)), return_exceptions=True)
+    assert sorted(type(answer).__name__ for answer in answers) == ["Conflict", "Conflict", "Conflict", "Done"]
+    items, total = await house.app.entities.page(house.owner, ItemFilter(entity_types=("episode",)))
+    assert total == 2 and {entity.item.status for entity in items} == {"", "superseded"}
 
 
 async def test_corrections_are_for_memories_and_guard_against_lost_updates(house: House) -> None:

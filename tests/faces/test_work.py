@@ -175,7 +175,75 @@ async def test_a_scoped_token_moves_what_it_sees_and_nothing_else_moves(house: H
         assert (await manage(one, "start_epic", epic))["data"]["error"] == "not_found"
         nowhere = await manage(one, "update_task", task, {"epic": epic})
         assert nowhere["code"] == -32602 and "There is no epic" in nowhere["message"]
-    assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "planning"
+    assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "in_progress"  # right for those who see it
+    async with house.client("one_folder") as one:
+        own = await add(one, "Red project", "project")
+        assert "Secret" not in str(await manage(one, "update_task", task, {"project": own, "epic": None}))
+        assert "Secret" not in str(await manage(one, "complete_task", task))
+    assert (await owner.get(f"/api/tasks/{task}")).json()["epic"] is None
+    assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "in_progress"  # it left before it was done
+
+
+async def relations_of(client: httpx.AsyncClient, entity_id: str, kind: str) -> list[str]:
+    found = (await client.get(f"/api/entities/{entity_id}/relations", params={"relationship_types": kind})).json()
+    return [relation["to"] for relation in found["relations"] if relation["from"] == entity_id]
+
+
+async def test_joining_a_task_to_an_epic_is_setting_its_epic(owner: httpx.AsyncClient) -> None:
+    project = await add(owner, "Auth", "project")
+    first, second = [await add(owner, name, "epic", project=project) for name in ("OAuth", "SAML")]
+    task, note = await add(owner, "Callback", project=project), await add(owner, "Note", "episode")
+    path = f"/api/entities/{task}/relations"
+    await manage(owner, "start_task", task)
+    assert (await owner.post(path, json={"to": first, "type": "PART_OF"})).status_code == 201
+    assert (await owner.post(path, json={"to": first, "type": "PART_OF"})).status_code == 200
+    assert (await owner.get(f"/api/epics/{first}")).json()["status"] == "in_progress"
+    assert (await owner.post(path, json={"to": second, "type": "PART_OF"})).status_code == 201
+    assert await relations_of(owner, task, "PART_OF") == [second]
+    assert (await owner.get(f"/api/tasks/{task}")).json()["epic"] == second
+    assert (await owner.get(f"/api/tasks?epic={first}")).json()["total"] == 0
+    await manage(owner, "complete_task", task)
+    assert (await owner.get(f"/api/epics/{second}")).json()["status"] == "completed"
+    assert (await owner.delete(path, params={"to": first, "type": "PART_OF"})).status_code == 404
+    assert (await owner.delete(path, params={"to": second, "type": "PART_OF"})).json() == {"ok": True}
+    assert (await owner.get(f"/api/tasks/{task}")).json()["epic"] is None
+    refused = await owner.post(f"/api/entities/{note}/relations", json={"to": first, "type": "PART_OF"})
+    assert refused.status_code == 422 and "only tasks can be part of an epic" in refused.json()["message"]
+
+
+async def test_a_task_has_a_project_and_can_be_moved_to_another(owner: httpx.AsyncClient) -> None:
+    first, second, third = [await add(owner, name, "project") for name in ("Auth", "Billing", "Search")]
+    epic = await add(owner, "OAuth", "epic", project=first)
+    task, note = await add(owner, "Callback", project=first), await add(owner, "Note", "episode", project=first)
+    for work in (task, epic):
+        path = f"/api/entities/{work}/relations"
+        refused = await owner.delete(path, params={"to": first, "type": "BELONGS_TO"})
+        assert refused.status_code == 422 and "has a project; to move it, join it to another" in refused.json()["message"]
+        assert (await owner.post(path, json={"to": second, "type": "BELONGS_TO"})).status_code == 201
+        assert await relations_of(owner, work, "BELONGS_TO") == [second]
+        moved = await manage(owner, f"update_{work.partition('_')[0]}", work, {"project": third})
+        assert moved["data"]["project"] == third
+        assert await relations_of(owner, work, "BELONGS_TO") == [third]
+    wrong = await manage(owner, "update_task", task, {"project": epic})
+    assert wrong["code"] == -32602 and "must name a project" in wrong["message"]
+    await owner.post(f"/api/entities/{note}/relations", json={"to": second, "type": "BELONGS_TO"})
+    assert sorted(await relations_of(owner, note, "BELONGS_TO")) == sorted([first, second])  # a memory may bear on several
+    assert (await owner.delete(f"/api/entities/{note}/relations", params={"to": first, "type": "BELONGS_TO"})).status_code == 200
+
+
+async def test_an_epic_follows_whatever_way_its_tasks_come_and_go(owner: httpx.AsyncClient) -> None:
+    project = await add(owner, "Auth", "project")
+    epic = await add(owner, "OAuth", "epic", project=project)
+    done, late = await add(owner, "Callback", project=project, epic=epic), await add(owner, "Login", project=project, epic=epic)
+    for action in ("start_task", "complete_task"):
+        await manage(owner, action, done)
+    assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "in_progress"
+    assert (await owner.delete(f"/api/entities/{late}")).status_code == 200
+    assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "completed"
+    more = await add(owner, "Logout", project=project, epic=epic)
+    assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "in_progress"
+    assert (await manage(owner, "delete", more))["success"]
+    assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "completed"
 
 
 async def make_project(data_dir: Path) -> str:

@@ -9,12 +9,24 @@ from typing import Literal, get_args
 
 from commonplace.core.access import READ, Access
 from commonplace.core.entities import Entities
-from commonplace.core.memory import STALE
 from commonplace.core.packing import Line, Packed, left_out, pack, shortened
 from commonplace.core.search import Search
 from commonplace.core.states import CLOSED, UNDERWAY
 from commonplace.core.superseding import newest_first
-from commonplace.model import SUPERSEDED, WRONG, Caller, EntityType, Item, ItemFilter, ItemRef, Kind, Mode, Passage, Relation
+from commonplace.model import (
+    STALE,
+    SUPERSEDED,
+    WRONG,
+    Caller,
+    EntityType,
+    Item,
+    ItemFilter,
+    ItemRef,
+    Kind,
+    Mode,
+    Passage,
+    Relation,
+)
 from commonplace.ports import Store
 
 Intent = Literal["build", "plan", "debug", "decide", "research", "review", "learn", "ideate", "general"]

@@ -9,6 +9,7 @@ from typing import Any
 from commonplace.core import entity_rules as rules, tagging
 from commonplace.core.access import READ, WRITE, Access
 from commonplace.core.entity_rules import NewEntity
+from commonplace.core.following import Epics
 from commonplace.core.library import private_key
 from commonplace.core.likeness import THRESHOLD, Alike, Likeness, unpacked
 from commonplace.core.linking import LINK, Linker
@@ -26,6 +27,7 @@ from commonplace.model import (
     Json,
     Kind,
     Relation,
+    Revised,
     new_id,
     new_public_id,
     now,
@@ -61,7 +63,7 @@ class Entity:
 
 class Entities:
     def __init__(self, store: Store, embedder: Embedder, access: Access, wake: Wake, preparer: Preparer, likeness: Likeness,
-                 linker: Linker, *, attended: bool) -> None:
+                 linker: Linker, epics: Epics, *, attended: bool) -> None:
         self._store = store
         self._embedder = embedder
         self._access = access
@@ -69,16 +71,18 @@ class Entities:
         self._preparer = preparer
         self._likeness = likeness
         self._linker = linker
+        self._epics = epics
         self._attended = attended         # whether this process works on jobs, or has a way to wake those who do
 
     async def add(self, caller: Caller, new: NewEntity, *, sync: bool = False, check_conflicts: bool = True,
                   threshold: float = THRESHOLD, capture: Callable[[str], Capture] | None = None,
                   relations: Callable[[str], Sequence[Relation]] | None = None, admitted: bool = False,
-                  later: bool = False) -> AddedEntity:
+                  later: bool = False, beside: Revised | None = None) -> AddedEntity:
         """Keep an entity whole, in one transaction; with `sync` it is linked and found by meaning when this returns.
 
         `capture` and `relations` are asked with the new item's id for what is to be written with it. `admitted`: the verb
         that calls this one has asked already. `later`: many are added, so vectors and links are left to whoever works on jobs.
+        `beside`: what becomes of another item in the same transaction.
         """
         if not admitted:
             await self._access.admit(caller, WRITE, "add", new.title[:rules.LONGEST_TITLE])
@@ -97,7 +101,8 @@ class Entities:
             made.item, replace(content, key=private_key(caller, "text", content.hash)), made.sections, scope=caller.scope,
             folder_id=caller.only_folder, stamp=self._embedder.stamp, relations=joins, once=False,
             jobs=made.jobs if in_call else [*made.jobs, job_for(made.item, LINK)],
-            capture=capture(made.item.id) if capture else None)
+            capture=capture(made.item.id) if capture else None, beside=beside)
+        await self._epics.follow(caller.library_id, [relation.to_id for relation in joins if relation.kind == Kind.PART_OF])
         heard = await self._wake.signal()
         if not (in_call or (not heard and complete)):
             return AddedEntity(item, f"Queued: {item.title} (processing in background)", conflicts, queued=True)
@@ -123,7 +128,7 @@ class Entities:
         return await self.described(caller, items), total
 
     async def within_project(self, caller: Caller, where: ItemFilter, project: str | None) -> ItemFilter:
-        return where if project is None else replace(where, project_id=(await self._project(caller, project)).id)
+        return where if project is None else replace(where, project_id=(await self.project(caller, project)).id)
 
     async def described(self, caller: Caller, items: Sequence[Item]) -> list[Entity]:
         """Items with what they hang on, in as few queries for many as for one."""
@@ -184,7 +189,7 @@ class Entities:
         """All that the entity is said to hang on; whatever is not there is refused before anything is written."""
         wanted: list[tuple[Kind, str]] = []
         if new.project:
-            wanted.append((Kind.BELONGS_TO, (await self._project(caller, new.project)).id))
+            wanted.append((Kind.BELONGS_TO, (await self.project(caller, new.project)).id))
         if new.epic:
             wanted.append((Kind.PART_OF, (await self._named(caller, "epic", new.epic, [EntityType.EPIC])).id))
         for reference in _few("depends_on", new.depends_on):
@@ -193,7 +198,7 @@ class Entities:
             wanted.append((kind, (await self._named(caller, "related_to", reference)).id))
         return [Relation(item.library_id, item.id, kind, to_id) for kind, to_id in dict.fromkeys(wanted)]
 
-    async def _project(self, caller: Caller, reference: str) -> Item:
+    async def project(self, caller: Caller, reference: str) -> Item:
         try:
             return await self._named(caller, "project", reference, [EntityType.PROJECT])
         except Invalid as error:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commonplace.core.access import DELETE, READ, WRITE, Access
-from commonplace.core.states import a
-from commonplace.errors import Invalid
+from commonplace.core.states import EPIC, TASK, Machine, a
+from commonplace.core.work import Work
+from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
     EVERYTHING,
     Caller,
@@ -24,6 +25,8 @@ from commonplace.ports import Store
 WAITING = (EntityType.TASK, EntityType.EPIC)  # what can depend on something
 MAPPED = 5_000                                # items that one picture can hold
 CYCLES = 20                                   # that one answer names
+_MACHINES: dict[str, Machine] = {EntityType.TASK: TASK, EntityType.EPIC: EPIC}
+_PLACES: dict[str, str] = {Kind.BELONGS_TO: "project", Kind.PART_OF: "epic"}  # what a task or an epic has one of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,10 @@ class Chain:
 
 
 class Graph:
-    def __init__(self, store: Store, access: Access) -> None:
+    def __init__(self, store: Store, access: Access, work: Work) -> None:
         self._store = store
         self._access = access
+        self._work = work
 
     async def list(self, caller: Caller, wanted: Wanted, *, limit: int, offset: int = 0) -> tuple[Sequence[Item], int]:
         await self._access.admit(caller, READ, "explore")
@@ -104,25 +108,31 @@ class Graph:
                                                   kinds=kinds)
 
     async def link(self, caller: Caller, entity_id: str, kind: str, other_id: str) -> tuple[Item, Item, Relation, bool]:
-        """The two items, how they are joined, and whether they were not before."""
+        """The two items, how they are joined, and whether they were not before. A project or an epic that a task is joined to
+        takes the place of the one that it had."""
         await self._access.admit(caller, WRITE, "link", entity_id)
         one, other = await self._ends(caller.scope, entity_id, other_id)
-        if one.id == other.id:
-            raise Invalid("An entity cannot be joined to itself; name two different ones.")
-        if kind == Kind.DEPENDS_ON:
-            for item in (one, other):
-                if item.entity_type not in WAITING:
-                    raise Invalid(f"{item.title} is {a(item.entity_type)}; DEPENDS_ON joins tasks and epics. "
-                                  "REQUIRES says it of anything.")
-        if kind in (Kind.BELONGS_TO, Kind.PART_OF):
-            _require_type(other, EntityType.PROJECT if kind == Kind.BELONGS_TO else EntityType.EPIC)
+        _require_joinable(one, kind, other)
         relation = Relation(caller.library_id, one.id, kind, other.id)
-        new = await self._store.relations.put(caller.scope, [relation])
-        return one, other, relation, bool(new)
+        if kind not in _PLACES or one.entity_type not in WAITING:
+            return one, other, relation, bool(await self._store.relations.put(caller.scope, [relation]))
+        held = await self._store.relations.of(caller.scope, [one.id], [kind])
+        if new := all((r.from_id, r.to_id) != (one.id, other.id) for r in held):
+            await self._work.update(caller, one.id, _MACHINES[one.entity_type], {_PLACES[kind]: other.id}, admitted=True)
+        return one, other, relation, new
 
     async def unlink(self, caller: Caller, entity_id: str, kind: str, other_id: str) -> None:
         await self._access.admit(caller, DELETE, "unlink", entity_id)
         one, other = await self._ends(caller.scope, entity_id, other_id)
+        if kind == Kind.BELONGS_TO and one.entity_type in WAITING:
+            raise Invalid(f"{one.title} is {a(one.entity_type)}, which has a project; to move it, join it to another one "
+                          "by BELONGS_TO, or archive or delete it.")
+        if kind == Kind.PART_OF and one.entity_type == EntityType.TASK:
+            held = await self._store.relations.of(caller.scope, [one.id], [kind])
+            if all((r.from_id, r.to_id) != (one.id, other.id) for r in held):
+                raise NotFound("Relation not found")
+            await self._work.update(caller, one.id, TASK, {"epic": None}, admitted=True)
+            return
         await self._store.relations.drop(caller.scope, one.id, kind, other.id)
 
     async def _ends(self, scope: Scope, entity_id: str, other_id: str) -> tuple[Item, Item]:
@@ -137,6 +147,22 @@ class Graph:
         project = await self._store.items.get(scope, ItemRef.parse(wanted.project))
         _require_type(project, EntityType.PROJECT)
         return replace(where, project_id=project.id)
+
+
+def _require_joinable(one: Item, kind: str, other: Item) -> None:
+    if one.id == other.id:
+        raise Invalid("An entity cannot be joined to itself; name two different ones.")
+    if kind == Kind.DEPENDS_ON:
+        for item in (one, other):
+            if item.entity_type not in WAITING:
+                raise Invalid(f"{item.title} is {a(item.entity_type)}; DEPENDS_ON joins tasks and epics. "
+                              "REQUIRES says it of anything.")
+    if kind == Kind.BELONGS_TO:
+        _require_type(other, EntityType.PROJECT)
+    if kind == Kind.PART_OF:
+        _require_type(other, EntityType.EPIC)
+        if one.entity_type != EntityType.TASK:
+            raise Invalid(f"{one.title} is {a(one.entity_type)}; only tasks can be part of an epic. RELATED_TO joins anything.")
 
 
 def _require_type(item: Item, entity_type: EntityType) -> None:

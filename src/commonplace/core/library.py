@@ -12,6 +12,7 @@ from commonplace.core import sectioning
 from commonplace.core.access import DELETE, READ, WRITE, Access
 from commonplace.core.addresses import canonical
 from commonplace.core.embedding import EMBED
+from commonplace.core.following import Epics
 from commonplace.core.notes import searchable
 from commonplace.core.preparing import TRANSFORM, Preparer, job_for
 from commonplace.core.sources import Source, Sources
@@ -88,7 +89,7 @@ class Reading:
 
 class Library:
     def __init__(self, store: Store, embedder: Embedder, access: Access, wake: Wake, sources: Sources,
-                 preparer: Preparer, quota: Quota, *, auto_transforms: bool) -> None:
+                 preparer: Preparer, quota: Quota, epics: Epics, *, auto_transforms: bool) -> None:
         self._store = store
         self._embedder = embedder
         self._access = access
@@ -96,6 +97,7 @@ class Library:
         self._sources = sources
         self._preparer = preparer
         self._quota = quota
+        self._epics = epics
         self._auto_transforms = auto_transforms  # whether a model can be asked; without one, all is done in the call
         self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -267,7 +269,7 @@ class Library:
     async def delete(self, caller: Caller, item_id: str) -> None:
         await self._access.admit(caller, DELETE, "delete", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
-        await self._store.items.delete(caller.scope, item.id)
+        await self._epics.delete(caller.scope, item)
 
     async def joins(self, caller: Caller, item_ids: Sequence[str]) -> list[Relation]:
         await self._access.admit(caller, READ, "relations")

@@ -5,16 +5,19 @@ correction is a status of the entity that every search, pack and traversal goes 
 """
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from commonplace.core import entity_rules as rules
 from commonplace.core.access import DELETE, READ, WRITE, Access
 from commonplace.core.entities import Entities
 from commonplace.core.entity_rules import NewEntity
+from commonplace.core.following import Epics
 from commonplace.core.likeness import Alike
 from commonplace.core.rivals import retried
 from commonplace.core.work import Done
 from commonplace.errors import Conflict, Invalid
 from commonplace.model import (
+    STALE,
     SUPERSEDED,
     WRONG,
     Caller,
@@ -25,13 +28,13 @@ from commonplace.model import (
     Json,
     Kind,
     Relation,
+    Revised,
     Scope,
     new_id,
     now,
 )
 from commonplace.ports import Store
 
-STALE = "stale"
 CORRECTED = (SUPERSEDED, WRONG, STALE)
 LONGEST_KEY = 200
 
@@ -45,7 +48,7 @@ class Memo:
     source: Json = field(default_factory=dict)          # where the words come from
     owner: str | None = None                            # whose key it is, when it is not the caller's
     derived_from: str | None = None                     # id of the item that this was taken from
-    replaces: str | None = None                         # id of the item that this supersedes
+    replaces: Revised | None = None                     # the item that this supersedes, and what becomes of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +65,11 @@ def owner_of(caller: Caller) -> str:
 
 
 class Memory:
-    def __init__(self, store: Store, access: Access, entities: Entities, stamp: str) -> None:
+    def __init__(self, store: Store, access: Access, entities: Entities, epics: Epics, stamp: str) -> None:
         self._store = store
         self._access = access
         self._entities = entities
+        self._epics = epics
         self._stamp = stamp
 
     async def remember(self, caller: Caller, memo: Memo, *, sync: bool = False, check_conflicts: bool = True,
@@ -83,13 +87,13 @@ class Memory:
         metadata = dict(memo.entity.metadata) | {"capture_id": capture.id, "capture_hash": capture.hash}
 
         def joins(item_id: str) -> list[Relation]:
-            named = ((Kind.DERIVED_FROM, memo.derived_from), (Kind.SUPERSEDES, memo.replaces))
+            named = ((Kind.DERIVED_FROM, memo.derived_from), (Kind.SUPERSEDES, memo.replaces and memo.replaces.item_id))
             return [Relation(caller.library_id, item_id, kind, to_id) for kind, to_id in named if to_id]
 
         try:
             added = await self._entities.add(
                 caller, replace(memo.entity, metadata=metadata), sync=sync, check_conflicts=check_conflicts, admitted=True,
-                later=later, capture=lambda item_id: replace(capture, item_id=item_id), relations=joins)
+                later=later, capture=lambda item_id: replace(capture, item_id=item_id), relations=joins, beside=memo.replaces)
         except Conflict:
             known = await self._known(caller, owner, memo) if memo.key is not None else None
             if known is None:
@@ -114,15 +118,13 @@ class Memory:
             raise Invalid("Name what replaces it: `by`, the id of another memory, or `content` (and `title`) of a new one.")
         if by is not None and title is not None:
             raise Invalid("`title` goes with `content`, not with `by`.")
-        if expected_revision not in (None, old.revision):
-            raise Conflict(f"It is at revision {old.revision}, not {expected_revision}; read it again first.",
-                           revision=old.revision)
         if by is not None:
             new = await self._memory(caller, by)
             updated = await self._told(caller, old, SUPERSEDED, reason, expected_revision, by=new)
-        else:   # what is new replaces the old one in the transaction that writes it: there is never one without the other
-            new = await self._replacement(caller, old, title, content or "")
-            updated = await self._told(caller, old, SUPERSEDED, reason, None)
+        else:
+            write = partial(self._replacement, caller, old, title, content or "", reason, expected_revision)
+            new = await retried(write, guarded=expected_revision is not None)
+            updated = await self._store.items.get(caller.scope, ItemRef(id=old.id))
         return Done(updated, f"Superseded: {old.title}, by {new.title} ({new.entity_id})", {"superseded_by": new.entity_id})
 
     async def mark_wrong(self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None) -> Done:
@@ -141,13 +143,14 @@ class Memory:
             raise Invalid(f"{item.title!r} was not corrected; there is nothing to restore.")
 
         async def attempt() -> Item:
-            now_there = await self._store.items.get(caller.scope, ItemRef(id=item.id))
-            replaced = [relation for relation in await self._store.relations.of(caller.scope, [item.id], [Kind.SUPERSEDES])
-                        if relation.to_id == item.id]
+            now_there = await self._at_revision(caller, item.id, expected_revision)
+            # Also what the caller does not see replaces it no more, or it would not be restored.
+            joined = await self._store.relations.of(Scope(caller.library_id), [item.id], [Kind.SUPERSEDES])
+            replaced = [relation for relation in joined if relation.to_id == item.id]
             metadata = {name: value for name, value in now_there.metadata.items() if name != "correction"}
             return await self._store.items.update(
                 caller.scope, item.id, {"status": "", "metadata": metadata}, sections=None, stamp=self._stamp, jobs=(),
-                expected_revision=now_there.revision if expected_revision is None else expected_revision, dropped=replaced)
+                expected_revision=now_there.revision, dropped=replaced)
 
         return Done(await retried(attempt, guarded=expected_revision is not None), f"Restored: {item.title}")
 
@@ -155,7 +158,7 @@ class Memory:
         """Gone: the entity, its passages and capture, what joined it to others, and candidates that quote it."""
         await self._access.admit(caller, DELETE, "delete", entity_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
-        await self._store.items.delete(caller.scope, item.id)
+        await self._epics.delete(caller.scope, item)
         return Done(item, f"Deleted: {item.title}")
 
     # -- how
@@ -185,33 +188,47 @@ class Memory:
         updated = await self._told(caller, item, status, reason, expected_revision)
         return Done(updated, f"Marked as {status}: {item.title}" + (f" ({reason})" if reason else ""))
 
-    async def _replacement(self, caller: Caller, old: Item, title: str | None, content: str) -> Item:
-        """Of the same kind, in the same project, under the same tags."""
+    async def _replacement(self, caller: Caller, old: Item, title: str | None, content: str, reason: str,
+                           expected_revision: int | None) -> Item:
+        """Of the same kind, in the same project, under the same tags. It is written, and the old one told, in one transaction
+        that looks at the revision: there is never one without the other."""
         if old.entity_type == EntityType.DOCUMENT:
             raise Invalid("What replaces a document is added as a document first; then name it with `by`.")
+        old = await self._at_revision(caller, old.id, expected_revision)
         projects = [relation.to_id for relation in await self._store.relations.of(caller.scope, [old.id], [Kind.BELONGS_TO])
                     if relation.from_id == old.id]
         entity = NewEntity(title=title if title is not None else old.title, content=content, entity_type=old.entity_type,
                            category=old.category, languages=old.languages, tags=old.tags, technologies=old.technologies,
                            project=projects[0] if projects else None)
-        kept = await self.remember(caller, Memo(entity, replaces=old.id), check_conflicts=False, admitted=True)
+        told = Revised(old.id, _corrected(caller, old, SUPERSEDED, reason), old.revision)
+        kept = await self.remember(caller, Memo(entity, replaces=told), check_conflicts=False, admitted=True)
         return kept.item
 
     async def _told(self, caller: Caller, item: Item, status: str, reason: str, expected_revision: int | None,
                     by: Item | None = None) -> Item:
-        """The item with a correction's status, and in its metadata who made it, when and why. What replaced it is told by the
-        relation only: not all who see the one see the other."""
-        told = {"status": status, "at": now().isoformat(), "author": caller.name} | ({"reason": reason} if reason else {})
         joined = [Relation(caller.library_id, by.id, Kind.SUPERSEDES, item.id)] if by else []
 
         async def attempt() -> Item:
-            now_there = await self._store.items.get(caller.scope, ItemRef(id=item.id))
+            now_there = await self._at_revision(caller, item.id, expected_revision)
             return await self._store.items.update(
-                caller.scope, item.id, {"status": status, "metadata": now_there.metadata | {"correction": told}},
-                expected_revision=now_there.revision if expected_revision is None else expected_revision, sections=None,
-                stamp=self._stamp, jobs=(), relations=joined)
+                caller.scope, item.id, _corrected(caller, now_there, status, reason), expected_revision=now_there.revision,
+                sections=None, stamp=self._stamp, jobs=(), relations=joined)
 
         return await retried(attempt, guarded=expected_revision is not None)
+
+    async def _at_revision(self, caller: Caller, item_id: str, expected_revision: int | None) -> Item:
+        item = await self._store.items.get(caller.scope, ItemRef(id=item_id))
+        if expected_revision not in (None, item.revision):
+            raise Conflict(f"It is at revision {item.revision}, not {expected_revision}; read it again first.",
+                           revision=item.revision)
+        return item
+
+
+def _corrected(caller: Caller, item: Item, status: str, reason: str) -> Json:
+    """The fields of an item with a correction's status, and in its metadata who made it, when and why. What replaced it is told
+    by the relation only: not all who see the one see the other."""
+    told = {"status": status, "at": now().isoformat(), "author": caller.name} | ({"reason": reason} if reason else {})
+    return {"status": status, "metadata": item.metadata | {"correction": told}}
 
 
 def _require_plain_source(source: Json) -> None:

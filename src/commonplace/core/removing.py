@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from commonplace.core.access import DELETE, READ, WRITE, Access
+from commonplace.core.following import Epics
 from commonplace.core.retrying import give_back
 from commonplace.errors import NotFound
 from commonplace.model import Caller, ItemRef, Job, JobState, Scope, new_id, now
@@ -48,13 +49,15 @@ class Removals:
 class RemoveJobs:
     at_once = 50
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, epics: Epics) -> None:
         self._store = store
+        self._epics = epics
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         for job in jobs:
             try:
-                await self._store.items.delete(Scope(job.library_id), job.item_id)
+                scope = Scope(job.library_id)
+                await self._epics.delete(scope, await self._store.items.get(scope, ItemRef(id=job.item_id)))
             except NotFound:
                 await self._store.jobs.finish(worker, [job.id])
             except Exception as error:

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from commonplace.errors import Invalid
-from commonplace.model import EntityType, Item
+from commonplace.model import EntityType, Item, Json, now
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,18 @@ def follow(epic: str, tasks: Mapping[str, int]) -> str:
     if epic == "in_progress" and not still_open and tasks.get("done"):
         return "completed"
     return "in_progress" if epic == "completed" and still_open else epic
+
+
+def entered(item: Item, to: str, about: Json | None = None) -> dict[str, Any]:
+    """The fields of an item that enters a state: when work began and ended, and why it stands still."""
+    at = now().isoformat()
+    metadata = {key: value for key, value in item.metadata.items() if key != "blocked_reason"} | (about or {})
+    if to in ("doing", "in_progress"):
+        metadata.setdefault("started_at", at)
+        metadata.pop("completed_at", None)
+    if to in ("done", "completed"):
+        metadata["completed_at"] = at
+    return {"status": to, "metadata": metadata, "archived": to == "archived"}
 
 
 def a(noun: str) -> str:

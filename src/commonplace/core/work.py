@@ -5,7 +5,6 @@ works it out anew. So a step is checked against the state it really starts from,
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -14,12 +13,13 @@ from commonplace.core import entity_rules as rules
 from commonplace.core.access import READ, WRITE, Access
 from commonplace.core.entities import Entities, Entity
 from commonplace.core.entity_rules import NewEntity
+from commonplace.core.following import Epics
 from commonplace.core.notes import with_note
 from commonplace.core.preparing import Preparer
 from commonplace.core.rivals import retried
-from commonplace.core.states import CLOSED, EPIC, STEPS, TASK, Machine, a, follow
+from commonplace.core.states import CLOSED, EPIC, STEPS, TASK, Machine, a, entered
 from commonplace.errors import Conflict, Invalid, NotFound
-from commonplace.model import Caller, Item, ItemFilter, ItemRef, Job, Json, Kind, Relation, Scope, Section, now
+from commonplace.model import Caller, Item, ItemFilter, ItemRef, Job, Json, Kind, Relation, Section
 from commonplace.ports import Store, Wake
 
 NAMED = 5       # open tasks that a refusal names
@@ -50,9 +50,11 @@ WorkOut = Callable[[Item], Awaitable[Change]]
 
 
 class Work:
-    def __init__(self, store: Store, access: Access, preparer: Preparer, wake: Wake, entities: Entities, stamp: str) -> None:
+    def __init__(self, store: Store, access: Access, preparer: Preparer, wake: Wake, entities: Entities, epics: Epics,
+                 stamp: str) -> None:
         self._store = store
         self._entities = entities
+        self._epics = epics
         self._access = access
         self._preparer = preparer
         self._wake = wake
@@ -72,7 +74,7 @@ class Work:
             step.machine.check(item, step.to, only_from=step.only_from)
             if step.machine is EPIC and step.to == "completed":
                 await self._require_closed_tasks(caller, item)
-            return Change(_entered(item, step.to, noted))
+            return Change(entered(item, step.to, noted))
 
         item = await self._change(caller, entity_id, work_out, expected_revision)
         epic = await self._follow(caller, item) if step.machine is TASK else None
@@ -91,9 +93,11 @@ class Work:
         return Done(item, message, more)
 
     async def update(self, caller: Caller, entity_id: str, machine: Machine, wish: dict[str, Any],
-                     expected_revision: int | None = None) -> Done:
-        """`wish`: CHECKS, `status`, and for tasks `epic` and `depends_on`, which replace those that are there."""
-        await self._access.admit(caller, WRITE, f"update_{machine.entity_type}", entity_id)
+                     expected_revision: int | None = None, *, admitted: bool = False) -> Done:
+        """`wish`: CHECKS, `status`, `project`, and for tasks `epic` and `depends_on`, which replace those that are there.
+        `admitted`: the verb that calls this one has asked already."""
+        if not admitted:
+            await self._access.admit(caller, WRITE, f"update_{machine.entity_type}", entity_id)
         if not wish:
             raise Invalid("Name at least one field to change.")
         left: list[str] = []
@@ -106,12 +110,16 @@ class Work:
                 machine.check(item, wish["status"])
                 if machine is EPIC and wish["status"] == "completed":
                     await self._require_closed_tasks(caller, item)
-                fields |= _entered(item, wish["status"], {})
+                fields |= entered(item, wish["status"])
             change = Change(fields)
+            if "project" in wish:  # takes the place of the one that it has, and so does an epic: the store sees to it
+                project = await self._entities.project(caller, wish["project"])
+                change = replace(change, relations=(Relation(item.library_id, item.id, Kind.BELONGS_TO, project.id),))
             if "epic" in wish:
-                target = [await self.find(caller, wish["epic"], (EPIC,))] if wish["epic"] is not None else []
-                change = await self._rejoin(caller, item, Kind.PART_OF, target, change)
-                left[:] = [relation.to_id for relation in change.dropped]
+                left[:] = await self._epics.of(item)
+                epic = await self.find(caller, wish["epic"], (EPIC,)) if wish["epic"] is not None else None
+                joins = tuple(Relation(item.library_id, item.id, Kind.PART_OF, to) for to in ([epic.id] if epic else left))
+                change = (replace(change, relations=change.relations + joins) if epic else replace(change, dropped=joins))
             if "depends_on" in wish:
                 targets = [await self.find(caller, target, (TASK, EPIC)) for target in dict.fromkeys(wish["depends_on"])]
                 change = await self._rejoin(caller, item, Kind.DEPENDS_ON, targets, change)
@@ -155,10 +163,6 @@ class Work:
             raise Invalid(f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not {a(names)}.")
         return item
 
-    async def settle(self, caller: Caller, task: Item) -> None:
-        """Let epics follow a task that came into one. Whoever calls this has been admitted."""
-        await self._follow(caller, task)
-
     # -- how
 
     async def _change(self, caller: Caller, entity_id: str, work_out: WorkOut, expected_revision: int | None) -> Item:
@@ -197,24 +201,10 @@ class Work:
                        dropped=change.dropped + tuple(r for to_id, r in held.items() if to_id not in wanted))
 
     async def _follow(self, caller: Caller, task: Item, also: Sequence[str] = ()) -> Item | None:
-        """Let the task's epic follow, and those it has left; the one that moved. After the task's own change: of two who
-        close the last two tasks at once, the later one sees both closed."""
-        moved = None
-        joined = await self._store.relations.of(caller.scope, [task.id], [Kind.PART_OF])
-        for epic_id in dict.fromkeys([r.to_id for r in joined if r.from_id == task.id] + list(also)):
-
-            async def work_out(epic: Item) -> Change:
-                where = ItemFilter(entity_types=(TASK.entity_type,), epic_id=epic.id)
-                # All of its tasks count, or it would be completed with some open that its mover does not see.
-                tally = await self._store.items.tally(Scope(caller.library_id), where)
-                to = follow(EPIC.state(epic), tally)
-                if to == EPIC.state(epic):
-                    raise _Settled
-                return Change(_entered(epic, to, {}))
-
-            with suppress(_Settled, NotFound):
-                moved = await self._change(caller, epic_id, work_out, None)
-        return moved
+        """Let the task's epic follow, and those it has left; the one that moved, if the caller sees it."""
+        moved = await self._epics.follow(caller.library_id, [*await self._epics.of(task), *also])
+        seen = await self._store.items.several(caller.scope, [epic.id for epic in moved])
+        return next(iter(seen.values()), None)
 
     async def _require_closed_tasks(self, caller: Caller, epic: Item) -> None:
         where = ItemFilter(entity_types=(TASK.entity_type,), epic_id=epic.id, not_statuses=CLOSED)
@@ -240,22 +230,6 @@ class Work:
         ids = [r.to_id for r in joined if r.from_id == task.id]
         found = await self._store.items.several(caller.scope, ids)
         return [other for other in map(found.get, ids) if other is not None and other.status not in (*CLOSED, "completed")]
-
-
-class _Settled(Exception):
-    """Nothing has to change."""
-
-
-def _entered(item: Item, to: str, about: Json) -> dict[str, Any]:
-    """The fields of an item that enters a state: when work began and ended, and why it stands still."""
-    at = now().isoformat()
-    metadata = {key: value for key, value in item.metadata.items() if key != "blocked_reason"} | about
-    if to in ("doing", "in_progress"):
-        metadata.setdefault("started_at", at)
-        metadata.pop("completed_at", None)
-    if to in ("done", "completed"):
-        metadata["completed_at"] = at
-    return {"status": to, "metadata": metadata, "archived": to == "archived"}
 
 
 def _named(items: Sequence[Item], total: int | None = None) -> str:

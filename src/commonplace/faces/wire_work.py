@@ -76,6 +76,7 @@ class Changes(Nothing):
     technologies: Annotated[ShortList, Field(default_factory=list)]
     languages: Annotated[ShortList, Field(default_factory=list)]
     category: Annotated[str, Field(max_length=rules.LONGEST_WORD)] = ""
+    project: Annotated[Reference, Field(description="Id of the project to move it to")] = ""
 
     @property
     def wish(self) -> dict[str, Any]:
@@ -90,7 +91,7 @@ class TaskChanges(Changes):
     @model_validator(mode="before")
     @classmethod
     def _by_other_names(cls, value: Any) -> Any:
-        return _renamed(value, {"epic_id": "epic"})
+        return _renamed(value, {"epic_id": "epic", "project_id": "project"})
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:

@@ -9,7 +9,8 @@ from commonplace.model.basics import Json, now
 from commonplace.model.items import Item
 
 SUPERSEDED = "superseded"          # statuses of a memory that is not what it was: something newer says otherwise,
-WRONG = "wrong"                    # or it never was true
+WRONG = "wrong"                    # or it never was true,
+STALE = "stale"                    # or nobody has looked whether it still is
 
 
 class Kind(StrEnum):

@@ -176,6 +176,15 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Revised:
+    """What becomes of an item, if it is still at this revision."""
+
+    item_id: str
+    changes: Json
+    expected_revision: int
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """An item that is ready to be written: its content, its passages, the jobs for what is left, `item.folders` to lie in.
 

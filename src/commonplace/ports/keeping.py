@@ -29,6 +29,7 @@ from commonplace.model import (
     Person,
     Proposal,
     Relation,
+    Revised,
     Scope,
     Scored,
     Section,
@@ -84,10 +85,11 @@ class Folders(Protocol):
 class Items(Protocol):
     async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
                   folder_id: str | None, stamp: str, jobs: Sequence[Job], relations: Sequence[Relation] = (),
-                  capture: Capture | None = None, once: bool = True) -> tuple[Item, bool]:
-        """All of it in one transaction. What the scope already holds with this content and type (and, for texts, title):
-        that, and False, unless it need not be there `once` only. Conflict: by now the key stands for a content that says
-        something else. NotFound: a relation leads out of the scope."""
+                  capture: Capture | None = None, once: bool = True, beside: Revised | None = None) -> tuple[Item, bool]:
+        """All of it in one transaction, also what becomes of another item `beside` it. What the scope already holds with this
+        content and type (and, for texts, title): that, and False, unless it need not be there `once` only. Conflict: by now the
+        key stands for a content that says something else, or the other item is at another revision. NotFound: a relation leads
+        out of the scope."""
         ...
 
     async def known(self, scope: Scope, key: str, entity_type: str, *,
@@ -130,7 +132,8 @@ class Items(Protocol):
                      sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job],
                      relations: Sequence[Relation] = (), dropped: Sequence[Relation] = ()) -> Item:
         """Change fields; `sections` (when not None) replace those that are there. A new title needs new ones. Relations
-        come and go in the same transaction; one to be `dropped` that is not there is as good as dropped."""
+        come and go in the same transaction; those to be `dropped` begin or end at the item, and may lead out of the scope; one
+        that is not there is as good as dropped."""
         ...
 
     async def delete(self, scope: Scope, item_id: str) -> None: ...
@@ -249,7 +252,9 @@ class Sections(Protocol):
 
 
 class Relations(Protocol):
-    """Both ends lie within the scope, or the relation is not there."""
+    """Both ends lie within the scope, or the relation is not there. A task is part of one epic at most, and a task or an epic
+    belongs to one project: what is put takes the place of what was there. An item is `superseded` for as long as something that
+    is neither wrong nor stale replaces it, directly or not."""
 
     async def put(self, scope: Scope, relations: Sequence[Relation]) -> int:
         """How many are new. What somebody said outlasts what was found by likeness. Invalid: tasks would wait for each

@@ -11,6 +11,7 @@ from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.jobs import insert_job
 from commonplace.adapters.store.relations import drop_relations, put_relations
+from commonplace.adapters.store.standing import bridge, replaced_by, settle_replaced
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
     Capture,
@@ -23,6 +24,7 @@ from commonplace.model import (
     Order,
     Outcome,
     Relation,
+    Revised,
     Scope,
     Section,
     new_public_id,
@@ -45,10 +47,12 @@ class SqlItems:
 
     async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
                   folder_id: str | None, stamp: str, jobs: Sequence[Job], relations: Sequence[Relation] = (),
-                  capture: Capture | None = None, once: bool = True) -> tuple[Item, bool]:
+                  capture: Capture | None = None, once: bool = True, beside: Revised | None = None) -> tuple[Item, bool]:
         def work(tx: Tx) -> tuple[Item, bool]:
             kept, created = self._add(tx, item, content, sections, scope, folder_id, stamp, jobs, once)
             if created:
+                if beside:
+                    self._update(tx, scope, beside.item_id, beside.changes, beside.expected_revision, None, stamp, ())
                 put_relations(tx, scope, relations, new=kept.id)
                 if capture:
                     insert_capture(tx, capture)
@@ -143,7 +147,7 @@ class SqlItems:
                      relations: Sequence[Relation] = (), dropped: Sequence[Relation] = ()) -> Item:
         def work(tx: Tx) -> Item:
             updated = self._update(tx, scope, item_id, changes, expected_revision, sections, stamp, jobs)
-            drop_relations(tx, scope, dropped)
+            drop_relations(tx, dropped)
             put_relations(tx, scope, relations)
             return updated
 
@@ -160,6 +164,8 @@ class SqlItems:
         tx.run(f"UPDATE items SET {', '.join(f'{c} = :{c}' for c in columns)} WHERE library_id = :library_id AND id = :id",
                library_id=after.library_id, id=after.id,
                **{c: rows.column_value(c, getattr(after, c)) for c in columns})
+        if "status" in changes:
+            settle_replaced(tx, after.library_id, replaced_by(tx, after.library_id, after.id))
         if sections is not None:
             self._index.remove(tx, after.library_id, after.id)
             self._index.insert(tx, after, sections, stamp)
@@ -265,8 +271,10 @@ def delete_items(tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequenc
     for item_id in item_ids:
         row = tx.one("SELECT content_id FROM items WHERE library_id = :library_id AND id = :id",
                      library_id=library_id, id=item_id)
+        replaced = bridge(tx, library_id, item_id)
         index.remove(tx, library_id, item_id)
         tx.run("DELETE FROM items WHERE library_id = :library_id AND id = :id", library_id=library_id, id=item_id)
+        settle_replaced(tx, library_id, replaced)
         if row:
             drop_unused_content(tx, row["content_id"])
 

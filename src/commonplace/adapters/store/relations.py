@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from commonplace.adapters.store import rows, traversal
 from commonplace.adapters.store.database import Database, Tx
+from commonplace.adapters.store.standing import make_room, settle_replaced, take_turns
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import EVERYTHING, Dependencies, Item, ItemFilter, ItemRef, Kind, Relation, Scope, Surroundings
 
@@ -21,9 +22,12 @@ class SqlRelations:
         return await self._db.write(put_relations, scope, relations)
 
     async def drop(self, scope: Scope, from_id: str, kind: str, to_id: str) -> None:
-        gone: int = await self._db.write(drop_relations, scope, [Relation(scope.library_id, from_id, kind, to_id)])
-        if not gone:
-            raise NotFound("Relation not found")
+        def work(tx: Tx) -> None:
+            _require_visible(tx, scope, {from_id, to_id})
+            if not drop_relations(tx, [Relation(scope.library_id, from_id, kind, to_id)]):
+                raise NotFound("Relation not found")
+
+        await self._db.write(work)
 
     async def of(self, scope: Scope, item_ids: Sequence[str], kinds: Sequence[str] = ()) -> list[Relation]:
         def work(tx: Tx) -> list[Relation]:
@@ -60,20 +64,21 @@ def put_relations(tx: Tx, scope: Scope, relations: Sequence[Relation], new: str 
     """How many are new. What somebody said outlasts what was found by likeness. `new`: an item that this transaction
     made; it may lie where its maker does not see it."""
     _require_visible(tx, scope, {end for r in relations for end in (r.from_id, r.to_id)} - {new})
-    _mark_superseded(tx, scope, [r.to_id for r in relations if r.kind == Kind.SUPERSEDES])
-    return sum(_insert(tx, scope, r) for r in relations)
+    added = sum(_insert(tx, scope, r) for r in relations)
+    settle_replaced(tx, scope.library_id, {r.to_id for r in relations if r.kind == Kind.SUPERSEDES})
+    return added
 
 
 def _insert(tx: Tx, scope: Scope, r: Relation) -> int:
     if r.kind in (Kind.DEPENDS_ON, Kind.SUPERSEDES):
         _refuse_circle(tx, scope, r)
+    make_room(tx, r)
     return insert_relation(tx, r)
 
 
 def _refuse_circle(tx: Tx, scope: Scope, r: Relation) -> None:
     """Within the transaction that writes: two who check first and write afterwards could close one together."""
-    if tx.engine == "postgres":  # SQLite has one writer at a time
-        tx.one("SELECT id FROM libraries WHERE id = :library_id FOR NO KEY UPDATE", library_id=scope.library_id)
+    take_turns(tx, scope.library_id)
     names = [item.title for item in traversal.circle(tx, scope, r.from_id, r.to_id, r.kind)]
     if names and r.kind == Kind.SUPERSEDES:
         raise Invalid(f"{names[0]!r} cannot replace {names[1]!r}: it was itself replaced by it ({' <- '.join(names)}).",
@@ -82,25 +87,14 @@ def _refuse_circle(tx: Tx, scope: Scope, r: Relation) -> None:
         raise Invalid(f"Dependencies must not form a cycle: {' -> '.join(names)}.", cycle=names)
 
 
-def drop_relations(tx: Tx, scope: Scope, relations: Sequence[Relation]) -> int:
-    """How many of them there were."""
-    _require_visible(tx, scope, {end for r in relations for end in (r.from_id, r.to_id)})
+def drop_relations(tx: Tx, relations: Sequence[Relation]) -> int:
+    """How many of them there were. Whoever calls this has seen to it that they are the caller's to drop."""
     gone = sum(tx.run("""DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
                          AND to_id = :to_id""", library_id=r.library_id, from_id=r.from_id, kind=r.kind, to_id=r.to_id)
                for r in relations)
-    if freed := sorted({r.to_id for r in relations if r.kind == Kind.SUPERSEDES}):  # what nothing replaces counts again
-        tx.run("""UPDATE items SET status = '' WHERE library_id = :library_id AND id IN :ids AND status = 'superseded'
-                  AND NOT EXISTS (SELECT 1 FROM relations AS r WHERE r.library_id = items.library_id AND r.kind = 'SUPERSEDES'
-                  AND r.to_id = items.id)""", library_id=scope.library_id, ids=freed)
+    if freed := {r.to_id for r in relations if r.kind == Kind.SUPERSEDES}:
+        settle_replaced(tx, relations[0].library_id, freed)
     return gone
-
-
-def _mark_superseded(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> None:
-    """What was replaced says so at once: search and context go by it. Tasks and epics have states of their own."""
-    if item_ids:
-        tx.run("""UPDATE items SET status = 'superseded' WHERE library_id = :library_id AND id IN :ids
-                  AND NOT entity_type IN ('task', 'epic') AND status <> 'wrong'""",
-               library_id=scope.library_id, ids=sorted(item_ids))
 
 
 def insert_relation(tx: Tx, r: Relation) -> int:

@@ -52,8 +52,6 @@ async def add(
                     due_date=due, tags=tuple(tag or ()), depends_on=tuple(depends_on or ()))
     async with desk.open() as (app, caller):
         added = await app.entities.add(caller, new, sync=True)
-        if epic is not None:
-            await app.work.settle(caller, added.item)
         await _answer(desk, app, caller, Done(added.item, f"{added.message} ({added.item.entity_id})"))
 
 

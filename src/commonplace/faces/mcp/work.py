@@ -169,9 +169,10 @@ class Manage(Input):
         "The task, epic or memory; for prioritize, detect_cycles and suggest a project, or nothing for all"))] = None
     data: Annotated[dict[str, Any], Field(default_factory=dict, description=(
         "What goes with it. block_task: reason. submit_review: pr_url, commit_shas. complete_task: learnings, actual_hours. "
-        "update_task: title, status, priority, assignees, due_date, tags, technologies, languages, category, epic (null: none), "
-        "depends_on. update_epic: the same without the last two. add_note: content. prioritize, detect_cycles: project, limit. "
-        "suggest: project, assignee, limit. supersede: by, or content and title; reason. mark_wrong, mark_stale: reason. "
+        "update_task: title, status, priority, assignees, due_date, tags, technologies, languages, category, project (moves it), "
+        "epic (null: none), depends_on. update_epic: the same without the last two. add_note: content. "
+        "prioritize, detect_cycles: project, limit. suggest: project, assignee, limit. supersede: by, or content and title; "
+        "reason. mark_wrong, mark_stale: reason. "
         "All that change something: expected_revision"))]
     expected_revision: wire.Revision = None
 

@@ -73,8 +73,6 @@ async def list_tasks(desk: Desk, query: Annotated[TasksQuery, Query()]) -> Tasks
 async def add_task(desk: Desk, body: Annotated[NewTask, Body(examples=[EXAMPLE])]) -> Changed:
     """It can be found in every way when this answers. It begins as `todo`."""
     added = await desk.services.entities.add(desk.caller, body.new(epic=body.epic), sync=True, **body.checks)
-    if body.epic is not None:
-        await desk.services.work.settle(desk.caller, added.item)
     return await _changed(desk, Done(added.item, added.message))
 
 

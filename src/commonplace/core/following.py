@@ -1,0 +1,47 @@
+"""Epics follow their tasks, whoever moves those: an epic's state is right for everybody, also where the mover does not see it."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from commonplace.core.rivals import retried
+from commonplace.core.states import EPIC, TASK, entered, follow
+from commonplace.errors import NotFound
+from commonplace.model import Item, ItemFilter, ItemRef, Kind, Scope
+from commonplace.ports import Store
+
+
+class Epics:
+    def __init__(self, store: Store, stamp: str) -> None:
+        self._store = store
+        self._stamp = stamp
+
+    async def of(self, task: Item) -> list[str]:
+        """Ids of the epics that it is part of, in scope or not: not for the caller's eyes."""
+        joined = await self._store.relations.of(Scope(task.library_id), [task.id], [Kind.PART_OF])
+        return [relation.to_id for relation in joined if relation.from_id == task.id]
+
+    async def follow(self, library_id: str, epic_ids: Iterable[str]) -> list[Item]:
+        """Those that moved. To be called after a task's own change: of two who close the last two tasks at once, the later
+        one sees both closed."""
+        found = [await self._follow(Scope(library_id), epic_id) for epic_id in dict.fromkeys(epic_ids)]
+        return [epic for epic in found if epic is not None]
+
+    async def delete(self, scope: Scope, item: Item) -> None:
+        """An item, and what it was part of goes on without it."""
+        left = await self.of(item)
+        await self._store.items.delete(scope, item.id)
+        await self.follow(item.library_id, left)
+
+    async def _follow(self, scope: Scope, epic_id: str) -> Item | None:
+        async def attempt() -> Item | None:
+            epic = await self._store.items.get(scope, ItemRef(id=epic_id))
+            tally = await self._store.items.tally(scope, ItemFilter(entity_types=(TASK.entity_type,), epic_id=epic.id))
+            to = follow(EPIC.state(epic), tally)
+            if epic.entity_type != EPIC.entity_type or to == EPIC.state(epic):
+                return None
+            return await self._store.items.update(scope, epic.id, entered(epic, to), expected_revision=epic.revision,
+                                                  sections=None, stamp=self._stamp, jobs=())
+
+        with suppress(NotFound):
+            return await retried(attempt, guarded=False)
+        return None
