@@ -374,6 +374,20 @@ async def tidy(house: House) -> None:
                 await house.app.library.delete_folder(by, folder.id)
 
 
+@pytest.mark.parametrize("character", SEES)
+async def test_a_tool_is_listed_to_those_who_may_call_it_whatever_they_ask_of_it(house: House, character: str) -> None:
+    """`manage` has actions that only read; who may not write is not shown it, and is refused these too."""
+    project = (await house.app.entities.add(house.owner, NewEntity("Plans", "Plans.", "project"))).item.entity_id
+    async with client_of(house, character) as client:
+        listed = {tool["name"] for tool in (await rpc(client, "tools/list"))["result"]["tools"]}
+        assert listed == {name for name, row in TOOLS.items() if character in row.allowed}
+        for action in ("suggest", "prioritize", "detect_cycles"):
+            status, body = await tool("manage", action=action)(client, house, "")
+            assert status == (200 if character in WRITERS else 403), body
+        assert (await tool("manage", action="estimate", entity_id=project)(client, house, ""))[0] == (
+            403 if character not in WRITERS else 422 if character == "owner" or character == "kb_only" else 404)
+
+
 # -- by id, in every spelling
 
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.target])

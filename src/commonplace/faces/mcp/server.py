@@ -8,8 +8,9 @@ from mcp.server.caching import CacheHint
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
 
 import commonplace
+from commonplace.core.access import WRITE
 from commonplace.core.telling import Tell
-from commonplace.errors import CapabilityDenied, Invalid
+from commonplace.errors import Invalid
 from commonplace.faces.http import Services
 from commonplace.faces.mcp import disks, entities, explore, knowledge, memory, work
 from commonplace.faces.mcp.errors import explain_params, guarded
@@ -59,7 +60,9 @@ def door_server(tools: Sequence[AnyTool], services: Services,
         caller, tool = await caller_of(ctx), by_name.get(params.name)
         if tool is None:
             raise Invalid(f"Unknown tool {params.name!r}; tools/list names the ones there are.")
-        args = _arguments(tool, caller, params)
+        if tool.needs not in caller.capabilities:  # what is not listed is refused whole, whatever it was asked for
+            await services.access.admit(caller, WRITE, tool.name)
+        args = tool.parse(params.arguments)
         if tool.telling is not None:
             text, answer = await tool.telling(services, caller, args, _teller(ctx))
         else:
@@ -86,13 +89,3 @@ def _teller(ctx: Context) -> Tell:
             await ctx.session.report_progress(share, 1.0, message)
 
     return tell
-
-
-def _arguments(tool: AnyTool, caller: Caller, params: CallToolRequestParams) -> Any:
-    """Whether the caller may is for the core to decide and to note; who may not is not told how to call it better."""
-    try:
-        return tool.parse(params.arguments)
-    except Invalid:
-        if tool.needs in caller.capabilities:
-            raise
-        raise CapabilityDenied(tool.needs, sorted(caller.capabilities)) from None
