@@ -24,6 +24,7 @@ from commonplace.adapters.transform import make_transformer
 from commonplace.adapters.wake import make_wake
 from commonplace.core.access import Access
 from commonplace.core.accounts import Accounts
+from commonplace.core.annotating import Annotating
 from commonplace.core.calibration import Calibration
 from commonplace.core.context import Context
 from commonplace.core.disks import Disks
@@ -53,6 +54,7 @@ from commonplace.core.sources import Sources
 from commonplace.core.transcription import TRANSCRIBE, Quota, Recordings, TranscribeJobs
 from commonplace.core.transforming import TransformJobs
 from commonplace.core.uploads import Uploads
+from commonplace.core.versions import Versions
 from commonplace.core.webhooks import Webhooks
 from commonplace.core.work import Work
 from commonplace.model import Caller
@@ -99,6 +101,8 @@ class App:
     overview: Overview
     finding: Finding
     sessions: Sessions
+    versions: Versions
+    annotating: Annotating
     worker: Worker
 
 
@@ -152,7 +156,8 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
                   Disks(store, embedder, access, search, Publisher(store, embedder, local)), graph, memory,
                   reflection, Context(store, access, search, entities), Removals(store, access),
                   Overview(store, access, settings, embedder, quota), Finding(search, entities),
-                  Sessions(store, access, entities, memory, reflection), Worker(store, wake, handlers))
+                  Sessions(store, access, entities, memory, reflection), Versions(store, access),
+                  Annotating(store, access, entities), Worker(store, wake, handlers))
         background = [asyncio.create_task(access.keep_flushing())]
         background += [asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)]
         if workers:

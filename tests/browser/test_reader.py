@@ -83,6 +83,9 @@ async def test_a_time_leads_into_the_recording(data_dir: Path, browser: Browser,
         await page.goto(await page.locator(".row .title").get_attribute("href") or "")
         await page.locator("[data-seek]").nth(1).click()
         await page.wait_for_function("document.querySelector('#recording').currentTime > 5")
+        part = await page.request.get(f"{page.url.split('#')[0]}/original", headers={"Range": "bytes=1000-1999"})
+        assert (part.status, len(await part.body())) == (206, 1000)
+        assert part.headers["content-range"].startswith("bytes 1000-1999/")
         answer = await page.request.get(f"{page.url.split('#')[0]}/original")
         assert answer.headers["content-disposition"].startswith("attachment")
         assert "sandbox" in answer.headers["content-security-policy"]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from commonplace.errors import Conflict
+from commonplace.adapters.store.versions import KEPT
+from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, Item, ItemRef, Job, JobState, new_id, now
 from tests.contract.library import STAMP, Library, cut, unit
 
@@ -113,11 +114,35 @@ async def renew(library: Library, item: Item, text: str) -> Item:
                                            sections=cut(text), stamp=STAMP, jobs=())
 
 
-async def test_renewing_replaces_what_only_one_has(ann: Library) -> None:
-    item = await ann.add("quartz", key=KEY, kind="url")
+async def test_renewing_keeps_what_was_said_before(ann: Library, bob: Library) -> None:
+    item = await ann.add("quartz", title="Rocks", key=KEY, kind="url")
     after = await renew(ann, item, "mica")
-    assert (after.content_id, after.title, await ann.store.items.text(after)) == (item.content_id, "New", "mica")
+    assert (after.title, await ann.store.items.text(after)) == ("New", "mica")
     assert (await ann.found("quartz"), await ann.found("mica")) == ([], ["New"])
+    await renew(ann, after, "mica")
+    [version] = await ann.store.versions.of_item(ann.scope(), item.id)
+    assert (version.revision, version.title, version.text, version.replaced_at) == (1, "Rocks", "", after.updated_at)
+    assert (await ann.store.versions.get(ann.scope(), item.id, 1)).text == "quartz"
+    assert await bob.store.versions.of_item(bob.scope(), item.id) == []
+    with pytest.raises(NotFound):
+        await bob.store.versions.get(bob.scope(), item.id, 1)
+    with pytest.raises(NotFound):
+        await ann.store.versions.get(ann.scope(await ann.folder("Elsewhere")), item.id, 1)
+    with pytest.raises(NotFound):
+        await ann.store.versions.get(ann.scope(), item.id, 2)
+
+
+async def test_versions_go_with_their_item_and_the_oldest_of_many_before(ann: Library) -> None:
+    item = await ann.add("text 0", key=KEY, kind="url")
+    first = item.content_id
+    for n in range(1, KEPT + 3):
+        item = await renew(ann, item, f"text {n}")
+    assert [v.revision for v in await ann.store.versions.of_item(ann.scope(), item.id)] == list(range(KEPT + 2, 2, -1))
+    with pytest.raises(NotFound):
+        await ann.store.contents.get(first)
+    await ann.store.items.delete(ann.scope(), item.id)
+    left = await ann.store._db.read(lambda tx: tx.one("SELECT count(*) AS n FROM contents"))
+    assert left is not None and left["n"] == 0
 
 
 async def test_renewing_leaves_others_what_they_have(ann: Library, bob: Library) -> None:

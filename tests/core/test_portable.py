@@ -43,7 +43,7 @@ class Shelf:
         return await import_folder(self.app.library, self.owner, folder, quiet)
 
     async def give_out(self, folder: Path) -> int:
-        return await export_folder(self.app.library, self.owner, folder, quiet)
+        return await export_folder(self.app.library, self.app.versions, self.owner, folder, quiet)
 
     async def by_title(self) -> dict[str, Reading]:
         items, _ = await self.app.library.page(self.owner, ItemFilter(), limit=100)
@@ -316,3 +316,13 @@ async def test_what_leads_nowhere_is_left_out_and_other_peoples_words_stay_their
     assert (found["a"].item.status, found["a"].item.priority, found["a"].item.due_date) == ("", "", None)
     assert (found["b"].item.status, found["b"].item.metadata["front_matter"]) == ("", {"status": "wrong", "priority": "high"})
     assert await shelf.app.library.joins(shelf.owner, [here]) == []
+
+
+async def test_what_was_said_before_is_given_out_and_not_taken_in_again(shelf: Shelf, tmp_path: Path) -> None:
+    added = (await shelf.app.entities.add(shelf.owner, NewEntity("Tides", "The moon pulls.", "idea"), sync=True)).item
+    await shelf.app.entities.update(shelf.owner, added.id, {"content": "The moon and the sun pull."})
+    await shelf.give_out(tmp_path / "out")
+    assert (tmp_path / "out" / ".versions" / added.public_id / "1.md").read_text() == "The moon pulls."
+    await shelf.take_in(tmp_path / "out")
+    assert (await shelf.by_title())["Tides"].text == "The moon and the sun pull."
+    assert len(await shelf.by_title()) == 1

@@ -240,7 +240,7 @@ def files_in(folder: Path) -> dict[str, str]:
 async def test_what_is_exported_is_ones_own(stage: tuple[House, Planted, list[Item]], tmp_path: Path) -> None:
     house, planted, _ = stage
     spy = Spy(planted)
-    await export_folder(house.app.library, house.stranger, tmp_path, lambda done, total: None)
+    await export_folder(house.app.library, house.app.versions, house.stranger, tmp_path, lambda done, total: None)
     exported = files_in(tmp_path)
     assert exported
     for name, text in exported.items():

@@ -53,6 +53,8 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/items/{item_id}/refresh"): Row("item", writes=True, answer=422),  # a text has no address to be fetched from
     ("POST", "/items/{item_id}/retry"): Row("item", writes=True),
     ("GET", "/items/{item_id}/original"): Row("item", answer=404),               # originals are not kept here
+    ("POST", "/items/{item_id}/notes"): Row("item", writes=True, form=(("text", "Worth reading twice"),)),
+    ("GET", "/items/{item_id}/versions/{revision}"): Row("rewritten"),
     ("GET", "/work"): Row(), ("POST", "/work"): Row(writes=True, form=(("kind", "project"), ("title", "Plans"))),
     ("GET", "/work/{entity_id}"): Row("task"), ("POST", "/work/{entity_id}/move"): Row("task", writes=True, form=(("status", "doing"),)),
     ("POST", "/work/{entity_id}/note"): Row("task", writes=True, form=(("text", "Looked at"),)),
@@ -116,6 +118,9 @@ async def target(house: House, what: str | None) -> str:
             project = await entities.add(house.owner, NewEntity("Plans", "All plans", "project"), sync=True)
             task = NewEntity("Do it", "As planned", "task", project=project.item.entity_id)
             return (await entities.add(house.owner, task, sync=True)).item.id
+        case "rewritten":
+            idea = (await house.app.entities.add(house.owner, NewEntity("Before", "What was said", "idea"), sync=True)).item
+            return (await house.app.entities.update(house.owner, idea.id, {"content": "What is said now"})).id
         case "published":
             item_id = (await house.add(f"Open {uuid4()}"))[0]
             await house.app.disks.publish(house.owner, item_id)
@@ -138,7 +143,7 @@ async def target(house: House, what: str | None) -> str:
 
 
 def filled(path: str, value: str) -> str:
-    return re.sub(r"\{[^}]+\}", value, path)
+    return re.sub(r"\{[^}]+\}", value, path.replace("{revision}", "1"))
 
 
 async def send(client: httpx.AsyncClient, method: str, path: str, row: Row, **extra: str) -> httpx.Response:

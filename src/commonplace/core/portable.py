@@ -12,11 +12,13 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from commonplace.core import entity_rules as rules, markdown
 from commonplace.core.library import Library, Reading, Record
+from commonplace.core.versions import Versions
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import Caller, EntityType, Folder, Item, ItemFilter, Outcome, Relation, new_public_id, now
 
 AT_ONCE = 100
 ENDINGS = (".md", ".markdown")
+EARLIER = ".versions"
 _UNSAFE = re.compile(r'[\x00-\x1f\\/:*?"<>|#^\[\]]+')
 _LONGEST_NAME = 200
 _OWN = frozenset({"id", "public_id", "title", "tags", "folders", "in_kb", "url", "entity_type", "kind", "category",
@@ -174,13 +176,15 @@ def _uuid(value: Any) -> str | None:
 
 # -- and out again
 
-async def export_folder(library: Library, caller: Caller, root: Path, advance: Advance) -> int:
-    """One file an item. A file that is there already is written again only if it is that item's own."""
+async def export_folder(library: Library, versions: Versions, caller: Caller, root: Path, advance: Advance) -> int:
+    """One file an item, and what it said before in a hidden folder, which no import reads. A file that is there already is
+    written again only if it is that item's own."""
     places = _Places(root)
     item_ids = await _item_ids(library, caller)
     for done, item_id in enumerate(item_ids, 1):
         try:
             reading = await library.read(caller, item_id)
+            earlier = [await versions.get(caller, item_id, each.revision) for each in await versions.of(caller, item_id)]
         except NotFound:  # deleted since we made the list
             continue
         file = places.find(reading)
@@ -188,6 +192,10 @@ async def export_folder(library: Library, caller: Caller, root: Path, advance: A
         names = [folder.name for folder in reading.folders]
         joins = [relation for relation in await library.joins(caller, [item_id]) if relation.from_id == item_id]
         file.write_bytes(markdown.render(reading.item, reading.text, names, joins).encode())
+        for version in earlier:
+            before = root / EARLIER / reading.item.public_id / f"{version.revision}.md"
+            before.parent.mkdir(parents=True, exist_ok=True)
+            before.write_bytes(version.text.encode())
         advance(done, len(item_ids))
     return len(item_ids)
 

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from commonplace import errors
 from commonplace.core.access import Access
 from commonplace.core.accounts import Accounts
+from commonplace.core.annotating import Annotating
 from commonplace.core.context import Context
 from commonplace.core.disks import Disks
 from commonplace.core.entities import Entities
@@ -32,6 +33,7 @@ from commonplace.core.reflection import Reflection
 from commonplace.core.removing import Removals
 from commonplace.core.search import Search
 from commonplace.core.uploads import Uploads
+from commonplace.core.versions import Versions
 from commonplace.core.webhooks import Webhooks
 from commonplace.core.work import Work
 from commonplace.errors import CommonplaceError, Unauthorized
@@ -122,6 +124,10 @@ class Services(Protocol):
     def graph(self) -> Graph: ...
     @property
     def finding(self) -> Finding: ...
+    @property
+    def versions(self) -> Versions: ...
+    @property
+    def annotating(self) -> Annotating: ...
 
 
 class Json(JSONResponse):

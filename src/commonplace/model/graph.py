@@ -25,6 +25,7 @@ class Kind(StrEnum):
     REQUIRES = "REQUIRES"
     SUPPORTS = "SUPPORTS"
     DERIVED_FROM = "DERIVED_FROM"  # what was learnt, to where it was learnt
+    ANNOTATES = "ANNOTATES"        # a note, to what it is about
 
 
 class ExploreMode(StrEnum):

@@ -78,6 +78,18 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
+class Version:
+    """What an item said before its text was replaced."""
+
+    item_id: str
+    revision: int                  # that the item had then
+    title: str
+    word_count: int
+    replaced_at: datetime
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     id: str
     library_id: str

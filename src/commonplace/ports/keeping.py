@@ -37,6 +37,7 @@ from commonplace.model import (
     Surroundings,
     Token,
     Upload,
+    Version,
     Words,
 )
 from commonplace.ports.outside import Vector
@@ -119,6 +120,10 @@ class Items(Protocol):
 
     async def text(self, item: Item) -> str: ...
 
+    async def texts(self, items: Sequence[Item]) -> dict[str, str]:
+        """By the items' ids, in one query; those that are gone by now are left out."""
+        ...
+
     async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int,
                    order: Order = Order.NEWEST, count: bool = True) -> tuple[list[Item], int]:
         """In this order, and how many there are in all; 0 when they need not be counted."""
@@ -169,6 +174,16 @@ class Contents(Protocol):
     async def give_up(self, content_id: str, error: str) -> None:
         """It cannot be written down: all jobs that wait for it fail, and their items say so."""
         ...
+
+
+class Versions(Protocol):
+    """What items said before. Written by whatever replaces an item's text; gone with the item."""
+
+    async def of_item(self, scope: Scope, item_id: str) -> list[Version]:
+        """Newest first, without their texts."""
+        ...
+
+    async def get(self, scope: Scope, item_id: str, revision: int) -> Version: ...
 
 
 class Quotas(Protocol):

@@ -20,6 +20,7 @@ from commonplace.ports.keeping import (
     Sections,
     Tokens,
     Uploads,
+    Versions,
 )
 from commonplace.ports.members import Members
 from commonplace.ports.queue import Jobs
@@ -76,6 +77,9 @@ class Store(Protocol):
 
     @property
     def candidates(self) -> Candidates: ...
+
+    @property
+    def versions(self) -> Versions: ...
 
     async def open(self) -> None:
         """Connect and bring the schema up to date, under a lock."""

@@ -20,6 +20,7 @@ from commonplace.adapters.store.people import SqlPeople, SqlTokens
 from commonplace.adapters.store.relations import SqlRelations
 from commonplace.adapters.store.sections import SqlSections
 from commonplace.adapters.store.uploads import SqlUploads
+from commonplace.adapters.store.versions import SqlVersions
 from commonplace.errors import ConfigurationError
 from commonplace.model import Json
 from commonplace.settings import Settings
@@ -46,6 +47,7 @@ class SqlStore:
         self.disks = SqlDisks(db, index)
         self.members = SqlMembers(db)
         self.candidates = SqlCandidates(db)
+        self.versions = SqlVersions(db)
 
     async def open(self) -> None:
         await self._db.open()

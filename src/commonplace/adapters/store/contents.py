@@ -7,7 +7,7 @@ from typing import Any
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
-from commonplace.errors import NotFound
+from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, Job, Json, digest, now
 
 _JOBS_OF = """kind = 'transcribe' AND item_id IN (SELECT id FROM items WHERE content_id = :content_id)"""
@@ -113,22 +113,21 @@ def put_content(tx: Tx, new: Content, at: datetime) -> tuple[str, bool]:
     return str(found[0]["id"]), bool(found[0]["same"])
 
 
-def renew_content(tx: Tx, new: Content, item_id: str, at: datetime) -> str:
-    """The content that the key stands for from now on. What others have of it stays, under a key of its own."""
+def renew_content(tx: Tx, new: Content, at: datetime) -> str:
+    """The content that the key stands for from now on. What it said before stays, under a key of its own: others have it,
+    and the item itself keeps it as a version."""
     held = tx.one("SELECT id, text FROM contents WHERE key = :key", key=new.key)
     if held and held["text"] != new.text:
-        others = tx.one("SELECT 1 FROM items WHERE content_id = :id AND id <> :item_id LIMIT 1", id=held["id"], item_id=item_id)
-        if others is None:
-            tx.run("UPDATE contents SET text = :text, hash = :hash, segments = :segments, about = :about WHERE id = :id",
-                   id=held["id"], text=new.text, hash=new.hash, segments=_json(new.segments), about=_json(new.about))
-            return str(held["id"])
         tx.run("UPDATE contents SET key = :past WHERE id = :id", past=f"past:{held['id']}", id=held["id"])
-    return put_content(tx, new, at)[0]
+    content_id, same = put_content(tx, new, at)
+    if not same:
+        raise Conflict("The source was read by somebody else at the same moment, and said something else to them.")
+    return content_id
 
 
 def drop_unused_content(tx: Tx, content_id: str) -> None:
-    tx.run("DELETE FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM items WHERE items.content_id = contents.id)",
-           id=content_id)
+    tx.run("""DELETE FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM items WHERE items.content_id = contents.id)
+              AND NOT EXISTS (SELECT 1 FROM versions WHERE versions.content_id = contents.id)""", id=content_id)
 
 
 def _wake_waiting(tx: Tx, content_id: str) -> None:

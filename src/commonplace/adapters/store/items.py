@@ -12,6 +12,7 @@ from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.jobs import insert_job
 from commonplace.adapters.store.relations import drop_relations, put_relations
 from commonplace.adapters.store.standing import bridge, replaced_by, settle_replaced
+from commonplace.adapters.store.versions import contents_of, keep_version
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
     Capture,
@@ -131,6 +132,12 @@ class SqlItems:
             raise NotFound(NO_ITEM)
         return str(row["text"])
 
+    async def texts(self, items: Sequence[Item]) -> dict[str, str]:
+        found = await self._db.read(lambda tx: tx.all(
+            "SELECT id, text FROM contents WHERE id IN :ids", ids=[item.content_id for item in items])) if items else []
+        by_content = {row["id"]: str(row["text"]) for row in found}
+        return {item.id: by_content[item.content_id] for item in items if item.content_id in by_content}
+
     async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int,
                    order: Order = Order.NEWEST, count: bool = True) -> tuple[list[Item], int]:
         return await self._db.read(_page, scope, where, limit, offset, order, count)
@@ -166,6 +173,8 @@ class SqlItems:
                **{c: rows.column_value(c, getattr(after, c)) for c in columns})
         if "status" in changes:
             settle_replaced(tx, after.library_id, replaced_by(tx, after.library_id, after.id))
+        if after.content_id != before.content_id:
+            keep_version(tx, before, after)
         if sections is not None:
             self._index.remove(tx, after.library_id, after.id)
             self._index.insert(tx, after, sections, stamp)
@@ -178,7 +187,7 @@ class SqlItems:
                     expected_revision: int | None = None) -> Item:
         def work(tx: Tx) -> Item:
             before = find(tx, scope, ItemRef(id=item_id), lock=True)
-            content_id = renew_content(tx, content, item_id, now())
+            content_id = renew_content(tx, content, now())
             after = self._update(tx, scope, item_id, {**changes, "content_id": content_id}, expected_revision,
                                  sections, stamp, jobs)
             drop_unused_content(tx, before.content_id)
@@ -269,14 +278,13 @@ def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:
 def delete_items(tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequence[str]) -> None:
     """Items with all that hangs on them; a content nobody has any more goes too."""
     for item_id in item_ids:
-        row = tx.one("SELECT content_id FROM items WHERE library_id = :library_id AND id = :id",
-                     library_id=library_id, id=item_id)
+        said = contents_of(tx, library_id, item_id)
         replaced = bridge(tx, library_id, item_id)
         index.remove(tx, library_id, item_id)
         tx.run("DELETE FROM items WHERE library_id = :library_id AND id = :id", library_id=library_id, id=item_id)
         settle_replaced(tx, library_id, replaced)
-        if row:
-            drop_unused_content(tx, row["content_id"])
+        for content_id in said:
+            drop_unused_content(tx, content_id)
 
 
 def _by_ref(tx: Tx, condition: str, values: dict[str, Any], ref: ItemRef, *, lock: bool) -> Any | None:

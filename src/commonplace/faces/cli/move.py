@@ -96,7 +96,7 @@ async def export(desk: Desk, directory: Directory) -> None:
 
     async with desk.open() as (app, caller):
         with show.progress("Exporting") as advance:
-            count = await export_folder(app.library, caller, directory, advance)
+            count = await export_folder(app.library, app.versions, caller, directory, advance)
     show.as_json({"exported": count}) if desk.as_json else show.text(f"{count} items are in {directory}.")
 
 

@@ -39,7 +39,8 @@ async def export(visit: Visit) -> Response:
     """Every item as Markdown, in one zip."""
     folder = Path(await asyncio.to_thread(mkdtemp, prefix="commonplace-export-"))
     try:
-        await export_folder(visit.services.library, visit.caller, folder / "library", lambda done, total: None)
+        await export_folder(visit.services.library, visit.services.versions, visit.caller, folder / "library",
+                            lambda done, total: None)
         await asyncio.to_thread(_zip, folder / "library", folder / "library.zip")
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, folder)

@@ -1,22 +1,27 @@
 """One item, to be read, with what is around it; and what can be done with it."""
 
+import asyncio
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
+from commonplace.core.annotating import beside
 from commonplace.core.notes import notes
 from commonplace.errors import Invalid, NotFound
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.progress import states
 from commonplace.faces.web.text import rendered, without_title
 from commonplace.faces.web.visit import Visit
-from commonplace.model import NOT_DISKS, Item, Upload
+from commonplace.model import NOT_DISKS, Item, Kind, Reached, Upload
 
 LINKS = 30
 PLAYED = ("audio/", "video/")
 # A file that somebody uploaded is never shown as a page of ours, whatever it says it is.
 ORIGINAL = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
+# Browsers show PDF in a viewer of their own, which they do not open within a sandbox.
+PDF, SHOWN = b"%PDF-", ORIGINAL | {"Content-Security-Policy": "default-src 'none'; object-src 'self'; frame-ancestors 'none'"}
 
 
 async def show(visit: Visit) -> Response:
@@ -25,7 +30,9 @@ async def show(visit: Visit) -> Response:
     item = reading.item
     jobs = await services.overview.unfinished(caller, [item.id])
     original = await services.uploads.original(caller, item.id)
-    around = await services.graph.relations(caller, item.id, limit=LINKS)
+    around = (await services.graph.relations(caller, item.id, limit=LINKS)).reached
+    annotations = await services.annotating.of(caller, item.id)
+    passages = {section.position for section in reading.sections}
     return visit.page(
         "item.html", reading=reading, item=item, folders=await services.library.folders(caller),
         sections=[(section, rendered(section.text if section.position else without_title(section.text, item.title)))
@@ -33,13 +40,28 @@ async def show(visit: Visit) -> Response:
         whole=None if reading.sections else rendered(without_title(reading.text, item.title)),
         state=states([item], jobs)[item.id],
         failed=[job for job in jobs if job.state == "failed"], original=original, plays=_plays(original),
-        links=around.reached, related=await _related(visit, item, {reached.item.public_id for reached in around.reached}),
+        pages=_pages(original, item), annotations=annotations,
+        beside={position: found for position, found in beside(annotations).items() if position in passages},
+        versions=await services.versions.of(caller, item.id),
+        links=[link for link in around if not _is_note(link)],
+        related=await _related(visit, item, {reached.item.public_id for reached in around}),
         notes=notes(item))
 
 
 def _plays(original: Upload | None) -> str:
     kind = original.content_type.partition(";")[0] if original else ""
     return "video" if kind.startswith("video/") else "audio" if kind.startswith("audio/") else ""
+
+
+def _pages(original: Upload | None, item: Item) -> str:
+    """The address that a PDF's pages are pages of."""
+    if original and original.filename.lower().endswith(".pdf"):
+        return f"/items/{item.public_id}/original"
+    return item.url or "" if item.url and item.url.lower().partition("?")[0].endswith(".pdf") else ""
+
+
+def _is_note(link: Reached) -> bool:
+    return link.kind == Kind.ANNOTATES and link.direction == "incoming"
 
 
 async def _related(visit: Visit, item: Item, linked: set[str]) -> list[tuple[str, str]]:
@@ -92,12 +114,41 @@ async def original(visit: Visit) -> Response:
     stack = AsyncExitStack()
     file = await stack.enter_async_context(visit.services.uploads.open_original(upload))
     kind = upload.content_type.partition(";")[0].lower()
+    close = BackgroundTask(stack.aclose)
+    if await asyncio.to_thread(_is_pdf, file):
+        return FileResponse(file, filename=upload.filename, media_type="application/pdf", headers=SHOWN,
+                            content_disposition_type="inline", background=close)
     played = kind if kind.startswith(PLAYED) else "application/octet-stream"
-    return FileResponse(file, filename=upload.filename, media_type=played, headers=ORIGINAL,
-                        background=BackgroundTask(stack.aclose))
+    return FileResponse(file, filename=upload.filename, media_type=played, headers=ORIGINAL, background=close)
+
+
+def _is_pdf(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(len(PDF)) == PDF
+
+
+async def annotate(visit: Visit) -> Response:
+    form, item_id = await visit.form(), visit.request.path_params["item_id"]
+    position = form.get("position", "")
+    await visit.services.annotating.add(visit.caller, item_id, form.get("text", ""), quote=form.get("quote", ""),
+                                        position=int(position) if position.isascii() and position.isdigit() and len(position) < 8
+                                        else None)
+    return visit.go(f"/items/{item_id}#notes", "Noted.")
+
+
+async def version(visit: Visit) -> Response:
+    """What it said before: what was changed by what came after, or the text as it was."""
+    revision = visit.request.path_params["revision"]
+    if not (revision.isascii() and revision.isdigit() and len(revision) < 8):
+        raise NotFound("Version not found")
+    found = await visit.services.versions.compare(visit.caller, visit.request.path_params["item_id"], int(revision))
+    as_text = visit.query("view") == "text" or found.lines is None
+    return visit.page("version.html", found=found, item=found.item, version=found.version, as_text=as_text,
+                      text=rendered(without_title(found.version.text, found.version.title)) if as_text else None)
 
 
 DOORS = (
     get("/items/{item_id}", show), post("/items/{item_id}", change), post("/items/{item_id}/refresh", refresh),
     post("/items/{item_id}/retry", retry), get("/items/{item_id}/original", original),
+    post("/items/{item_id}/notes", annotate), get("/items/{item_id}/versions/{revision}", version),
 )

@@ -24,7 +24,7 @@ class Templates:
                                 trim_blocks=True, lstrip_blocks=True, auto_reload=False)
         self._env.globals |= {"static": self._static, "icon": icon, "release": __version__, "types": list(EntityType)}
         self._env.filters |= {"ago": ago, "day": day, "web": web_address, "site": site, "count": count, "clock": clock,
-                              "size": size}
+                              "size": size, "at_second": at_second}
 
     def render(self, template: str, /, **values: Any) -> str:
         return self._env.get_template(template).render(**values)
@@ -79,6 +79,13 @@ def clock(seconds: float) -> str:
     whole = int(seconds)
     hours, minutes = divmod(whole // 60, 60)
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+
+
+def at_second(url: str, seconds: float) -> str:
+    """The address of a recording, at this moment of it."""
+    if site(url) in ("youtube.com", "m.youtube.com", "youtu.be"):
+        return f"{url.partition('#')[0]}{'&' if '?' in url else '?'}t={int(seconds)}s"
+    return f"{url.partition('#')[0]}#t={int(seconds)}"
 
 
 def size(number: float) -> str:

@@ -1,0 +1,87 @@
+"""What stands beside a text: notes in its margin, earlier versions of it, the pages of its PDF."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from commonplace.core.entity_rules import NewEntity
+from tests.browser.conftest import Site, served
+from tests.contract.test_extract import pdf
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+RIVER = "Rivers find their way to the sea, and take their time. Where the land is flat they wander about it."
+
+
+async def test_a_note_is_written_beside_words_and_found_again(site: Site) -> None:
+    folder = await site.app.library.create_folder(site.owner, "Water")
+    item = await site.add("The river", RIVER, folder=folder.id)
+    page = await site.signed_in()
+    await page.goto(f"/items/{item.public_id}")
+    await page.evaluate("""() => {
+        const text = document.querySelector(".prose p").firstChild;
+        getSelection().setBaseAndExtent(text, 0, text, text.data.indexOf(","));
+    }""")
+    await page.get_by_role("button", name="Note this").click()
+    await expect(page.locator(".note-form blockquote")).to_have_text("Rivers find their way to the sea")
+    await page.keyboard.type("Do <b>all</b> of them?")
+    await page.get_by_role("button", name="Note it").click()
+    await expect(page.locator(".noted li p")).to_have_text("Do <b>all</b> of them?")
+    await expect(page.locator(".noted blockquote")).to_have_text("Rivers find their way to the sea")
+    await expect(page.locator(".margin .own")).to_contain_text("all")
+    assert await page.evaluate("CSS.highlights.get('noted').size") == 1
+    await page.goto("/search?q=do+all+of+them&mode=keyword")
+    await page.locator(".hits .title").first.click()
+    await expect(page.locator(".after", has_text="annotates")).to_contain_text("The river")
+    note = (await site.app.annotating.of(site.owner, item.id))[0].item
+    assert note.folders == (folder.id,), "who reads the one may read the other"
+
+
+async def test_a_note_needs_no_script(site: Site) -> None:
+    item = await site.add("The river", RIVER)
+    page = await site.signed_in(java_script_enabled=False)
+    await page.goto(f"/items/{item.public_id}")
+    await page.get_by_label("Write a note").fill("So do I.")
+    await page.get_by_role("button", name="Note it").click()
+    await expect(page.locator(".noted")).to_contain_text("So do I.")
+
+
+async def test_earlier_versions_are_kept_and_compared(site: Site) -> None:
+    added = await site.app.entities.add(site.owner, NewEntity("Tides", "The moon pulls.\n\nTwice a day.\n\nFor ever.", "idea"), sync=True)
+    await site.app.entities.update(site.owner, added.item.id, {"content": "The moon pulls.\n\nTwice a <i>lunar</i> day.\n\nFor ever."})
+    page = await site.signed_in()
+    await page.goto(f"/items/{added.item.public_id}")
+    await page.locator("#versions a").click()
+    await expect(page.locator(".diff del")).to_have_text(re.compile("Twice a day."))
+    await expect(page.locator(".diff ins b")).to_have_text("<i>lunar</i> ")
+    await page.get_by_role("link", name="As it was").click()
+    await expect(page.locator(".prose")).to_contain_text("Twice a day.")
+    await page.get_by_role("link", name="As it is now").click()
+    await expect(page.locator(".prose").first).to_contain_text("lunar")
+
+
+async def test_the_pages_of_a_pdf_lead_into_it(data_dir: Path, browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "birds.pdf"
+    file.write_bytes(pdf([[f"Page {n} tells about the birds of the shore and of their long journeys, part {n}."] for n in (1, 2)]))
+    async with served(data_dir, browser, keep_originals=True) as site:
+        item = (await site.app.uploads.add_file(site.owner, file)).item
+        page = await site.signed_in()
+        await page.goto(f"/items/{item.public_id}")
+        link = page.locator(".margin .where a").first
+        await expect(link).to_have_attribute("href", f"/items/{item.public_id}/original#page=1")
+        answer = await page.request.get(f"/items/{item.public_id}/original")
+        assert (answer.headers["content-type"], answer.headers["content-disposition"][:6]) == ("application/pdf", "inline")
+        assert answer.headers["x-content-type-options"] == "nosniff" and "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("name", ["page.html", "drawing.svg", "page.pdf.html"])
+async def test_pages_and_drawings_of_others_are_never_shown_as_ours(data_dir: Path, browser: Browser, tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_text("<html><body><h1>Hello</h1><p>A page with a script in it, which must not run.</p><script>alert(1)</script></body></html>")
+    async with served(data_dir, browser, keep_originals=True) as site:
+        item = (await site.app.uploads.add_file(site.owner, file)).item
+        page = await site.signed_in()
+        answer = await page.request.get(f"/items/{item.public_id}/original")
+        assert answer.headers["content-disposition"].startswith("attachment") and "sandbox" in answer.headers["content-security-policy"]
+        assert answer.headers["content-type"] == "application/octet-stream"
