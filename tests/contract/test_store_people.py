@@ -1,5 +1,6 @@
 """People, tokens and the activity log."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -50,6 +51,22 @@ async def test_tokens_are_listed_and_revoked_within_their_library(ann: Library, 
     revoked = await tokens.by_digest("d1")
     assert revoked is not None and revoked.revoked_at is not None
     assert [t.revoked_at for t in await tokens.of_library(bob.id)] == [None]
+
+
+async def test_what_becomes_of_a_token_elsewhere_is_known_at_once(
+        ann: Library, open_store: Callable[[], Awaitable[SqlStore]]) -> None:
+    here, elsewhere = ann.store, await open_store()
+    folder = await ann.folder("work")
+    token = await ann.token(folder, digest="d1")
+    assert await here.tokens.by_digest("d1") == await here.tokens.by_digest("d1") == token
+    assert await here.tokens.by_digest("d2") is None
+    await elsewhere.tokens.create(replace(token, id=new_id(), folders=None), "d2")
+    assert await here.tokens.by_digest("d2") is not None
+    assert await elsewhere.tokens.revoke(ann.id, token.id)
+    revoked = await here.tokens.by_digest("d1")
+    assert revoked is not None and revoked.revoked_at is not None
+    assert await here.tokens.revoke(ann.id, (await here.tokens.by_digest("d2") or token).id)
+    assert (await here.tokens.by_digest("d2") or token).revoked_at is not None
 
 
 async def test_activity_is_newest_first_and_moves_last_use(ann: Library, bob: Library) -> None:

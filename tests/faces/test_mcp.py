@@ -248,11 +248,32 @@ CALLS: list[tuple[object, dict[str, str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("message", "headers"), CALLS)
-async def test_a_call_in_one_piece_is_answered_as_in_a_session(
-        house: House, message: object, headers: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+MODERN_CALLS: list[tuple[object, dict[str, str]]] = [
+    (request("2026-07-28", {"limit": 3}), {"Mcp-Name": "search_knowledge_base"}),
+    (request("2026-07-28", {"limit": 3}), {"Mcp-Method": "tools/list"}),
+    (request("2025-11-25", {"limit": 3}), {}),
+    (request("2026-07-28", {"query": "tides"}, "search_knowledge_base"), {}),
+    (request("2026-07-28", {"query": "tides"}, "search_knowledge_base"), {"Mcp-Param-Query": "moons"}),
+]
+
+
+def of_era(era: str, message: Any) -> Any:
+    """The same call as clients of that revision send it."""
+    match message:
+        case {"params": dict() as params} if era == "2026-07-28" and "_meta" not in params:
+            return message | {"params": params | {"_meta": request(era, {})["params"]["_meta"]}}
+    return message
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(("message", "headers"), CALLS + MODERN_CALLS)
+async def test_a_call_in_one_piece_is_answered_as_by_the_sdk(
+        house: House, message: Any, headers: dict[str, str], era: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = {"Authorization": f"Bearer {house.tokens['owner']}", "Accept": "application/json", "Content-Type": "application/json",
-            "MCP-Protocol-Version": "2025-11-25"} | headers
+            "MCP-Protocol-Version": era} | headers
+    if era == "2026-07-28" and isinstance(message, dict):
+        named = {"Mcp-Method": message["method"], "Mcp-Name": message["params"].get("name", "")}
+        sent, message = named | sent, of_era(era, message)
     answers = []
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(house.asgi), headers=sent) as http:
         for _ in range(2):
@@ -261,6 +282,12 @@ async def test_a_call_in_one_piece_is_answered_as_in_a_session(
             answers.append((answer.status_code, kind, answer.json() if kind == "application/json" and answer.text else answer.text))
             monkeypatch.setattr(mcp_http, "plain_call", _no_plain_call)
     assert answers[0] == answers[1]
+
+
+async def test_no_argument_has_to_be_in_a_header_too(house: House) -> None:
+    """What the short way of tool calls relies on."""
+    async with connected(house, "owner") as client:
+        assert "x-mcp-header" not in (await client.list_tools()).model_dump_json()
 
 
 async def _no_plain_call(*_: object) -> None:

@@ -4,10 +4,8 @@ Both engines run plain synchronous functions in worker threads: one hop per unit
 statements serve both. A list as a value is an SQL list, so `id IN :ids` reads as it should.
 """
 
-import asyncio
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Protocol, TypeVar
@@ -48,6 +46,11 @@ class Database(Protocol):
         """Run `work(tx, *args, **kwargs)` on a snapshot."""
         ...
 
+    async def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
+        """As `read`, for what is asked again and again: the answer is kept where it can be told for almost nothing that
+        not one row was written since, by this process or another. `work` is a function of a module."""
+        ...
+
     async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         """Run `work(tx, ...)` and commit, or leave nothing behind. `work` may be run again after a deadlock."""
         ...
@@ -59,11 +62,6 @@ class Database(Protocol):
 def percent_style(sql: str) -> str:
     """`:name` as psycopg wants it. `::type` casts stay."""
     return re.sub(r"(?<!:):([a-z_][a-z0-9_]*)", r"%(\1)s", sql.replace("%", "%%"))
-
-
-async def in_thread(pool: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-    """Run to the end even when the caller is cancelled: a half-told answer is better than a half-run write."""
-    return await asyncio.shield(asyncio.get_running_loop().run_in_executor(pool, work))
 
 
 def migrations(engine: str) -> list[tuple[int, str]]:

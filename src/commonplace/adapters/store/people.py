@@ -26,10 +26,7 @@ class SqlPeople:
         return [rows.person(row) for row in found]
 
     async def role(self, person_id: str, library_id: str) -> str | None:
-        row = await self._db.read(lambda tx: tx.one(
-            "SELECT role FROM members WHERE library_id = :library_id AND person_id = :person_id",
-            library_id=library_id, person_id=person_id))
-        return row["role"] if row else None
+        return await self._db.recall(_role, person_id, library_id)
 
 
 class SqlTokens:
@@ -40,9 +37,7 @@ class SqlTokens:
         await self._db.write(insert_token, token, digest)
 
     async def by_digest(self, digest: str) -> Token | None:
-        found = await self._db.read(lambda tx: tx.all(
-            f"{_TOKEN} WHERE t.digest = :digest", digest=digest))
-        return _tokens(found)[0] if found else None
+        return await self._db.recall(_by_digest, digest)
 
     async def of_library(self, library_id: str) -> list[Token]:
         return _tokens(await self._db.read(lambda tx: tx.all(
@@ -102,6 +97,17 @@ def insert_token(tx: Tx, token: Token, digest: str) -> None:
     tx.many("INSERT INTO token_folders (library_id, token_id, folder_id) VALUES (:library_id, :token_id, :folder_id)",
             [{"library_id": token.library_id, "token_id": token.id, "folder_id": folder_id}
              for folder_id in sorted(token.folders or ())])
+
+
+def _role(tx: Tx, person_id: str, library_id: str) -> str | None:
+    row = tx.one("SELECT role FROM members WHERE library_id = :library_id AND person_id = :person_id",
+                 library_id=library_id, person_id=person_id)
+    return row["role"] if row else None
+
+
+def _by_digest(tx: Tx, digest: str) -> Token | None:
+    found = tx.all(f"{_TOKEN} WHERE t.digest = :digest", digest=digest)
+    return _tokens(found)[0] if found else None
 
 
 def _tokens(found: Sequence[Any]) -> list[Token]:

@@ -3,8 +3,7 @@
 import random
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
 
@@ -14,8 +13,9 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from commonplace.adapters.store.database import Values, in_thread, missing, percent_style
+from commonplace.adapters.store.database import Values, missing, percent_style
 from commonplace.adapters.store.index import read_words_anew
+from commonplace.adapters.store.threads import Threads
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
 
 T = TypeVar("T")
@@ -69,23 +69,26 @@ class PostgresDatabase:
 
     def __init__(self, url: str, schema: str) -> None:
         self._url, self._schema = url, schema
-        self._threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="postgres")
+        self._threads = Threads(CONNECTIONS, "postgres")
         self._pool: ConnectionPool[Connection[DictRow]] = ConnectionPool(
             url, min_size=1, max_size=CONNECTIONS, open=False, configure=self._configure, timeout=CONNECT_SECONDS,
             reconnect_timeout=0, num_workers=1, name="commonplace", kwargs={"row_factory": dict_row})
         self._search_path = sql.Composed([])
 
     async def open(self) -> None:
-        await in_thread(self._threads, self._open)
+        await self._threads.run(self._open)
 
     async def read(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        return await in_thread(self._threads, lambda: self._persist(True, work, args, kwargs))
+        return await self._threads.run(lambda: self._persist(True, work, args, kwargs))
+
+    async def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
+        return await self.read(work, *args)
 
     async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        return await in_thread(self._threads, lambda: self._persist(False, work, args, kwargs))
+        return await self._threads.run(lambda: self._persist(False, work, args, kwargs))
 
     async def close(self) -> None:
-        self._threads.shutdown(wait=True)
+        self._threads.close()
         self._pool.close()
 
     def _persist(self, read_only: bool, work: Callable[..., T], args: Any, kwargs: Any) -> T:

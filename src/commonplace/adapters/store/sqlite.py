@@ -4,8 +4,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -13,12 +12,14 @@ from typing import Any, TypeVar
 
 import orjson
 
-from commonplace.adapters.store.database import Values, in_thread, missing
+from commonplace.adapters.store.database import Values, missing
+from commonplace.adapters.store.threads import Threads
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
 
 T = TypeVar("T")
 READERS = 4
 BUSY_SECONDS = 60
+RECALLED = 10_000  # answers kept while nothing is written
 _LISTS = (list, tuple, set, frozenset)
 
 
@@ -63,24 +64,38 @@ class SqliteDatabase:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sqlite-read")
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-write")
+        self._readers = Threads(READERS, "sqlite-read")
+        self._writer = Threads(1, "sqlite-write")
         self._local = threading.local()
         self._all: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
+        self._as_of, self._recalled = -1, dict[Any, Any]()
 
     async def open(self) -> None:
-        await in_thread(self._writer, self._migrate)
+        await self._writer.run(self._migrate)
 
     async def read(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        return await in_thread(self._readers, lambda: self._within("BEGIN", work, args, kwargs))
+        return await self._readers.run(lambda: self._within("BEGIN", work, args, kwargs))
+
+    async def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
+        """The loop's own connection only ever asks this: a few microseconds, where a hop and a lookup take two hundred."""
+        with _plain_errors():
+            version = self._connection().execute("PRAGMA data_version").fetchone()[0]
+        if version != self._as_of or len(self._recalled) > RECALLED:
+            self._as_of, self._recalled = version, {}
+        recalled, key = self._recalled, (work, args)
+        if key not in recalled:
+            # Read after the version was asked for; what is committed meanwhile changes the version, and this is let go.
+            recalled[key] = await self.read(work, *args)
+        result: T = recalled[key]
+        return result
 
     async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        return await in_thread(self._writer, lambda: self._within("BEGIN IMMEDIATE", work, args, kwargs))
+        return await self._writer.run(lambda: self._within("BEGIN IMMEDIATE", work, args, kwargs))
 
     async def close(self) -> None:
-        self._readers.shutdown(wait=True)
-        self._writer.shutdown(wait=True)
+        self._readers.close()
+        self._writer.close()
         for connection in self._all:
             connection.close()
 

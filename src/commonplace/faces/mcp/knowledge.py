@@ -1,7 +1,6 @@
 """The knowledge door: add to the library, search it, read an item, see what is new."""
 
 import json
-import re
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
@@ -13,8 +12,6 @@ from commonplace.faces import wire
 from commonplace.faces.http import Services
 from commonplace.faces.mcp.tools import Tool
 from commonplace.model import Caller, Capability, Found, Item, Mode
-
-_INDENTED = re.compile(r"^(?=.*\S)", re.MULTILINE)  # where a line begins that is not empty
 
 
 class Kept(TypedDict):
@@ -50,8 +47,9 @@ def _hits_as_text(found: Found) -> str:
     if not found.hits:
         lines.append("Nothing found.")
     for hit in found.hits:
-        quoted = _INDENTED.sub("   ", f'"...{hit.passage.text.strip()}..."')
-        lines.append(f"{hit.rank}. ({hit.score:.2f}) {hit.passage.title}\n{quoted}\n   item_id: {hit.passage.item_id}")
+        lines.append(f"{hit.rank}. ({hit.score:.2f}) {hit.passage.title}")
+        lines += ["   " + line if line.strip() else line for line in f'"...{hit.passage.text.strip()}..."'.split("\n")]
+        lines.append(f"   item_id: {hit.passage.item_id}")
     return "\n".join(lines)
 
 

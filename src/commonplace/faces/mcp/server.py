@@ -71,11 +71,11 @@ def door_server(tools: Sequence[AnyTool], services: Services,
             await ctx.session.report_progress(share, 1.0)  # heard by clients that asked for it
         return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
 
-    def input_schema(name: str) -> dict[str, Any] | None:
-        tool = by_name.get(name)
-        return tool.input_schema if tool else None
+    return new_server(on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=_of_headers)
 
-    return new_server(on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=input_schema)
+
+def _of_headers(name: str) -> None:
+    """What of a tool's arguments has to be in headers too (`x-mcp-header`): no tool of ours asks for any."""
 
 
 def _teller(ctx: Context) -> Tell:
