@@ -17,7 +17,7 @@ from commonplace.adapters.store.threads import Threads
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
 
 T = TypeVar("T")
-READERS = 4
+READERS = 2  # more would only take turns: half of a search needs the interpreter, and four made it dearer by a tenth
 BUSY_SECONDS = 60
 RECALLED = 10_000  # answers kept while nothing is written
 _LISTS = (list, tuple, set, frozenset)
@@ -120,7 +120,7 @@ class SqliteDatabase:
             _switch_to_wal(connection)
             # FULL: an acknowledged write survives a power cut, not only a crash of the process.
             connection.executescript("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
-                                     "PRAGMA cache_size=-16384; PRAGMA mmap_size=268435456;")
+                                     "PRAGMA cache_size=-16384;")
             self._local.connection = connection
             with self._guard:
                 self._all.append(connection)
