@@ -60,7 +60,7 @@ async def test_a_viewer_sees_everything_and_nothing_to_write_with(site: Site) ->
     item = await site.add("Owls", "# Owls\n\nOwls turn their heads because their eyes cannot move.", folder=folder.id)
     page = await site.visitor()
     await join(page, await invited(site, "viewer"))
-    for path in ("/", f"/?folder={folder.id}", f"/items/{item.public_id}", "/work", "/review", "/disks", "/people", "/health"):
+    for path in ("/", f"/?folder={folder.id}", f"/items/{item.public_id}", "/work", "/review", "/review/captures", "/disks", "/people", "/health"):
         await page.goto(path)
         writing = page.locator("main form[method=post]:not([action='/export'], [action='/leave']), main input[type=checkbox], main textarea")
         await expect(writing).to_have_count(0)
@@ -70,7 +70,7 @@ async def test_a_viewer_sees_everything_and_nothing_to_write_with(site: Site) ->
     await expect(page.locator(".row")).to_have_count(1)
     token = await page.locator("body").get_attribute("data-csrf")
     for path, form in (("/items", {"action": "archive", "item": item.id}), ("/add", {"text": "A note that is long enough."}),
-                       ("/people", {"role": "owner"})):
+                       ("/folders", {"name": "Mine"}), ("/people", {"role": "owner"})):
         answer = await page.request.post(path, form={"csrf": token or "", **form}, headers={"Origin": site.url, "Accept": "application/json"})
         assert answer.status == 403, path
 

@@ -3,7 +3,7 @@
 import pytest
 
 from commonplace.errors import NameTaken, NotFound
-from commonplace.model import Folder, ItemFilter, ItemRef, new_id, now
+from commonplace.model import Folder, ItemFilter, ItemRef, Stakes, new_id, now
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -91,3 +91,20 @@ async def test_what_is_out_of_scope_cannot_be_deleted(ann: Library, bob: Library
         with pytest.raises(NotFound):
             await ann.store.folders.delete(scope, work, cascade_items=True)
     assert len(await ann.store.folders.within(ann.scope())) == 2
+
+
+async def test_what_goes_with_a_folder_is_known_beforehand(ann: Library, bob: Library) -> None:
+    work, home = await ann.folder("work"), await ann.folder("home")
+    both = await ann.add("one", folder=work)
+    await ann.store.items.file(ann.scope(), ItemRef(id=both.id), [home], token_id=None)
+    await ann.add("two", folder=work)
+    await ann.add("three", folder=work, in_kb=False)
+    for folders in ((work,), (work, home), ()):
+        await ann.token(*folders)
+    revoked = await ann.token(work)
+    await ann.store.tokens.revoke(ann.id, revoked.id)
+    assert await ann.store.folders.stakes(ann.scope(), work) == Stakes(items=3, alone=2, tokens=1)
+    assert await ann.store.folders.stakes(ann.scope(), home) == Stakes(items=1, alone=0, tokens=0)
+    for scope in (bob.scope(), ann.scope(home)):
+        with pytest.raises(NotFound):
+            await ann.store.folders.stakes(scope, work)

@@ -82,3 +82,22 @@ async def test_captures_are_found_by_how_their_keys_begin(ann: Library) -> None:
     with pytest.raises(Conflict):
         await keep("a:1")
     assert (await ann.store.items.page(ann.scope(), ItemFilter(), limit=20, offset=0))[1] == 6     # nothing is left of what was refused
+
+
+async def test_captures_are_looked_through_newest_first_and_only_in_scope(ann: Library, bob: Library) -> None:
+    folder = await ann.folder("work")
+
+    async def keep(text: str, folder_id: str | None = None) -> None:
+        item = Item(new_id(), ann.id, new_public_id(), new_id(), "decision", "text", text)
+        await ann.store.items.add(item, Content(item.content_id, item.id, text), [], scope=ann.scope(), folder_id=folder_id, stamp=STAMP,
+                                  jobs=(), capture=Capture(new_id(), ann.id, item.id, text, text, "me"), once=False)
+
+    for text in ("first", "second", "third"):
+        await keep(text, folder if text == "second" else None)
+    page = ann.store.captures.page
+    found, total = await page(ann.scope(), limit=2, offset=0)
+    assert ([one.text for one in found], total) == (["third", "second"], 3)
+    assert [one.text for one in (await page(ann.scope(), limit=2, offset=2))[0]] == ["first"]
+    found, total = await page(ann.scope(folder), limit=9, offset=0)
+    assert ([one.text for one in found], total) == (["second"], 1)
+    assert await page(bob.scope(), limit=9, offset=0) == ([], 0)

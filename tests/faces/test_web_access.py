@@ -22,7 +22,7 @@ PAGE = {"Accept": "text/html,application/xhtml+xml"}
 
 @dataclass(frozen=True)
 class Row:
-    """What the path names (an item ...), whether only those who may write get on, and a form that is good."""
+    """What the path names (an item ...), whether only those who may write get on, and a form that is good (* is different each time)."""
 
     target: str | None = None
     writes: bool = False
@@ -42,7 +42,12 @@ OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("POST", "/sign-in/open"), ("
         ("GET", "/join/{secret}"), ("POST", "/join/{secret}"), ("POST", "/join/{secret}/offer"), ("POST", "/join/{secret}/passkey")}
 ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/"): Row(),
+    ("GET", "/counts"): Row(),
     ("GET", "/search"): Row(),
+    ("POST", "/folders"): Row(writes=True, form=(("name", "New *"),)),
+    ("GET", "/folders/{folder_id}"): Row("folder", writes=True),
+    ("POST", "/folders/{folder_id}"): Row("folder", writes=True, form=(("name", "Renamed *"),)),
+    ("POST", "/folders/{folder_id}/delete"): Row("folder", writes=True, form=(("items", "keep"),)),
     ("POST", "/items"): Row("chosen", writes=True, form=(("action", "archive"),)),
     ("POST", "/add"): Row(writes=True, form=(("text", "A note that is long enough to be kept."),)),
     ("POST", "/uploads"): Row(writes=True, json={"name": "a.txt", "type": "text/plain", "size": 3}),
@@ -62,6 +67,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/disks"): Row(), ("GET", "/disks/{disk_id}/publish"): Row("item"),
     ("POST", "/disks/{disk_id}/publish"): Row("item", writes=True),
     ("POST", "/disks/{disk_id}/unpublish"): Row("published", writes=True),
+    ("GET", "/review/captures"): Row(),
     ("GET", "/review"): Row(), ("POST", "/review"): Row(writes=True, form=(("content", NOTES),)),
     ("POST", "/review/{candidate_id}"): Row("candidate", writes=True, form=(("action", "accept"),)),
     ("GET", "/tokens"): Row(writes=True), ("POST", "/tokens"): Row(writes=True, form=(("name", "New"),)),
@@ -128,6 +134,8 @@ async def target(house: House, what: str | None) -> str:
         case "candidate":
             found = await house.app.reflection.reflect(house.owner, Notes(f"{NOTES} {uuid4()}", persist=True, review=True))
             return next(each.queued.id for each in found.candidates if each.queued)
+        case "folder":
+            return (await house.app.library.create_folder(house.owner, f"Folder {uuid4()}")).id
         case "person":
             await house.join(f"Guest {uuid4()}".replace(" ", "."))
             return next(m.person_id for m in await house.app.members.all(house.owner) if m.name.startswith("Guest"))
@@ -154,7 +162,7 @@ async def send(client: httpx.AsyncClient, method: str, path: str, row: Row, **ex
     headers = {"Accept": "application/json", "X-CSRF-Token": token[1] if token else ""}
     if row.json is not None:
         return await client.post(path, json=row.json, headers=headers)
-    return await client.post(path, data={**dict(row.form), **extra}, headers=headers)
+    return await client.post(path, data={**{name: value.replace("*", str(uuid4())) for name, value in row.form}, **extra}, headers=headers)
 
 
 async def test_every_door_has_a_row(house: House) -> None:

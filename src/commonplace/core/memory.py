@@ -60,6 +60,26 @@ class Remembered:
     repeated: bool = False                              # the key was used before: this is what was kept then
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A capture, the entity that was made of it, and what became of that."""
+
+    capture: Capture
+    item: Item
+    replaced_by: tuple[Item, ...] = ()
+
+    @property
+    def correction(self) -> Json:
+        """Who corrected it, when and why; metadata is anybody's, so it is looked at before it is believed."""
+        told = self.item.metadata.get("correction")
+        return told if self.item.status in CORRECTED and isinstance(told, dict) else {}
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the words are still those whose hash the entity was given."""
+        return self.item.metadata.get("capture_hash") == self.capture.hash
+
+
 def owner_of(caller: Caller) -> str:
     return caller.token_id or caller.person_id
 
@@ -106,6 +126,18 @@ class Memory:
         await self._access.admit(caller, READ, "read", entity_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         return await self._store.captures.of_item(caller.scope, item.id)
+
+    async def captures(self, caller: Caller, *, limit: int = 20, offset: int = 0) -> tuple[list[Kept], int]:
+        """Newest first, and how many there are in all."""
+        await self._access.admit(caller, READ, "captures")
+        captures, total = await self._store.captures.page(caller.scope, limit=limit, offset=offset)
+        ids = [capture.item_id for capture in captures]
+        replaced = [relation for relation in await self._store.relations.of(caller.scope, ids, [Kind.SUPERSEDES])
+                    if relation.to_id in ids] if ids else []
+        items = await self._store.items.several(caller.scope, {*ids, *(relation.from_id for relation in replaced)})
+        return [Kept(capture, items[capture.item_id],
+                     tuple(items[each.from_id] for each in replaced if each.to_id == capture.item_id and each.from_id in items))
+                for capture in captures if capture.item_id in items], total
 
     # -- corrections
 

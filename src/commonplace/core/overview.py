@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from commonplace.core.access import READ, Access
 from commonplace.core.transcription import Quota
-from commonplace.model import Caller, Folder, Item, ItemRef, Job, JobState, Json, Role, now
+from commonplace.model import Caller, Folder, Item, ItemRef, Job, JobState, Json, Role, Stakes, now
 from commonplace.ports import Embedder, Store, Totals
 from commonplace.settings import Settings
 
@@ -59,6 +59,11 @@ class Overview:
             await store.figures.size(), tuple(waiting), tuple(failed), await self._quota.used(caller),
             _filled(await store.figures.added(scope, since)), _filled(await store.figures.calls(caller.library_id, since)),
             tuple(folders))
+
+    async def stakes(self, caller: Caller, folder_id: str) -> Stakes:
+        """What goes with a folder: for who could delete it, before they do."""
+        await self._access.admit(caller, READ, "folder", folder_id, owner=True)
+        return await self._store.folders.stakes(caller.scope, folder_id)
 
     async def may_back_up(self, caller: Caller) -> bool:
         """A backup holds everybody's libraries: it is for the first person, whose server it is."""

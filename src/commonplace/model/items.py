@@ -43,6 +43,15 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
+class Stakes:
+    """What goes, or stays, with a folder that is deleted."""
+
+    items: int
+    alone: int       # of these, what lies in no other folder
+    tokens: int      # that see this folder and nothing else: they are revoked with it
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """A passage as the core cuts it; the store adds the row's number."""
 

@@ -33,6 +33,7 @@ from commonplace.model import (
     Scope,
     Scored,
     Section,
+    Stakes,
     Subscription,
     Surroundings,
     Token,
@@ -77,6 +78,8 @@ class Folders(Protocol):
     async def within(self, scope: Scope) -> list[Folder]: ...
 
     async def rename(self, scope: Scope, folder_id: str, name: str) -> Folder: ...
+
+    async def stakes(self, scope: Scope, folder_id: str) -> Stakes: ...
 
     async def delete(self, scope: Scope, folder_id: str, *, cascade_items: bool) -> None:
         """With `cascade_items`, items that lie in no other folder go too. A token whose last folder goes is revoked."""
@@ -309,6 +312,10 @@ class Captures(Protocol):
         ...
 
     async def of_item(self, scope: Scope, item_id: str) -> Capture: ...
+
+    async def page(self, scope: Scope, *, limit: int, offset: int) -> tuple[list[Capture], int]:
+        """Of items in scope, newest first, and how many there are in all."""
+        ...
 
 
 class Candidates(Protocol):

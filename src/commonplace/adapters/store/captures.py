@@ -36,6 +36,18 @@ class SqlCaptures:
             raise NotFound("Capture not found")
         return capture(row)
 
+    async def page(self, scope: Scope, *, limit: int, offset: int) -> tuple[list[Capture], int]:
+        condition, values = rows.visible(scope)
+        joined = f"captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id WHERE {condition}"
+
+        def work(tx: Tx) -> tuple[list[Capture], int]:
+            found = tx.all(f"SELECT c.* FROM {joined} ORDER BY c.created_at DESC, c.id DESC LIMIT :limit OFFSET :offset",
+                           limit=limit, offset=offset, **values)
+            total = tx.one(f"SELECT count(*) AS n FROM {joined}", **values)
+            return [capture(row) for row in found], total["n"] if total else 0
+
+        return await self._db.read(work)
+
 
 def insert_capture(tx: Tx, new: Capture) -> None:
     """Conflict: the key stands for another capture, which was perhaps written at the same moment."""

@@ -5,13 +5,21 @@ from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.items import delete_items
 from commonplace.errors import NameTaken, NotFound
-from commonplace.model import Folder, Scope, now
+from commonplace.model import Folder, Scope, Stakes, now
 
 _FOLDERS = """
 SELECT d.library_id, d.id, d.name, d.created_at,
        (SELECT count(*) FROM folder_items AS fi JOIN items AS i ON i.library_id = fi.library_id AND i.id = fi.item_id
         WHERE fi.library_id = d.library_id AND fi.folder_id = d.id AND (:kb_only = 0 OR i.in_kb = 1)) AS item_count
 FROM folders AS d WHERE d.library_id = :library_id"""
+
+_ALONE = """fi.library_id = :library_id AND fi.folder_id = :folder_id AND NOT EXISTS
+            (SELECT 1 FROM folder_items AS other WHERE other.library_id = fi.library_id
+             AND other.item_id = fi.item_id AND other.folder_id <> fi.folder_id)"""
+_SEES_ONLY = """library_id = :library_id AND whole_library = 0 AND revoked_at IS NULL
+                AND id IN (SELECT token_id FROM token_folders WHERE library_id = :library_id AND folder_id = :folder_id)
+                AND NOT EXISTS (SELECT 1 FROM token_folders AS other WHERE other.library_id = tokens.library_id
+                                AND other.token_id = tokens.id AND other.folder_id <> :folder_id)"""
 
 
 class SqlFolders:
@@ -42,6 +50,19 @@ class SqlFolders:
 
         return await self._db.write(work)
 
+    async def stakes(self, scope: Scope, folder_id: str) -> Stakes:
+        def work(tx: Tx) -> Stakes:
+            _require(tx, scope, folder_id)
+            row = tx.one(f"""SELECT (SELECT count(*) FROM folder_items WHERE library_id = :library_id AND folder_id = :folder_id)
+                                    AS items,
+                                    (SELECT count(*) FROM folder_items AS fi WHERE {_ALONE}) AS alone,
+                                    (SELECT count(*) FROM tokens WHERE {_SEES_ONLY}) AS tokens""",
+                         library_id=scope.library_id, folder_id=folder_id)
+            assert row
+            return Stakes(row["items"], row["alone"], row["tokens"])
+
+        return await self._db.read(work)
+
     async def delete(self, scope: Scope, folder_id: str, *, cascade_items: bool) -> None:
         await self._db.write(self._delete, scope, folder_id, cascade_items)
 
@@ -51,20 +72,11 @@ class SqlFolders:
         held = [row["item_id"] for row in tx.all(
             "SELECT item_id FROM folder_items WHERE library_id = :library_id AND folder_id = :folder_id", **key)]
         if cascade_items:
-            alone = [row["item_id"] for row in tx.all(
-                """SELECT fi.item_id FROM folder_items AS fi
-                   WHERE fi.library_id = :library_id AND fi.folder_id = :folder_id AND NOT EXISTS
-                     (SELECT 1 FROM folder_items AS other WHERE other.library_id = fi.library_id
-                      AND other.item_id = fi.item_id AND other.folder_id <> fi.folder_id)""", **key)]
+            alone = [row["item_id"] for row in tx.all(f"SELECT fi.item_id FROM folder_items AS fi WHERE {_ALONE}", **key)]
             delete_items(tx, self._index, scope.library_id, alone)
             held = sorted(set(held) - set(alone))
         # A token scoped to this folder alone would turn into one that sees nothing for ever: it is revoked instead.
-        tx.run("""UPDATE tokens SET revoked_at = :at WHERE library_id = :library_id AND whole_library = 0
-                  AND revoked_at IS NULL
-                  AND id IN (SELECT token_id FROM token_folders WHERE library_id = :library_id AND folder_id = :folder_id)
-                  AND NOT EXISTS (SELECT 1 FROM token_folders AS other WHERE other.library_id = tokens.library_id
-                                  AND other.token_id = tokens.id AND other.folder_id <> :folder_id)""",
-               at=rows.micros(now()), **key)
+        tx.run(f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=rows.micros(now()), **key)
         tx.run("DELETE FROM folders WHERE library_id = :library_id AND id = :folder_id", **key)
         for item_id in held:
             self._index.refile(tx, scope.library_id, item_id)

@@ -17,6 +17,7 @@ from commonplace.faces.http import STATUS, Services, error_response, problem
 from commonplace.faces.web import (
     adding,
     disks,
+    folders,
     graph,
     health,
     library,
@@ -35,8 +36,8 @@ from commonplace.faces.web.visit import Visit
 
 log = logging.getLogger(__name__)
 PARTS: Sequence[Sequence[Door]] = (
-    library.DOORS, adding.DOORS, reader.DOORS, published.DOORS, search.DOORS, work.DOORS, graph.DOORS, disks.DOORS,
-    review.DOORS, tokens.DOORS, people.DOORS, health.DOORS, signin.DOORS)
+    library.DOORS, folders.DOORS, adding.DOORS, reader.DOORS, published.DOORS, search.DOORS, work.DOORS, graph.DOORS,
+    disks.DOORS, review.DOORS, tokens.DOORS, people.DOORS, health.DOORS, signin.DOORS)
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "
@@ -118,7 +119,7 @@ def _no_entry(visit: Visit) -> Response:
 def _failed(visit: Visit, error: CommonplaceError) -> Response:
     if not visit.wants_page:
         return error_response(error)
-    if visit.request.method == "POST" and visit.visitor is not None and visit.back != "/":
+    if visit.request.method == "POST" and visit.visitor is not None and visit.came_from:
         return visit.go(visit.back, error.message, wrong=True)
     status = STATUS.get(type(error), 500)
     titles = {401: "Not signed in", 403: "Not allowed", 404: "Not found", 429: "Slow down"}

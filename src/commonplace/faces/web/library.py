@@ -10,6 +10,7 @@ from commonplace.core.removing import GRACE
 from commonplace.errors import Invalid
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.progress import now_of, states
+from commonplace.faces.web.templating import count
 from commonplace.faces.web.visit import Visit
 from commonplace.model import EntityType, ItemFilter, Order
 
@@ -47,6 +48,12 @@ class Choice:
     def narrow(self) -> bool:
         return self.link(order="") != "/"
 
+    @property
+    def before_page(self) -> str:
+        """The address of a page of the list, as far as its number."""
+        link = self.link()
+        return f"{link}&" if "?" in link else f"{link}?"
+
     def link(self, **changes: Any) -> str:
         values = {name: getattr(self, name) for name in self.__slots__} | changes
         query = urlencode({name: value for name, value in values.items() if value})
@@ -63,6 +70,14 @@ async def show(visit: Visit) -> Response:
     return visit.page("library.html", items=items, total=total, page=page, pages=-(-total // PER_PAGE), choice=choice,
                       folders=folders, names={folder.id: folder.name for folder in folders}, states=states(items, jobs),
                       going=going, grace=int(GRACE.total_seconds()), state_names=STATES, orders=ORDERS)
+
+
+async def counts(visit: Visit) -> Response:
+    """How many there are now, for a page whose list has changed since it was made."""
+    library = visit.services.library
+    _, total = await library.page(visit.caller, Choice.of(visit).where, limit=1)
+    folders = await library.folders(visit.caller)
+    return visit.json_answer({"total": count(total, "item"), "folders": {folder.id: folder.item_count for folder in folders}})
 
 
 async def row_of(visit: Visit, item_id: str) -> str:
@@ -85,8 +100,8 @@ async def bulk(visit: Visit) -> Response:
     return visit.go(visit.back, await ACTIONS[action](visit, chosen, dict(form)))
 
 
-def _things(count: int) -> str:
-    return "1 item" if count == 1 else f"{count:,} items"
+def _things(number: int) -> str:
+    return count(number, "item")
 
 
 async def _file(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
@@ -136,4 +151,4 @@ async def _undo(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
 
 ACTIONS = {"file": _file, "unfile": _unfile, "tag": _tag, "archive": _archive, "restore": _archive, "delete": _delete,
            "undo": _undo}
-DOORS = (get("/", show), post("/items", bulk))
+DOORS = (get("/", show), get("/counts", counts), post("/items", bulk))

@@ -45,6 +45,13 @@ async def _beside(visit: Visit, judged: Judged) -> list[Beside]:
     return shown
 
 
+async def captures(visit: Visit) -> Response:
+    """What was captured, word for word. There is nothing to press here: captures are never changed."""
+    page = visit.number("page", 1)
+    kept, total = await visit.services.memory.captures(visit.caller, limit=SHOWN, offset=(page - 1) * SHOWN)
+    return visit.page("captures.html", kept=kept, total=total, page=page, pages=-(-total // SHOWN))
+
+
 async def reflect(visit: Visit) -> Response:
     form = await visit.form()
     notes = Notes(form.get("content", ""), form.get("title", "").strip() or "Notes", persist=True, review=True)
@@ -73,4 +80,5 @@ async def decide(visit: Visit) -> Response:
     return visit.go("/review", said[action])
 
 
-DOORS = (get("/review", show), post("/review", reflect), post("/review/{candidate_id}", decide))
+DOORS = (get("/review", show), get("/review/captures", captures), post("/review", reflect),
+         post("/review/{candidate_id}", decide))

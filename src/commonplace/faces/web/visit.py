@@ -159,9 +159,14 @@ class Visit:
     @property
     def back(self) -> str:
         """The page that a form was on."""
+        return self.came_from or "/"
+
+    @property
+    def came_from(self) -> str:
+        """The same; nothing when the browser does not say, or it was not ours."""
         before = urlsplit(self.request.headers.get("referer", ""))
         if before.netloc != self.request.headers.get("host", "") or not before.path.startswith("/"):
-            return "/"
+            return ""
         return ("/" + before.path.lstrip("/")) + (f"?{before.query}" if before.query else "")
 
     def seal(self, response: Response) -> Response:

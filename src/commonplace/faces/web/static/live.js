@@ -1,5 +1,6 @@
 // The list while things happen: adding, progress, choosing, and what is about to be deleted.
 import { post } from "./ask.js";
+import { recount } from "./counts.js";
 
 const list = document.querySelector("#rows");
 const box = document.querySelector("#add");
@@ -32,7 +33,7 @@ function tell(place, { label, share, wrong }) {
 }
 
 function news(event, place) {
-  if (event.row !== undefined) put(event.id, event.row);
+  if (event.row !== undefined) { put(event.id, event.row); recount(); }
   const state = event.id ? list.querySelector(`[data-id="${CSS.escape(event.id)}"] .state`) : place;
   if (!event.done && !event.added && state) tell(state, event);
 }
