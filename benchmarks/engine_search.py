@@ -113,7 +113,7 @@ async def measure(store: SqlStore, embedder: Embedder, scope: Scope, name: str, 
         marks = [time.perf_counter()]
         await store.sections.keyword(scope, words, CANDIDATES, TRUE)
         marks.append(time.perf_counter())
-        await store.sections.nearest(scope, vector, embedder.stamp, CANDIDATES, (), TRUE)
+        await store.sections.nearest(scope, vector, embedder.stamp, CANDIDATES, TRUE)
         marks.append(time.perf_counter())
         busy = time.process_time()
         await store.sections.search(scope, question, lambda found: blend(Mode.HYBRID, found, (0.7, 0.3), 12), TRUE)

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from commonplace.adapters.store import shelf
+from commonplace.adapters.store import view
 from commonplace.core.words import parse
 from commonplace.model import Item, ItemFilter, ItemRef, Kind, Relation, Scope
+from commonplace.ports import Question
 from tests.contract.library import DIMENSIONS, STAMP, Library, unit
 
 pytestmark = pytest.mark.anyio
@@ -35,7 +36,7 @@ FILTERS: dict[str, tuple[ItemFilter, Callable[[Item], bool]]] = {
 @pytest.fixture(params=["exact", "by signs"])
 def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "by signs":
-        monkeypatch.setattr(shelf, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(view, "EXACT_UP_TO", 0)
 
 
 @pytest.mark.usefixtures("plan")
@@ -61,16 +62,17 @@ async def test_both_sides_of_a_search_keep_to_the_filter(ann: Library, bob: Libr
                         if fits(item) and (scope.folders is None or (filed and folder in scope.folders))}
             sections = ann.store.sections
             found = await sections.keyword(scope, parse("quartz"), 100, where)
-            near = await sections.nearest(scope, unit(vectors.normal(size=DIMENSIONS)), STAMP, 100, (), where)
-            few = await sections.nearest(scope, unit(vectors.normal(size=DIMENSIONS)), STAMP, 3, (), where)
+            near = await sections.nearest(scope, unit(vectors.normal(size=DIMENSIONS)), STAMP, 100, where)
+            few = await sections.nearest(scope, unit(vectors.normal(size=DIMENSIONS)), STAMP, 3, where)
             for hits in (found, near):
                 passages = await sections.passages(scope, [hit.section_id for hit in hits])
                 assert {p.title for p in passages} == expected, name
                 assert len(hits) == 2 * len(expected), name
             assert len(few) == min(3, 2 * len(expected)), name
-            everything = [hit.section_id for hit in await sections.nearest(ann.scope(), near_any(), STAMP, 100)]
-            also = await sections.nearest(scope, near_any(), STAMP, 1, everything, where)
-            assert {hit.section_id for hit in also} == {hit.section_id for hit in near}, name
+            both = await sections.matches(scope, Question(parse("quartz"), near_any(), STAMP, 100), where)
+            assert set(both.ids) == {hit.section_id for hit in near}, name
+            assert (both.keyword > 0).all(), name
+            assert not np.isnan(both.cosines).any(), name
 
 
 def near_any() -> np.ndarray:

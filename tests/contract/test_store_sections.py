@@ -193,7 +193,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 async def test_reads_take_as_many_statements_for_many_as_for_few(ann: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, vector = await ann.folder("f"), unit(range(1, 17))
-    most = {"page": 3, "passages": 1, "keyword": 6, "nearest": 5, "folders": 1}
+    most = {"page": 3, "passages": 1, "keyword": 4, "nearest": 4, "folders": 1}
     for many in (2, 40):
         for n in range(many):
             item = await ann.add(f"quartz {n}", title=f"{many} {n}", vectors=[vector])
@@ -210,4 +210,5 @@ async def test_reads_take_as_many_statements_for_many_as_for_few(ann: Library, m
         for name, read in reads.items():
             with counted(monkeypatch) as statements:
                 await read()
-            assert 0 < len(statements) <= most[name], (name, statements)
+            assert len(statements) <= most[name], (name, statements)
+            assert statements or name == "nearest", f"{name} was not counted"

@@ -14,13 +14,12 @@ def blend(mode: Mode, found: Matches, weights: tuple[float, float], limit: int |
     """
     of_meaning, of_keyword = (weight / sum(weights) for weight in weights)
     by_keyword = found.keyword / max(float(found.keyword.max(initial=0.0)), 1e-30)
-    by_meaning = np.clip(np.nan_to_num(found.cosines), 0.0, 1.0)
-    if mode is Mode.KEYWORD:
-        known, scores = found.keyword > 0, by_keyword
-    elif mode is Mode.SEMANTIC:
-        known, scores = ~np.isnan(found.cosines), by_meaning
+    by_meaning = np.minimum(np.fmax(found.cosines, 0.0), 1.0)  # fmax takes 0 for what is not a number
+    ids = found.ids
+    if mode is Mode.HYBRID:
+        scores = of_meaning * by_meaning + of_keyword * by_keyword
     else:
-        known, scores = np.ones(len(found.ids), bool), of_meaning * by_meaning + of_keyword * by_keyword
-    ids, scores = found.ids[known], scores[known]
+        known, scores = (found.keyword > 0, by_keyword) if mode is Mode.KEYWORD else (~np.isnan(found.cosines), by_meaning)
+        ids, scores = ids[known], scores[known]
     best = np.lexsort((ids, -scores))[:limit]
     return list(map(Scored, ids[best].tolist(), scores[best].tolist()))

@@ -231,12 +231,12 @@ class Sections(Protocol):
         ...
 
     async def nearest(self, scope: Scope, vector: Vector, stamp: str, limit: int,
-                      also: Sequence[int] = (), where: ItemFilter | None = None) -> list[Scored]:
-        """Cosines, best first: the nearest `limit`, and whichever of `also` have a vector."""
+                      where: ItemFilter | None = None) -> list[Scored]:
+        """Cosines, best first."""
         ...
 
     async def matches(self, scope: Scope, question: Question, where: ItemFilter | None = None) -> Matches:
-        """What both kinds of search find, and the cosines of what only words found."""
+        """What both kinds of search find, and what each says of the other's. In no order."""
         ...
 
     async def search(self, scope: Scope, question: Question, choose: Callable[[Matches], list[Scored]],

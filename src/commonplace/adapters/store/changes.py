@@ -38,6 +38,7 @@ class News:
     items: dict[int, str]       # by the change's number
     again: frozenset[int]       # those of them that the next time will bring once more
     complete: bool              # False: too far behind, changes were forgotten meanwhile
+    behind: bool                # the transaction is older than the mark, and may not see all that was seen by then
 
 
 def note(tx: Tx, library_id: str, item_id: str) -> None:
@@ -54,4 +55,5 @@ def since(tx: Tx, library_id: str, mark: int | None) -> News:
     seen = [row for row in found if row["seq"] is not None]
     return News(horizon, {row["seq"]: row["item_id"] for row in seen},
                 frozenset(row["seq"] for row in seen if row["mark"] >= horizon),
-                complete=mark is not None and (oldest is None or mark >= oldest))
+                complete=mark is not None and (oldest is None or mark >= oldest),
+                behind=mark is not None and found[0]["horizon"] < mark)

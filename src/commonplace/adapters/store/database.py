@@ -36,6 +36,10 @@ class Tx(Protocol):
 
     def many(self, sql: str, rows: Iterable[Values]) -> None: ...
 
+    def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
+        """`work(tx, *args)`, or what it answered before where not one row was written since. `work` is a function of a module."""
+        ...
+
 
 class Database(Protocol):
     engine: str

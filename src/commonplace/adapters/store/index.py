@@ -2,39 +2,31 @@
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from commonplace.adapters.store import changes, filters, rows
 from commonplace.adapters.store.database import Tx
-from commonplace.adapters.store.follower import NOTHING, Ranking, Rows, item_key
 from commonplace.adapters.store.halves import FORMATS
 from commonplace.adapters.store.shelf import Shelf
 from commonplace.adapters.store.terms import packed
-from commonplace.adapters.store.wordshelf import WordShelf
-from commonplace.model import Item, ItemFilter, Scope, Scored, Section, Words
-from commonplace.ports import Matches, Question, Vector
+from commonplace.adapters.store.view import Pool, View
+from commonplace.model import Item, ItemFilter, Scope, Section
+from commonplace.ports import Matches, Question
 
 SHELVES_KEPT = 64  # libraries that stay in memory
+POOLS_KEPT = 256   # scopes that are remembered until the library changes
 
 _SECTION = """INSERT INTO sections (library_id, item_id, position, title, heading, text, extra, word_count, key_points, locator)
               VALUES (:library_id, :item_id, :position, :title, :heading, :text, :extra, :word_count, :key_points, :locator)"""
-
-K = TypeVar("K")
-S = TypeVar("S", Shelf, WordShelf)
 
 
 class SectionIndex:
     """Methods with `tx` run inside the caller's transaction."""
 
     def __init__(self) -> None:
-        self._vectors: dict[tuple[str, str], Shelf] = {}
-        self._words: dict[str, WordShelf] = {}
+        self._shelves: dict[str, Shelf] = {}
         self._guard = threading.Lock()
 
     def insert(self, tx: Tx, item: Item, sections: Sequence[Section], stamp: str) -> None:
@@ -73,47 +65,34 @@ class SectionIndex:
         return {row["section_id"]: (row["stamp"], form.matrix([row["vector"]]).tobytes()) for row in found}
 
     def matches(self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None) -> Matches:
+        view, current = self._shelf(scope.library_id).view(tx, None if question.vector is None else question.stamp)
         choice = filters.choice(tx, scope, where)
-        ids, scores = self._by_words(tx, scope, question.words, question.limit, choice) if question.words else NOTHING
-        if question.vector is None:
-            return Matches(ids, scores, np.full(len(ids), np.nan, np.float32))
-        near, cosines = self._by_meaning(tx, scope, question.vector, question.stamp, question.limit, ids, choice)
-        every = np.union1d(ids, near)
-        found = Matches(every, np.zeros(len(every), np.float32), np.full(len(every), np.nan, np.float32))
-        found.keyword[np.searchsorted(every, ids)] = scores
-        found.cosines[np.searchsorted(every, near)] = cosines
-        return found
+        if choice.only is not None:
+            pool = view.pool(choice.only)
+        elif current:
+            pool = _remembered(tx, view, scope, choice.but)
+        else:
+            pool = view.pool(filters.filed(tx, scope), choice.but)
+        return view.matches(tx, question, pool)
 
-    def keyword(self, tx: Tx, scope: Scope, words: Words, limit: int, where: ItemFilter | None) -> list[Scored]:
-        return _listed(self._by_words(tx, scope, words, limit, filters.choice(tx, scope, where)))
-
-    def nearest(self, tx: Tx, scope: Scope, vector: Vector, stamp: str, limit: int, also: Sequence[int],
-                where: ItemFilter | None) -> list[Scored]:
-        return _listed(self._by_meaning(tx, scope, vector, stamp, limit, np.array(also, np.int64),
-                                        filters.choice(tx, scope, where)))
-
-    def _by_words(self, tx: Tx, scope: Scope, words: Words, limit: int, choice: filters.Choice) -> Ranking:
-        shelf = self._kept(self._words, scope.library_id, lambda: WordShelf(scope.library_id))
-        with shelf.guard:
-            shelf.catch_up(tx)
-            return shelf.search(tx, words, limit, _within(tx, shelf, scope, choice))
-
-    def _by_meaning(self, tx: Tx, scope: Scope, vector: Vector, stamp: str, limit: int, also: NDArray[np.int64],
-                    choice: filters.Choice) -> Ranking:
-        shelf = self._kept(self._vectors, (scope.library_id, stamp),
-                           lambda: Shelf(scope.library_id, stamp, len(vector), FORMATS[tx.engine]))
-        with shelf.guard:
-            shelf.catch_up(tx)
-            return shelf.nearest(vector, limit, also, _within(tx, shelf, scope, choice))
-
-    def _kept(self, shelves: dict[K, S], key: K, make: Callable[[], S]) -> S:
+    def _shelf(self, library_id: str) -> Shelf:
         """From memory or anew; what was used longest ago is let go of."""
         with self._guard:
-            shelf = shelves.pop(key, None) or make()
-            shelves[key] = shelf
-            while len(shelves) > SHELVES_KEPT:
-                del shelves[next(iter(shelves))]
+            shelf = self._shelves.pop(library_id, None) or Shelf(library_id)
+            self._shelves[library_id] = shelf
+            while len(self._shelves) > SHELVES_KEPT:
+                del self._shelves[next(iter(self._shelves))]
             return shelf
+
+
+def _remembered(tx: Tx, view: View, scope: Scope, but: tuple[str, ...]) -> Pool:
+    key = (scope.folders, but)
+    pool = view.pools.get(key)
+    if pool is None:
+        if len(view.pools) >= POOLS_KEPT:
+            view.pools.clear()
+        pool = view.pools[key] = view.pool(filters.filed(tx, scope), but)
+    return pool
 
 
 def put_terms(tx: Tx, library_id: str, item_id: str, title: str, sections: Sequence[tuple[int, Section]]) -> None:
@@ -137,19 +116,3 @@ def read_words_anew(tx: Tx) -> None:
 def _put_vectors(tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
     form = FORMATS[tx.engine]
     tx.many(form.put, [{"id": section_id, "stamp": stamp, "vector": form.value(vector)} for section_id, vector in vectors])
-
-
-def _within(tx: Tx, shelf: Shelf | WordShelf, scope: Scope, choice: filters.Choice) -> Rows | None:
-    """The rows that may be found, in order; None: all."""
-    if choice.only is not None:
-        return shelf.rows_of(_keys(choice.only))
-    inside = shelf.within(scope.folders, lambda: _keys(filters.filed(tx, scope)))
-    return shelf.without(inside, _keys(choice.but)) if choice.but else inside
-
-
-def _keys(item_ids: Sequence[str]) -> NDArray[np.int64]:
-    return np.array([item_key(item_id) for item_id in item_ids], np.int64)
-
-
-def _listed(ranking: Ranking) -> list[Scored]:
-    return list(map(Scored, ranking[0].tolist(), ranking[1].tolist()))

@@ -57,6 +57,9 @@ class PostgresTx:
         with self._connection.cursor() as cursor:
             cursor.executemany(_statement(statement), rows)
 
+    def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
+        return work(self, *args)
+
 
 @lru_cache(maxsize=512)
 def _statement(text: str) -> str:

@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.index import SectionIndex
@@ -46,11 +49,13 @@ class SqlSections:
         return await self._db.read(work)
 
     async def keyword(self, scope: Scope, words: Words, limit: int, where: ItemFilter | None = None) -> list[Scored]:
-        return await self._db.read(self._index.keyword, scope, words, limit, where)
+        found = await self.matches(scope, Question(words, None, "", limit), where)
+        return _best_first(found.ids, found.keyword)
 
     async def nearest(self, scope: Scope, vector: Vector, stamp: str, limit: int,
-                      also: Sequence[int] = (), where: ItemFilter | None = None) -> list[Scored]:
-        return await self._db.read(self._index.nearest, scope, vector, stamp, limit, also, where)
+                      where: ItemFilter | None = None) -> list[Scored]:
+        found = await self.matches(scope, Question(None, vector, stamp, limit), where)
+        return _best_first(found.ids, found.cosines)[:limit]
 
     async def matches(self, scope: Scope, question: Question, where: ItemFilter | None = None) -> Matches:
         return await self._db.read(self._index.matches, scope, question, where)
@@ -110,3 +115,8 @@ def _passages(tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]
     condition, values = rows.visible(scope)
     found = tx.all(f"{_PASSAGE} WHERE s.id IN :ids AND {_OF_ITEM} AND {condition}", ids=list(section_ids), **values)
     return [rows.passage(row) for row in found]
+
+
+def _best_first(ids: NDArray[np.int64], scores: NDArray[np.float32]) -> list[Scored]:
+    order = np.lexsort((ids, -scores))
+    return list(map(Scored, ids[order].tolist(), scores[order].tolist()))

@@ -21,6 +21,14 @@ def sign_bits(matrix: NDArray[np.floating]) -> NDArray[np.bool_]:
     return signs
 
 
+def sign_words(matrix: NDArray[np.floating]) -> NDArray[np.uint64]:
+    """Packed into 64-bit words, one word a row of the result."""
+    packed = np.packbits(sign_bits(matrix), axis=1)
+    padded = np.zeros((len(matrix), -(-packed.shape[1] // 8) * 8), np.uint8)
+    padded[:, :packed.shape[1]] = packed
+    return np.ascontiguousarray(padded.view(np.uint64).T)
+
+
 @lru_cache(maxsize=8)
 def _projection(dimensions: int) -> NDArray[np.float32]:
     """The same on every machine and for all time, because the bits are kept: Hadamard columns with their signs shuffled."""

@@ -18,16 +18,31 @@ from commonplace.errors import CommonplaceError, ConfigurationError, StorageFail
 
 T = TypeVar("T")
 READERS = 2  # more would only take turns: half of a search needs the interpreter, and four made it dearer by a tenth
+READ, WRITE = "BEGIN", "BEGIN IMMEDIATE"
 BUSY_SECONDS = 60
 RECALLED = 10_000  # answers kept while nothing is written
 _LISTS = (list, tuple, set, frozenset)
 
 
+class Recalled:
+    """Answers of one connection that nobody else's commit has made old."""
+
+    def __init__(self) -> None:
+        self._version, self._answers = -1, dict[Any, Any]()
+
+    def now(self, connection: sqlite3.Connection) -> dict[Any, Any]:
+        version = connection.execute("PRAGMA data_version").fetchone()[0]
+        if version != self._version or len(self._answers) > RECALLED:
+            self._version, self._answers = version, {}
+        return self._answers
+
+
 class SqliteTx:
     engine = "sqlite"
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: sqlite3.Connection, recalled: Recalled | None) -> None:
+        self._connection, self._recalled = connection, recalled
+        self._answers: dict[Any, Any] | None = None
 
     def all(self, sql: str, /, **values: Any) -> list[sqlite3.Row]:
         return self._execute(sql, values).fetchall()
@@ -46,6 +61,17 @@ class SqliteTx:
 
     def many(self, sql: str, rows: Iterable[Values]) -> None:
         self._connection.executemany(sql, rows)
+
+    def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
+        if self._recalled is None:  # it sees its own writes
+            return work(self, *args)
+        if self._answers is None:
+            self._answers = self._recalled.now(self._connection)
+        answers, key = self._answers, (work, args)
+        if key not in answers:
+            answers[key] = work(self, *args)
+        result: T = answers[key]
+        return result
 
     def _execute(self, sql: str, values: dict[str, Any]) -> sqlite3.Cursor:
         """Lists travel as JSON: one prepared statement whatever their length."""
@@ -69,29 +95,26 @@ class SqliteDatabase:
         self._local = threading.local()
         self._all: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
-        self._as_of, self._recalled = -1, dict[Any, Any]()
+        self._recalled = Recalled()
 
     async def open(self) -> None:
         await self._writer.run(self._migrate)
 
     async def read(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        return await self._readers.run(lambda: self._within("BEGIN", work, args, kwargs))
+        return await self._readers.run(lambda: self._within(READ, work, args, kwargs))
 
     async def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
         """The loop's own connection only ever asks this: a few microseconds, where a hop and a lookup take two hundred."""
         with _plain_errors():
-            version = self._connection().execute("PRAGMA data_version").fetchone()[0]
-        if version != self._as_of or len(self._recalled) > RECALLED:
-            self._as_of, self._recalled = version, {}
-        recalled, key = self._recalled, (work, args)
-        if key not in recalled:
+            answers, key = self._recalled.now(self._connection()), (work, args)
+        if key not in answers:
             # Read after the version was asked for; what is committed meanwhile changes the version, and this is let go.
-            recalled[key] = await self.read(work, *args)
-        result: T = recalled[key]
+            answers[key] = await self.read(work, *args)
+        result: T = answers[key]
         return result
 
     async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        return await self._writer.run(lambda: self._within("BEGIN IMMEDIATE", work, args, kwargs))
+        return await self._writer.run(lambda: self._within(WRITE, work, args, kwargs))
 
     async def close(self) -> None:
         self._readers.close()
@@ -104,7 +127,7 @@ class SqliteDatabase:
             connection = self._connection()
             connection.execute(begin)
             try:
-                result = work(SqliteTx(connection), *args, **kwargs)
+                result = work(SqliteTx(connection, self._local.recalled if begin == READ else None), *args, **kwargs)
                 connection.execute("COMMIT")
                 return result
             finally:
@@ -121,14 +144,14 @@ class SqliteDatabase:
             # FULL: an acknowledged write survives a power cut, not only a crash of the process.
             connection.executescript("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
                                      "PRAGMA cache_size=-16384;")
-            self._local.connection = connection
+            self._local.connection, self._local.recalled = connection, Recalled()
             with self._guard:
                 self._all.append(connection)
         return connection
 
     def _migrate(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._within("BEGIN IMMEDIATE", _bring_up_to_date, (), {})
+        self._within(WRITE, _bring_up_to_date, (), {})
         self._path.chmod(0o600)
 
 

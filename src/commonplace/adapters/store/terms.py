@@ -63,7 +63,7 @@ def phrase_counts(sequence: NDArray[np.uint16], owner: NDArray[np.intp], owners:
     here = sequence[:last] == wanted[0]
     for offset, term in enumerate(wanted[1:], 1):
         here &= sequence[offset:last + offset] == term
-    return np.bincount(owner[:last][here], minlength=owners)
+    return np.bincount(owner[here.nonzero()[0]], minlength=owners)
 
 
 @lru_cache(maxsize=200_000)

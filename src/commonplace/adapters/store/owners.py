@@ -1,0 +1,55 @@
+"""Which item each row of a shelf belongs to, and where the rows of an item are."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.adapters.store.postings import Rows
+
+
+class Owners:
+    def __init__(self) -> None:
+        self._items = np.empty(0, np.int64)
+        self._order: Rows = np.empty(0, np.intp)  # the first rows, by item
+        self.count = 0
+
+    def reserve(self, size: int) -> None:
+        self._items = room_for(self._items, size, self.count)
+
+    def append(self, items: Sequence[int]) -> None:
+        self.reserve(self.count + len(items))
+        self._items[self.count:self.count + len(items)] = items
+        self.count += len(items)
+
+    def rows_of(self, items: NDArray[np.int64]) -> Rows:
+        """In order. By binary search over the sorted part, by comparison over what came since."""
+        order, count = self._order, self.count
+        if count - len(order) > 0.05 * count + 1_000:
+            order = self._order = np.argsort(self._items[:count], kind="stable")
+        sorted_part, wanted = len(order), np.unique(items)
+        first, last = (np.searchsorted(self._items[:sorted_part], wanted, side, sorter=order) for side in ("left", "right"))
+        lengths = last - first
+        places = np.arange(lengths.sum()) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
+        tail = np.flatnonzero(np.isin(self._items[sorted_part:count], wanted)) + sorted_part
+        return np.sort(np.concatenate([order[places], tail]))
+
+
+def item_keys(item_ids: Iterable[str]) -> NDArray[np.int64]:
+    return np.array([item_key(item_id) for item_id in item_ids], np.int64)
+
+
+def item_key(item_id: str) -> int:
+    """A UUID's first 64 bits, signed: eight bytes a row instead of a string. Passages are checked by SQL anyway."""
+    value = int(item_id.replace("-", "")[:16], 16)
+    return value - (1 << 64) if value >> 63 else value
+
+
+def room_for(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:
+    """The same array, or a larger copy of the part in use, with zeros behind it."""
+    if size <= len(array):
+        return array
+    grown = np.zeros((max(size, int(len(array) * 1.125), 256), *array.shape[1:]), array.dtype)
+    grown[:used] = array[:used]
+    return grown

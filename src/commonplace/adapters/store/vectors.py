@@ -1,0 +1,54 @@
+"""The vectors of a shelf's rows: 16-bit floats, and sign bits to find the likely ones by."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.adapters.store.halves import Halves
+from commonplace.adapters.store.owners import room_for
+from commonplace.adapters.store.postings import Rows
+from commonplace.adapters.store.signs import sign_words
+from commonplace.ports import Vector
+
+AT_ONCE, SCANNED_AT_ONCE = 256, 16_384  # rows, so that what is worked out on the way stays in the processor's cache
+FAR = np.uint16(65_535)
+
+
+class Vectors:
+    def __init__(self) -> None:
+        self.matrix: Halves = np.empty((0, 0), np.float16)
+        # Word by word of the sign bits, each for all rows: a scan reads them one after the other.
+        self.signs: list[NDArray[np.uint64]] = []
+        self.has = np.empty(0, bool)
+
+    def reserve(self, size: int) -> None:
+        used = len(self.has)
+        self.has = room_for(self.has, size, used)
+        self.matrix = room_for(self.matrix, size, used)
+        self.signs = [room_for(word, size, used) for word in self.signs]
+
+    def give(self, rows: Rows, matrix: Halves) -> None:
+        """To rows that there is room for."""
+        words = sign_words(matrix)
+        if not self.signs:
+            self.matrix = np.zeros((len(self.has), matrix.shape[1]), np.float16)
+            self.signs = [np.zeros(len(self.has), np.uint64) for _ in words]
+        self.matrix[rows] = matrix
+        for signs, word in zip(self.signs, words, strict=True):
+            signs[rows] = word
+        self.has[rows] = True
+
+    def forget(self, rows: Rows) -> None:
+        self.has[rows] = False
+
+
+def cosines(matrix: Halves, rows: Rows, vector: Vector) -> NDArray[np.float32]:
+    # float16 to float32 by shifting bits, which is seven times faster than numpy's own way; the exponent is then
+    # 112 too small, and one multiplication of the sums makes up for that. A part at a time stays in the cache.
+    sums, scaled = np.empty(len(rows), np.float32), vector * np.float32(2.0 ** 62)
+    for start in range(0, len(rows), AT_ONCE):
+        shifted = matrix[rows[start:start + AT_ONCE]].view(np.int16).astype(np.int32)
+        shifted <<= 13
+        shifted &= np.int32(-0x70002000)
+        np.matmul(shifted.view(np.float32), scaled, out=sums[start:start + AT_ONCE])
+    sums *= np.float32(2.0 ** 50)
+    return sums
