@@ -27,12 +27,12 @@ lock: .venv/.ready
 docs: .venv/.ready-dev
 	@$(BIN)/python tools/reference.py
 
-# BENCH: more options, such as --minutes 15, --data FOLDER or --growth 1000000
+# BENCH: more options, such as --only sqlite,qdrant --sizes 10000, which measures these rows again and keeps the others
 bench: .venv/.ready-dev
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.side_by_side $(BENCH)
 
 bench-quick: .venv/.ready-dev
-	@PYTHONPATH=. $(BIN)/python -m benchmarks.side_by_side --quick --seconds 2 --minutes 4 $(BENCH)
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.side_by_side --quick --seconds 1.5 --minutes 4 $(BENCH)
 
 .venv/bin/uv: requirements-setup.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

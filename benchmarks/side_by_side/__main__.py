@@ -1,8 +1,11 @@
 """Commonplace and its peers at the same work on this machine; results as JSON, docs/benchmarks.md made of them.
 
-    python -m benchmarks.side_by_side                          # all, up to 100,000 notes
-    python -m benchmarks.side_by_side --minutes 15 --only Chroma,usearch
-    python -m benchmarks.side_by_side --quick                  # ours and three engines; says what got slower
+    python -m benchmarks.side_by_side                                    # all peers, up to 100,000 notes
+    python -m benchmarks.side_by_side --only sqlite,qdrant --sizes 10000 # replaces these rows of the last result, no other
+    python -m benchmarks.side_by_side --parts quality --data FOLDER      # likewise
+    python -m benchmarks.side_by_side --parts growth --growth 1000000
+    python -m benchmarks.side_by_side --parts report                     # docs/benchmarks.md again, nothing is measured
+    python -m benchmarks.side_by_side --quick                            # ours and three engines; says what got slower
 """
 
 import argparse
@@ -10,50 +13,69 @@ import datetime
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
-from . import compare, corpus, growth, quality, report
+from . import compare, corpus, growth, limits, quality, report
 from .drivers.http_ import Http, free_port
-from .install import install, python_of
+from .install import install
 from .peers import OURS, PEERS, Peer
+from .row import HERE, ROOT, bound_of, measure
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-LAST = HERE.parent / "results" / "last.json"
-QUICK = ("Commonplace, store on SQLite", "Commonplace over MCP", "usearch", "tantivy", "sqlite-vec")
+RESULTS = HERE.parent / "results"
+LAST = RESULTS / "last.json"
+PARTS = ("rows", "limits", "quality", "growth", "report")
+QUICK = {"sqlite": 10_000, "mcp": 1_000, "usearch": 10_000, "tantivy": 10_000, "sqlite-vec": 10_000}
 
 
 def main() -> None:
     given = _options()
     cache, begun = given.cache.resolve(), time.monotonic()
-    peers = [peer for peer in PEERS if (peer.name in given.only if given.only else not given.quick or peer.name in QUICK)]
-    counts = given.counts or ([1_000, 10_000] if given.quick else [1_000, 10_000, 100_000])
-    corpus.make(cache / "work", max(counts))
-    results: dict = json.loads(given.onto.read_text()) if given.onto else {"machine": machine(), "peers": {}}
-    for peer in peers:
-        runs = results["peers"].get(peer.name, {}).get("runs", {})
-        results["peers"][peer.name] = {"kind": peer.kind, "remark": peer.remark, "install": install(peer, cache), "runs": runs}
-    with Embedding() as embedding:
-        for count in counts:
-            for peer in peers:
-                left = given.minutes * 60 - (time.monotonic() - begun)
-                results["peers"][peer.name]["runs"][str(count)] = _run(peer, count, cache, embedding, given.seconds, left, results)
-                _keep(results, cache / "running.json")
-    if given.data:
-        results["quality"] = quality.measure(given.data, [p for p in peers if "failed" not in results["peers"][p.name]["install"]], cache)
-    if given.growth:
-        results["growth"] = growth.measure(given.growth, cache / "work")
+    peers = [peer for peer in PEERS if not given.only or peer.key in given.only]
     if given.quick:
-        compare.show(results, json.loads(LAST.read_text()) if LAST.exists() else {"peers": {}})
+        peers = [replace(peer, largest=QUICK[peer.key]) for peer in peers if peer.key in QUICK]
+    sizes = given.sizes or ([1_000, 10_000] if given.quick else [1_000, 10_000, 100_000])
+    known = json.loads(LAST.read_text()) if LAST.exists() else {"peers": {}}
+    results: dict = {"peers": {}} if given.quick else known
+    results["machine"] = machine()
+    if set(given.parts) - {"report"}:
+        corpus.make(cache / "work", max(sizes))
+    # Ours before theirs at each size: should time run out, it does so where it matters least.
+    if "rows" in given.parts or given.quick:
+        _rows(results, peers, sizes, cache, given, begun)
+    if "limits" in given.parts and not given.quick:
+        results["limits"] = limits.measure(cache / "work") | {"measured": moment()}
+        _keep(results, cache / "running.json")
+    if "quality" in given.parts:
+        judged = [peer for peer in peers if peer.kind == OURS or "failed" not in install(peer, cache)]
+        quality.measure(given.data, judged, cache, results.setdefault("quality", {}), moment())
+    if "growth" in given.parts:
+        results.setdefault("growth", {}).update(growth.measure(given.growth, given.engines, cache / "work", given.minutes * 60, moment()))
+    if given.quick:
+        compare.show(results, known)
         return
-    for file in (LAST.with_name(f"{results['machine']['date'][:10]}.json"), LAST):
+    for file in (RESULTS / f"{results['machine']['date'][:10]}.json", LAST):
         _keep(results, file)
     report.write(results, ROOT / "docs")
+
+
+def _rows(results: dict, peers: list[Peer], sizes: list[int], cache: Path, given: argparse.Namespace, begun: float) -> None:
+    for peer in peers:
+        row = results["peers"].setdefault(peer.name, {"runs": {}})
+        row |= {"kind": peer.kind, "remark": peer.remark, "install": install(peer, cache)}
+    with Embedding() as embedding:
+        for size in sizes:
+            for peer in peers:
+                left = given.minutes * 60 - (time.monotonic() - begun)
+                row = results["peers"][peer.name]
+                when = moment()
+                run = measure(peer, size, cache, embedding, given.seconds, min(left, given.bound or bound_of(size)), row["install"])
+                if "left_out" not in run or str(size) not in row["runs"]:  # what was not tried this time takes nothing away
+                    row["runs"][str(size)] = run | {"measured": when}
+                _keep(results, cache / "running.json")
 
 
 def _keep(results: dict, file: Path) -> None:
@@ -64,62 +86,30 @@ def _keep(results: dict, file: Path) -> None:
 def _options() -> argparse.Namespace:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true", help="a few peers and 10,000 notes at most, compared with the last result")
-    options.add_argument("--only", type=lambda names: names.split(";"), help="names of peers, with ; between them")
-    options.add_argument("--counts", type=lambda counts: [int(n) for n in counts.split(",")])
-    options.add_argument("--seconds", type=float, default=10.0, help="the longest that one kind of call is asked; adding may take 4 x that")
-    options.add_argument("--minutes", type=float, default=120.0, help="no run is begun after that")
+    options.add_argument("--parts", type=_list(PARTS), default=["rows", "limits"], help=f"some of {', '.join(PARTS)}")
+    options.add_argument("--only", type=_list([peer.key for peer in PEERS]), help=f"some of {', '.join(peer.key for peer in PEERS)}")
+    options.add_argument("--sizes", type=lambda sizes: [int(n) for n in sizes.split(",")], help="numbers of notes")
+    options.add_argument("--seconds", type=float, default=4.0, help="the longest that one kind of call is asked")
+    options.add_argument("--bound", type=float, help="seconds that one peer may take with one number of notes")
+    options.add_argument("--minutes", type=float, default=40.0, help="no run is begun after that; what growing may take, of all engines")
     options.add_argument("--data", type=Path, help="folder of retrieval sets: corpus.jsonl, queries.jsonl, qrels.tsv in a folder each")
-    options.add_argument("--growth", type=int, default=0, help="sections to grow to")
-    options.add_argument("--onto", type=Path, help="a result that this one is added to: other peers or numbers of notes")
+    options.add_argument("--growth", type=int, default=1_000_000, help="sections to grow to")
+    options.add_argument("--engines", type=_list(growth.ENGINES), default=list(growth.ENGINES), help="that are grown")
     options.add_argument("--cache", type=Path, default=ROOT / ".cache" / "bench")
-    return options.parse_args()
+    given = options.parse_args()
+    if "quality" in given.parts and not given.data:
+        options.error("--parts quality needs --data FOLDER")
+    return given
 
 
-def _run(peer: Peer, count: int, cache: Path, embedding: str, seconds: float, left: float, results: dict) -> dict:
-    told = results["peers"][peer.name]["install"]
-    smaller = [run for run in results["peers"][peer.name]["runs"].values() if "failed" in run]
-    if "failed" in told:
-        return {"failed": f"cannot be installed here: {told['failed']}"}
-    if not peer.driver:
-        return {"left_out": "no driver"}
-    if count > peer.largest or smaller:
-        return {"left_out": "too slow for as many" if count > peer.largest else "failed with fewer"}
-    if left < 10:
-        return {"left_out": "no time was left"}
-    print(f"{time.strftime('%H:%M:%S')} {peer.name}, {count} notes ...", file=sys.stderr, flush=True)
-    # Not under the cache folder: Postgres may run as another user, and its socket's path must be short.
-    scratch = Path(tempfile.mkdtemp(prefix="bench-"))
-    apart = peer.apart or peer.kind == OURS
-    python = Path(sys.executable) if apart else python_of(peer, cache)
-    env = os.environ | peer.environment | {
-        "PYTHONPATH": str(ROOT / "src") if apart else "", "BENCH_EMBEDDING": embedding,
-        "BENCH_PEER": str(python_of(peer, cache).parent), "BENCH_WHERE": str(cache / "work")}
-    command = [python, HERE / "harness.py", peer.driver, cache / "work", scratch, count, "--seconds", seconds]
-    child = subprocess.Popen([str(part) for part in command], env=env, cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True, start_new_session=True)
-    bound = min(left, 25 * seconds)
-    try:
-        out, err = child.communicate(timeout=bound)
-    except subprocess.TimeoutExpired:
-        _end(child)
-        return {"failed": f"not done within {bound:.0f} s"}
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    line = next((line for line in out.splitlines() if line.startswith("RESULT ")), None)
-    result = json.loads(line[7:]) if line else {"failed": (err.strip() or f"exit code {child.returncode}")[-300:]}
-    if "failed" in result:
-        print(f"  {result['failed']}\n{err[-1500:]}", file=sys.stderr)
-    return result
+def _list(known: tuple[str, ...] | list[str]):
+    def parts(text: str) -> list[str]:
+        names = text.split(",")
+        if unknown := set(names) - set(known):
+            raise argparse.ArgumentTypeError(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+        return names
 
-
-def _end(child: subprocess.Popen) -> None:
-    """With all that it started, servers included."""
-    import psutil
-    family = [*psutil.Process(child.pid).children(recursive=True), psutil.Process(child.pid)]
-    for process in family:
-        process.kill()
-    psutil.wait_procs(family, timeout=10)
-    child.communicate()
+    return parts
 
 
 class Embedding:
@@ -136,12 +126,20 @@ class Embedding:
         self._server.wait()
 
 
+def moment() -> dict:
+    """Of what, when, and how busy the machine was: each row has its own."""
+    code = ("src", "benchmarks/side_by_side", "pyproject.toml", "requirements.txt")
+    revision, changed = (subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+                         for command in (("describe", "--always"), ("status", "--porcelain", "--", *code)))
+    return {"date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"), "revision": revision, "dirty": bool(changed),
+            "load": round(os.getloadavg()[0], 1)}
+
+
 def machine() -> dict:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    revision = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    return {"date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"), "cores": os.cpu_count(),
-            "memory_gib": round(memory), "python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}",
-            "load_before": round(os.getloadavg()[0], 1), "revision": revision}
+    return {"date": moment()["date"], "cores": os.cpu_count(), "memory_gib": round(memory), "python": platform.python_version(),
+            "system": f"{platform.system()} {platform.machine()}"}
 
 
-main()
+if __name__ == "__main__":
+    main()

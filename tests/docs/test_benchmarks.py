@@ -1,12 +1,15 @@
 """The page about benchmarks is made of the committed result, and its fit and its comparison say what they should."""
 
 import json
+from argparse import Namespace
 from math import isclose
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
-from benchmarks.side_by_side import compare, report
+from benchmarks.side_by_side import __main__ as run, compare, report, verdict
+from benchmarks.side_by_side.peers import PEERS
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,3 +36,38 @@ def test_slower_is_told_by_the_ratio_to_the_engines_and_not_by_the_machine(capsy
     assert "Nothing is slower" in capsys.readouterr().out
     compare.show(_result(20.0, 1.0), _result(10.0, 1.0))
     assert "1 slower" in capsys.readouterr().out
+
+
+def test_rows_measured_alone_replace_themselves_and_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(run, "install", lambda peer, cache: {})
+    monkeypatch.setattr(run.Embedding, "__enter__", lambda self: "nowhere")
+    monkeypatch.setattr(run.Embedding, "__exit__", lambda self, *_: None)
+    monkeypatch.setattr(run, "measure", lambda peer, size, *_: {"left_out": "too slow"} if size > 1_000 else {"semantic": {"p50": 1.0}})
+    kept = {"semantic": {"p50": 7.0}, "measured": {"date": "before"}}
+    results = {"peers": {name: {"kind": "engine", "runs": {"1000": kept, "10000": kept}} for name in ("usearch", "tantivy")}}
+    chosen = [peer for peer in PEERS if peer.key == "usearch"]
+    given = Namespace(minutes=1, seconds=1, bound=None)
+    run._rows(results, chosen, [1_000, 10_000], tmp_path, given, monotonic())
+    mine, other = results["peers"]["usearch"]["runs"], results["peers"]["tantivy"]["runs"]
+    assert mine["1000"]["semantic"]["p50"] == 1.0 and mine["1000"]["measured"]["revision"]
+    assert mine["10000"] == kept and other == {"1000": kept, "10000": kept}
+
+
+def _served(kind: str, p50: float, kept: int = 1_000) -> dict:
+    return {"kind": kind, "runs": {"1000": {"semantic": {"p50": p50}, "kept": kept, "memory_mb": 1.0, "measured": {"dirty": kept < 1_000}}}}
+
+
+def test_a_target_is_met_by_the_ratio_to_the_fastest_of_the_others() -> None:
+    peers = {verdict.MCP: _served("ours", 2.0), "slow": _served("product", 30.0), "few": _served("product", 9.0, kept=273)}
+    assert f"| semantic | 1,000 | {verdict.MCP} | few (273 notes)† | 4.50 | 5 | no |" in verdict.targets({"peers": peers})
+    del peers["few"]
+    assert f"| semantic | 1,000 | {verdict.MCP} | slow | 15.0 | 5 | yes |" in verdict.targets({"peers": peers})
+
+
+def test_how_far_from_the_limit_is_told_by_what_was_measured() -> None:
+    found = {"memory": {"gb_per_s": 10.0, "bytes_a_vector": 512}, "calls": {"p50": 0.2, "cpu_ms": 0.1, "calls_per_s": 4_000.0},
+             "embedder": {"alone_ms": 1.0, "cpu_ms": 0.5}, "measured": {"date": "today", "load": 0.1}}
+    told = verdict.limits({"peers": {verdict.STORE: _served("ours", 0.512)}, "limits": found}, [1_000])
+    assert "| 1,000 | 0.51 | 0.051 | 10.0 |" in told
+    assert "| words | search, ms | 4.00 | 2.00 | 2.00 | abc |" in verdict.mended(
+        [{"change": "words", "measured": "search, ms", "before": 4.0, "after": 2.0, "revision": "abc"}])

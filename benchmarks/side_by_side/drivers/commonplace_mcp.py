@@ -20,6 +20,7 @@ class Driver(Server):
     modes = ("semantic", "keyword", "hybrid")
     scopes = True
     batch = 10_000
+    answers = "passages"
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.folder = work, folder

@@ -40,6 +40,7 @@ class Driver(Base):
     scopes = True
     batch = 500
     server = None
+    answers = "passages"
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.loop = work, uvloop.new_event_loop()
@@ -72,24 +73,32 @@ class Driver(Base):
         return Entry(item, Content(item.content_id, f"{self.person.id}:{n}", text), (section,))
 
     def bulk(self, notes: range) -> None:
-        entries = [self._entry(n) for n in notes]
+        self.keep([self._entry(n) for n in notes])
+
+    def keep(self, entries: list[Entry]) -> None:
         self.loop.run_until_complete(self.store.items.put(entries, scope=self.whole, stamp=STAMP))
 
-    async def _search(self, mode, text, vector, group=None) -> list[int]:
-        scope = Scope(self.person.id, frozenset({self.folders[group]})) if group else self.whole
+    async def _search(self, mode, text, vector, scope: Scope) -> list[str]:
         asked = Question(None if mode == "semantic" else parse(text), None if mode == "keyword" else vector, STAMP, CANDIDATES)
         found = await self.store.sections.search(scope, asked, lambda m: blend(Mode(mode), m, (0.7, 0.3), 10), TRUE)
-        return [number(passage.title) for _, passage in found]
+        return [passage.title for _, passage in found]
+
+    def ask(self, mode, text, vector, scope: Scope) -> list[str]:
+        return self.loop.run_until_complete(self._search(mode, text, vector, scope))
 
     def search_text(self, mode, text, vector, group=None):
-        return self.loop.run_until_complete(self._search(mode, text, vector, group))
+        scope = Scope(self.person.id, frozenset({self.folders[group]})) if group else self.whole
+        return [number(title) for title in self.ask(mode, text, vector, scope)]
+
+    def sections(self) -> int:
+        return self.loop.run_until_complete(self.store.sections.coverage(self.whole, STAMP))[1]
 
     def together(self, mode: str, questions: list[int], clients: int) -> None:
         left = iter(questions)
 
         async def client() -> None:
             for q in left:
-                await self._search(mode, self.work.questions[q], self.work.question_vectors[q])
+                await self._search(mode, self.work.questions[q], self.work.question_vectors[q], self.whole)
 
         async def clients_() -> None:
             await asyncio.gather(*(client() for _ in range(clients)))

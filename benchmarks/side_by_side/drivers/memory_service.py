@@ -10,6 +10,8 @@ from work import Work
 class Driver(Server):
     over = "REST"
     batch = 50
+    durable = "no: written, not flushed"
+    answers = "passages"
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, port = work, free_port()

@@ -26,6 +26,7 @@ from work import Work
 class Driver(Base):
     modes = ("semantic", "keyword", "hybrid")
     scopes = True
+    durable = "no: mapped memory, flushed at the end"
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.bm25 = work, Bm25()

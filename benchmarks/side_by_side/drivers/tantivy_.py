@@ -37,7 +37,8 @@ class Driver(Base):
 
     def get(self, n: int) -> None:
         searcher = self.index.searcher()
-        assert searcher.search(self.index.parse_query(f"n:{n}", ["n"]), 1).hits
+        (_, address), = searcher.search(self.index.parse_query(f"n:{n}", ["n"]), 1).hits
+        assert searcher.doc(address)["text"]
 
     def delete(self, n: int) -> None:
         self.writer.delete_documents("n", n)

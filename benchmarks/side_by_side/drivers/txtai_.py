@@ -10,14 +10,15 @@ class Driver(Base):
     modes = ("semantic", "keyword", "hybrid")
     scopes = True
     batch = 1000
+    durable = "no: memory, saved at the end"
+    answers = "passages"
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.place, self.waiting = work, folder / "index", {}
-        self.base = Embeddings({"method": "external", "transform": lambda texts: self._vectors(texts), "content": True, "hybrid": True,
+        self.base = Embeddings({"method": "external", "transform": self._vectors, "content": True, "hybrid": True,
                                 "columns": {"text": "text"}})
         if self.place.exists():
-            self.base.load(str(self.place))
-            self.base.config["transform"] = lambda texts: self._vectors(texts)
+            self.base.load(str(self.place), config={"transform": self._vectors})
 
     def _vectors(self, texts) -> np.ndarray:
         return np.array([self.waiting[text] for text in texts], np.float32)
@@ -26,6 +27,11 @@ class Driver(Base):
         self.waiting |= {self.work.texts[n]: self.work.vectors[n] for n in notes}
         self.base.upsert([(n, {"text": self.work.texts[n], "part": Work.group(n)}, None) for n in notes])
         self.waiting.clear()
+
+    def together(self, mode: str, questions: list[int], clients: int) -> None:
+        """Its index and its database must not be used by two threads at once: whoever serves it to several lets them take turns."""
+        for q in questions:
+            self.search(mode, q)
 
     def search_text(self, mode, text, vector, group=None):
         self.waiting[text] = vector

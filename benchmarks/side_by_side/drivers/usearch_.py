@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 from drivers.base import Base
 from usearch.index import Index
 from work import Work
@@ -8,6 +9,8 @@ from work import Work
 class Driver(Base):
     """A bare index of vectors: no rows, no scopes, no transactions."""
 
+    durable = "no: memory, saved at the end"
+
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.file = work, folder / "vectors.usearch"
         self.index = Index(ndim=work.dimensions, metric="ip", dtype="f16")
@@ -15,7 +18,6 @@ class Driver(Base):
             self.index.load(str(self.file))
 
     def bulk(self, notes: range) -> None:
-        import numpy as np
         self.index.add(np.arange(notes.start, notes.stop), self.work.vectors[notes.start:notes.stop])
 
     def search_text(self, mode, text, vector, group=None):

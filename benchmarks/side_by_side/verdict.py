@@ -1,0 +1,75 @@
+"""What the figures amount to: how far from the targets, how far from what this machine can do at all, and what was mended."""
+
+from .figures import MODES, figure, line, mark, runs
+
+MCP, STORE = "Commonplace over MCP", "Commonplace, store on SQLite"
+FASTER = {"product": 5.0, "engine": 0.5}
+
+
+def targets(results: dict) -> str:
+    lines = ["## How far from the targets", "",
+             "Against products: ours over MCP should be 5 x as fast as the fastest of them. Against engines: ours should take no more than",
+             "2 x the time of the fastest. Below, how many times as fast as the fastest other ours is, at the largest number of notes that",
+             "both were given (a row with fewer than that says so): by p50, or by calls or notes a second. Below 1 it is slower.", "",
+             "| call | notes | ours | the fastest other | times as fast | target | met |", "|---|---|---|---|---|---|---|"]
+    for call, what in (*((mode, "p50") for mode in MODES), *((f"{mode}_scoped", "p50") for mode in MODES),
+                       *((f"{mode}_16", "calls_per_s") for mode in MODES), ("add", "p50"), ("bulk", "per_s"), ("get", "p50"), ("delete", "p50")):
+        for ours, kind in ((MCP, "product"), (STORE, "engine")):
+            if found := _closest(results, call, what, ours, kind):
+                count, name, ratio = found
+                told = call.replace("_scoped", ", narrow scope").replace("_16", ", 16 clients")
+                lines.append(f"| {told} | {count:,} | {ours}{mark(results['peers'][ours]['runs'][str(count)], count)} | "
+                             f"{name}{mark(results['peers'][name]['runs'][str(count)], count)} | {figure(ratio)} | {FASTER[kind]:g} | "
+                             f"{'yes' if ratio >= FASTER[kind] else 'no'} |")
+    return "\n".join(lines)
+
+
+def _closest(results: dict, call: str, what: str, ours: str, kind: str) -> tuple[int, str, float] | None:
+    counts = sorted({int(count) for peer in results["peers"].values() for count in peer["runs"]}, reverse=True)
+    for count in counts:
+        # Times are turned round, so that more is better in both.
+        found = {name: run[call][what] ** (-1 if what == "p50" else 1) for name, run in runs(results, count) if run.get(call, {}).get(what)}
+        others = {name: value for name, value in found.items() if results["peers"][name]["kind"] == kind}
+        if ours in found and others:
+            best = max(others, key=lambda name: others[name])
+            return count, best, found[ours] / others[best]
+    return None
+
+
+def limits(results: dict, counts: list[int]) -> str:
+    if "limits" not in results:
+        return ""
+    found, when = results["limits"], results["limits"]["measured"]
+    rate, width = found["memory"]["gb_per_s"], found["memory"]["bytes_a_vector"]
+    hello, alone = found["calls"], found["embedder"]
+    lines = ["## How far from the limit", "",
+             "What nobody can beat on this machine, measured in the same way: one pass over the vectors as they are kept (16 bits a number;",
+             f"memory is read at {figure(rate)} GB/s), a bare Starlette server that parses and writes a line of JSON, and the embedder alone.",
+             f"Measured {when['date']} at load {when['load']}.", "",
+             "| what | notes | ours | the limit | times the limit |", "|---|---|---|---|---|"]
+    for count in counts:
+        rows = dict(runs(results, count))
+        store, mcp = rows.get(STORE, {}), rows.get(MCP, {})
+        pairs = [("semantic search of the store, p50 ms; one pass over the vectors", store.get("semantic", {}).get("p50"),
+                  1000 * count * width / (rate * 1e9)),
+                 *((f"{call} over MCP, p50 ms; hello", mcp.get(call, {}).get("p50"), hello["p50"]) for call in ("get", *MODES)),
+                 ("get over MCP, cpu ms; hello", mcp.get("get", {}).get("cpu_ms"), hello["cpu_ms"]),
+                 ("one note over MCP, p50 ms; embedding it", mcp.get("add", {}).get("p50"), alone["alone_ms"]),
+                 ("many notes at once, cpu ms a note; embedding them", mcp.get("bulk", {}).get("cpu_ms"), alone["cpu_ms"])]
+        lines += [f"| {what} | {count:,} | {figure(ours)} | {figure(limit)} | {figure(ours / limit)} |" for what, ours, limit in pairs if ours]
+        served = mcp.get("keyword_16", {}).get("calls_per_s")
+        if served:
+            lines.append(f"| keyword over MCP, calls a second with 16 clients; hello | {count:,} | {figure(served)} | {figure(hello['calls_per_s'])} | "
+                         f"{figure(hello['calls_per_s'] / served)} |")
+    return "\n".join(lines)
+
+
+def mended(changes: list[dict]) -> str:
+    """`changes`: what was changed, what was measured, before, after, and the revision."""
+    if not changes:
+        return ""
+    lines = ["## What was mended", "", "Each change with the same thing measured before and after it.", "",
+             "| change | measured | before | after | times | revision |", "|---|---|---|---|---|---|"]
+    lines += [f"| {line(change['change'])} | {line(change['measured'])} | {figure(change['before'])} | {figure(change['after'])} | "
+              f"{figure(max(change['before'], change['after']) / min(change['before'], change['after']))} | {change['revision']} |" for change in changes]
+    return "\n".join(lines)
