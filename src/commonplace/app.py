@@ -38,6 +38,7 @@ from commonplace.core.joining import Joining
 from commonplace.core.library import Library
 from commonplace.core.likeness import Likeness
 from commonplace.core.linking import LINK, Linker, LinkJobs
+from commonplace.core.mapping import Mapping
 from commonplace.core.members import Members
 from commonplace.core.memory import Memory
 from commonplace.core.overview import Overview
@@ -103,6 +104,7 @@ class App:
     sessions: Sessions
     versions: Versions
     annotating: Annotating
+    mapping: Mapping
     worker: Worker
 
 
@@ -157,7 +159,7 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
                   reflection, Context(store, access, search, entities), Removals(store, access),
                   Overview(store, access, settings, embedder, quota), Finding(search, entities),
                   Sessions(store, access, entities, memory, reflection), Versions(store, access),
-                  Annotating(store, access, entities), Worker(store, wake, handlers))
+                  Annotating(store, access, entities), Mapping(store, access, embedder), Worker(store, wake, handlers))
         background = [asyncio.create_task(access.keep_flushing())]
         background += [asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)]
         if workers:

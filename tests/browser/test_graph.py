@@ -69,6 +69,55 @@ async def test_one_walks_through_the_picture(site: Site) -> None:
     await expect(page.locator(".drawing .node", has_text="Cables")).to_have_count(1)
 
 
+async def test_the_map_holds_everything_and_is_made_anew_only_when_something_changes(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n in range(4):
+        await site.add(f"Owls {n}", f"Owls hunt at night, and hear mice under the snow. Part {n}.", tags=("owls",))
+        await site.add(f"Bread {n}", f"Bread rises because yeast makes gas out of flour and water. Part {n}.", tags=("bread",))
+    page = await site.signed_in()
+    await page.goto("/graph")
+    await expect(page.locator(".map .node")).to_have_count(8)
+    await expect(page.locator(".map .region")).to_have_count(2)
+    await expect(page.locator("#clusters h3", has_text="bread")).to_contain_text("4")
+    await expect(page.locator(".legend")).to_have_text(re.compile("8 documents"))
+    chart = await site.app.mapping.chart(site.owner)
+    await page.reload()
+    assert await site.app.mapping.chart(site.owner) is chart, "kept while nothing changes"
+    for _ in range(3):
+        await page.get_by_role("button", name="Nearer").click()
+    await page.get_by_role("button", name="All of it").click()
+    await expect(page.locator(".map .node text", has_text="Owls 1")).to_be_visible()
+    await page.locator(".map .node", has_text="Owls 1").click()
+    await expect(page.get_by_role("heading", name="Owls 1")).to_be_visible()
+    await site.add("Newest")
+    monkeypatch.setattr("commonplace.core.mapping.MAPPED", 5)
+    await page.goto("/graph")
+    await expect(page.get_by_text("The library has 9 items")).to_be_visible()
+    await expect(page.locator(".map .node")).to_have_count(5)
+
+
+async def test_fingers_move_and_open_the_map_on_a_phone(site: Site) -> None:
+    a, b = [await entity(site, title, "idea") for title in ("Anchors", "Boats")]
+    await site.app.graph.link(site.owner, a.id, "REQUIRES", b.id)
+    page = await site.signed_in(viewport={"width": 360, "height": 740}, has_touch=True)
+    await page.goto(f"/graph/{a.public_id}")
+    await expect(page.locator(".drawing text", has_text="Boats")).to_be_visible()
+    size = await page.locator(".drawing .center text").evaluate("(text) => text.getBoundingClientRect().height")
+    assert size > 10, "as large as other text"
+    before = await page.locator(".drawing").get_attribute("viewBox")
+    box = await page.locator(".drawing").bounding_box()
+    assert box
+    touch = await page.context.new_cdp_session(page)
+    middle, height = box["x"] + box["width"] / 2, box["y"] + box["height"] / 3
+    for kind, apart in (("touchStart", 20), ("touchMove", 60), ("touchMove", 90), ("touchEnd", 0)):
+        points = [{"x": middle - apart, "y": height, "id": 1}, {"x": middle + apart, "y": height, "id": 2}] if apart else []
+        await touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    after = await page.locator(".drawing").get_attribute("viewBox")
+    assert before and after and float(after.split()[2]) < 0.5 * float(before.split()[2]), "two fingers come nearer"
+    await page.get_by_role("button", name="All of it").tap()
+    await page.locator(".drawing .node", has_text="Boats").tap()
+    await expect(page.get_by_role("heading", name="Boats")).to_be_visible()
+
+
 async def test_a_disk_is_published_after_a_look_at_what_others_see(site: Site) -> None:
     item = await site.add("Otters", "Otters hold hands while they sleep, so that the tide does not part them in the night.")
     page = await site.signed_in()

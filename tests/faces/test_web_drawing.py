@@ -1,24 +1,19 @@
 """Drawings: the same for the same graph, within their frame, and quick enough for five thousand."""
 
-import random
 import re
 import time
+from itertools import combinations
+from math import cos, sin
 
-from commonplace.faces.web.drawing import HEIGHT, WIDTH, Edge, Node, picture, whole_map
+from commonplace.core.charting import Chart, Region
+from commonplace.faces.web.drawing import HEIGHT, WIDTH, Node, picture, whole_map
+from commonplace.faces.web.labels import CHARACTER, placed
 from commonplace.model import Item
 
 
 def nodes(count: int) -> list[Node]:
     return [Node(Item(id=str(n), library_id="l", public_id=f"p{n}", content_id="", entity_type="idea", kind="text", title=f"<{n}>"),
                  f"/graph/p{n}", n == 0) for n in range(count)]
-
-
-def clustered(count: int) -> list[Edge]:
-    """Groups of fifty that are joined among themselves, and a little to others."""
-    chance = random.Random(1)
-    ends = [(n, n // 50 * 50 + chance.randrange(50) if chance.random() < 0.9 else chance.randrange(count))
-            for n in range(count) for _ in range(2)]
-    return [(a, b, "RELATED_TO") for a, b in ends if a != b]
 
 
 def places(svg: str) -> list[tuple[float, float]]:
@@ -37,10 +32,27 @@ def test_what_must_be_done_first_stands_to_the_left() -> None:
     assert first[0] < middle[0] < last[0]
 
 
-def test_five_thousand_are_drawn_within_seconds_by_their_clusters() -> None:
+def test_names_stand_beside_their_dots_and_not_across_each_other() -> None:
+    points = [(450.0, 300.0), *((450 + 250 * cos(n), 300 + 200 * sin(n)) for n in range(30))]
+    names = [f"Quite a long name {n}" for n in range(31)]
+    labels = placed(points, [7.0] * 31, names, WIDTH, HEIGHT)
+    shown = [(label, name) for label, name in zip(labels, names, strict=True) if label.fits]
+    assert len(shown) > 20 and labels[0].fits, "what matters most is named first"
+    boxes = [(label.x - (len(name) * CHARACTER * {"start": 0, "middle": 0.5, "end": 1}[label.anchor]), label.y, len(name) * CHARACTER)
+             for label, name in shown]
+    for (x, y, long), (other_x, other_y, other_long) in combinations(boxes, 2):
+        assert abs(y - other_y) >= 15 or x + long <= other_x or other_x + other_long <= x
+
+
+def test_a_map_of_five_thousand_is_drawn_in_a_moment_and_not_heavy() -> None:
+    items = [node.item for node in nodes(5_000)]
+    points = tuple((n % 70 * 1.0, n // 70 * 1.0) for n in range(5_000))
+    regions = (Region("<owls>", tuple(range(5_000)), 35, 35, 50),)
+    chart = Chart(tuple(items), points, tuple((n, n + 1) for n in range(4_999)), regions, 5_000, 70, 72)
     began = time.process_time()
-    drawn, clusters = whole_map(nodes(5_000), clustered(5_000), "All")
-    assert time.process_time() - began < 8, "a layout of all at once takes longer"
-    assert len(places(drawn)) == 5_000 and len(drawn) < 1_200_000
-    assert sum(map(len, clusters)) == 5_000 and len(clusters) < 200
-    assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in places(drawn))
+    drawn = whole_map(chart, "All")
+    assert time.process_time() - began < 0.2, "it is drawn for every visit"
+    assert len(places(drawn)) == 5_000 and len(drawn) < 900_000
+    assert "&lt;owls&gt;" in drawn and "<owls>" not in drawn and "&lt;4999&gt;" in drawn
+    width, height = map(float, re.findall(r'viewBox="0 0 (\d+) (\d+)"', drawn)[0])
+    assert all(0 <= x <= width and 0 <= y <= height for x, y in places(drawn))

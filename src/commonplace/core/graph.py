@@ -23,7 +23,6 @@ from commonplace.model import (
 from commonplace.ports import Store
 
 WAITING = (EntityType.TASK, EntityType.EPIC)  # what can depend on something
-MAPPED = 5_000                                # items that one picture can hold
 CYCLES = 20                                   # that one answer names
 _MACHINES: dict[str, Machine] = {EntityType.TASK: TASK, EntityType.EPIC: EPIC}
 _PLACES: dict[str, str] = {Kind.BELONGS_TO: "project", Kind.PART_OF: "epic"}  # what a task or an epic has one of
@@ -68,16 +67,6 @@ class Graph:
         await self._access.admit(caller, READ, "explore", entity_id)
         return await self._store.relations.around(caller.scope, ItemRef.parse(entity_id), depth=depth, limit=limit, offset=offset,
                                                   kinds=kinds, where=await self._filter(caller.scope, wanted))
-
-    async def everything(self, caller: Caller) -> tuple[Sequence[Item], Sequence[Relation], int]:
-        """All that is joined to something, up to MAPPED, how; and how many are joined to nothing."""
-        await self._access.admit(caller, READ, "explore")
-        items, total = await self._store.items.page(caller.scope, ItemFilter(), limit=MAPPED, offset=0)
-        by_id = {item.id: item for item in items}
-        found = await self._store.relations.of(caller.scope, list(by_id))
-        relations = [r for r in found if r.from_id in by_id and r.to_id in by_id]
-        joined = {end for r in relations for end in (r.from_id, r.to_id)}
-        return [item for item in items if item.id in joined], relations, total - len(joined)
 
     async def dependencies(self, caller: Caller, entity_id: str, wanted: Wanted) -> Chain:
         await self._access.admit(caller, READ, "explore", entity_id)

@@ -23,6 +23,7 @@ from commonplace.core.finding import Finding
 from commonplace.core.graph import Graph
 from commonplace.core.joining import Joining
 from commonplace.core.library import Library
+from commonplace.core.mapping import Mapping
 from commonplace.core.members import Members
 from commonplace.core.memory import Memory
 from commonplace.core.overview import Overview
@@ -126,6 +127,8 @@ class Services(Protocol):
     def finding(self) -> Finding: ...
     @property
     def versions(self) -> Versions: ...
+    @property
+    def mapping(self) -> Mapping: ...
     @property
     def annotating(self) -> Annotating: ...
 

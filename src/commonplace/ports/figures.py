@@ -27,6 +27,10 @@ class Figures(Protocol):
         """What tokens did, by day, as far as the activity logs reach back."""
         ...
 
+    async def state(self, library_id: str) -> str:
+        """The same as long as no item, relation, filing or vector of the library has changed."""
+        ...
+
     async def size(self) -> int:
         """Bytes that the whole database takes."""
         ...

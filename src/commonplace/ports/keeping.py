@@ -252,6 +252,11 @@ class Sections(Protocol):
         """The first passage of each of the items, in any order."""
         ...
 
+    async def opening_vectors(self, scope: Scope, item_ids: Sequence[str],
+                              stamp: str) -> tuple[list[str], NDArray[np.float32]]:
+        """Of the first passage of each of the items that has a vector of this stamp: the item's id, and a row."""
+        ...
+
     async def unembedded(self, item_ids: Sequence[str], stamp: str) -> list[tuple[str, str, int, Section]]:
         """(item_id, title, section_id, section) without a vector of this stamp, in order of item and position."""
         ...

@@ -45,6 +45,18 @@ class SqlFigures:
             library_id=library_id, since=rows.micros(since)))
         return {_day(row["day"]): row["n"] for row in found}
 
+    async def state(self, library_id: str) -> str:
+        def work(tx: Tx) -> str:
+            parts = (
+                "SELECT count(*) AS n, max(updated_at) AS at, sum(revision) AS more FROM items WHERE library_id = :library_id",
+                """SELECT count(*) AS n, max(created_at) AS at, sum(explicit) AS more FROM relations
+                   WHERE library_id = :library_id""",
+                "SELECT max(seq) AS n, 0 AS at, 0 AS more FROM changes WHERE library_id = :library_id")
+            found = [tx.one(sql, library_id=library_id) for sql in parts]
+            return " ".join(f"{row['n']}:{row['at']}:{row['more']}" for row in found if row)
+
+        return await self._db.read(work)
+
     async def size(self) -> int:
         def work(tx: Tx) -> int:
             row = tx.one("SELECT page_count * page_size AS n FROM pragma_page_count(), pragma_page_size()"

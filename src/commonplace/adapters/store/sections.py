@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
+from commonplace.adapters.store.halves import FORMATS
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.model import Item, ItemFilter, Passage, Scope, Scored, Section, Words
 from commonplace.ports import Matches, Question, Vector
@@ -78,6 +79,22 @@ class SqlSections:
             f"""{_PASSAGE} WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND {_OF_ITEM}
                 AND {condition} AND {asked}""", ids=list(item_ids), **values, **wanted))
         return [rows.passage(row) for row in found]
+
+    async def opening_vectors(self, scope: Scope, item_ids: Sequence[str],
+                              stamp: str) -> tuple[list[str], NDArray[np.float32]]:
+        condition, values = rows.visible(scope)
+
+        def work(tx: Tx) -> tuple[list[str], NDArray[np.float32]]:
+            form = FORMATS[tx.engine]
+            found = tx.all(f"""SELECT s.item_id, {form.column} AS opening FROM sections AS s
+                               JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
+                               JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id AND v.section_id = s.id
+                               WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND v.stamp = :stamp
+                               AND {condition} ORDER BY s.item_id""", ids=list(item_ids), stamp=stamp, **values)
+            matrix = form.matrix([row["opening"] for row in found]) if found else np.zeros((0, 1), np.float16)
+            return [row["item_id"] for row in found], matrix.astype(np.float32)
+
+        return await self._db.read(work)
 
     async def unembedded(self, item_ids: Sequence[str], stamp: str) -> list[tuple[str, str, int, Section]]:
         def work(tx: Tx) -> list[tuple[str, str, int, Section]]:

@@ -1,20 +1,23 @@
 """Drawings of how things are joined: laid out here with igraph, drawn as SVG whose colours are the page's."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import cos, pi, sin, sqrt
+from html import escape
 from random import Random
 
 import igraph
 from markupsafe import Markup
 
+from commonplace.core.charting import Chart
+from commonplace.faces.web.labels import Label, placed
 from commonplace.model import Item
 
-WIDTH, HEIGHT, MARGIN = 900.0, 620.0, 100.0
-ROW = 90.0     # of a layered drawing
-LABEL = 28
-FEW = 300                   # that can be spread one by one
-GOLDEN = pi * (3 - sqrt(5))
+WIDTH, HEIGHT = 900.0, 620.0
+SIDE, TOP, FOOT = 100.0, 30.0, 40.0
+ROW = 90.0                  # of a layered drawing
+CHARACTERS = 28             # of a name
+MAP, NEAREST = 1200.0, 44.0  # how wide a map is drawn, and how large the room of one item is at most
+NAMES = 30                  # of regions
 Point = tuple[float, float]
 Edge = tuple[int, int, str]
 
@@ -32,43 +35,47 @@ def picture(nodes: Sequence[Node], edges: Sequence[Edge], said: str, *, layered:
     graph = igraph.Graph(n=len(nodes), edges=[(a, b) for a, b, _ in edges], directed=layered)
     laid = _layered(graph) if layered else _spread(graph)
     height = ROW * max(1, len({y for _, y in laid})) if layered else HEIGHT
-    return _svg(nodes, edges, _fitted(laid, height), said, height, arrows=layered, names=True)
+    points = _fitted(laid, height)
+    labels = placed(points, [_radius(node) for node in nodes], [_name(node.item.title) for node in nodes], WIDTH, height)
+    lines = "".join(_line(points[a], points[b], kind, layered) for a, b, kind in edges)
+    spots = "".join(_spot(node, point, label) for node, point, label in zip(nodes, points, labels, strict=True))
+    return _svg("drawing", WIDTH, height, said, _ARROW + lines + spots)
 
 
-def whole_map(nodes: Sequence[Node], edges: Sequence[Edge], said: str) -> tuple[Markup, list[list[int]]]:
-    """Everything at once: without names, coloured by cluster; and the clusters, the largest first."""
-    igraph.set_random_number_generator(Random(0))
-    graph = igraph.Graph(n=len(nodes), edges=[(a, b) for a, b, _ in edges])
-    clusters = sorted((list(members) for members in graph.community_multilevel()), key=len, reverse=True)
-    of = {member: number for number, members in enumerate(clusters) for member in members}
-    laid = _by_clusters(graph, clusters, of) if len(nodes) > FEW else _spread(graph)
-    points = _fitted(laid, HEIGHT)
-    return _svg(nodes, edges, points, said, HEIGHT, arrows=False, names=False, clusters=of), clusters
+def whole_map(chart: Chart, said: str) -> Markup:
+    """Everything at once: discs with their names, all relations in one shape, and a dot for each item."""
+    scale = min(NEAREST, MAP / max(1.0, chart.width))
+    width, height = max(MAP / 2, chart.width * scale), max(MAP / 4, chart.height * scale + 2 * TOP)
+    left, top = (width - chart.width * scale) / 2, (height - chart.height * scale) / 2
+    points = [(left + x * scale, top + y * scale) for x, y in chart.points]
+    dot = max(1.6, min(7.0, scale * 0.34))
+    discs = "".join(
+        f'<circle class="disc c{n % 8}" cx="{left + r.x * scale:.0f}" cy="{top + r.y * scale:.0f}" r="{r.radius * scale:.0f}"/>'
+        for n, r in enumerate(chart.regions) if len(r.members) > 2)
+    # All relations in one shape: ten thousand of their own would be slow to draw and to send.
+    lines = "".join(f"M{points[a][0]:.0f} {points[a][1]:.0f}L{points[b][0]:.0f} {points[b][1]:.0f}" for a, b in chart.relations)
+    spots = "".join(
+        f'<a href="/graph/{item.public_id}" class="node t-{item.entity_type}"><title>{escape(item.title)}</title>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{dot:.1f}"/></a>'
+        for item, (x, y) in zip(chart.items, points, strict=True))
+    names = "".join(
+        f'<text class="region" x="{left + r.x * scale:.0f}" y="{top + (r.y - r.radius * 0.86) * scale:.0f}">'
+        f"{escape(r.name)}</text>"
+        for r in chart.regions[:NAMES] if len(r.members) > 2)
+    return _svg("drawing map", width, height, said, f'{discs}<path class="edge thin" d="{lines}"/>{spots}{names}')
 
 
-def _by_clusters(graph: igraph.Graph, clusters: Sequence[Sequence[int]], of: Mapping[int, int]) -> list[Point]:
-    """Clusters spread as if each were one; within one, those with most relations in the middle, turning outwards like the seeds
-    of a sunflower. A layout of all at once takes ten seconds for 5,000."""
-    between = {(of[a], of[b]) for a, b in graph.get_edgelist() if of[a] != of[b]}
-    whole = igraph.Graph(n=len(clusters), edges=sorted(between))
-    middles = _fitted(_spread(whole), HEIGHT)
-    room = min(WIDTH, HEIGHT) / 3 / sqrt(graph.vcount())
-    points: list[Point] = [(0.0, 0.0)] * graph.vcount()
-    degrees = graph.degree()
-    for (x, y), members in zip(middles, clusters, strict=True):
-        for turn, member in enumerate(sorted(members, key=lambda each: (-degrees[each], each))):
-            far, angle = room * sqrt(turn), turn * GOLDEN
-            points[member] = (x + far * cos(angle), y + far * sin(angle))
-    return points
-
-
-def _seeded(graph: igraph.Graph) -> list[list[float]]:
-    return [[float(x), float(y)] for x, y in graph.layout_circle()]
+_ARROW = ('<defs><marker id="arrow" viewBox="0 0 8 8" refX="15" refY="4" markerWidth="7" markerHeight="7" '
+          'orient="auto-start-reverse"><path class="tip" d="M0 0 8 4 0 8z"/></marker></defs>')
 
 
 def _spread(graph: igraph.Graph) -> list[Point]:
-    """From a circle, until those that are joined lie near each other."""
-    laid = graph.layout_fruchterman_reingold(niter=400, seed=_seeded(graph)) if graph.ecount() else graph.layout_circle()
+    """As far from each other as there are steps between them; a graph in several pieces is drawn together."""
+    seed = [[float(x), float(y)] for x, y in graph.layout_circle()]
+    if not graph.ecount():
+        return [(x, y) for x, y in seed]
+    whole = graph.is_connected()
+    laid = graph.layout_kamada_kawai(seed=seed) if whole else graph.layout_fruchterman_reingold(niter=400, seed=seed)
     return [(x, y) for x, y in laid]
 
 
@@ -80,45 +87,34 @@ def _layered(graph: igraph.Graph) -> list[Point]:
 def _fitted(points: Sequence[Point], height: float) -> list[Point]:
     xs, ys = [x for x, _ in points] or [0.0], [y for _, y in points] or [0.0]
     wide, high = max(xs) - min(xs), max(ys) - min(ys)
-    return [(MARGIN + (x - min(xs)) / wide * (WIDTH - 2 * MARGIN) if wide else WIDTH / 2,
-             30 + (y - min(ys)) / high * (height - 70) if high else height / 2) for x, y in points]
+    return [(SIDE + (x - min(xs)) / wide * (WIDTH - 2 * SIDE) if wide else WIDTH / 2,
+             TOP + (y - min(ys)) / high * (height - TOP - FOOT) if high else height / 2) for x, y in points]
 
 
-def _svg(nodes: Sequence[Node], edges: Sequence[Edge], points: Sequence[Point], said: str, height: float, *, arrows: bool,
-         names: bool, clusters: Mapping[int, int] | None = None) -> Markup:
-    lines = [_line(points[a], points[b], kind, arrows) for a, b, kind in edges] if names else [_lines(edges, points)]
-    spots = [_spot(node, point, names, clusters.get(n) if clusters else None)
-             for n, (node, point) in enumerate(zip(nodes, points, strict=True))]
-    return Markup(
-        '<svg class="drawing" viewBox="0 0 {} {}" role="group" aria-label="{}"><defs><marker id="arrow" viewBox="0 0 8 8" '
-        'refX="15" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path class="tip" d="M0 0 8 4 0 8z"/>'
-        "</marker></defs>{}{}</svg>").format(int(WIDTH), int(height), said, Markup("").join(lines), Markup("").join(spots))
+def _svg(kind: str, width: float, height: float, said: str, inside: str) -> Markup:
+    # Everything inside was escaped where it was put together; `format` of Markup would take as long again.
+    return Markup(f'<svg class="{kind}" viewBox="0 0 {width:.0f} {height:.0f}" role="group" aria-label="{escape(said)}">'
+                  f"{inside}</svg>")
 
 
-def _line(a: Point, b: Point, kind: str, arrow: bool) -> Markup:
-    return Markup('<line class="edge" x1="{}" y1="{}" x2="{}" y2="{}"{}><title>{}</title></line>').format(
-        *map(_short, (*a, *b)), Markup(' marker-end="url(#arrow)"') if arrow else "", kind.lower().replace("_", " "))
+def _line(a: Point, b: Point, kind: str, arrow: bool) -> str:
+    end = ' marker-end="url(#arrow)"' if arrow else ""
+    return (f'<line class="edge" x1="{a[0]:.1f}" y1="{a[1]:.1f}" x2="{b[0]:.1f}" y2="{b[1]:.1f}"{end}>'
+            f"<title>{escape(kind.lower().replace('_', ' '))}</title></line>")
 
 
-def _lines(edges: Sequence[Edge], points: Sequence[Point]) -> Markup:
-    """All in one shape: ten thousand of their own would be slow to draw and to send."""
-    return Markup('<path class="edge thin" d="{}"/>').format("".join(
-        f"M{points[a][0]:.0f} {points[a][1]:.0f}L{points[b][0]:.0f} {points[b][1]:.0f}" for a, b, _ in edges))
+def _spot(node: Node, point: Point, label: Label) -> str:
+    name = escape(_name(node.item.title))
+    late = "" if label.fits or node.is_center else ' class="late"'
+    return (f'<a href="{escape(node.href)}" class="node t-{escape(node.item.entity_type)}{" center" if node.is_center else ""}">'
+            f"<title>{escape(node.item.title)} ({escape(node.item.entity_type)})</title>"
+            f'<circle cx="{point[0]:.1f}" cy="{point[1]:.1f}" r="{_radius(node)}"/>'
+            f'<text x="{label.x:.1f}" y="{label.y:.1f}" text-anchor="{label.anchor}"{late}>{name}</text></a>')
 
 
-def _spot(node: Node, point: Point, named: bool, cluster: int | None) -> Markup:
-    kind = f"c{cluster % 8}" if cluster is not None else f"t-{node.item.entity_type}"
-    size = (11 if node.is_center else 7) if named else 3.5
-    x, y = map(_short, point)
-    below = _short(point[1] + size + 13)
-    label = Markup('<text x="{}" y="{}">{}</text>').format(x, below, _name(node.item.title)) if named else ""
-    return Markup('<a href="{}" class="node {}{}"><title>{}</title><circle cx="{}" cy="{}" r="{}"/>{}</a>').format(
-        node.href, kind, " center" if node.is_center else "", f"{node.item.title} ({node.item.entity_type})", x, y, size, label)
-
-
-def _short(number: float) -> str:
-    return f"{number:.1f}"
+def _radius(node: Node) -> int:
+    return 11 if node.is_center else 7
 
 
 def _name(title: str) -> str:
-    return title if len(title) <= LABEL else f"{title[:LABEL - 1]}…"
+    return title if len(title) <= CHARACTERS else f"{title[:CHARACTERS - 1]}…"

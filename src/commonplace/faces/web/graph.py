@@ -1,6 +1,7 @@
 """How things are joined: the neighbourhood of anything, and the whole library as a map."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 
 from starlette.responses import Response
@@ -12,7 +13,7 @@ from commonplace.faces.web.visit import Visit
 from commonplace.model import Item, Relation
 
 NEAR = 80
-NAMED = 8
+CLUSTERS, LISTED = 24, 6
 
 
 def edges_of(items: Sequence[Item], relations: Sequence[Relation]) -> list[Edge]:
@@ -21,12 +22,14 @@ def edges_of(items: Sequence[Item], relations: Sequence[Relation]) -> list[Edge]
 
 
 async def show(visit: Visit) -> Response:
-    items, relations, alone = await visit.services.graph.everything(visit.caller)
-    nodes = [Node(item, f"/graph/{item.public_id}") for item in items]
-    said = f"{len(items)} items and {len(relations)} relations"
-    drawn, clusters = await asyncio.to_thread(whole_map, nodes, edges_of(items, relations), said) if items else (None, [])
-    return visit.page("map.html", drawing=drawn, items=items, relations=relations, alone=alone,
-                      clusters=[[items[n] for n in members[:NAMED]] for members in clusters[:NAMED] if len(members) > 2])
+    chart = await visit.services.mapping.chart(visit.caller)
+    shown = len(chart.items)
+    said = f"{shown} items in {len(chart.regions)} clusters, joined by {len(chart.relations)} relations"
+    drawn = await asyncio.to_thread(whole_map, chart, said) if chart.items else None
+    return visit.page("map.html", drawing=drawn, shown=shown, total=chart.total, relations=len(chart.relations),
+                      kinds=Counter(item.entity_type for item in chart.items).most_common(),
+                      clusters=[(n, region, [chart.items[member] for member in region.members[:LISTED]])
+                                for n, region in enumerate(chart.regions[:CLUSTERS]) if len(region.members) > 2])
 
 
 async def near(visit: Visit) -> Response:

@@ -1,31 +1,145 @@
-// Drawings: dragged to move, the wheel to come nearer.
+// Drawings: dragged to move; the wheel, two fingers or buttons to come nearer; names wherever there is room for them.
+const NAMED = 160;   // dots in sight, beyond which only regions are named
+const SVG = "http://www.w3.org/2000/svg";
+
 for (const drawing of document.querySelectorAll("[data-pan] .drawing")) {
-  let [x, y, width, height] = drawing.getAttribute("viewBox").split(" ").map(Number);
-  const whole = width;
-  const set = () => drawing.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
-  const scale = () => width / drawing.clientWidth;
-  let from, moved = 0;
-  drawing.addEventListener("pointerdown", (event) => { from = [event.clientX, event.clientY]; moved = 0; });
-  addEventListener("pointermove", (event) => {
-    if (!from) return;
-    const [dx, dy] = [event.clientX - from[0], event.clientY - from[1]];
-    moved += Math.abs(dx) + Math.abs(dy);
-    x -= dx * scale();
-    y -= dy * scale();
-    from = [event.clientX, event.clientY];
-    set();
+  const [left, top, wide, high] = drawing.getAttribute("viewBox").split(" ").map(Number);
+  const isMap = drawing.classList.contains("map");
+  const regions = [...drawing.querySelectorAll(".region")].map((text) => ({ text, x: Number(text.getAttribute("x")), y: Number(text.getAttribute("y")) }));
+  const nodes = [...drawing.querySelectorAll("a.node")].map((link) => {
+    const circle = link.querySelector("circle");
+    return { link, circle, x: Number(circle.getAttribute("cx")), y: Number(circle.getAttribute("cy")), r: Number(circle.getAttribute("r")), text: link.querySelector("text") };
   });
-  addEventListener("pointerup", () => { from = undefined; });
+  nodes.sort((a, b) => b.link.classList.contains("center") - a.link.classList.contains("center"));
+  const middle = nodes[0];
+  let view, first, drawn;
+
+  const all = () => {
+    const box = drawing.getBoundingClientRect();
+    const shape = box.width && box.height ? box.height / box.width : high / wide;
+    const width = Math.max(wide, high / shape);
+    return { x: left + (wide - width) / 2, y: top + (high - width * shape) / 2, width, height: width * shape };
+  };
+  // Dots become larger than the drawing does when one goes away from it, and smaller when one comes near.
+  const grow = () => Math.sqrt(isMap ? view.width / first : Math.max(1, unit()));
+  const unit = () => view.width / (drawing.getBoundingClientRect().width || wide);
+
+  function show() {
+    drawing.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
+    drawing.style.setProperty("--unit", String(unit()));
+    drawing.style.setProperty("--grow", String(grow()));
+    clearTimeout(drawn);
+    drawn = setTimeout(name, 60);
+  }
+
+  // Regions first, then what is in sight, each where it crosses no other.
+  function name() {
+    const one = unit();
+    const taken = [];
+    const free = (box) => !taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]);
+    const inside = ({ x, y }) => x > view.x && x < view.x + view.width && y > view.y && y < view.y + view.height;
+    for (const { text, x, y } of regions) {
+      const half = (text.textContent.length * 8.6 * one) / 2;
+      const at = Math.min(Math.max(x, view.x + half), view.x + view.width - half);
+      const box = [at - half, y - 15 * one, at + half, y + 5 * one];
+      text.setAttribute("x", String(at));
+      text.toggleAttribute("hidden", !inside({ x, y }) || !free(box));
+      if (!text.hasAttribute("hidden")) taken.push(box);
+    }
+    const seen = nodes.filter(inside);
+    for (const node of nodes) if (node.text && !seen.includes(node)) node.text.toggleAttribute("hidden", true);
+    const grown = grow();
+    if (seen.length <= NAMED) for (const { x, y, r } of seen) taken.push([x - r * grown, y - r * grown, x + r * grown, y + r * grown]);
+    for (const node of seen) {
+      const r = node.r * grown + one;
+      const said = node.text?.textContent ?? node.link.querySelector("title").textContent.slice(0, 40);
+      const long = said.length * 6.6 * one;
+      const spots = [[node.x, node.y + r + 13 * one, "middle", node.x - long / 2], [node.x, node.y - r - 5 * one, "middle", node.x - long / 2],
+        [node.x + r + 4 * one, node.y + 4 * one, "start", node.x + r + 4 * one], [node.x - r - 4 * one, node.y + 4 * one, "end", node.x - r - 4 * one - long]];
+      const spot = seen.length > NAMED ? undefined : spots.find(([, y, , from]) => from > view.x && from + long < view.x + view.width && free([from, y - 12 * one, from + long, y + 3 * one]));
+      if (!spot) { node.text?.toggleAttribute("hidden", true); continue; }
+      const [x, y, anchor, from] = spot;
+      taken.push([from, y - 12 * one, from + long, y + 3 * one]);
+      if (!node.text) {
+        node.text = document.createElementNS(SVG, "text");
+        node.text.textContent = said;
+        node.link.append(node.text);
+      }
+      node.text.classList.remove("late");
+      node.text.removeAttribute("hidden");
+      for (const [key, value] of Object.entries({ x, y, "text-anchor": anchor })) node.text.setAttribute(key, String(value));
+    }
+  }
+
+  function nearer(by, x, y) {
+    const bounded = Math.min(Math.max(by, first / 60 / view.width), (first * 1.5) / view.width);
+    view.x += (x === undefined ? view.width / 2 : x * unit()) * (1 - bounded);
+    view.y += (y === undefined ? view.height / 2 : y * unit()) * (1 - bounded);
+    view.width *= bounded;
+    view.height *= bounded;
+    show();
+  }
+
+  const fingers = new Map();
+  let moved = 0;
+  drawing.addEventListener("pointerdown", (event) => { fingers.set(event.pointerId, event); if (fingers.size === 1) moved = 0; });
+  addEventListener("pointermove", (event) => {
+    const before = fingers.get(event.pointerId);
+    if (!before) return;
+    const other = [...fingers.values()].find((each) => each.pointerId !== event.pointerId);
+    const [dx, dy] = [event.clientX - before.clientX, event.clientY - before.clientY];
+    moved += Math.abs(dx) + Math.abs(dy);
+    fingers.set(event.pointerId, event);
+    if (other) {
+      const apart = (each) => Math.hypot(each.clientX - other.clientX, each.clientY - other.clientY) || 1;
+      const box = drawing.getBoundingClientRect();
+      nearer(apart(before) / apart(event), (event.clientX + other.clientX) / 2 - box.left, (event.clientY + other.clientY) / 2 - box.top);
+    }
+    view.x -= (dx * unit()) / fingers.size;
+    view.y -= (dy * unit()) / fingers.size;
+    show();
+  });
+  for (const end of ["pointerup", "pointercancel"]) addEventListener(end, (event) => { fingers.delete(event.pointerId); });
   drawing.addEventListener("dragstart", (event) => event.preventDefault());
   drawing.addEventListener("click", (event) => { if (moved > 6) event.preventDefault(); });
   drawing.addEventListener("wheel", (event) => {
     event.preventDefault();
-    const by = Math.min(Math.max(event.deltaY > 0 ? 1.15 : 1 / 1.15, whole / 40 / width), (whole * 2) / width);
     const box = drawing.getBoundingClientRect();
-    x += ((event.clientX - box.left) / box.width) * width * (1 - by);
-    y += ((event.clientY - box.top) / box.height) * height * (1 - by);
-    width *= by;
-    height *= by;
-    set();
+    nearer(event.deltaY > 0 ? 1.15 : 1 / 1.15, event.clientX - box.left, event.clientY - box.top);
   }, { passive: false });
+
+  const buttons = document.createElement("div");
+  buttons.className = "zoom";
+  for (const [sign, said, act] of [["+", "Nearer", () => nearer(1 / 1.5)], ["−", "Further away", () => nearer(1.5)], ["⤢", "All of it", () => begin()]]) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "quiet icon-only";
+    button.textContent = sign;
+    button.setAttribute("aria-label", said);
+    button.addEventListener("click", act);
+    buttons.append(button);
+  }
+  drawing.after(buttons);
+
+  function begin() {
+    view = all();
+    first = view.width;
+    show();
+  }
+
+  // On a narrow screen all of a neighbourhood would be too small to read: one begins in its middle.
+  function closely() {
+    if (isMap || unit() < 1.6) return;
+    const by = 1.6 / unit();
+    Object.assign(view, { width: view.width * by, height: view.height * by });
+    Object.assign(view, { x: middle.x - view.width / 2, y: middle.y - view.height / 2 });
+    show();
+  }
+  if (isMap && middle) drawing.style.setProperty("--dot", `${middle.r}px`);
+  drawing.classList.add("live");
+  begin();
+  closely();
+  let before = innerWidth;
+  // Not when a phone only shows or hides its bars.
+  addEventListener("resize", () => { if (innerWidth !== before) { before = innerWidth; begin(); closely(); } });
 }

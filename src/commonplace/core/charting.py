@@ -1,0 +1,232 @@
+"""Where everything lies on the map: what is joined or alike lies together, and what lies together has a name.
+
+A layout of five thousand at once takes ten seconds. So clusters are found first; each is laid out by itself, and then all of
+them as discs that keep clear of each other.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+from random import Random
+
+import igraph
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.model import Item, Relation
+
+ALIKE = 3                # neighbours by likeness that each is drawn towards
+LEAST = 0.25             # cosine below which two are not alike, whatever the others are
+ROOM = 1.0               # of one item; all other lengths follow
+SMALLEST = 3             # items that make a cluster
+NAMED, LETTERS = 3, 30    # words of a name, and letters
+_WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
+_SILENT = frozenset([
+    "about", "after", "all", "and", "any", "are", "but", "can", "does", "for", "from", "has", "have", "how", "into", "its",
+    "many", "more", "new", "not", "note", "notes", "one", "our", "out", "over", "part", "than", "that", "the", "their", "them",
+    "then", "there", "they", "this", "use", "using", "was", "were", "what", "when", "where", "which", "who", "why", "will",
+    "with", "you", "your"])
+
+Points = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A cluster, as a disc."""
+
+    name: str
+    members: tuple[int, ...]     # the best joined first
+    x: float
+    y: float
+    radius: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    items: tuple[Item, ...]
+    points: tuple[tuple[float, float], ...]
+    relations: tuple[tuple[int, int], ...]   # between items of the chart
+    regions: tuple[Region, ...]              # the largest first
+    total: int                               # items in all, of which these are the newest
+    width: float
+    height: float
+
+
+def charted(items: Sequence[Item], relations: Sequence[Relation], ids: Sequence[str], vectors: NDArray[np.float32],
+            total: int) -> Chart:
+    """`vectors`: one for each of `ids`, which are some or all of the items'."""
+    igraph.set_random_number_generator(Random(0))  # the same map for the same library
+    at = {item.id: n for n, item in enumerate(items)}
+    joined = sorted({(min(a, b), max(a, b)) for r in relations if (a := at.get(r.from_id)) is not None
+                     and (b := at.get(r.to_id)) is not None and a != b})
+    alike = _alike(np.array([at[each] for each in ids], np.int64), vectors)
+    weights = dict.fromkeys(joined, 1.0)
+    for (a, b), cosine in alike.items():
+        weights[a, b] = max(weights.get((a, b), 0.0), cosine)
+    _gather_others(items, weights)
+    graph = igraph.Graph(n=len(items), edges=list(weights))
+    graph.es["weight"] = list(weights.values())
+    clusters = _clusters(graph)
+    points, discs = _laid(graph, clusters)
+    names = _names(items, clusters)
+    regions = tuple(Region(name, tuple(members), *map(float, disc))
+                    for name, members, disc in zip(names, clusters, discs, strict=True))
+    size = points.max(axis=0) if len(points) else np.zeros(2)
+    width, height = (float(max([size[n], *(region_end(r, n) for r in regions)])) for n in (0, 1))
+    return Chart(tuple(items), tuple((float(x), float(y)) for x, y in points), tuple(joined), regions, total, width, height)
+
+
+def region_end(region: Region, axis: int) -> float:
+    return (region.x, region.y)[axis] + region.radius
+
+
+def _alike(rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> dict[tuple[int, int], float]:
+    """Each item's nearest, a few rows at a time: all cosines at once would take a hundred megabytes."""
+    found: dict[tuple[int, int], float] = {}
+    most = min(ALIKE, len(rows) - 1)
+    if most < 1:
+        return found
+    for start in range(0, len(rows), 500):
+        cosines = vectors[start:start + 500] @ vectors.T
+        cosines[np.arange(len(cosines)), np.arange(start, start + len(cosines))] = -1.0
+        near = np.argpartition(-cosines, most - 1, axis=1)[:, :most]
+        for row, others in enumerate(near):
+            for other in others:
+                cosine = float(cosines[row, other])
+                if cosine >= LEAST:
+                    a, b = int(rows[start + row]), int(rows[other])
+                    found[min(a, b), max(a, b)] = cosine
+    return found
+
+
+def _gather_others(items: Sequence[Item], weights: dict[tuple[int, int], float]) -> None:
+    """What is neither joined nor alike lies with what has its rarest tag, or else its folder."""
+    lonely = set(range(len(items))) - {end for pair in weights for end in pair}
+    holders: dict[str, list[int]] = {}
+    for n, item in enumerate(items):
+        for mark in (*(f"tag {tag}" for tag in item.tags), *(f"folder {folder}" for folder in item.folders)):
+            holders.setdefault(mark, []).append(n)
+    for n in sorted(lonely):
+        tags = [holders[f"tag {tag}"] for tag in items[n].tags if len(holders[f"tag {tag}"]) > 1]
+        shared = min(tags, key=len, default=None) or next((holders[f"folder {folder}"] for folder in items[n].folders), [])
+        other = next((each for each in shared if each != n), None)
+        if other is not None:
+            weights[min(n, other), max(n, other)] = LEAST
+
+
+def _clusters(graph: igraph.Graph) -> list[list[int]]:
+    """The largest first; within one, the best joined first. What is left over makes one, the last."""
+    degrees = graph.degree()
+    found = [list(members) for members in graph.community_multilevel(weights="weight")] if graph.ecount() else [
+        [n] for n in range(graph.vcount())]
+    large = sorted((each for each in found if len(each) >= SMALLEST), key=lambda each: (-len(each), each[0]))
+    rest = [n for each in found if len(each) < SMALLEST for n in each]
+    return [sorted(each, key=lambda n: (-degrees[n], n)) for each in [*large, rest] if each]
+
+
+def _laid(graph: igraph.Graph, clusters: Sequence[Sequence[int]]) -> tuple[Points, Points]:
+    """The items' places, and each cluster's disc: its middle and radius."""
+    inside = [_within(graph, members) for members in clusters]
+    radii = np.array([ROOM * sqrt(len(members)) + ROOM for members in clusters])
+    middles = _apart(_spread(graph, clusters, radii), radii)
+    points = np.zeros((graph.vcount(), 2))
+    for members, places, radius, middle in zip(clusters, inside, radii, middles, strict=True):
+        points[members] = middle + places * (radius - ROOM)
+    if len(middles):
+        corner = (middles - radii[:, None]).min(axis=0)
+        points, middles = points - corner, middles - corner
+    return points, np.column_stack([middles, radii]) if len(middles) else np.zeros((0, 3))
+
+
+def _within(graph: igraph.Graph, members: Sequence[int]) -> Points:
+    """Places within the unit disc: by their edges, then evened out, so that the middle is not a knot and the rim not bare."""
+    if len(members) == 1:
+        return np.zeros((1, 2))
+    part = graph.induced_subgraph(members)
+    order = np.argsort(np.argsort(members))  # an induced graph has its vertices in the order of the whole one
+    seed = [[float(x), float(y)] for x, y in part.layout_circle()]
+    if part.ecount():
+        laid = np.array(list(part.layout_fruchterman_reingold(niter=120, seed=seed, grid=len(members) > 400)))[order]
+    else:
+        laid = np.array(seed)[order]
+    laid -= laid.mean(axis=0)
+    far, angle = np.hypot(laid[:, 0], laid[:, 1]), np.arctan2(laid[:, 1], laid[:, 0])
+    rank = np.argsort(np.argsort(far, kind="stable"), kind="stable")
+    far = np.sqrt((rank + 0.5) / len(members))
+    return np.column_stack([far * np.cos(angle), far * np.sin(angle)])
+
+
+def _spread(graph: igraph.Graph, clusters: Sequence[Sequence[int]], radii: NDArray[np.float64]) -> Points:
+    """Clusters as if each were one: those with much between them lie near each other."""
+    of = {member: number for number, members in enumerate(clusters) for member in members}
+    between: Counter[tuple[int, int]] = Counter()
+    for a, b in graph.get_edgelist():
+        if of[a] != of[b]:
+            between[min(of[a], of[b]), max(of[a], of[b])] += 1
+    whole = igraph.Graph(n=len(clusters), edges=list(between))
+    seed = [[float(x), float(y)] for x, y in whole.layout_circle()]
+    laid = np.array(list(whole.layout_fruchterman_reingold(niter=300, seed=seed, weights=[float(n) for n in between.values()]))
+                    if between else seed or np.zeros((0, 2)))
+    if len(laid) < 2:
+        return laid
+    laid -= laid.mean(axis=0)
+    # As wide as the discs need, and wider than high, as screens are.
+    laid = laid @ np.linalg.svd(laid, full_matrices=False)[2].T
+    scale = sqrt(float((radii ** 2).sum()) * 1.5) / np.maximum(1e-9, np.abs(laid).max(axis=0))
+    return np.asarray(laid * scale * np.array([1.5, 0.8]))
+
+
+def _apart(middles: Points, radii: NDArray[np.float64]) -> Points:
+    """Discs that overlap push each other away, until none do."""
+    middles = middles.copy()
+    if len(middles) < 2:
+        return middles
+    need = radii[:, None] + radii[None, :] + ROOM
+    np.fill_diagonal(need, 0.0)
+    heavy = radii ** 2
+    share = heavy[None, :] / (heavy[:, None] + heavy[None, :])   # the smaller one goes further
+    for turn in range(600):
+        away = middles[:, None, :] - middles[None, :, :]
+        far = np.hypot(away[..., 0], away[..., 1])
+        near = np.maximum(need - far, 0.0)
+        if not (near > ROOM / 4).any():
+            break
+        push = near / np.maximum(far, 1e-6) * share * 0.5
+        middles += (away * push[..., None]).sum(axis=1)
+        if turn < 200:
+            middles *= 0.998  # and at first a little towards the middle of all
+    return middles
+
+
+def _names(items: Sequence[Item], clusters: Sequence[Sequence[int]]) -> list[str]:
+    """By the tags and words that a cluster has more often than the others."""
+    terms = [_terms(item) for item in items]
+    everywhere: Counter[str] = Counter(term for each in terms for term in each)
+    names = []
+    for members in clusters:
+        here: Counter[str] = Counter()
+        for member in members:
+            here.update(terms[member])
+        share = {term: count / len(members) for term, count in here.items() if count > 1}
+        worth = {term: part * (0.05 + max(0.0, log(part * len(items) / everywhere[term]))) for term, part in share.items()}
+        chosen: list[str] = []
+        for term in sorted(worth, key=lambda term: (-worth[term], term)):
+            if len(chosen) == NAMED:
+                break
+            said = [word for other in chosen for word in other.split()]
+            repeats = any(_same(word, mine) for word in term.split() for mine in said)
+            if not repeats and len(", ".join([*chosen, term])) <= LETTERS:
+                chosen.append(term)
+        names.append(", ".join(chosen) or items[members[0]].title)
+    return names
+
+
+def _terms(item: Item) -> set[str]:
+    words = {word.lower() for word in _WORD.findall(item.title)} - _SILENT
+    return words | {tag.lower() for tag in item.tags if len(tag) > 1}
+
+
+def _same(word: str, other: str) -> bool:
+    return word[:5] == other[:5] if min(len(word), len(other)) >= 5 else word.rstrip("s") == other.rstrip("s")
