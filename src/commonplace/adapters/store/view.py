@@ -23,7 +23,8 @@ FAINT = 0.01          # what a word that is only part of a phrase counts in choo
 FEW = 8               # less than an eighth of all: looked up one by one; more: all are worked out, and some left out
 EXACT_UP_TO = 2_000   # vectors that are cheaper to compare than to scan
 # Best by sign bits that are compared exactly: a twentieth, within bounds. recall@10 stays above .99 on real vectors.
-RESCORED, MOST_RESCORED = 600, 2_500
+RESCORED, MOST_RESCORED = 600, 2_000
+SAMPLED = 4_096       # distances that the others are judged by
 HALVED_FROM = 20_000  # rows; so many are scanned by half of their bits, and the likelier seventh by the other half
 
 NO_ROWS: Rows = np.empty(0, np.intp)
@@ -51,6 +52,7 @@ class View:
         average = max(1.0, float(lengths[alive].mean(dtype=np.float64)) if self._living else 1.0)
         # How much a section's length damps what a word counts in it.
         self._damped = np.float32(K1 * (1 - B)) + np.float32(K1 * B / average) * lengths.astype(np.float32)
+        self._often = OFTEN / (OFTEN + self._damped)  # what a common word counts in it
         self.pools: dict[Hashable, Pool] = {}
 
     def pool(self, items: Iterable[str] | None, but: Sequence[str] = ()) -> Pool:
@@ -112,7 +114,7 @@ class View:
             weight = np.float32(_idf(self._frequency(term), self._living) * (K1 + 1))
             for run in self._runs:
                 if pool.rows is None and (mask := run.mask(term)) is not None:
-                    scores[run.first:run.last] += mask * (weight * OFTEN / (OFTEN + damped[run.first:run.last]))
+                    scores[run.first:run.last] += mask * (weight * self._often[run.first:run.last])
                 else:
                     places, counts = run.find(term) if pool.rows is None else run.among(term, pool.rows)
                     scores[places] += counts * weight / (counts + damped[places])
@@ -152,14 +154,14 @@ class View:
         most = 64 * len(words)
         if pool.seen is not None:
             rows = pool.seen if pool.rows is None else pool.rows[pool.seen]
-            return pool.seen[_smallest(self._differing(rows, words), most, wanted)]
+            return pool.seen[_smallest(self._differing(rows, words), most, wanted, limit)]
         half = len(words) // 2 if size >= HALVED_FROM else len(words)
         distances = self._scan(words[:half])
         distances[pool.unseen] = FAR
         if half == len(words):
-            return _smallest(distances, most, wanted)
-        likely = _smallest(distances, most, max(wanted, size // 7))
-        return likely[_smallest(distances[likely] + self._differing(likely, words[half:], half), most, wanted)]
+            return _smallest(distances, most, wanted, limit)
+        likely = _smallest(distances, most, max(wanted, size // 7), wanted)
+        return likely[_smallest(distances[likely] + self._differing(likely, words[half:], half), most, wanted, limit)]
 
     def _differing(self, rows: Rows, words: NDArray[np.uint64], first: int = 0) -> NDArray[np.uint16]:
         """Sign bits, from a word on."""
@@ -199,13 +201,9 @@ def _top(scores: Scores, limit: int) -> Rows:
     return places
 
 
-def _smallest(distances: NDArray[np.uint16], most: int, wanted: int) -> Rows:
-    """Places, in order, of so many, and of those that are as near as the last of them; of none that differ in more than most."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high) // 2
-        if np.count_nonzero(distances <= middle) >= wanted:
-            high = middle
-        else:
-            low = middle + 1
-    return (distances <= low).nonzero()[0]
+def _smallest(distances: NDArray[np.uint16], most: int, wanted: int, least: int) -> Rows:
+    """Places, in order, of about so many; of at least the least, where no more than `most` bits differ."""
+    sample = distances[::max(1, len(distances) // SAMPLED)]
+    bound = np.partition(sample, kth)[kth] if (kth := wanted * len(sample) // len(distances)) < len(sample) else most
+    near: Rows = (distances <= min(bound, most)).nonzero()[0]
+    return near if len(near) >= least or bound >= most else _smallest(distances, most, 2 * wanted, least)
