@@ -39,6 +39,23 @@ async def test_an_item_comes_back_as_it_went_in_under_each_of_its_names(ann: Lib
     assert [(s.position, s.text) for s in await ann.store.sections.of_item(added)] == [(0, "One."), (1, "Two.")]
 
 
+async def test_an_item_is_read_whole_as_far_as_the_scope_goes(ann: Library, bob: Library) -> None:
+    work, home = await ann.folder("work"), await ann.folder("home")
+    added = await ann.add("One.\n\nTwo.", folder=work)
+    await ann.store.items.file(ann.scope(), ItemRef(id=added.id), [home], token_id=None)
+    items = ann.store.items
+    whole = await items.whole(ann.scope(), ItemRef.parse(added.entity_id))
+    assert whole.item == await items.get(ann.scope(), ItemRef(id=added.id))
+    assert (whole.text, list(whole.sections)) == ("One.\n\nTwo.", await ann.store.sections.of_item(added))
+    assert {folder.name for folder in whole.folders} == {"work", "home"}
+    assert [f.name for f in (await items.whole(ann.scope(home), ItemRef(id=added.id))).folders] == ["home"]
+    unfiled = await ann.add("Three.", in_kb=False)
+    assert (await items.whole(ann.scope(), ItemRef(id=unfiled.id))).folders == ()
+    for scope in (bob.scope(), ann.scope(await ann.folder("other")), ann.scope(kb_only=True)):
+        with pytest.raises(NotFound):
+            await items.whole(scope, ItemRef(id=unfiled.id))
+
+
 async def test_every_read_keeps_to_the_scope(ann: Library, bob: Library) -> None:
     work, home, other = await ann.folder("work"), await ann.folder("home"), await ann.folder("other")
     await ann.add("one", title="in work", folder=work)
@@ -72,6 +89,7 @@ async def readable(store: SqlStore, scope: Scope, item: Item) -> bool:
     attempts: list[Callable[[], Awaitable[object]]] = [
         lambda: store.items.get(scope, ItemRef(id=item.id)),
         lambda: store.items.get(scope, ItemRef(public_id=item.public_id)),
+        lambda: store.items.whole(scope, ItemRef(id=item.id)),
         lambda: store.items.update(scope, item.id, {}, expected_revision=None, sections=None, stamp=STAMP, jobs=()),
         lambda: store.items.file(scope, ItemRef(id=item.id), [], token_id=None),
     ]

@@ -32,6 +32,7 @@ from commonplace.model import (
     Json,
     Order,
     Outcome,
+    Reading,
     Relation,
     Section,
     digest,
@@ -76,15 +77,6 @@ class Added:
     folder_id: str | None
     created: bool
     job_id: str | None = None  # what is left to do after the call
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    item: Item
-    text: str
-    sections: tuple[Section, ...]
-    folders: tuple[Folder, ...]
-    transcription: Job | None = None  # while it is not done
 
 
 class Library:
@@ -156,7 +148,8 @@ class Library:
             stamp=self._embedder.stamp, jobs=jobs)
         if not created:
             return await self._known(caller, draft, item)
-        await self._wake.signal()
+        if jobs:
+            await self._wake.signal()
         return Added(_status(item), item, caller.only_folder, created, jobs[0].id if jobs else None)
 
     async def refresh(self, caller: Caller, item_id: str) -> Item:
@@ -179,7 +172,8 @@ class Library:
                    for name in ("title", "summary", "key_points", "tags", "category", "metadata", "word_count")}
         renewed = await self._store.items.renew(caller.scope, item.id, content, changes, sections=made.sections,
                                                 stamp=self._embedder.stamp, jobs=made.jobs)
-        await self._wake.signal()
+        if made.jobs:
+            await self._wake.signal()
         return renewed
 
     async def retry(self, caller: Caller, item_id: str) -> Item:
@@ -219,12 +213,10 @@ class Library:
 
     async def read(self, caller: Caller, item_id: str) -> Reading:
         await self._access.admit(caller, READ, "read", item_id)
-        item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
-        folders = {folder.id: folder for folder in await self._store.folders.within(caller.scope)} if item.folders else {}
-        writing_down = item.transcription_status not in (None, "done")
-        return Reading(item, await self._store.items.text(item), tuple(await self._store.sections.of_item(item)),
-                       tuple(folders[folder_id] for folder_id in item.folders if folder_id in folders),
-                       await self._store.jobs.latest(item, TRANSCRIBE) if writing_down else None)
+        reading = await self._store.items.whole(caller.scope, ItemRef.parse(item_id))
+        if reading.item.transcription_status in (None, "done"):
+            return reading
+        return replace(reading, transcription=await self._store.jobs.latest(reading.item, TRANSCRIBE))
 
     async def glance(self, caller: Caller, item_id: str) -> Item | None:
         """The item without its text, if the caller sees one."""
@@ -263,7 +255,8 @@ class Library:
             sections, jobs = await self._passages(replace(item, title=title, in_kb=True))
         updated = await self._store.items.update(caller.scope, item.id, changes, expected_revision=expected_revision,
                                                  sections=sections, stamp=self._embedder.stamp, jobs=jobs)
-        await self._wake.signal()
+        if jobs:
+            await self._wake.signal()
         return updated
 
     async def delete(self, caller: Caller, item_id: str) -> None:

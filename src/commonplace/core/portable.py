@@ -11,10 +11,10 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from commonplace.core import entity_rules as rules, markdown
-from commonplace.core.library import Library, Reading, Record
+from commonplace.core.library import Library, Record
 from commonplace.core.versions import Versions
 from commonplace.errors import Invalid, NotFound
-from commonplace.model import Caller, EntityType, Folder, Item, ItemFilter, Outcome, Relation, new_public_id, now
+from commonplace.model import Caller, EntityType, Folder, Item, ItemFilter, Outcome, Reading, Relation, new_public_id, now
 
 AT_ONCE = 100
 ENDINGS = (".md", ".markdown")

@@ -16,6 +16,7 @@ from commonplace.ports import Embedder, Transformer
 log = logging.getLogger(__name__)
 TRANSFORM = "transform"
 IN_CALL = 8             # sections that get their vectors within the call; longer texts are keyword-live at once, vectors follow
+BRIEF = 2_000           # characters that are cut in less time than handing them to a thread takes
 SHORT = 50_000          # characters that are summarised within the call: about a tenth of a second
 BY_MODEL = ("ai_generated", "cost_usd")   # metadata of what a model wrote
 
@@ -37,7 +38,7 @@ class Preparer:
         """`known`: the same passages, with vectors, as another item has them. A text of more sections than `embed_up_to`
         gets its vectors later."""
         text = searchable(item, text)
-        sections = list(known) or await asyncio.to_thread(sectioning.cut, text, item.title, marks)
+        sections = list(known) or await _cut(text, item.title, marks)
         item = replace(item, word_count=sectioning.count(text))
         jobs: list[Job] = []
         if auto_transform or len(text) > SHORT:
@@ -69,6 +70,12 @@ class Preparer:
             return await with_vectors(self._embedder, title, sections)
         except EmbeddingFailed:
             return sections
+
+
+async def _cut(text: str, title: str, marks: Sequence[Mark]) -> list[Section]:
+    if len(text) <= BRIEF:
+        return sectioning.cut(text, title, marks)
+    return await asyncio.to_thread(sectioning.cut, text, title, marks)
 
 
 def described(item: Item, made: Transformed) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from commonplace import model
 from commonplace.core.access import may
-from commonplace.core.library import Added, Draft, Reading
+from commonplace.core.library import Added, Draft
 
 UPLOADS = "binary files (PDF, images, audio, video) are uploaded through REST /api/v1/uploads/*"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -210,7 +210,7 @@ class ItemInFull(Item):
     cost_usd: Annotated[float | None, Field(description="What that cost in US dollars; null when it is not known")]
 
 
-def item_in_full(reading: Reading) -> ItemInFull:
+def item_in_full(reading: model.Reading) -> ItemInFull:
     job = reading.transcription
     return {**item(reading.item), "text": reading.text, "sections": [_section(s) for s in reading.sections],
             "folders": [{"id": folder.id, "name": folder.name} for folder in reading.folders],

@@ -270,3 +270,14 @@ class ItemRef:
         except ValueError:
             prefix, _, rest = text.rpartition("_")
             return cls(public_id=rest, entity_type=prefix or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An item with all that is read of it, as it was at one moment."""
+
+    item: Item
+    text: str
+    sections: tuple[Section, ...]
+    folders: tuple[Folder, ...]       # as far as the reader sees them; not counted
+    transcription: Job | None = None  # while it is not done

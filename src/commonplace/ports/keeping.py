@@ -28,6 +28,7 @@ from commonplace.model import (
     Passage,
     Person,
     Proposal,
+    Reading,
     Relation,
     Revised,
     Scope,
@@ -116,6 +117,8 @@ class Items(Protocol):
         ...
 
     async def get(self, scope: Scope, ref: ItemRef) -> Item: ...
+
+    async def whole(self, scope: Scope, ref: ItemRef) -> Reading: ...
 
     async def several(self, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
         """By id, in one query; what is out of scope or gone by now is left out."""

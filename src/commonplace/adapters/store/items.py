@@ -24,6 +24,7 @@ from commonplace.model import (
     Job,
     Order,
     Outcome,
+    Reading,
     Relation,
     Revised,
     Scope,
@@ -117,6 +118,9 @@ class SqlItems:
     async def get(self, scope: Scope, ref: ItemRef) -> Item:
         return await self._db.read(find, scope, ref)
 
+    async def whole(self, scope: Scope, ref: ItemRef) -> Reading:
+        return await self._db.read(_whole, scope, ref)
+
     async def several(self, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
         def work(tx: Tx) -> dict[str, Item]:
             condition, values = rows.visible(scope)
@@ -127,10 +131,7 @@ class SqlItems:
         return await self._db.read(work) if item_ids else {}
 
     async def text(self, item: Item) -> str:
-        row = await self._db.read(lambda tx: tx.one("SELECT text FROM contents WHERE id = :id", id=item.content_id))
-        if row is None:
-            raise NotFound(NO_ITEM)
-        return str(row["text"])
+        return await self._db.read(_text, item)
 
     async def texts(self, items: Sequence[Item]) -> dict[str, str]:
         found = await self._db.read(lambda tx: tx.all(
@@ -273,6 +274,23 @@ def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:
     if row is None:
         raise NotFound(NO_ITEM)
     return rows.item(row, _folders_of(tx, scope, [row["id"]]).get(row["id"], ()))
+
+
+def _whole(tx: Tx, scope: Scope, ref: ItemRef) -> Reading:
+    item = find(tx, scope, ref)
+    sections = tx.all("SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position",
+                      library_id=item.library_id, item_id=item.id)
+    folders = tx.all("""SELECT id, library_id, name, created_at, 0 AS item_count FROM folders
+                        WHERE library_id = :library_id AND id IN :ids ORDER BY id""",
+                     library_id=item.library_id, ids=list(item.folders)) if item.folders else ()
+    return Reading(item, _text(tx, item), tuple(map(rows.section, sections)), tuple(map(rows.folder, folders)))
+
+
+def _text(tx: Tx, item: Item) -> str:
+    row = tx.one("SELECT text FROM contents WHERE id = :id", id=item.content_id)
+    if row is None:
+        raise NotFound(NO_ITEM)
+    return str(row["text"])
 
 
 def delete_items(tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequence[str]) -> None:

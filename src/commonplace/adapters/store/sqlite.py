@@ -104,12 +104,13 @@ class SqliteDatabase:
         return await self._readers.run(lambda: self._within(READ, work, args, kwargs))
 
     async def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
-        """The loop's own connection only ever asks this: a few microseconds, where a hop and a lookup take two hundred."""
+        """On the loop's own connection: a few microseconds, where a hop to another thread and a lookup take two hundred."""
         with _plain_errors():
             answers, key = self._recalled.now(self._connection()), (work, args)
         if key not in answers:
+            # Here as well, though it may be after every write: what is worth keeping is found by its key.
             # Read after the version was asked for; what is committed meanwhile changes the version, and this is let go.
-            answers[key] = await self.read(work, *args)
+            answers[key] = self._within(READ, work, args, {})
         result: T = answers[key]
         return result
 

@@ -114,7 +114,7 @@ def _says_something(sentence: _Sentence) -> bool:
     if len(sentence.terms) < 3 or len(sentence.text) < 12:
         return False
     start = sentence.text[:300]
-    letters = sum(character.isalpha() or character.isspace() for character in start)
+    letters = sum(map(str.isalpha, start)) + sum(map(str.isspace, start))
     return letters > 0.75 * len(start) and len(_CODE.findall(start)) < 0.02 * len(start)
 
 

@@ -1,6 +1,7 @@
 """Text as a reader sees it: sentences without mark-up, words without those that say nothing."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 
@@ -65,16 +66,26 @@ def silent_words(sample: Iterable[list[str]]) -> frozenset[str]:
         seen += sentence
         if len(seen) >= _SAMPLE:
             break
-    if sum(word in _ENGLISH for word in seen) >= _SURE * len(seen):
+    if sum(map(_ENGLISH.__contains__, seen)) >= _SURE * len(seen):
         return _ENGLISH
-    counted = {language: sum(word in silent for word in seen) for language, silent in _lists().items()}
-    return _lists()[max(counted, key=lambda language: (counted[language], language == "en"))]
+    counted = Counter(language for word in seen for language in _languages().get(word, ()))
+    return _lists()[max(_lists(), key=lambda language: (counted[language], language == "en"))]
 
 
 @cache
 def _lists() -> dict[str, frozenset[str]]:
     lists = {language: frozenset(stopwords(language)) for language in sorted(langs())}
     return lists | {"en": _ENGLISH}
+
+
+@cache
+def _languages() -> dict[str, list[str]]:
+    """Of each stop word."""
+    found: dict[str, list[str]] = {}
+    for language, silent in _lists().items():
+        for word in silent:
+            found.setdefault(word, []).append(language)
+    return found
 
 
 def cut(text: str, limit: int) -> str:

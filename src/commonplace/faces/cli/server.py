@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from commonplace.app import App
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
+SWITCH_SECONDS = 0.001  # that whoever answers waits for a thread that works in the background, instead of five times that
 
 
 def register(root: typer.Typer) -> None:
@@ -35,6 +36,7 @@ async def serve(desk: Desk, host: Annotated[str | None, typer.Option(help="Addre
                 port: Annotated[int | None, typer.Option(
                     min=0, max=65535, help="Port to listen on; 0: any free one.")] = None) -> None:
     """Run the server: MCP, REST and the workers, until it is told to stop."""
+    sys.setswitchinterval(SWITCH_SECONDS)
     listener = _listen(host or desk.settings.host, desk.settings.port if port is None else port)
     settings = replace(desk.settings, host=host or desk.settings.host, port=listener.getsockname()[1])
     with listener:

@@ -6,12 +6,11 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
-from commonplace.core.library import Reading
 from commonplace.core.telling import Tell, silent
 from commonplace.faces import wire
 from commonplace.faces.http import Services
 from commonplace.faces.mcp.tools import Tool
-from commonplace.model import Caller, Capability, Found, Item, Mode
+from commonplace.model import Caller, Capability, Found, Item, Mode, Reading
 
 
 class Kept(TypedDict):
