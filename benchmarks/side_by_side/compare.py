@@ -39,5 +39,5 @@ def _pairs(now: dict, before: dict, kind: str):
                 continue  # fewer notes: another thing was measured
             for call in CALLS:
                 then, figure = (one.get(call, {}).get("cpu_ms", 0) for one in (old, run))
-                if then > 0.02 and figure > 0.02:  # below that the clock of the system is too coarse
+                if then > 0.01 and figure > 0.01:  # below that the clock of the system is too coarse
                     yield name, count, call, then, figure

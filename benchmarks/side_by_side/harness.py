@@ -106,7 +106,7 @@ def run(driver, work: Work, scratch: Path, patience: float, bound: float, result
     result["add"] = costs.of(driver.add, range(min(ONE_BY_ONE, count)), again=False)
     added = result["add"].get("calls", 0)
     begin("bulk")
-    result["bulk"], result["kept"] = bulk(driver, costs, range(added, count), max(patience, 0.6 * (ends - time.monotonic())))
+    result["bulk"], result["kept"] = bulk(driver, costs, range(added, count), max(patience, 0.6 * (ends - time.monotonic())))  # the rest is for asking
     if broken := result["bulk"].get("failed") or result["add"].get("failed"):
         raise RuntimeError(broken)
     result["memory_mb"] = costs.memory_mb() - before

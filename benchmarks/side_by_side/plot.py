@@ -4,7 +4,7 @@ from html import escape
 from math import ceil, floor, log10
 
 WIDE, LEFT, RIGHT, ROW, TOP = 760, 250, 80, 24, 56
-COLOURS = {"ours": "#2563eb", "engine": "#9ca3af", "product": "#d97706"}
+COLOURS = {"ours": "#2563eb", "engine": "#6b7280", "product": "#d97706"}
 HIGH, SIDE, NAMES = 420, 60, 250
 
 

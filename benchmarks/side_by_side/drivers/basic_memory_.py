@@ -15,9 +15,8 @@ class Driver(Server):
     over = "MCP"
     own_vectors = True  # it embeds chunks with their titles
     modes = ("keyword", "semantic", "hybrid")
-    batch = 10_000
+    batch = 200
     durable = "not looked at"
-    answers = "passages"
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.port, self.notes = work, free_port(), folder / "notes"

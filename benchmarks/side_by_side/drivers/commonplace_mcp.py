@@ -19,8 +19,7 @@ class Driver(Server):
     own_vectors = True  # the title is embedded with the text
     modes = ("semantic", "keyword", "hybrid")
     scopes = True
-    batch = 10_000
-    answers = "passages"
+    batch = 2_500
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.folder = work, folder

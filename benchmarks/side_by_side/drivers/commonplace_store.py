@@ -40,7 +40,6 @@ class Driver(Base):
     scopes = True
     batch = 500
     server = None
-    answers = "passages"
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.loop = work, uvloop.new_event_loop()

@@ -40,7 +40,8 @@ class Driver(Base):
             query = self.table.search(query_type="hybrid").vector(vector).text(plain(text))
         if group:
             query = query.where(f"`group` = '{group}'", prefilter=True)
-        return [number(name) for name in query.limit(10).select(["id"]).to_arrow()["id"].to_pylist()]
+        found = query.limit(10).select(["id", "text"]).to_arrow().to_pylist()
+        return [number(row["id"]) for row in found]
 
     def get(self, n: int) -> None:
         assert self.table.search().where(f"id = '{Work.name(n)}'").limit(1).select(["text"]).to_arrow().num_rows

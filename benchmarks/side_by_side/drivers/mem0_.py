@@ -11,7 +11,6 @@ class Driver(Base):
     own_vectors = True  # line breaks are taken out before embedding
     scopes = True
     batch = 50
-    answers = "passages"
 
     def open(self, folder: Path, work: Work) -> None:
         os.environ |= {"MEM0_TELEMETRY": "False", "MEM0_DIR": str(folder / "home"), "OPENAI_API_KEY": "none"}

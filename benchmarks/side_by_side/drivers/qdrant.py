@@ -53,11 +53,11 @@ class Driver(Base):
         near = Query.Nearest(vector.tolist(), using="dense") if mode != "keyword" else None
         words = Query.Nearest(self.bm25.embed_query(text), using="words") if mode != "semantic" else None
         if mode == "hybrid":
-            request = QueryRequest(limit=10, query=Fusion.Rrf(k=60), with_payload=False, prefetches=[
+            request = QueryRequest(limit=10, query=Fusion.Rrf(k=60), with_payload=True, prefetches=[
                 Prefetch(limit=50, query=near, filter=only), Prefetch(limit=50, query=words, filter=only)])
         else:
-            request = QueryRequest(limit=10, query=near or words, filter=only, with_payload=False)
-        return [int(point.id) for point in self.shard.query(request)]
+            request = QueryRequest(limit=10, query=near or words, filter=only, with_payload=True)
+        return [int(point.id) for point in self.shard.query(request) if point.payload["text"]]
 
     def get(self, n: int) -> None:
         assert self.shard.retrieve([n], with_payload=True, with_vector=False)[0].payload["text"]

@@ -13,7 +13,6 @@ class Driver(Server):
     """The server with its embedded database. Each group is a project; searching is its own mixture, there is no other."""
 
     over = "REST"
-    answers = "passages"
     own_vectors = True  # the name is embedded with the text
     modes = ("hybrid",)
     scopes = True

@@ -40,12 +40,12 @@ class Driver(Base):
     def search_text(self, mode, text, vector, group=None):
         if mode == "semantic":
             part = " AND part = ?" if group else ""
-            rows = self._db().execute(f"SELECT n FROM vectors WHERE v MATCH ? AND k = 10{part}",
+            rows = self._db().execute(f"SELECT n, (SELECT text FROM notes WHERE notes.n = vectors.n) FROM vectors WHERE v MATCH ? AND k = 10{part}",
                                       (vector.tobytes(), *([group] if group else [])))
         else:
             words = " OR ".join(f'"{w}"' for w in plain(text).split())
             part = " AND rowid IN (SELECT n FROM notes WHERE part = ?)" if group else ""
-            rows = self._db().execute(f"SELECT rowid FROM words WHERE words MATCH ?{part} ORDER BY rank LIMIT 10",
+            rows = self._db().execute(f"SELECT rowid, (SELECT text FROM notes WHERE n = words.rowid) FROM words WHERE words MATCH ?{part} ORDER BY rank LIMIT 10",
                                       (words, *([group] if group else [])))
         return [row[0] for row in rows]
 

@@ -33,7 +33,7 @@ class Driver(Base):
         query = f"text:({words})" if not group else f"+part:{group} +text:({words})"
         searcher = self.index.searcher()
         found = searcher.search(self.index.parse_query(query, ["text"]), 10).hits
-        return [searcher.doc(address)["n"][0] for _, address in found]
+        return [note["n"][0] for note in (searcher.doc(address) for _, address in found) if note["text"]]
 
     def get(self, n: int) -> None:
         searcher = self.index.searcher()

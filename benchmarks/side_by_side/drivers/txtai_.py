@@ -11,17 +11,14 @@ class Driver(Base):
     scopes = True
     batch = 1000
     durable = "no: memory, saved at the end"
-    answers = "passages"
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.place, self.waiting = work, folder / "index", {}
-        self.base = Embeddings({"method": "external", "transform": self._vectors, "content": True, "hybrid": True,
+        transform = lambda texts: np.array([self.waiting[text] for text in texts], np.float32)  # noqa: E731 - it takes a method for a class
+        self.base = Embeddings({"method": "external", "transform": transform, "content": True, "hybrid": True,
                                 "columns": {"text": "text"}})
         if self.place.exists():
-            self.base.load(str(self.place), config={"transform": self._vectors})
-
-    def _vectors(self, texts) -> np.ndarray:
-        return np.array([self.waiting[text] for text in texts], np.float32)
+            self.base.load(str(self.place), config={"transform": transform})
 
     def bulk(self, notes: range) -> None:
         self.waiting |= {self.work.texts[n]: self.work.vectors[n] for n in notes}

@@ -9,6 +9,7 @@ from work import Work
 class Driver(Base):
     """A bare index of vectors: no rows, no scopes, no transactions."""
 
+    answers = "ids"
     durable = "no: memory, saved at the end"
 
     def open(self, folder: Path, work: Work) -> None:
