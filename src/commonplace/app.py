@@ -18,8 +18,7 @@ from commonplace.adapters.fetch import make_fetcher
 from commonplace.adapters.limits import make_limits
 from commonplace.adapters.reflect import make_reflector
 from commonplace.adapters.store import make_store
-from commonplace.adapters.transcribe import make_transcriber
-from commonplace.adapters.transcribe.audio import duration
+from commonplace.adapters.transcribe import duration, make_transcriber
 from commonplace.adapters.transform import make_transformer
 from commonplace.adapters.wake import make_wake
 from commonplace.core.access import Access

@@ -5,8 +5,6 @@ import hashlib
 import logging
 from dataclasses import dataclass, replace
 
-import jwt
-
 from commonplace.errors import CapabilityDenied, CommonplaceError, ForbiddenScope, RateLimited, Unauthorized
 from commonplace.model import Caller, Capability, Event, Role, Token, now
 from commonplace.ports import Limits, Store
@@ -118,6 +116,8 @@ class Access:
     async def _by_jwt(self, encoded: str) -> Caller:
         if not self._settings.jwt_secret:
             raise Unauthorized("The token is unknown or was revoked.")
+        import jwt  # with all its cryptography; most servers know tokens only
+
         try:
             # `iat` says when, not from when: an issuer whose clock is ahead of ours is no reason to refuse.
             claims = jwt.decode(encoded, self._settings.jwt_secret, algorithms=["HS256"],

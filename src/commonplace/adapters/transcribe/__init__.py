@@ -1,5 +1,7 @@
 """Transcribers, chosen by the setting `transcriber`. Each is imported only when it is the one."""
 
+from pathlib import Path
+
 from commonplace.adapters.choosing import chosen
 from commonplace.ports import Transcriber
 from commonplace.settings import Settings
@@ -9,6 +11,13 @@ TRANSCRIBERS = {
     "assemblyai": "assemblyai:AssemblyAITranscriber",
     "gladia": "gladia:GladiaTranscriber",
 }
+
+
+def duration(recording: Path) -> float:
+    """Seconds. What decodes sound is brought in with the first recording."""
+    from commonplace.adapters.transcribe import audio
+
+    return audio.duration(recording)
 
 
 def make_transcriber(settings: Settings) -> Transcriber:
