@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from commonplace.adapters.memory import give_back
 from commonplace.adapters.store import changes
 from commonplace.adapters.store.database import Tx
 from commonplace.adapters.store.halves import FORMATS, Format
@@ -39,6 +40,7 @@ class Shelf:
         self._seen: frozenset[int] = frozenset()
         self._stamp: str | None = None
         self._view: View | None = None
+        self._read_all = False  # since the last view
         self._clear()
 
     def view(self, tx: Tx, stamp: str | None) -> tuple[View, bool]:
@@ -53,6 +55,9 @@ class Shelf:
                 self._vectors.reserve(count)
                 self._view = View(self._owners, self._ids[:count], self._lengths[:count], self._alive[:count], self._runs,
                                   self._vectors)
+                if self._read_all:
+                    give_back()  # reading and sorting take several times what is kept
+                    self._read_all = False
             return self._view, current
 
     def _clear(self) -> None:
@@ -85,6 +90,7 @@ class Shelf:
     def _reload(self, tx: Tx) -> None:
         """Everything anew, a lot at a time: small leftovers of one big answer would stay in the process for good."""
         self._clear()
+        self._read_all = True
         [row] = tx.all("SELECT count(*) AS n FROM section_terms WHERE library_id = :library_id", library_id=self._library_id)
         self._reserve(row["n"])
         for found in tx.lots(_TERMS, _ROWS, library_id=self._library_id):
@@ -93,7 +99,7 @@ class Shelf:
             self._read_vectors(tx)
 
     def _read_vectors(self, tx: Tx) -> None:
-        self._view, self._vectors = None, Vectors()
+        self._view, self._vectors, self._read_all = None, Vectors(), True
         self._vectors.reserve(self._owners.count)
         rows, form = np.arange(self._owners.count), FORMATS[tx.engine]
         for found in tx.lots(_vectors(form), _ROWS, library_id=self._library_id, stamp=self._stamp):

@@ -144,7 +144,7 @@ class SqliteDatabase:
             _switch_to_wal(connection)
             # FULL: an acknowledged write survives a power cut, not only a crash of the process.
             connection.executescript("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
-                                     "PRAGMA cache_size=-16384;")
+                                     "PRAGMA cache_size=-4096;")
             self._local.connection, self._local.recalled = connection, Recalled()
             with self._guard:
                 self._all.append(connection)

@@ -1,7 +1,6 @@
 """The default transcriber: Whisper on this machine's processor, with nothing to download and no key."""
 
 import asyncio
-import ctypes
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from anyio import Lock, to_thread
 
+from commonplace.adapters.memory import give_back
 from commonplace.adapters.packages import packaged
 from commonplace.adapters.transcribe import audio
 from commonplace.adapters.transcribe.shared import transcript
@@ -87,10 +87,7 @@ class LocalTranscriber:
 
     def _forget(self) -> None:
         self._model = None
-        if sys.platform == "linux":   # glibc keeps what was freed; a server should not carry it until the next recording
-            trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-            if trim:
-                trim(0)
+        give_back()  # a server should not carry it until the next recording
 
 
 def _find(name: str, models: Path) -> Path:

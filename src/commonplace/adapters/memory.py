@@ -1,0 +1,11 @@
+"""Memory that was freed, given back to the system."""
+
+import ctypes
+import sys
+
+
+def give_back() -> None:
+    """After something large was let go of: glibc would keep it in the process."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim:
+        trim(0)
