@@ -34,6 +34,7 @@ from commonplace.core.finding import Finding
 from commonplace.core.following import Epics
 from commonplace.core.graph import Graph
 from commonplace.core.joining import Joining
+from commonplace.core.leaving import Leaving
 from commonplace.core.library import Library
 from commonplace.core.likeness import Likeness
 from commonplace.core.linking import LINK, Linker, LinkJobs
@@ -84,6 +85,7 @@ class App:
     passkeys: Passkeys
     members: Members
     joining: Joining
+    leaving: Leaving
     library: Library
     search: Search
     uploads: Uploads
@@ -149,10 +151,10 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         accounts, members = Accounts(store, access, limits), Members(store, access)
         work = Work(store, access, preparer, wake, entities, epics, embedder.stamp)
         passkeys, graph = Passkeys(store, accounts), Graph(store, access, work)
+        uploads = Uploads(store, blobs, extractor, access, library, settings)
         app = App(settings, store, embedder, access, People(store, access), accounts, passkeys,
-                  members, Joining(store, accounts, passkeys, members), library,
-                  search, Uploads(store, blobs, extractor, access, library, settings),
-                  Feeds(store, fetcher, extractor, access, library, settings), Webhooks(wake, settings),
+                  members, Joining(store, accounts, passkeys, members), Leaving(store, accounts, uploads), library, search,
+                  uploads, Feeds(store, fetcher, extractor, access, library, settings), Webhooks(wake, settings),
                   work, Planning(store, access, search, graph, calibration), entities,
                   Disks(store, embedder, access, search, Publisher(store, embedder, local)), graph, memory,
                   reflection, Context(store, access, search, entities), Removals(store, access),

@@ -5,6 +5,7 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from ipaddress import ip_network
 from math import inf
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -31,6 +32,9 @@ class Settings:
     public_url: str = setting("", "Address that clients reach the server by, when it is not http://host:port.")
     allowed_hosts: str = setting(
         "", "Further Host names that requests may name, by commas (loopback and public_url are allowed already).")
+    trusted_proxies: str = setting(
+        "", "Addresses or networks of proxies, by commas, whose X-Forwarded-For and X-Forwarded-Proto are believed; "
+            "empty: nobody's.")
     database_url: str = setting(
         "", "postgresql://... to keep everything in Postgres; empty: SQLite in the data folder.", secret=True)
     database_schema: str = setting("commonplace", "Postgres schema that holds the tables.")
@@ -86,6 +90,10 @@ class Settings:
     log_level: str = setting("warning", "debug, info, warning or error.")
 
     @property
+    def proxies(self) -> list[str]:
+        return [each.strip() for each in self.trusted_proxies.split(",") if each.strip()]
+
+    @property
     def webhook_secret(self) -> str:
         """What a transcription service proves itself by when it reports; "" when none is set up that could."""
         key = self.transcriber_key.encode()
@@ -117,12 +125,21 @@ class Settings:
             "PUBLIC_URL must begin with http:// or https://": _begins(self.public_url, "http://", "https://"),
             "REDIS_URL must begin with redis://, rediss:// or unix://":
                 _begins(self.redis_url, "redis://", "rediss://", "unix://"),
+            "TRUSTED_PROXIES must be addresses or networks, such as 127.0.0.1 or 10.0.0.0/8": all(map(_is_network, self.proxies)),
             "JWT_SECRET must have 32 bytes or more": not self.jwt_secret or len(self.jwt_secret.encode()) >= 32,
             "SEMANTIC_WEIGHT and COMMONPLACE_KEYWORD_WEIGHT must not both be 0": self.semantic_weight + self.keyword_weight > 0,
         }
         for rule, holds in rules.items():
             if not holds:
                 raise ConfigurationError(f"{PREFIX}{rule}.")
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ip_network(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _begins(url: str, *schemes: str) -> bool:

@@ -75,20 +75,21 @@ class Site:
 
 
 @asynccontextmanager
-async def served(data_dir: Path, browser: Browser, *, own: dict[str, Any] | None = None, **settings: Any) -> AsyncIterator[Site]:
+async def served(data_dir: Path, browser: Browser, *, own: dict[str, Any] | None = None, tls: Path | None = None,
+                 **settings: Any) -> AsyncIterator[Site]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         wanted = Settings(data_dir=data_dir, embedder="static", port=port, **(NO_LIMITS | settings))
         async with open_app(wanted, workers=1, **(own or {})) as app:
-            server = uvicorn.Server(uvicorn.Config(make_asgi(app), log_config=None, access_log=False, lifespan="on",
-                                                   timeout_graceful_shutdown=1))
+            server = uvicorn.Server(uvicorn.Config(make_asgi(app), log_config=None, access_log=False, lifespan="on", proxy_headers=False,
+                                                   timeout_graceful_shutdown=1, ssl_certfile=tls, ssl_keyfile=tls))
             serving = asyncio.create_task(server.serve([listener]))
             async with asyncio.timeout(20):
                 while not server.started:  # noqa: ASYNC110 (uvicorn has no event to wait for)
                     await asyncio.sleep(0.01)
             person = await app.people.ensure_owner()
             # localhost, not the number: browsers make passkeys for names only.
-            site = Site(app, f"http://localhost:{port}", Caller(person.id, person.id, person.name, frozenset(Capability)), browser)
+            site = Site(app, f"{'https' if tls else 'http'}://localhost:{port}", Caller(person.id, person.id, person.name, frozenset(Capability)), browser)
             try:
                 yield site
             finally:

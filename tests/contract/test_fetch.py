@@ -14,17 +14,13 @@ from threading import Barrier, Lock
 import anyio
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from commonplace.adapters.fetch import make_fetcher
 from commonplace.adapters.fetch.client import WebFetcher
 from commonplace.adapters.fetch.guard import Allowed, Resolver, is_public
 from commonplace.errors import ConfigurationError, IngestFailed
 from commonplace.settings import Settings
-from tests.webserver import NASTY, WebServer, Wire, in_turn, page, redirect, web_server
+from tests.webserver import NASTY, WebServer, Wire, certificate_for, in_turn, page, redirect, web_server
 
 pytestmark = pytest.mark.anyio
 
@@ -415,24 +411,6 @@ async def test_the_settings_make_a_fetcher(server: WebServer) -> None:
 
 
 # https: the name decides, whatever the address is
-
-def certificate_for(name: str, folder: Path) -> ssl.SSLContext:
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
-        .serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256()))
-    pem = folder / "server.pem"
-    pem.write_bytes(certificate.public_bytes(serialization.Encoding.PEM) + key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pem)
-    return context
-
 
 async def test_certificates_are_checked_for_the_name(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
     folder, named = tmp_path_factory.mktemp("tls"), []

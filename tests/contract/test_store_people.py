@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from commonplace.adapters.store import SqlStore
-from commonplace.errors import NameTaken
-from commonplace.model import Capability, Event, Person, new_id, now
+from commonplace.errors import Conflict, NameTaken
+from commonplace.model import Capability, Event, Invitation, Person, Role, WebSession, new_id, now
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -90,3 +90,28 @@ async def test_the_log_keeps_the_newest_thousand_lines(ann: Library) -> None:
     await ann.store.tokens.record(events[900:])
     kept = await ann.store.tokens.activity(ann.id, token.id, 5000)
     assert [e.action for e in kept] == [str(n) for n in reversed(range(5, 1005))]
+
+
+async def test_a_person_goes_with_their_library_once_it_is_empty_and_theirs_alone(store: SqlStore, ann: Library, bob: Library) -> None:
+    await bob.folder("work")
+    item = await bob.add("something")
+    await bob.token(digest="bob's own")
+    await ann.token(digest="bob's in ann's", person_id=bob.id)
+    invitation = Invitation(new_id(), bob.id, Role.VIEWER, None, bob.id, now(), now() + timedelta(days=1))
+    await store.members.invite(invitation, "i")
+    [guest] = [person for person in await store.people.all() if person.id == ann.id]
+    await store.members.accept(invitation, guest, None, new=False)
+    await store.accounts.open_session(WebSession("a", ann.id, bob.id, now() + timedelta(days=1)))
+    with pytest.raises(Conflict, match="Others"):
+        await store.people.remove(bob.id)
+    await store.members.remove(bob.id, ann.id)
+    with pytest.raises(Conflict, match="added"):
+        await store.people.remove(bob.id)
+    await store.items.delete(bob.scope(), item.id)
+    await store.people.remove(bob.id)
+    assert [person.id for person in await store.people.all()] == [ann.id]
+    for digest in ("bob's own", "bob's in ann's"):
+        assert await store.tokens.by_digest(digest) is None
+    assert await store.folders.within(bob.scope()) == []
+    session = await store.accounts.session("a")
+    assert session is not None and session[0].library_id == ann.id, "who was there once is not signed out"

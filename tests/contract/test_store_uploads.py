@@ -54,6 +54,11 @@ async def test_what_is_spent_and_what_is_not(store: SqlStore, ann: Library) -> N
 
     assert await spent(keep=False) == {"expired", "read", "written", "deleted"}
     assert await spent(keep=True) == {"expired", "deleted"}
+    await store.uploads.expire(new_id())
+    assert await spent(keep=True) == {"expired", "deleted"}
+    await store.uploads.expire(ann.id)
+    assert await spent(keep=True) == {"open", "expired", "deleted"}
+    await store.uploads.forget([uploads["open"]])
     await store.uploads.forget([uploads["expired"], uploads["deleted"]])
     assert await spent(keep=True) == set()
 

@@ -84,7 +84,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/health"): Row(), ("POST", "/jobs/{job_id}/retry"): Row("job", writes=True),
     ("POST", "/export"): Row(), ("POST", "/backup"): Row(only_operator=True),
     ("GET", "/account"): OWN, ("POST", "/account"): OWN, ("POST", "/account/password"): OWN,
-    ("POST", "/account/others"): OWN, ("POST", "/sign-out"): OWN,
+    ("POST", "/account/others"): OWN, ("POST", "/account/sessions/{session_id}"): OWN, ("POST", "/account/delete"): OWN, ("POST", "/sign-out"): OWN,
     ("POST", "/passkeys/offer"): OWN, ("POST", "/passkeys"): OWN, ("POST", "/passkeys/{passkey_id}/remove"): OWN,
 }
 

@@ -163,13 +163,28 @@ class Accounts:
 
     async def change_password(self, visitor: Visitor, old: str, new: str) -> None:
         """All other browsers are signed out."""
+        await self.prove(visitor, old)
+        await self._store.accounts.set_password(visitor.person.id, await self.hashed(new))
+        await self.sign_out(visitor, others=True)
+
+    async def prove(self, visitor: Visitor, password: str) -> None:
+        """That it is them who sit there; who has no password has proved it by signing in."""
         known = await self._store.accounts.password(visitor.person.id)
         if known is not None:
             await self.throttle(f"password:{visitor.person.id}", ATTEMPTS)
-            if not await asyncio.to_thread(self._verify, known, old):
+            if not await asyncio.to_thread(self._verify, known, password):
                 raise Unauthorized("That is not the password you have now.")
-        await self._store.accounts.set_password(visitor.person.id, await self.hashed(new))
-        await self.sign_out(visitor, others=True)
+
+    async def sessions(self, visitor: Visitor) -> list[WebSession]:
+        """Browsers that are signed in as them, the newest first."""
+        return (await self._store.accounts.sessions(visitor.person.id))[::-1]
+
+    async def close_session(self, visitor: Visitor, session_id: str) -> None:
+        for session in await self._store.accounts.sessions(visitor.person.id):
+            if session.id == session_id:
+                await self._store.accounts.close_sessions(visitor.person.id, only=session.digest)
+                return
+        raise NotFound("That browser is not signed in any more.")
 
     async def throttle(self, key: str, amount: int) -> None:
         wait = await self._limits.hit(key, amount, WINDOW)

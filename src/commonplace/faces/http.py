@@ -22,6 +22,7 @@ from commonplace.core.feeds import Feeds
 from commonplace.core.finding import Finding
 from commonplace.core.graph import Graph
 from commonplace.core.joining import Joining
+from commonplace.core.leaving import Leaving
 from commonplace.core.library import Library
 from commonplace.core.mapping import Mapping
 from commonplace.core.members import Members
@@ -93,6 +94,8 @@ class Services(Protocol):
     def members(self) -> Members: ...
     @property
     def joining(self) -> Joining: ...
+    @property
+    def leaving(self) -> Leaving: ...
     @property
     def library(self) -> Library: ...
     @property

@@ -28,3 +28,8 @@ class WebSession:
     about: str = ""                # the browser, as it calls itself
     view_as: str | None = None     # a token whose eyes the person looks through
     created_at: datetime = field(default_factory=now)
+
+    @property
+    def id(self) -> str:
+        """What a page may show of it."""
+        return self.digest[:16]

@@ -6,5 +6,6 @@ from commonplace.ports.figures import *
 from commonplace.ports.keeping import *
 from commonplace.ports.members import *
 from commonplace.ports.outside import *
+from commonplace.ports.people import *
 from commonplace.ports.queue import *
 from commonplace.ports.store import *

@@ -16,7 +16,6 @@ from commonplace.model import (
     Content,
     Dependencies,
     Entry,
-    Event,
     Folder,
     Item,
     ItemFilter,
@@ -26,7 +25,6 @@ from commonplace.model import (
     Order,
     Outcome,
     Passage,
-    Person,
     Proposal,
     Reading,
     Relation,
@@ -37,38 +35,11 @@ from commonplace.model import (
     Stakes,
     Subscription,
     Surroundings,
-    Token,
     Upload,
     Version,
     Words,
 )
 from commonplace.ports.outside import Vector
-
-
-class People(Protocol):
-    async def create(self, person: Person) -> None:
-        """A person and a library of their own, which has the person's id. NameTaken: the email is known."""
-        ...
-
-    async def all(self) -> list[Person]: ...
-
-    async def role(self, person_id: str, library_id: str) -> str | None: ...
-
-
-class Tokens(Protocol):
-    async def create(self, token: Token, digest: str) -> None: ...
-
-    async def by_digest(self, digest: str) -> Token | None: ...
-
-    async def of_library(self, library_id: str) -> list[Token]: ...
-
-    async def revoke(self, library_id: str, token_id: str) -> bool: ...
-
-    async def record(self, events: Sequence[Event]) -> None:
-        """Append to the activity log and move `last_used_at`."""
-        ...
-
-    async def activity(self, library_id: str, token_id: str, limit: int) -> list[Event]: ...
 
 
 class Folders(Protocol):
@@ -368,6 +339,10 @@ class Uploads(Protocol):
         ...
 
     async def forget(self, uploads: Sequence[Upload]) -> None: ...
+
+    async def expire(self, library_id: str) -> None:
+        """All of a library's, now."""
+        ...
 
 
 class Feeds(Protocol):

@@ -14,15 +14,14 @@ from commonplace.ports.keeping import (
     Feeds,
     Folders,
     Items,
-    People,
     Quotas,
     Relations,
     Sections,
-    Tokens,
     Uploads,
     Versions,
 )
 from commonplace.ports.members import Members
+from commonplace.ports.people import People, Tokens
 from commonplace.ports.queue import Jobs
 
 

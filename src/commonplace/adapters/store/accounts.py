@@ -83,20 +83,8 @@ class SqlAccounts:
         await self._db.write(work)
 
     async def session(self, digest: str) -> tuple[WebSession, Person, list[Membership]] | None:
-        def work(tx: Tx) -> tuple[WebSession, Person, list[Membership]] | None:
-            row = tx.one("""SELECT s.*, p.name, p.email, p.created_at AS joined_at FROM web_sessions AS s
-                            JOIN people AS p ON p.id = s.person_id
-                            WHERE s.digest = :digest AND s.expires_at > :now""", digest=digest, now=rows.micros(now()))
-            if row is None:
-                return None
-            person = Person(row["person_id"], row["name"], row["email"], rows.when(row["joined_at"]))
-            libraries = tx.all("""SELECT m.library_id, l.name, m.role FROM members AS m JOIN libraries AS l ON l.id = m.library_id
-                                  WHERE m.person_id = :person_id ORDER BY l.name, l.id""", person_id=person.id)
-            return _session(row), person, sorted(
-                (Membership(each["library_id"], each["name"], Role(each["role"])) for each in libraries),
-                key=lambda each: each.library_id != person.id)
-
-        return await self._db.read(work)
+        found = await self._db.recall(_whose, digest)
+        return found if found and found[0].expires_at > now() else None
 
     async def sessions(self, person_id: str) -> list[WebSession]:
         found = await self._db.read(lambda tx: tx.all(
@@ -142,6 +130,19 @@ class SqlAccounts:
             return bool(tx.run("DELETE FROM once_only WHERE digest = :digest", digest=digest)) and good, person_id
 
         return await self._db.write(work)
+
+
+def _whose(tx: Tx, digest: str) -> tuple[WebSession, Person, list[Membership]] | None:
+    row = tx.one("""SELECT s.*, p.name, p.email, p.created_at AS joined_at FROM web_sessions AS s
+                    JOIN people AS p ON p.id = s.person_id WHERE s.digest = :digest""", digest=digest)
+    if row is None:
+        return None
+    person = Person(row["person_id"], row["name"], row["email"], rows.when(row["joined_at"]))
+    libraries = tx.all("""SELECT m.library_id, l.name, m.role FROM members AS m JOIN libraries AS l ON l.id = m.library_id
+                          WHERE m.person_id = :person_id ORDER BY l.name, l.id""", person_id=person.id)
+    return _session(row), person, sorted(
+        (Membership(each["library_id"], each["name"], Role(each["role"])) for each in libraries),
+        key=lambda each: each.library_id != person.id)
 
 
 def _promised(tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:

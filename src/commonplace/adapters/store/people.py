@@ -5,7 +5,7 @@ from typing import Any
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
-from commonplace.errors import NameTaken
+from commonplace.errors import Conflict, NameTaken
 from commonplace.model import Event, Person, Token, now
 
 EVENTS_KEPT = 1000  # per token
@@ -27,6 +27,19 @@ class SqlPeople:
 
     async def role(self, person_id: str, library_id: str) -> str | None:
         return await self._db.recall(_role, person_id, library_id)
+
+    async def remove(self, person_id: str) -> None:
+        def work(tx: Tx) -> None:
+            if tx.one("SELECT 1 FROM members WHERE library_id = :id AND person_id <> :id", id=person_id):
+                raise Conflict("Others belong to this library: remove them first.")
+            if tx.one("SELECT 1 FROM items WHERE library_id = :id", id=person_id):
+                raise Conflict("Something was added to the library just now; try again.")
+            # Browsers of those who were here once turn to their own library.
+            tx.run("UPDATE web_sessions SET library_id = person_id WHERE library_id = :id", id=person_id)
+            tx.run("DELETE FROM libraries WHERE id = :id", id=person_id)
+            tx.run("DELETE FROM people WHERE id = :id", id=person_id)
+
+        await self._db.write(work)
 
 
 class SqlTokens:

@@ -60,6 +60,10 @@ class SqlUploads:
     async def forget(self, uploads: Sequence[Upload]) -> None:
         await self._db.write(lambda tx: tx.run("DELETE FROM uploads WHERE id IN :ids", ids=[each.id for each in uploads]))
 
+    async def expire(self, library_id: str) -> None:
+        await self._db.write(lambda tx: tx.run("UPDATE uploads SET expires_at = 0 WHERE library_id = :library_id",
+                                               library_id=library_id))
+
 
 def _upload(row: Any) -> Upload:
     return Upload(id=row["id"], library_id=row["library_id"], owner=row["owner"], filename=row["filename"],

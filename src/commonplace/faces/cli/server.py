@@ -122,7 +122,7 @@ async def _http(app: "App", listener: socket.socket, ready: Any) -> None:
                 signal.signal(sign, handler)
 
     await Server(uvicorn.Config(make_asgi(app), log_config=None, access_log=False, http="httptools", lifespan="on",
-                                timeout_graceful_shutdown=5, server_header=False)).serve([listener])
+                                proxy_headers=False, timeout_graceful_shutdown=5, server_header=False)).serve([listener])
 
 
 async def _warm(app: "App") -> None:

@@ -13,6 +13,7 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import commonplace
 from commonplace.errors import CommonplaceError
@@ -49,7 +50,8 @@ def rest_app(services: Services, routes: Sequence[BaseRoute], running: AbstractA
         title="Commonplace", version=commonplace.__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
         openapi_url=None, telemetry=NO_TELEMETRY, lifespan=lambda app: _serving(app, services, running),
         exception_handlers={CommonplaceError: _ours, RequestValidationError: _invalid, HTTPException: _http},
-        middleware=[Middleware(Metered, meters), Middleware(Gate, services.access, services.settings)])
+        middleware=[Middleware(ProxyHeadersMiddleware, trusted_hosts=services.settings.proxies),
+                    Middleware(Metered, meters), Middleware(Gate, services.access, services.settings)])
     app.state.services, app.state.meters, app.state.embedder = services, meters, "loading"
     parts = (items, memory, disks, entities, uploads, webhooks, feeds, folders, graph, tasks, tokens, members, probes)
     own = [route for part in parts for route in part.router.routes]

@@ -15,6 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 from commonplace.errors import CommonplaceError, Unauthorized
 from commonplace.faces.http import STATUS, Services, error_response, problem
 from commonplace.faces.web import (
+    account,
     adding,
     disks,
     folders,
@@ -37,7 +38,8 @@ from commonplace.faces.web.visit import Visit
 log = logging.getLogger(__name__)
 PARTS: Sequence[Sequence[Door]] = (
     library.DOORS, folders.DOORS, adding.DOORS, reader.DOORS, published.DOORS, search.DOORS, work.DOORS, graph.DOORS,
-    disks.DOORS, review.DOORS, tokens.DOORS, people.DOORS, health.DOORS, signin.DOORS)
+    disks.DOORS, review.DOORS, tokens.DOORS, people.DOORS, health.DOORS,
+    account.DOORS, signin.DOORS)
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "

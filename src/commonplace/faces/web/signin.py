@@ -1,4 +1,4 @@
-"""Coming in and going out; one's own account."""
+"""Coming in and going out."""
 
 from starlette.responses import Response
 
@@ -73,51 +73,7 @@ async def claim(visit: Visit) -> Response:
     return visit.go("/", "The library is yours. Welcome.")
 
 
-# -- one's own account
-
-async def account(visit: Visit) -> Response:
-    services, me = visit.services, visit.known
-    return visit.page("account.html", person=me.person, has_password=await services.accounts.has_password(me),
-                      passkeys=await services.passkeys.of(me.person))
-
-
-async def rename(visit: Visit) -> Response:
-    form = await visit.form()
-    await visit.services.accounts.rename(visit.known, form.get("name", ""), form.get("email", ""))
-    return visit.go("/account", "Saved.")
-
-
-async def change_password(visit: Visit) -> Response:
-    form = await visit.form()
-    await visit.services.accounts.change_password(visit.known, form.get("old", ""), form.get("new", ""))
-    return visit.go("/account", "The password is changed; all other browsers are signed out.")
-
-
-async def sign_out_others(visit: Visit) -> Response:
-    await visit.services.accounts.sign_out(visit.known, others=True)
-    return visit.go("/account", "All other browsers are signed out.")
-
-
 # -- passkeys: asked for and answered by static/passkeys.js
-
-async def offer_passkey(visit: Visit) -> Response:
-    return visit.json_answer(await visit.services.passkeys.offer(visit.known.person, visit.site))
-
-
-async def add_passkey(visit: Visit) -> Response:
-    body = await visit.json()
-    credential = body.get("credential")
-    if not isinstance(credential, dict):
-        raise Invalid("`credential` is required.")
-    made = await visit.services.passkeys.add(visit.known.person.id, visit.site, credential, str(body.get("name", "")))
-    visit.go("/account", f"The passkey “{made.name}” is ready.")
-    return visit.json_answer({"ok": True})
-
-
-async def remove_passkey(visit: Visit) -> Response:
-    await visit.services.passkeys.remove(visit.known, visit.request.path_params["passkey_id"])
-    return visit.go("/account", "The passkey is removed.")
-
 
 async def ask_passkey(visit: Visit) -> Response:
     return visit.json_answer(await visit.services.passkeys.ask(visit.site))
@@ -134,10 +90,6 @@ async def use_passkey(visit: Visit) -> Response:
 
 DOORS = (
     get("/sign-in", show, open=True), post("/sign-in", sign_in, open=True), post("/sign-in/open", just_open, open=True),
-    get("/claim/{secret}", show_claim, open=True), post("/claim/{secret}", claim, open=True),
-    post("/sign-out", sign_out), get("/account", account), post("/account", rename),
-    post("/account/password", change_password), post("/account/others", sign_out_others),
-    post("/passkeys/offer", offer_passkey), post("/passkeys", add_passkey),
-    post("/passkeys/{passkey_id}/remove", remove_passkey),
+    get("/claim/{secret}", show_claim, open=True), post("/claim/{secret}", claim, open=True), post("/sign-out", sign_out),
     post("/passkeys/ask", ask_passkey, open=True), post("/passkeys/sign-in", use_passkey, open=True),
 )
