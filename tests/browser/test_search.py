@@ -1,9 +1,10 @@
 """Search as you type, and what a hit leads to."""
 
+import asyncio
 import re
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.browser.conftest import Site
 
@@ -51,3 +52,74 @@ async def test_search_works_without_scripts(site: Site) -> None:
     await page.get_by_role("button", name="Search").click()
     await page.locator(".hits .title").click()
     await expect(page.get_by_role("heading", name="Whales")).to_be_visible()
+
+
+async def test_arrows_go_through_the_hits_and_back_to_the_words(site: Site) -> None:
+    for title in ("Whales", "Wrens"):
+        await site.add(title, f"{title} sing, sometimes for hours.")
+    page = await site.signed_in()
+    await page.goto("/search?q=sing", wait_until="networkidle")
+    field = page.get_by_label("Search for")
+    await field.focus()
+    for key, at in (("ArrowDown", 0), ("ArrowDown", 1), ("ArrowUp", 0)):
+        await page.keyboard.press(key)
+        await expect(page.locator(".hits .title").nth(at)).to_be_focused()
+    await page.keyboard.press("ArrowUp")
+    await expect(field).to_be_focused()
+    await page.keyboard.press("ArrowDown")
+    name = await page.locator(".hits .title").first.inner_text()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name=name)).to_be_visible()
+
+
+async def test_an_answer_that_comes_late_does_not_take_the_place_of_a_newer_one(site: Site) -> None:
+    await site.add("Whales", "Whales sing under water, sometimes for hours.")
+    await site.add("Wrens", "Wrens are small and loud.")
+    page = await site.signed_in()
+    await page.goto("/search")
+    held = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await held.wait()
+        await route.continue_()
+
+    await page.route(re.compile("q=whales&.*part=1"), late)
+    field = page.get_by_label("Search for")
+    async with page.expect_request(re.compile("q=whales&.*part=1")):
+        await field.fill("whales")
+    await field.fill("wrens")
+    await expect(page.locator(".hits .title").first).to_have_text("Wrens")
+    held.set()
+    await page.unroute_all(behavior="ignoreErrors")
+    await expect(page.locator("#hits")).not_to_have_attribute("aria-busy", "true")
+    await expect(page.locator(".hits .title").first).to_have_text("Wrens")
+
+
+async def test_days_narrow_the_hits_and_an_empty_answer_says_what_narrows_it(site: Site) -> None:
+    await site.add("Whales", "Whales sing under water, sometimes for hours.")
+    page = await site.signed_in()
+    await page.goto("/search?q=sing")
+    await page.get_by_text("Dates", exact=True).click()
+    await page.get_by_label("To", exact=True).fill("2020-01-31")
+    await expect(page.get_by_text("Nothing found")).to_be_visible()
+    await expect(page).to_have_url(re.compile("to=2020-01-31"))
+    await page.get_by_label("Not only until 2020-01-31").click()
+    await expect(page.locator(".hits .title")).to_have_text(["Whales"])
+    await page.goto("/search?q=sing&from=2020-02-01&mode=keyword")
+    await expect(page.locator(".hits .title")).to_have_text(["Whales"])
+    await page.goto("/search?q=flugelhorn&mode=keyword")
+    await page.get_by_role("link", name="Search by meaning").click()
+    await expect(page.get_by_label("Meaning")).to_be_checked()
+
+
+async def test_the_words_asked_for_are_marked_and_in_sight(site: Site) -> None:
+    long = "A sentence that only fills the page and says nothing about animals at all. " * 6
+    item = await site.add("A story", f"{long}At last two narwhals come.")
+    page = await site.signed_in(viewport={"width": 360, "height": 260})
+    await page.goto(f"/items/{item.public_id}?q=narwhal#s0")
+    await expect(page.locator("#s0")).to_contain_text("narwhals")
+    place = "[...(CSS.highlights.get('asked') ?? [])].map((range) => range.getBoundingClientRect())"
+    async with asyncio.timeout(5):
+        while not await page.evaluate(f"{place}.some(({{ top, bottom }}) => top > 0 && bottom < innerHeight)"):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    assert await page.evaluate(f"{place}.length") == 1

@@ -1,13 +1,14 @@
 """The page of a published disk: what nobody, its owner, a viewer and somebody else see of it."""
 
 import re
+from pathlib import Path
 
 import httpx
 import pytest
 
 from commonplace.core.library import Draft
 from commonplace.model import Audience
-from tests.faces.house import ADDRESS, House
+from tests.faces.house import ADDRESS, House, open_house
 from tests.faces.test_web_access import Row, browser, send
 
 pytestmark = pytest.mark.anyio
@@ -74,6 +75,35 @@ async def test_unpublishing_takes_the_page_away_at_once(house: House) -> None:
         assert (await client.get(f"/d/{disk}")).status_code == 200
         await house.app.disks.unpublish(house.owner, disk)
         assert (await client.get(f"/d/{disk}")).status_code == 404
+
+
+async def test_people_without_an_account_are_counted_by_their_address(tmp_path: Path) -> None:
+    async with open_house(tmp_path / "data", rate_requests_per_minute=3) as house:
+        disk = await published(house)
+        async with await browser(house, "nobody") as client:
+            seen = [await client.get(f"/d/{disk}") for _ in range(4)]
+            assert [page.status_code for page in seen] == [200, 200, 200, 429]
+            assert "Slow down" in seen[3].text and int(seen[3].headers["retry-after"]) > 0
+            assert (await client.get("/d/zzzzzzzzzzzz")).status_code == 429, "also for what is not there"
+        async with await browser(house, "stranger") as client:
+            assert (await client.get(f"/d/{disk}")).status_code == 200
+
+
+async def test_it_is_one_page_for_everybody_that_is_asked_for_again_each_time(house: House) -> None:
+    disk = await published(house)
+    async with await browser(house, "nobody") as client:
+        page = await client.get(f"/d/{disk}")
+        assert page.headers["cache-control"] == "public, no-cache" and page.headers["vary"] == "Cookie"
+        assert "set-cookie" not in page.headers
+        same = {"If-None-Match": page.headers["etag"]}
+        assert (await client.get(f"/d/{disk}", headers=same)).status_code == 304
+        await house.app.library.update(house.owner, disk, {"title": "Owls at night"})
+        changed = await client.get(f"/d/{disk}", headers=same)
+        assert changed.status_code == 200 and "Owls at night" in changed.text
+        await house.app.disks.unpublish(house.owner, disk)
+        assert (await client.get(f"/d/{disk}", headers=same)).status_code == 404
+    async with await browser(house, "owner") as client:
+        assert (await client.get("/account")).headers["cache-control"] == "private, no-cache"
 
 
 def without_token(page: httpx.Response) -> str:

@@ -1,15 +1,20 @@
 """The add box: an address, a text or files, with word of how far they are."""
 
+import asyncio
 import re
+import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pydantic import ValidationError
+from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from commonplace.core.library import Draft
 from commonplace.core.telling import Tell, silent
-from commonplace.errors import Invalid
+from commonplace.errors import IngestFailed, Invalid
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.library import row_of
 from commonplace.faces.web.progress import events, told, watch
@@ -23,8 +28,10 @@ MOST_WATCHED = 60
 
 
 async def add(visit: Visit) -> Response:
-    form = await visit.form()
+    form, files = await visit.form(), await visit.files("file")
     upload, text = form.get("upload", ""), form.get("text", "").strip()
+    if files:
+        return await _add_files(visit, files, text, form.get("folder", ""))
     draft = None if upload else _draft(text, form.get("title", "").strip())
 
     async def work(tell: Tell) -> Item:
@@ -42,6 +49,37 @@ async def add(visit: Visit) -> Response:
         return events(_follow(visit, told(work)))
     item = await work(silent)
     return visit.go(f"/items/{item.public_id}", "It is in the library.")
+
+
+async def _add_files(visit: Visit, files: list[UploadFile], text: str, folder: str) -> Response:
+    """As a browser without scripts sends them, all in one form; what cannot be read is named, and the rest is kept."""
+    if text:
+        raise Invalid("Add the files and the note one after the other: take either of them out of the box.")
+    kept: list[Item] = []
+    failed: list[str] = []
+    for file in files:
+        name = PurePath((file.filename or "").replace("\\", "/")).name[-200:] or "file"
+        try:
+            kept.append(await _add_file(visit, file, name))
+        except (Invalid, IngestFailed) as error:
+            failed.append(f"{name}: {error.message}")
+    for item in kept if folder else ():
+        await visit.services.library.file(visit.caller, item.id, [folder])
+    if failed:
+        raise Invalid(" ".join([*failed, f"The other {len(kept)} are in the library."] if kept else failed))
+    if len(kept) == 1:
+        return visit.go(f"/items/{kept[0].public_id}", "It is in the library.")
+    return visit.go("/", f"{len(kept)} files are in the library.")
+
+
+async def _add_file(visit: Visit, file: UploadFile, name: str) -> Item:
+    with TemporaryDirectory(prefix="commonplace-") as folder:
+        place = Path(folder) / name
+        with await asyncio.to_thread(place.open, "wb") as out:
+            await asyncio.to_thread(shutil.copyfileobj, file.file, out)
+        if not file.size:
+            raise Invalid("The file is empty.")
+        return (await visit.services.uploads.add_file(visit.caller, place)).item
 
 
 async def _follow(visit: Visit, lines: AsyncIterator[dict[str, Any] | Item]) -> AsyncIterator[dict[str, Any]]:

@@ -98,6 +98,8 @@ class WebApp:
             if not visit.wants_page:
                 return problem(500, "internal_error", message)
             return visit.seal(visit.page("error.html", 500, title="Something broke", message=message))
+        finally:
+            await request.close()  # the files that a form brought
 
     async def _static(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -125,7 +127,10 @@ def _failed(visit: Visit, error: CommonplaceError) -> Response:
         return visit.go(visit.back, error.message, wrong=True)
     status = STATUS.get(type(error), 500)
     titles = {401: "Not signed in", 403: "Not allowed", 404: "Not found", 429: "Slow down"}
-    return visit.page("error.html", status, title=titles.get(status, "That did not work"), message=error.message)
+    page = visit.page("error.html", status, title=titles.get(status, "That did not work"), message=error.message)
+    if "retry_after_sec" in error.data:
+        page.headers["Retry-After"] = str(error.data["retry_after_sec"])
+    return page
 
 
 def _refused(visit: Visit, error: HTTPException) -> Response:

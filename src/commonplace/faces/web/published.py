@@ -1,17 +1,25 @@
 """The page of a published disk: for everybody with its address, and to be saved by those who are signed in."""
 
+import hashlib
+from dataclasses import replace
+
 from starlette.responses import Response
 
+from commonplace import __version__
 from commonplace.core.masking import masked
-from commonplace.errors import NotFound
+from commonplace.errors import NotFound, RateLimited
+from commonplace.faces.http import NOBODY
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.visit import Visit
+from commonplace.model import Published
 
 DESCRIPTION = 300  # characters, as much as previews of links show
 
 
 async def show(visit: Visit) -> Response:
     public_id = visit.request.path_params["public_id"]
+    if visit.visitor is None:
+        await _count(visit)
     try:
         published, own = await visit.services.disks.public(public_id, visit.caller if visit.visitor else None)
     except NotFound:
@@ -21,8 +29,29 @@ async def show(visit: Visit) -> Response:
         return visit.page("error.html", 404, title="Not found", message=message)
     view = published.view
     site = visit.services.settings.public_url.rstrip("/") or visit.site.origin
-    return visit.page("published.html", disk=published, view=view, own=own, owner=masked(published.owner_name),
+    page = visit.page("published.html", disk=published, view=view, own=own, owner=masked(published.owner_name),
                       address=f"{site}/d/{published.public_id}", description=view.summary[:DESCRIPTION])
+    return page if visit.visitor else _for_everybody(visit, published, page)
+
+
+async def _count(visit: Visit) -> None:
+    """Whoever has no account is counted by their address, as tokens are by their names."""
+    wait = await visit.services.access.request(replace(NOBODY, limit_key=f"visitor:{visit.address}"))
+    if wait is not None:
+        raise RateLimited(wait)
+
+
+def _for_everybody(visit: Visit, published: Published, page: Response) -> Response:
+    """The same for all who are not signed in, so it sets no cookie; kept by others only if they ask each time whether it is
+    still published, which costs no second copy of it."""
+    visit.cookies.clear()
+    shown = (__version__, visit.templates.version, published.view, published.owner_name, published.published_at)
+    said = hashlib.sha256(repr(shown).encode()).hexdigest()[:32]
+    headers = {"Cache-Control": "public, no-cache", "ETag": f'W/"{said}"', "Vary": "Cookie"}
+    if headers["ETag"] in visit.request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    page.headers.update(headers)
+    return page
 
 
 async def save(visit: Visit) -> Response:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
@@ -114,6 +114,11 @@ class Visit:
     async def several(self, name: str) -> list[str]:
         form = await self.request.form(max_fields=MANY)
         return [value for value in form.getlist(name) if isinstance(value, str)]
+
+    async def files(self, name: str) -> list[UploadFile]:
+        """Those that were chosen in a form; a field that was left alone sends one without a name."""
+        form = await self.request.form(max_fields=MANY)
+        return [file for file in form.getlist(name) if isinstance(file, UploadFile) and file.filename]
 
     async def json(self) -> dict[str, Any]:
         try:

@@ -1,6 +1,7 @@
 // The list while things happen: adding, progress, choosing, and what is about to be deleted.
 import { post } from "./ask.js";
 import { recount } from "./counts.js";
+import { morph } from "./morph.js";
 
 const list = document.querySelector("#rows");
 const box = document.querySelector("#add");
@@ -14,22 +15,28 @@ function put(id, html) {
   const there = list.querySelector(`[data-id="${CSS.escape(id)}"]`);
   const row = rowOf(html);
   if (!row) there?.remove();
-  else if (there) there.replaceWith(row);
+  else if (there) {
+    row.classList.toggle("at", there.classList.contains("at"));  // where the keys are
+    morph(there, row);
+  }
   else { list.prepend(row); document.querySelector("main > .empty")?.remove(); }
 }
 
 function tell(place, { label, share, wrong }) {
   const text = document.createElement("span");
   text.textContent = label ?? "";
-  place.replaceChildren(text);
-  place.classList.toggle("wrong", Boolean(wrong));
+  const now = document.createElement("span");
+  now.className = place.className;
+  now.classList.toggle("wrong", Boolean(wrong));
+  now.append(text);
   if (typeof share === "number") {
     const bar = document.createElement("progress");
     bar.max = 1;
     bar.value = share;
     bar.setAttribute("aria-label", label ?? "");
-    place.append(" ", bar);
+    now.append(bar);
   }
+  morph(place, now);
 }
 
 function news(event, place) {
@@ -129,7 +136,7 @@ if (box) {
     event.preventDefault();
     const said = text.value.trim();
     if (!said) { text.focus(); return; }
-    const form = new URLSearchParams([...new FormData(box)].filter(([name]) => name !== "csrf"));
+    const form = new URLSearchParams([...new FormData(box)].filter(([name]) => name !== "csrf" && name !== "file"));
     text.value = "";
     const shown = line(said.split("\n")[0].slice(0, 200));
     tell(shown.state, { label: "being added" });
@@ -139,9 +146,7 @@ if (box) {
     const alone = /^https?:\/\/\S+$/i.test(text.value.trim());
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey || (alone && !event.shiftKey))) { event.preventDefault(); box.requestSubmit(); }
   });
-  const files = box.querySelector(".files");
-  files.hidden = false;
-  files.querySelector("input").addEventListener("change", (event) => { [...event.target.files].forEach(addFile); event.target.value = ""; });
+  box.querySelector(".files input").addEventListener("change", (event) => { [...event.target.files].forEach(addFile); event.target.value = ""; });
   addEventListener("dragover", (event) => { event.preventDefault(); box.classList.add("over"); });
   addEventListener("dragleave", (event) => { if (!event.relatedTarget) box.classList.remove("over"); });
   addEventListener("drop", (event) => {

@@ -1,5 +1,6 @@
 // Search as you type: the same page's hits, put in while the words are still being written.
 import { part } from "./ask.js";
+import { step } from "./rows.js";
 
 const form = document.querySelector("[data-live]");
 const hits = document.querySelector("#hits");
@@ -10,13 +11,32 @@ async function look() {
   asked = new AbortController();
   const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
   history.replaceState(null, "", `/search?${query}`);
+  hits.setAttribute("aria-busy", "true");
   try {
     const found = await part(`/search?${query}&part=1`, asked.signal);
     hits.replaceChildren(...found.childNodes);
+    hits.removeAttribute("aria-busy");
   } catch (error) {
-    if (error.name !== "AbortError") hits.textContent = error.message;
+    if (error.name === "AbortError") return;
+    hits.textContent = error.message;
+    hits.removeAttribute("aria-busy");
   }
 }
+
+// Down into the hits and up again to the words; Enter in the field opens the first.
+const field = form.elements.q;
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || !["ArrowDown", "ArrowUp"].includes(event.key)) return;
+  const at = hits.querySelector(".row.at");
+  if (event.target !== field && !(at && hits.contains(event.target))) return;
+  event.preventDefault();
+  if (event.key === "ArrowUp" && (!at || !at.previousElementSibling)) {
+    at?.classList.remove("at");
+    field.focus();
+  } else if (event.target === field && event.key === "ArrowUp") return;
+  else step(event.key === "ArrowDown" ? 1 : -1);
+});
+field.addEventListener("focus", () => hits.querySelector(".row.at")?.classList.remove("at"));
 
 form.addEventListener("input", (event) => {
   clearTimeout(waiting);
