@@ -16,7 +16,7 @@ class Driver(Server):
     own_vectors = True  # the name is embedded with the text
     modes = ("hybrid",)
     scopes = True
-    batch = 100
+    batch = 50
     durable = "not looked at"
 
     def open(self, folder: Path, work: Work) -> None:
