@@ -107,7 +107,8 @@ def run(driver, work: Work, scratch: Path, patience: float, bound: float, result
     result["add"] = costs.of(driver.add, range(min(ONE_BY_ONE, count)), again=False)
     added = result["add"].get("calls", 0)
     begin("bulk")
-    result["bulk"], result["kept"] = bulk(driver, costs, range(added, count), max(patience, 0.6 * (ends - time.monotonic())))  # the rest is for asking
+    result["bulk"], result["kept"] = bulk(driver, costs, range(added, count), max(patience, 0.6 * (ends - time.monotonic())))
+    ends = max(ends, time.monotonic() + 6 * patience)  # a lot may take longer than was meant, and is worth little unasked
     if broken := result["bulk"].get("failed") or result["add"].get("failed"):
         raise RuntimeError(broken)
     result["memory_mb"] = costs.memory_mb() - before

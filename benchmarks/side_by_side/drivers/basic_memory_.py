@@ -15,7 +15,7 @@ class Driver(Server):
     over = "MCP"
     own_vectors = True  # it embeds chunks with their titles
     modes = ("keyword", "semantic", "hybrid")
-    batch = 200
+    batch = 100
     durable = "not looked at"
 
     def open(self, folder: Path, work: Work) -> None:
