@@ -16,7 +16,6 @@ class Driver(Server):
     own_vectors = True  # it embeds chunks with their titles
     modes = ("keyword", "semantic", "hybrid")
     batch = 100
-    durable = "not looked at"
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.port, self.notes = work, free_port(), folder / "notes"

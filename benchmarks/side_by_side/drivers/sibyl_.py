@@ -17,7 +17,7 @@ class Driver(Server):
     modes = ("hybrid",)
     scopes = True
     batch = 50
-    durable = "not looked at"
+    durable = "no: written, not flushed"
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, port, home = work, free_port(), Path(os.environ["BENCH_PEER"]).parent
