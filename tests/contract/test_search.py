@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commonplace.adapters.limits import make_limits
-from commonplace.adapters.store import SqlStore
+from commonplace.adapters.store import SqlStore, shelf
 from commonplace.adapters.store.relations import insert_relation
 from commonplace.core.access import Access
 from commonplace.core.search import Search
@@ -104,3 +104,11 @@ async def test_two_that_replace_each_other_are_both_found(ann: Library, search: 
     # Nobody can say so any more; a restored backup may.
     await ann.store._db.write(insert_relation, Relation(ann.id, other.id, Kind.SUPERSEDES, one.id))
     assert set(titles(await search.search(owner(ann), "quartz"))) == {"one", "other"}
+
+
+async def test_a_warm_search_reads_no_library(ann: Library, search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    await add(ann, "warm", 0.9)
+    await search.warm()
+    monkeypatch.setattr(shelf, "_TERMS", "SELECT 'no section is read now'")
+    monkeypatch.setattr(shelf, "_vectors", lambda form: "SELECT 'nor any vector'")
+    assert titles(await search.search(owner(ann), "quartz")) == ["warm"]

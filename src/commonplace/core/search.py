@@ -30,6 +30,12 @@ class Search:
         self._waiting: dict[Scope, tuple[float, bool]] = {}
         self._stale: tuple[float, bool] = (0.0, False)
 
+    async def warm(self) -> None:
+        """Read what the first question after a start would wait for: the model, and the first person's library."""
+        vector = await self._embedder.query("ready")
+        for person in (await self._store.people.all())[:1]:
+            await self._store.sections.matches(Scope(person.id), Question(None, vector, self._embedder.stamp, 1))
+
     async def search(self, caller: Caller, query: str, *, limit: int = 8, mode: Mode = Mode.HYBRID,
                      where: ItemFilter | None = None) -> Found:
         """`where`: only of these items. What was marked as wrong is found by asking for that status only."""

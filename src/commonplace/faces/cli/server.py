@@ -126,9 +126,9 @@ async def _http(app: "App", listener: socket.socket, ready: Any) -> None:
 
 
 async def _warm(app: "App") -> None:
-    """The first search should not wait for the model."""
+    """The first search should not wait for the model and the library."""
     try:
-        await app.embedder.query("warm")
+        await app.search.warm()
     except CommonplaceError as error:
         show.note(f"The embedder does not work yet: {error.message}")
 

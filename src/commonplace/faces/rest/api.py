@@ -83,10 +83,11 @@ async def _serving(app: FastAPI, services: Services, running: AbstractAsyncConte
 
 
 async def _warm_up(app: FastAPI, services: Services) -> None:
-    """Load the model before somebody waits for it."""
+    """Load the model before somebody waits for it, and the library."""
     try:
         await services.embedder.query("ready")
         app.state.embedder = "loaded"
+        await services.search.warm()
     except CommonplaceError as error:
         app.state.embedder = "failed"
         log.warning("The embedder does not work yet: %s", error.message)
