@@ -53,7 +53,7 @@ async def main() -> None:
         store = make_store(settings)
         await store.open()
         people = await store.people.all()
-        person = people[0] if people else await fill(store, StaticEmbedder(settings), given.sections)
+        person = people[0] if people else await fill(store, StaticEmbedder(settings), given.sections, 180)
         await store.close()
         async with open_app(settings, workers=1) as app:
             caller = Caller(person.id, person.id, person.name, frozenset(Capability))

@@ -153,8 +153,27 @@ async def test_what_something_depends_on_is_followed_in_scope_to_the_end(ann: Li
     assert [item.title for item in whole.items] == ["a", "b", "c", "d"] and len(whole.relations) == 3
     part = await ann.store.relations.dependencies(ann.scope(folder), ItemRef(id=a.id))
     assert [item.title for item in part.items] == ["a", "b"] and len(part.relations) == 1
-    items, relations = await ann.store.relations.waiting(ann.scope(folder))
-    assert ([item.title for item in items], len(relations)) == (["a", "b", "d"], 1)
+
+
+async def test_tickets_hold_what_is_in_scope_and_say_whose_they_are(ann: Library, bob: Library, folder: str) -> None:
+    project = await ann.add("p", entity_type="project", folder=folder)
+    a, b, c, d = [await ann.add(name, entity_type="task", status="todo", folder=None if name == "c" else folder, priority="low",
+                                assignees={"a": ("ann",), "b": ("bob", "an")}.get(name, ()), in_kb=name != "d") for name in "abcd"]
+    await ann.add("e", entity_type="task", status="done", folder=folder)
+    await ann.add("f", folder=folder)
+    await bob.add("g", entity_type="task")
+    await depend(ann, (a, b), (b, c), (c, d), (a, d))
+    await ann.store.relations.put(ann.scope(), [Relation(ann.id, a.id, "BELONGS_TO", project.id)])
+    open_work = ItemFilter(not_statuses=("done",))
+    whole, waits = await ann.store.relations.tickets(ann.scope(), open_work)
+    assert {ticket.id for ticket in whole} == {a.id, b.id, c.id, d.id} and len(waits) == 4
+    assert all(ticket.inside and ticket.theirs for ticket in whole)
+    some, waits = await ann.store.relations.tickets(ann.scope(folder), open_work, project_id=project.id, assignee="ann")
+    assert {(ticket.id, ticket.inside, ticket.theirs) for ticket in some} == {
+        (a.id, True, True), (b.id, False, False), (d.id, False, True)}
+    assert set(waits) == {(a.id, b.id), (a.id, d.id)}
+    _, in_kb = await ann.store.relations.tickets(ann.scope(folder, kb_only=True), open_work)
+    assert in_kb == [(a.id, b.id)]
 
 
 async def depend(library: Library, *pairs: tuple[Item, Item]) -> None:

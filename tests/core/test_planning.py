@@ -10,9 +10,9 @@ from hypothesis import given, strategies as st
 from commonplace.adapters.store.relations import insert_relation
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.planning import estimated, precedent
-from commonplace.core.ranking import PRIORITY, rank
+from commonplace.core.ranking import PRIORITY, Needs, Ranked, rank
 from commonplace.errors import Invalid
-from commonplace.model import Item, Kind, Relation, now
+from commonplace.model import Item, Kind, Relation, Ticket, now
 from tests.core.workshop import Workshop, open_workshop
 
 pytestmark = pytest.mark.anyio
@@ -30,6 +30,13 @@ def task(name: str, **fields: object) -> Item:
     return replace(item, **fields)  # type: ignore[arg-type]
 
 
+def ranked(tasks: list[Item], needs: Needs) -> list[Ranked]:
+    tickets = [Ticket(t.id, t.entity_type, t.status, t.priority, t.due_date, 0) for t in tasks]
+    places, items = rank(tickets, needs, TODAY), {t.id: t for t in tasks}
+    assert places.named(places.order) <= items.keys()
+    return [places.explained(one, items, TODAY) for one in places.order]
+
+
 Task = st.builds(dict, priority=st.sampled_from(["", *PRIORITY]), status=st.sampled_from(["backlog", "todo", "doing", "blocked", "review"]),
                  due_date=st.one_of(st.none(), st.integers(-40, 400).map(lambda n: (TODAY + timedelta(days=n)).isoformat())))
 
@@ -39,17 +46,24 @@ def test_nothing_comes_before_what_it_waits_for(drawn: list[dict[str, object]], 
     tasks = [task(str(n), **fields) for n, fields in enumerate(drawn)]
     needs = {str(n): data.draw(st.lists(st.sampled_from([str(m) for m in range(n)]), unique=True)) if n else []
              for n in range(len(tasks))}
-    ranked = rank(tasks, needs, TODAY)
-    assert sorted(r.item.id for r in ranked) == sorted(t.id for t in tasks)
-    place = {r.item.id: n for n, r in enumerate(ranked)}
+    order = ranked(tasks, needs)
+    assert sorted(r.item.id for r in order) == sorted(t.id for t in tasks)
+    place = {r.item.id: n for n, r in enumerate(order)}
     assert all(place[need] < place[item] for item, needed in needs.items() for need in needed)
-    assert all(r.reasons for r in ranked)
-    assert all(r.ready == (not needs[r.item.id] and r.item.status != "blocked") for r in ranked)
+    assert all(r.reasons for r in order)
+    assert all(r.ready == (not needs[r.item.id] and r.item.status != "blocked") for r in order)
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdef"))))
 def test_tasks_that_wait_for_each_other_are_ranked_all_the_same(needs: dict[str, list[str]]) -> None:
-    assert len(rank([task(name) for name in "abcdef"], needs, TODAY)) == 6
+    assert len(ranked([task(name) for name in "abcdef"], needs)) == 6
+
+
+def test_a_long_chain_is_ordered_whole_and_told_in_short() -> None:
+    tasks = [task(f"{n:04}", priority="critical" if n == 1_999 else "low") for n in range(2_000)]
+    order = ranked(tasks, {f"{n:04}": [f"{n - 1:04}"] for n in range(1, 2_000)})
+    assert [r.item.id for r in order] == [t.id for t in tasks]
+    assert "at least 1000 tasks wait for it: 0001, 0002, 0003 and 997 more" in order[0].reasons
 
 
 def test_reasons_tell_what_counted() -> None:
@@ -57,13 +71,13 @@ def test_reasons_tell_what_counted() -> None:
     basis = task("basis", priority="someday")
     urgent = task("urgent", priority="critical", due_date="2026-03-12T10:00:00+00:00")
     stuck = task("stuck", priority="high", status="blocked", metadata={"blocked_reason": "no key"})
-    ranked = {r.item.id: r for r in rank([late, basis, urgent, stuck], {"urgent": ["basis"]}, TODAY)}
-    assert [*ranked] == ["basis", "urgent", "late", "stuck"]
-    assert "1 task waits for it: urgent" in ranked["basis"].reasons
-    assert "'urgent', which waits for it, has priority critical and is due in 2 days" in ranked["basis"].reasons
-    assert "overdue by 9 days" in ranked["late"].reasons
-    assert "waits for basis" in ranked["urgent"].reasons
-    assert "blocked: no key" in ranked["stuck"].reasons
+    told = {r.item.id: r for r in ranked([late, basis, urgent, stuck], {"urgent": ["basis"]})}
+    assert [*told] == ["basis", "urgent", "late", "stuck"]
+    assert "1 task waits for it: urgent" in told["basis"].reasons
+    assert "'urgent', which waits for it, has priority critical and is due in 2 days" in told["basis"].reasons
+    assert "overdue by 9 days" in told["late"].reasons
+    assert "waits for basis" in told["urgent"].reasons
+    assert "blocked: no key" in told["stuck"].reasons
 
 
 async def test_suggestions_are_what_can_be_done_now(shop: Workshop) -> None:
@@ -81,8 +95,10 @@ async def test_suggestions_are_what_can_be_done_now(shop: Workshop) -> None:
     assert why == "2 of 3 open tasks can be worked on now."
     bobs, _ = await shop.app.planning.suggest(shop.owner, project.id, assignee="bob")
     assert [s.ranked.item.id for s in bobs] == [first.id]
-    assert [r.item.title for r in await shop.app.planning.prioritize(shop.owner, project.id)] == ["Foundations", "Walls", "Paint"]
-    assert len(await shop.app.planning.prioritize(shop.owner)) == 4
+    order, total = await shop.app.planning.prioritize(shop.owner, project.id)
+    assert ([r.item.title for r in order], total) == (["Foundations", "Walls", "Paint"], 3)
+    order, total = await shop.app.planning.prioritize(shop.owner, limit=2)
+    assert (len(order), total) == (2, 4)
     for task_id in (first.id, begun.id):
         await shop.app.store.items.update(shop.owner.scope, task_id, {"status": "blocked"}, expected_revision=None, sections=None,
                                           stamp="", jobs=())

@@ -169,6 +169,25 @@ async def test_a_lost_redis_means_sync_fallback(house_with: OpenHouse) -> None:
         assert added.message == "Added (sync fallback): Otters"
 
 
+KILN = ("The kiln is heated to 1240 degrees over nine hours, held there for twenty minutes, and must cool for a whole day before the "
+        "door is opened, because the glaze of the stoneware cracks when cold air reaches the shelves too early. The cone on the "
+        "middle shelf tells whether it was hot enough; the pyrometer by the door reads thirty degrees too low and is not trusted.")
+OTHER = ("Clay number {n} arrives in boxes of ten kilos. It is wedged by hand, rested under plastic for {n} days, thrown on the wheel, "
+         "trimmed when it is leather hard, and dried slowly on wooden boards near the window of room {n}, away from the radiator. "
+         "Handles are pulled and joined on day {n}, with slip made of the same clay and a scored seam that is pressed together. ")
+
+
+@pytest.mark.parametrize("place", [1, 4, 7])
+async def test_conflicts_are_found_in_all_parts_of_a_long_text(house: House, place: int) -> None:
+    old = await house.app.entities.add(house.owner, NewEntity("Firing stoneware", KILN, "procedure"), sync=True)
+    parts = [f"## Part {n}\n\n" + (KILN if n == place else OTHER.format(n=n) * 2) for n in range(14)]
+    added = await house.app.entities.add(house.owner, NewEntity("Pottery handbook", "\n\n".join(parts)))
+    assert [found.item_id for found in added.conflicts] == [old.item.id]
+    changed = [part.replace("1240 degrees", "1190 degrees") for part in parts]
+    again = await house.app.entities.add(house.owner, NewEntity("Firing stoneware, and all the rest", "\n\n".join(changed)))
+    assert (old.item.id, "contradiction") in [(found.item_id, found.kind) for found in again.conflicts]
+
+
 async def test_conflicts_stay_within_the_scope(house: House) -> None:
     one = await house.app.access.identify(house.tokens["one_folder"])
     await house.app.entities.add(house.owner, NewEntity("Secret", "The zebra grazes by the river."), sync=True)

@@ -8,6 +8,7 @@ import Stemmer
 
 from commonplace.core import words
 
+_DIGIT = re.compile(r"\d")
 _TOKEN = re.compile(r"[^\W_]+(?:['’][a-z]+)?", re.IGNORECASE)
 # Names of records: SR-2023-052, INC0012345, ABC-123, #4711, and hashes. Not UTF-8, which names a thing.
 _ID = re.compile(r"\b(?!(?:UTF|SHA|AES|RSA|MD|TLS|SSL|HTTP|ISO|EC|GPT|ES|IPV)-?\d)[A-Z]{2,10}-?\d{1,4}-\d{2,}\b"
@@ -41,7 +42,11 @@ _OPPOSITES = """
     prefer avoid | use avoid | ascending descending | push pull | hot cold | eager lazy | strict lenient | up down
     possible impossible | internal external | signed unsigned | stateful stateless | manual automatic | manually automatically
     blocking nonblocking | oldest newest | largest smallest | left right | inside outside | win lose | wins loses"""
-_OPPOSED = frozenset(frozenset(pair.split()) for pair in _OPPOSITES.replace("\n", "|").split("|") if pair.strip())
+_OPPOSED: dict[str, set[str]] = {}
+for _one, _other in (pair.split() for pair in _OPPOSITES.replace("\n", "|").split("|") if pair.strip()):
+    _OPPOSED.setdefault(_one, set()).add(_other)
+    _OPPOSED.setdefault(_other, set()).add(_one)
+_TELLS_NOTHING = words.STOP_WORDS | _SPELLED.keys() | _NEGATIONS | _DAYS | set(_MONTHS)
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Text:
 
     @cached_property
     def ids(self) -> frozenset[str]:
-        return frozenset(found.upper() for found in _ID.findall(self.plain))
+        return frozenset(found.upper() for word in self._with_digits.values() for found in _ID.findall(word))
 
     @cached_property
     def dates(self) -> frozenset[str]:
@@ -73,7 +78,7 @@ class Text:
 
     @cached_property
     def words(self) -> list[str]:
-        return [found.lower().replace("’", "'") for found in _TOKEN.findall(self._without_ids)]
+        return _TOKEN.findall(self._without_ids.lower().replace("’", "'"))
 
     @cached_property
     def negations(self) -> int:
@@ -82,8 +87,7 @@ class Text:
     @cached_property
     def stems(self) -> frozenset[str]:
         """Words that say something, apart from names of records, numbers, dates and negations."""
-        told = [word for word in self.words if not word[0].isdigit() and word not in _SPELLED and word not in _NEGATIONS
-                and word not in words.STOP_WORDS and word not in _MONTHS and word not in _DAYS]
+        told = [word for word in set(self.words) - _TELLS_NOTHING if not word[0].isdigit()]
         return frozenset(Stemmer.Stemmer("english", 0).stemWords(told))
 
     @cached_property
@@ -91,14 +95,26 @@ class Text:
         return " ".join(re.findall(r"[^\W_]+", self.plain.casefold()))
 
     @cached_property
+    def _split(self) -> list[str]:
+        return self.plain.split()
+
+    @cached_property
+    def _with_digits(self) -> dict[int, str]:
+        """What is written without a blank and may name a record, by its place: all but these need not be looked at closely."""
+        return {place: word for place, word in enumerate(self._split) if _DIGIT.search(word)}
+
+    @cached_property
     def _without_ids(self) -> str:
-        return _ID.sub(" ", self.plain)
+        left = self._split.copy()
+        for place, word in self._with_digits.items():
+            left[place] = _ID.sub(" ", word)
+        return " ".join(left)
 
 
 def difference(new: Text, old: Text) -> str | None:
     """What two texts that are alike contradict each other in, in words."""
     mine, theirs = set(new.words) - set(old.words), set(old.words) - set(new.words)
-    opposed = sorted(f"{a} against {b}" for a in mine for b in theirs if frozenset((a, b)) in _OPPOSED)
+    opposed = sorted(f"{a} against {b}" for a in mine & _OPPOSED.keys() for b in _OPPOSED[a] & theirs)
     if opposed:
         return opposed[0]
     if (new.negations > 0) != (old.negations > 0):

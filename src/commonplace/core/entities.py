@@ -11,7 +11,7 @@ from commonplace.core.access import READ, WRITE, Access
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.following import Epics
 from commonplace.core.library import private_key
-from commonplace.core.likeness import THRESHOLD, Alike, Likeness, unpacked
+from commonplace.core.likeness import PARTS, THRESHOLD, Alike, Likeness, Part, unpacked
 from commonplace.core.linking import LINK, Linker
 from commonplace.core.preparing import BY_MODEL, IN_CALL, Prepared, Preparer, job_for
 from commonplace.core.rivals import retried
@@ -92,7 +92,7 @@ class Entities:
         item = await self._tagged(caller, item, new, joins)
         fallback = not sync and not later and not await self._has_workers()
         made = await self._prepared(item, new.content, embed_up_to=ALL_SECTIONS if sync or fallback
-                                    else IN_CALL if check_conflicts else 0)
+                                    else IN_CALL if check_conflicts else 0, embed_first=PARTS if check_conflicts else 0)
         conflicts = await self._conflicts(caller, made, new, joins, threshold) if check_conflicts else ()
         complete = all(section.vector is not None for section in made.sections)
         in_call = (sync or fallback) and complete
@@ -224,22 +224,21 @@ class Entities:
         usual = [*project.tags, *tagging.shared(task.tags for task in tasks)]
         return replace(item, tags=tagging.tags(new.title, new.content, new.technologies, new.tags, usual))
 
-    async def _prepared(self, item: Item, text: str, *, embed_up_to: int) -> Prepared:
+    async def _prepared(self, item: Item, text: str, *, embed_up_to: int, embed_first: int = 0) -> Prepared:
         """Cut, summarised and embedded as texts are; but tags, category and metadata are those that were given. Whether a
         model wrote the summary is not for the caller to say: others are shown what one wrote."""
         item = replace(item, metadata=_given(item.metadata))
-        made = await self._preparer.prepare(item, text, embed_up_to=embed_up_to)
+        made = await self._preparer.prepare(item, text, embed_up_to=embed_up_to, embed_first=embed_first)
         by_model = {name: made.item.metadata[name] for name in BY_MODEL if name in made.item.metadata}
         return replace(made, item=replace(item, metadata=item.metadata | by_model,
                                           **{name: getattr(made.item, name) for name in _OF_THE_TEXT}))
 
     async def _conflicts(self, caller: Caller, made: Prepared, new: NewEntity, joins: Iterable[Relation],
                          threshold: float) -> tuple[Alike, ...]:
-        vector = unpacked(made.sections[0].vector) if made.sections else None
-        body = made.sections[0].text if made.sections else new.content
+        parts = [Part(section.text, unpacked(section.vector)) for section in made.sections] or [Part(new.content, None)]
         known = [relation.to_id for relation in joins if relation.kind in (Kind.SUPERSEDES, Kind.CONTRADICTS)]
         try:
-            return await self._likeness.conflicts(caller.scope, new.title, body, vector, threshold=threshold, but=known)
+            return await self._likeness.conflicts(caller.scope, new.title, parts, threshold=threshold, but=known)
         except EmbeddingFailed:
             return ()
 

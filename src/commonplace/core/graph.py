@@ -84,11 +84,14 @@ class Graph:
 
     async def cycles(self, scope: Scope, project: str | None = None) -> Sequence[Sequence[Item]]:
         """Tasks that wait for each other, in a project or the whole library; each cycle ends where it begins."""
-        where = await self._filter(scope, Wanted(project=project))
-        items, relations = await self._store.relations.waiting(scope, where)
-        by_id = {item.id: item for item in items}
-        _, cycles = in_order(_needs(items, relations), list(by_id))
-        return [[by_id[item_id] for item_id in cycle] for cycle in cycles]
+        tickets, waits = await self._store.relations.tickets(scope, await self._filter(scope, Wanted(project=project)))
+        needs: dict[str, list[str]] = {ticket.id: [] for ticket in sorted(tickets, key=lambda one: (one.created_at, one.id))}
+        for from_id, to_id in waits:
+            if from_id in needs and to_id in needs:
+                needs[from_id].append(to_id)
+        _, cycles = in_order(needs, list(needs))
+        items = await self._store.items.several(scope, {item_id for cycle in cycles for item_id in cycle})
+        return [[items[item_id] for item_id in cycle] for cycle in cycles if all(item_id in items for item_id in cycle)]
 
     async def relations(self, caller: Caller, entity_id: str, *, kinds: Sequence[str] = (), limit: int = 50,
                         offset: int = 0) -> Surroundings:

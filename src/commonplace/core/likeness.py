@@ -7,6 +7,7 @@ they are about are about two things; by a number, a date, a version, a negation 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,12 +18,21 @@ from commonplace.model import ItemFilter, Passage, Scope
 from commonplace.ports import Embedder, Store, Vector
 
 THRESHOLD = 0.85
-CANDIDATES = 8           # sections that are looked at
+PARTS = 8                # of a long text that are compared
+CANDIDATES = 8           # sections that are looked at for each of them
 FLOOR = 0.7              # of likeness by meaning: below, no rule makes a conflict of it, and taking texts apart costs time
 MOST = 10                # conflicts that are told
 ASKED_CHARACTERS = 400   # of a text, whose words are looked for
 
 DUPLICATE, NEAR_DUPLICATE, CONTRADICTION = "duplicate", "near_duplicate", "contradiction"
+
+
+class Part(NamedTuple):
+    """A stretch of a text, and its vector as sections have it; without one, words alone find."""
+
+    text: str
+    vector: Vector | None
+
 
 @dataclass(frozen=True, slots=True)
 class Alike:
@@ -38,7 +48,7 @@ class Alike:
 
 def compare(new: Text, old: Text, similarity: float) -> tuple[float, str, str] | None:
     """(score, kind, reason), or None when they are about two things. `similarity`: 0 to 1, on the calibrated scale."""
-    if new.normal == old.normal:
+    if new.stems == old.stems and new.normal == old.normal:
         return 1.0, DUPLICATE, "the same words"
     if new.ids and old.ids and not new.ids & old.ids:
         return None
@@ -67,31 +77,37 @@ class Likeness:
         self._embedder = embedder
         self._calibration = calibration
 
-    async def conflicts(self, scope: Scope, title: str, body: str, vector: Vector | None, *, threshold: float = THRESHOLD,
+    async def conflicts(self, scope: Scope, title: str, parts: Sequence[Part], *, threshold: float = THRESHOLD,
                         but: Sequence[str] = (), where: ItemFilter | None = None) -> tuple[Alike, ...]:
-        """Best first. `vector`: of the text, as sections have it; without one, words alone find. `but`: items to leave out."""
-        near = await self._near(scope, title, body, vector, where)
-        floor = min(FLOOR, threshold) if vector is not None else 0.0
-        close = [section_id for section_id, similarity in near.items() if similarity >= floor]
+        """Best first. `parts`: what the text was cut into, of which the first PARTS are looked at. `but`: items to leave out."""
+        parts = parts[:PARTS]
+        near = await self._near(scope, title, parts, where)
+        floor = min(FLOOR, threshold) if parts[0].vector is not None else 0.0
+        close = [section_id for section_id, (similarity, _) in near.items() if similarity >= floor]
         passages = await self._store.sections.passages(scope, close) if close else []
         best: dict[str, Alike] = {}
-        mine = Text(title, body)
+        mine = [Text(title, part.text) for part in parts]
         for passage in passages:
-            found = compare(mine, Text(passage.title, passage.text), near[passage.section_id])
+            similarity, part = near[passage.section_id]
+            found = compare(mine[part], Text(passage.title, passage.text), similarity)
             if found and found[0] >= threshold and passage.item_id not in but and (
                     passage.item_id not in best or best[passage.item_id].score < found[0]):
                 best[passage.item_id] = _alike(passage, *found)
         return tuple(sorted(best.values(), key=lambda one: (-one.score, one.item_id))[:MOST])
 
-    async def _near(self, scope: Scope, title: str, body: str, vector: Vector | None,
-                    where: ItemFilter | None) -> dict[int, float]:
-        """Sections that may be alike, with their likeness by meaning where it is known."""
-        if vector is None:
-            asked = words.parse(f"{title} {body[:ASKED_CHARACTERS]}")
-            return {found.section_id: 0.0 for found in await self._store.sections.keyword(scope, asked, CANDIDATES, where)}
-        scale = await self._calibration.scale()
-        return {found.section_id: scale(found.score) for found in await self._store.sections.nearest(
-            scope, vector, self._embedder.stamp, CANDIDATES, where=where)}
+    async def _near(self, scope: Scope, title: str, parts: Sequence[Part],
+                    where: ItemFilter | None) -> dict[int, tuple[float, int]]:
+        """Sections that may be alike, each with its likeness by meaning, where it is known, to the part that it is most like."""
+        vectors = [part.vector for part in parts if part.vector is not None]
+        if not vectors:
+            asked = words.parse(f"{title} {parts[0].text[:ASKED_CHARACTERS]}")
+            return {found.section_id: (0.0, 0) for found in await self._store.sections.keyword(scope, asked, CANDIDATES, where)}
+        scale, best = await self._calibration.scale(), dict[int, tuple[float, int]]()
+        for part, near in enumerate(await self._store.sections.nearest_to_each(
+                scope, vectors, self._embedder.stamp, CANDIDATES, where=where)):
+            for found in near:
+                best[found.section_id] = max(best.get(found.section_id, (-1.0, 0)), (scale(found.score), part))
+        return best
 
 
 def unpacked(vector: bytes | None) -> Vector | None:

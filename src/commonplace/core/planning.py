@@ -1,5 +1,6 @@
 """What to do next, how long it may take, and what waits for itself: answers that say what they rest on."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -8,11 +9,11 @@ from statistics import median
 from commonplace.core.access import READ, Access
 from commonplace.core.calibration import Calibration
 from commonplace.core.graph import Graph
-from commonplace.core.ranking import BEGUN, Ranked, rank
+from commonplace.core.ranking import BEGUN, Places, Ranked, rank
 from commonplace.core.search import Search
 from commonplace.core.states import TASK
 from commonplace.errors import Invalid
-from commonplace.model import Caller, EntityType, Item, ItemFilter, ItemRef, Mode, now
+from commonplace.model import Caller, EntityType, Item, ItemFilter, ItemRef, Mode, Ticket, now
 from commonplace.ports import Store
 
 OVER = ("done", "archived", "completed")
@@ -56,24 +57,29 @@ class Planning:
         self._graph = graph
         self._calibration = calibration
 
-    async def prioritize(self, caller: Caller, project: str | None = None, *, today: date | None = None) -> list[Ranked]:
-        """Open tasks, of a project or of all, most important first."""
+    async def prioritize(self, caller: Caller, project: str | None = None, *, limit: int = 20,
+                         today: date | None = None) -> tuple[list[Ranked], int]:
+        """Open tasks, of a project or of all, most important first; and how many there are."""
         await self._access.admit(caller, READ, "prioritize", project)
-        return await self._rank(caller, project, today)
+        today = today or now().date()
+        places, theirs = await self._order(caller, project, today)
+        return await self._explained(caller, places, theirs[:limit], today), len(theirs)
 
     async def suggest(self, caller: Caller, project: str | None = None, *, assignee: str | None = None, limit: int = 5,
                       today: date | None = None) -> tuple[list[Suggestion], str]:
         """What can be worked on now, and a sentence about it. What is begun comes before what is not."""
         await self._access.admit(caller, READ, "suggest", project)
-        ranked = await self._rank(caller, project, today)
-        theirs = [r for r in ranked if assignee is None or not r.item.assignees or assignee in r.item.assignees]
-        ready = sorted((r for r in theirs if r.ready), key=lambda r: r.item.status not in BEGUN)
+        today = today or now().date()
+        places, tasks = await self._order(caller, project, today, assignee)
+        theirs = [task for task in tasks if task.theirs]
+        ready = sorted(filter(places.ready, theirs), key=lambda task: task.status not in BEGUN)
         if ready:
-            return ([Suggestion(r, _NEXT[TASK.state(r.item)]) for r in ready[:limit]],
-                    f"{len(ready)} of {len(ranked)} open tasks can be worked on now.")
+            shown = await self._explained(caller, places, ready[:limit], today)
+            return ([Suggestion(r, _NEXT[TASK.state(r.item)]) for r in shown if TASK.state(r.item) in _NEXT],
+                    f"{len(ready)} of {len(tasks)} open tasks can be worked on now.")
         if theirs:
             return [], f"None of {len(theirs)} open tasks can be worked on: each is blocked or waits for another."
-        return [], "There are no open tasks." if not ranked else f"No open task is {assignee}'s or nobody's."
+        return [], "There are no open tasks." if not tasks else f"No open task is {assignee}'s or nobody's."
 
     async def cycles(self, caller: Caller, project: str | None = None) -> Sequence[Sequence[Item]]:
         """Tasks that wait for each other; each cycle ends where it begins."""
@@ -99,21 +105,26 @@ class Planning:
         precedents = [precedent(done[item_id], alike) for item_id, alike in close.items() if item_id in done]
         return task, estimated(sorted((p for p in precedents if p.hours or p.days), key=lambda p: -p.likeness)[:BASIS])
 
-    async def _rank(self, caller: Caller, project: str | None, today: date | None) -> list[Ranked]:
+    async def _order(self, caller: Caller, project: str | None, today: date,
+                     assignee: str | None = None) -> tuple[Places, list[Ticket]]:
         """All that is open is looked at, also when only one project is asked for: work there may wait for work elsewhere."""
-        only: set[str] | None = None
+        project_id: str | None = None
         if project is not None:
             item = await self._store.items.get(caller.scope, ItemRef.parse(project))
             if item.entity_type != EntityType.PROJECT:
                 raise Invalid(f"{item.title!r} ({item.entity_id}) is a {item.entity_type}, not a project.")
-            inside, _ = await self._store.relations.waiting(caller.scope, ItemFilter(project_id=item.id, not_statuses=OVER))
-            only = {task.id for task in inside}
-        items, relations = await self._store.relations.waiting(caller.scope, ItemFilter(not_statuses=OVER))
+            project_id = item.id
+        tickets, waits = await self._store.relations.tickets(caller.scope, ItemFilter(not_statuses=OVER), project_id=project_id,
+                                                             assignee=assignee)
         needs: dict[str, list[str]] = {}
-        for relation in relations:
-            needs.setdefault(relation.from_id, []).append(relation.to_id)
-        return [r for r in rank(items, needs, today or now().date())
-                if r.item.entity_type == EntityType.TASK and (only is None or r.item.id in only)]
+        for from_id, to_id in waits:
+            needs.setdefault(from_id, []).append(to_id)
+        places = await asyncio.to_thread(rank, tickets, needs, today)
+        return places, [task for task in places.order if task.inside and task.entity_type == EntityType.TASK]
+
+    async def _explained(self, caller: Caller, places: Places, shown: Sequence[Ticket], today: date) -> list[Ranked]:
+        items = await self._store.items.several(caller.scope, places.named(shown))
+        return [places.explained(task, items, today) for task in shown if task.id in items]
 
 
 def estimated(precedents: Sequence[Precedent]) -> Estimate:

@@ -34,9 +34,9 @@ class Preparer:
         self._transformer = transformer
 
     async def prepare(self, item: Item, text: str, marks: Sequence[Mark] = (), *, known: Sequence[Section] = (),
-                      auto_transform: bool = False, embed_up_to: int = IN_CALL) -> Prepared:
+                      auto_transform: bool = False, embed_up_to: int = IN_CALL, embed_first: int = 0) -> Prepared:
         """`known`: the same passages, with vectors, as another item has them. A text of more sections than `embed_up_to`
-        gets its vectors later."""
+        gets its vectors later, but for the `embed_first` of them."""
         text = searchable(item, text)
         sections = list(known) or await _cut(text, item.title, marks)
         item = replace(item, word_count=sectioning.count(text))
@@ -49,7 +49,7 @@ class Preparer:
                         for section, points in zip(sections, made.section_points, strict=True)]
         if not item.in_kb:
             return Prepared(item, (), tuple(jobs))
-        sections = await self._embedded(item.title, sections, embed_up_to)
+        sections = await self._embedded(item.title, sections, len(sections) if len(sections) <= embed_up_to else embed_first)
         if any(section.vector is None for section in sections):
             jobs.insert(0, job_for(item, EMBED))
         return Prepared(item, tuple(sections), tuple(jobs))
@@ -62,12 +62,12 @@ class Preparer:
             log.exception("No summary could be made of %r", title)
             return None
 
-    async def _embedded(self, title: str, sections: list[Section], up_to: int) -> list[Section]:
-        """With vectors if that is quick; an embedder that is down only delays them."""
-        if len(sections) > up_to or all(section.vector is not None for section in sections):
+    async def _embedded(self, title: str, sections: list[Section], first: int) -> list[Section]:
+        """The first of them with vectors; an embedder that is down only delays them."""
+        if all(section.vector is not None for section in sections[:first]):
             return sections
         try:
-            return await with_vectors(self._embedder, title, sections)
+            return [*await with_vectors(self._embedder, title, sections[:first]), *sections[first:]]
         except EmbeddingFailed:
             return sections
 

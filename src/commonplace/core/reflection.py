@@ -14,7 +14,7 @@ from commonplace.core import entity_rules as rules
 from commonplace.core.access import READ, WRITE, Access
 from commonplace.core.entities import Entities
 from commonplace.core.entity_rules import NewEntity
-from commonplace.core.likeness import CONTRADICTION, Alike, Likeness
+from commonplace.core.likeness import CONTRADICTION, Alike, Likeness, Part
 from commonplace.core.memory import Memo, Memory, Remembered, owner_of
 from commonplace.core.sectioning import embedding_text
 from commonplace.errors import Conflict, EmbeddingFailed, Invalid, NotFound
@@ -185,7 +185,7 @@ class Reflection:
     async def _alike(self, caller: Caller, proposals: Sequence[Proposal],
                      but: Sequence[str] = ()) -> list[tuple[Alike, ...]]:
         vectors = await self._vectors(proposals)
-        return [await self._likeness.conflicts(caller.scope, proposal.title, proposal.content, vector, but=but)
+        return [await self._likeness.conflicts(caller.scope, proposal.title, [Part(proposal.content, vector)], but=but)
                 for proposal, vector in zip(proposals, vectors, strict=True)]
 
     async def _vectors(self, proposals: Sequence[Proposal]) -> Sequence[Vector | None]:

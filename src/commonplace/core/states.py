@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from commonplace.errors import Invalid
-from commonplace.model import EntityType, Item, Json, now
+from commonplace.model import EntityType, Item, Json, Ticket, now
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Machine:
     start: str
     next: Mapping[str, tuple[str, ...]]
 
-    def state(self, item: Item) -> str:
+    def state(self, item: Item | Ticket) -> str:
         """What came without a state, from an import say, has not been begun."""
         return item.status or self.start
 

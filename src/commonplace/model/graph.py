@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from commonplace.model.basics import Json, now
 from commonplace.model.items import Item
@@ -75,6 +76,19 @@ class Dependencies:
     relations: tuple[Relation, ...]
     asked: frozenset[str]
     cut: bool = False
+
+
+class Ticket(NamedTuple):
+    """The little of an open task or epic that says how important it is."""
+
+    id: str
+    entity_type: str
+    status: str
+    priority: str
+    due_date: str | None
+    created_at: int                # microseconds
+    inside: bool = True            # in the project that was asked for
+    theirs: bool = True            # of whom was asked for, or nobody's
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from commonplace.model import (
     Stakes,
     Subscription,
     Surroundings,
+    Ticket,
     Upload,
     Version,
     Words,
@@ -209,6 +210,11 @@ class Sections(Protocol):
         """Cosines, best first."""
         ...
 
+    async def nearest_to_each(self, scope: Scope, vectors: Sequence[Vector], stamp: str, limit: int,
+                              where: ItemFilter | None = None) -> list[list[Scored]]:
+        """The same for several vectors at once, as of one moment."""
+        ...
+
     async def matches(self, scope: Scope, question: Question, where: ItemFilter | None = None) -> Matches:
         """What both kinds of search find, and what each says of the other's. In no order."""
         ...
@@ -272,8 +278,10 @@ class Relations(Protocol):
 
     async def dependencies(self, scope: Scope, ref: ItemRef, where: ItemFilter = EVERYTHING) -> Dependencies: ...
 
-    async def waiting(self, scope: Scope, where: ItemFilter = EVERYTHING) -> tuple[list[Item], list[Relation]]:
-        """All DEPENDS_ON of the tasks and epics that are asked for, and the items at their ends."""
+    async def tickets(self, scope: Scope, where: ItemFilter = EVERYTHING, *, project_id: str | None = None,
+                      assignee: str | None = None) -> tuple[list[Ticket], list[tuple[str, str]]]:
+        """Tasks and epics that are asked for, in any order, and all that depends on something. They say whether they are inside
+        the project, and this person's or nobody's."""
         ...
 
     async def circle(self, scope: Scope, from_id: str, to_id: str) -> list[Item]:

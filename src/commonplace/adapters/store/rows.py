@@ -46,10 +46,15 @@ def visible(scope: Scope, items: str = "i") -> tuple[str, dict[str, Any]]:
     if scope.kb_only:
         sql += f" AND {items}.in_kb = 1"
     if scope.folders is not None:
-        sql += (f" AND EXISTS (SELECT 1 FROM folder_items AS fi WHERE fi.library_id = {items}.library_id"
-                f" AND fi.item_id = {items}.id AND fi.folder_id IN :scope_folders)")
+        sql += f" AND {filed(f'{items}.library_id', f'{items}.id')}"
         values["scope_folders"] = sorted(scope.folders)
     return sql, values
+
+
+def filed(library_id: str, item_id: str) -> str:
+    """The condition for an item that lies in the scope's folders: all there is to a scope of folders."""
+    return (f"EXISTS (SELECT 1 FROM folder_items AS fi WHERE fi.library_id = {library_id} AND fi.item_id = {item_id}"
+            " AND fi.folder_id IN :scope_folders)")
 
 
 def matching(where: ItemFilter) -> tuple[str, dict[str, Any]]:

@@ -58,6 +58,12 @@ class SqlSections:
         found = await self.matches(scope, Question(None, vector, stamp, limit), where)
         return _best_first(found.ids, found.cosines)[:limit]
 
+    async def nearest_to_each(self, scope: Scope, vectors: Sequence[Vector], stamp: str, limit: int,
+                              where: ItemFilter | None = None) -> list[list[Scored]]:
+        found = await self._db.read(lambda tx: [self._index.matches(tx, scope, Question(None, vector, stamp, limit), where)
+                                                for vector in vectors])
+        return [_best_first(near.ids, near.cosines)[:limit] for near in found]
+
     async def matches(self, scope: Scope, question: Question, where: ItemFilter | None = None) -> Matches:
         return await self._db.read(self._index.matches, scope, question, where)
 

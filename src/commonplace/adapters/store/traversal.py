@@ -10,12 +10,13 @@ from typing import Any
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Tx
 from commonplace.errors import NotFound
-from commonplace.model import Dependencies, Item, ItemFilter, ItemRef, Reached, Relation, Scope, Surroundings
+from commonplace.model import Dependencies, Item, ItemFilter, ItemRef, Reached, Relation, Scope, Surroundings, Ticket
 
 FAN = 30         # relations that are followed from one item, each way
 FRONT = 40      # items that the walk goes on from after a hop
 REACH = 1_000    # items that are kept of a hop
 CHAIN = 2_000    # items that one may depend on
+_AT_ONCE = 1_000  # rows of very many that are held in memory
 
 NO_ITEM = "Item not found"
 _ENDS = (("from_id", "to_id", "outgoing"), ("to_id", "from_id", "incoming"))
@@ -117,9 +118,14 @@ def _followed(scope: Scope, far: str, of_kinds: bool, asked: str) -> str:
     condition = "r.library_id = :library_id"
     if of_kinds:
         condition += " AND r.kind || '' IN :kinds"  # an expression, or the index by kind would be taken, and all of it sorted
-    if scope.folders is not None or scope.kb_only or asked != "TRUE":
-        condition += f" AND EXISTS (SELECT 1 FROM items AS i WHERE i.id = r.{far} AND {rows.visible(scope)[0]} AND {asked})"
-    return condition
+    return f"{condition} AND {_seen(scope, far, asked)}"
+
+
+def _seen(scope: Scope, end: str, asked: str = "TRUE") -> str:
+    """The condition for an end of `relations AS r` that is in scope, and asked for. That it is there need not be looked up."""
+    if not scope.kb_only and asked == "TRUE":
+        return "TRUE" if scope.folders is None else rows.filed("r.library_id", f"r.{end}")
+    return f"EXISTS (SELECT 1 FROM items AS i WHERE i.id = r.{end} AND {rows.visible(scope)[0]} AND {asked})"
 
 
 def _count(tx: Tx, scope: Scope, center: str, values: dict[str, Any], of_kinds: bool, asked: str) -> int:
@@ -150,12 +156,27 @@ def dependencies(tx: Tx, scope: Scope, ref: ItemRef, where: ItemFilter) -> Depen
                         frozenset(row["id"] for row in found if row["asked"]), len(items) > CHAIN)
 
 
-def waiting(tx: Tx, scope: Scope, where: ItemFilter) -> tuple[list[Item], list[Relation]]:
+def tickets(tx: Tx, scope: Scope, where: ItemFilter, project_id: str | None,
+            assignee: str | None) -> tuple[list[Ticket], list[tuple[str, str]]]:
+    """There may be tens of thousands: only what orders them is read, and all that waits in one go, by an index of its own."""
     (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
-    found = tx.all(f"""{rows.SELECT_ITEM} WHERE {condition} AND {asked} AND i.entity_type IN ('task', 'epic')
-                       ORDER BY i.created_at, i.id""", **values, **wanted)
-    items = [rows.item(row) for row in found]
-    return items, _waits(tx, scope, [item.id for item in items])
+    inside, theirs = None, "1"
+    if project_id is not None:
+        inside = {row["from_id"] for row in tx.all("""SELECT from_id FROM relations WHERE library_id = :library_id
+                                                      AND to_id = :project_id AND kind = 'BELONGS_TO'""",
+                                                   library_id=scope.library_id, project_id=project_id)}
+    if assignee is not None:
+        theirs = f"i.assignees = '[]' OR {rows.listing('i.assignees', 'theirs')}"
+        wanted["theirs"] = rows.in_list(assignee)
+    found = tx.lots(f"""SELECT i.id, i.entity_type, i.status, i.priority, i.due_date, i.created_at, {theirs} AS theirs
+                        FROM items AS i WHERE {condition} AND {asked} AND i.entity_type IN ('task', 'epic')""",
+                    _AT_ONCE, **values, **wanted)
+    here = [Ticket(row["id"], row["entity_type"], row["status"], row["priority"], row["due_date"], row["created_at"],
+                   inside is None or row["id"] in inside, bool(row["theirs"])) for lot in found for row in lot]
+    waits = tx.lots(f"""SELECT r.from_id, r.to_id FROM relations AS r WHERE r.library_id = :library_id AND r.kind = 'DEPENDS_ON'
+                        AND {_seen(scope, "from_id")} AND {_seen(scope, "to_id")} ORDER BY r.from_id, r.to_id""",
+                    _AT_ONCE, **values)
+    return here, [(row["from_id"], row["to_id"]) for lot in waits for row in lot]
 
 
 def circle(tx: Tx, scope: Scope, from_id: str, to_id: str, kind: str = "DEPENDS_ON") -> list[Item]:

@@ -79,9 +79,9 @@ async def _estimate(services: Services, caller: Caller, entity_id: str, given: I
 
 
 async def _prioritize(services: Services, caller: Caller, entity_id: str, given: Project) -> Answer:
-    ranked = await services.planning.prioritize(caller, _project(entity_id, given))
-    said = f"{len(ranked)} open task{'s' * (len(ranked) != 1)}, most important first."
-    return Answer(said, data={"tasks": [wire.place(r) for r in ranked[:given.limit]], "total": len(ranked)})
+    ranked, total = await services.planning.prioritize(caller, _project(entity_id, given), limit=given.limit)
+    said = f"{total} open task{'s' * (total != 1)}, most important first."
+    return Answer(said, data={"tasks": [wire.place(r) for r in ranked], "total": total})
 
 
 async def _suggest(services: Services, caller: Caller, entity_id: str, given: Wanting) -> Answer:
