@@ -14,7 +14,7 @@ from commonplace.faces.wire_graph import AnyTypeName
 
 ExploreMode = Literal["list", "related", "traverse", "dependencies"]
 KindName = Literal["RELATED_TO", "DEPENDS_ON", "BELONGS_TO", "PART_OF", "SUPERSEDES", "CONTRADICTS", "REQUIRES", "SUPPORTS",
-                   "DERIVED_FROM"]
+                   "DERIVED_FROM", "ANNOTATES"]
 STATUSES = tuple(dict.fromkeys((*TASK.next, *EPIC.next, "active", "superseded", "wrong", "stale")))
 DESCRIBED = 200  # characters of an entity's description
 
