@@ -1,5 +1,6 @@
 """The reader: passages with their key points, what is around an item, recordings that times lead into."""
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -89,3 +90,44 @@ async def test_a_time_leads_into_the_recording(data_dir: Path, browser: Browser,
         answer = await page.request.get(f"{page.url.split('#')[0]}/original")
         assert answer.headers["content-disposition"].startswith("attachment")
         assert "sandbox" in answer.headers["content-security-policy"]
+
+
+PARTS = "\n\n".join(f"## Part {n}\n\n" + f"Of the part numbered {n} there is little to tell, and that at length. " * 10 for n in range(1, 8))
+
+
+async def test_a_long_text_has_contents_and_is_gone_on_with_where_one_stopped(site: Site) -> None:
+    item = await site.add("A long story", PARTS)
+    page = await site.signed_in()
+    await page.goto(f"/items/{item.public_id}", wait_until="networkidle")
+    await expect(page.locator(".resume")).to_have_count(0)
+    await page.get_by_text("Contents", exact=True).click()
+    await page.locator(".contents a", has_text="Part 4").click()
+    place = page.locator(".passage:target")
+    await expect(place).to_contain_text("numbered 4")
+    async with asyncio.timeout(5):
+        while await page.evaluate("localStorage.getItem('places')") in (None, "{}"):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    await page.goto(f"/items/{item.public_id}")
+    await page.get_by_role("link", name="Go on where you stopped").click()
+    await expect(page.locator(".passage:target")).to_be_in_viewport()
+
+
+async def test_keys_go_through_a_text_and_do_things_with_it(site: Site) -> None:
+    item = await site.add("A long story", PARTS)
+    page = await site.signed_in()
+    await page.goto(f"/items/{item.public_id}", wait_until="networkidle")
+    for key, at in (("j", 0), ("j", 1), ("k", 0)):
+        await page.keyboard.press(key)
+        await expect(page.locator(".passage").nth(at)).to_have_class(re.compile(r"\bat\b"))
+        await expect(page.locator(".passage").nth(at)).to_be_in_viewport()
+    before = await page.locator(".prose").first.evaluate("(prose) => parseFloat(getComputedStyle(prose).fontSize)")
+    await page.get_by_role("button", name="Larger letters").click()
+    after = await page.locator(".prose").first.evaluate("(prose) => parseFloat(getComputedStyle(prose).fontSize)")
+    assert after > before
+    await page.keyboard.press("e")
+    await expect(page.get_by_role("status")).to_have_text("1 item archived.")
+    await page.wait_for_load_state("networkidle")
+    await page.keyboard.press("#")
+    await expect(page).to_have_url(re.compile("/$"))
+    await page.get_by_role("button", name="Undo").click()
+    assert (await site.app.library.read(site.owner, item.id)).item.archived

@@ -97,7 +97,9 @@ async def bulk(visit: Visit) -> Response:
         raise Invalid("Say what is to be done with them.")
     if not chosen:
         raise Invalid("Choose something first.")
-    return visit.go(visit.back, await ACTIONS[action](visit, chosen, dict(form)))
+    said = await ACTIONS[action](visit, chosen, dict(form))
+    # What is deleted in the reader can be taken back in the list.
+    return visit.go("/" if action == "delete" and visit.back.startswith("/items/") else visit.back, said)
 
 
 def _things(number: int) -> str:

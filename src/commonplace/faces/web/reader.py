@@ -8,6 +8,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
 from commonplace.core.annotating import beside
+from commonplace.core.library import Reading
 from commonplace.core.notes import notes
 from commonplace.errors import Invalid, NotFound
 from commonplace.faces.web.doors import get, post
@@ -17,6 +18,7 @@ from commonplace.faces.web.visit import Visit
 from commonplace.model import NOT_DISKS, Item, Kind, Reached, Upload
 
 LINKS = 30
+CONTENTS = 4      # headings that are worth a list of them
 PLAYED = ("audio/", "video/")
 # A file that somebody uploaded is never shown as a page of ours, whatever it says it is.
 ORIGINAL = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
@@ -38,7 +40,7 @@ async def show(visit: Visit) -> Response:
         sections=[(section, rendered(section.text if section.position else without_title(section.text, item.title)))
                   for section in reading.sections],
         whole=None if reading.sections else rendered(without_title(reading.text, item.title)),
-        state=states([item], jobs)[item.id],
+        state=states([item], jobs)[item.id], outline=_outline(reading),
         failed=[job for job in jobs if job.state == "failed"], original=original, plays=_plays(original),
         pages=_pages(original, item), annotations=annotations,
         beside={position: found for position, found in beside(annotations).items() if position in passages},
@@ -46,6 +48,19 @@ async def show(visit: Visit) -> Response:
         links=[link for link in around if not _is_note(link)],
         related=await _related(visit, item, {reached.item.public_id for reached in around}),
         notes=notes(item))
+
+
+def _outline(reading: Reading) -> list[tuple[int, str, int]]:
+    """Where each heading begins: (passage, words, how deep). Short texts need none."""
+    found: list[tuple[int, str, int]] = []
+    before: list[str] = []
+    for section in reading.sections:
+        path = [part for part in section.heading.split(" > ") if part and part != reading.item.title]
+        for depth, name in enumerate(path):
+            if path[:depth + 1] != before[:depth + 1]:
+                found.append((section.position, name, min(depth, 3)))
+        before = path
+    return found if len(found) >= CONTENTS else []
 
 
 def _plays(original: Upload | None) -> str:

@@ -23,6 +23,8 @@ function search() {
 }
 
 function withChosen(action) {
+  const own = $(`.reader .actions [value=${action}]`);
+  if (own) { own.click(); return; }
   if (!$(".row > input:checked")) choose();
   if ($(".row > input:checked")) $(`#bulk [value=${action}]`)?.click();
 }

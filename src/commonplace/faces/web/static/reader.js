@@ -106,3 +106,57 @@ if (form) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
 }
+
+// The size of the letters, and the passage that was read last, are kept in this browser.
+const reader = document.querySelector(".reader[data-id]");
+const sizes = [0.88, 1, 1.14, 1.3, 1.5];
+let size = Number(localStorage.getItem("letters") ?? 1);
+const setSize = (to) => {
+  size = Math.min(Math.max(to, 0), sizes.length - 1);
+  document.documentElement.style.setProperty("--letters", String(sizes[size]));
+  localStorage.setItem("letters", String(size));
+};
+const actions = reader?.querySelector(".actions") ?? reader?.querySelector("header");
+if (actions) {
+  setSize(size);
+  const letters = document.createElement("span");
+  letters.className = "letters";
+  for (const [sign, said, by] of [["A", "Smaller letters", -1], ["A", "Larger letters", 1]]) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = `bare ${by < 0 ? "less" : "more"}`;
+    button.textContent = sign;
+    button.setAttribute("aria-label", said);
+    button.addEventListener("click", () => setSize(size + by));
+    letters.append(button);
+  }
+  actions.append(letters);
+}
+
+const MOST = 200;
+const passages = [...(reader?.querySelectorAll(".passage") ?? [])];
+if (passages.length > 3) {
+  const kept = JSON.parse(localStorage.getItem("places") ?? "{}");
+  const { id } = reader.dataset;
+  const place = kept[id];
+  if (place && !location.hash && document.getElementById(place)) {
+    const go = document.createElement("a");
+    go.className = "resume button quiet small";
+    go.href = `#${place}`;
+    go.textContent = "Go on where you stopped";
+    go.addEventListener("click", () => go.remove());
+    reader.querySelector(".text").before(go);
+  }
+  let waiting;
+  addEventListener("scroll", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      const last = passages.findLast((each) => each.getBoundingClientRect().top < innerHeight / 2);
+      const all = JSON.parse(localStorage.getItem("places") ?? "{}");
+      delete all[id];
+      // Neither who has not begun nor who has come to the end needs to be led back.
+      if (last && last !== passages[0] && last !== passages.at(-1)) all[id] = last.id;
+      localStorage.setItem("places", JSON.stringify(Object.fromEntries(Object.entries(all).slice(-MOST))));
+    }, 250);
+  }, { passive: true });
+}
