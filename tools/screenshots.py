@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import re
 import socket
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,7 +43,19 @@ async def stock(app: App, owner: Caller) -> str:
         await app.library.file(owner, items[title].id, [folders[folder].id])
     await app.entities.add(owner, NewEntity("One queue for both engines", "Rows, leased", "decision",
                                             related_to=(items["Deciding on the queue"].entity_id,)), sync=True)
-    return items["Commonplace books"].public_id
+    read = items["Commonplace books"]
+    await app.annotating.add(owner, read.id, "The index was two letters: the first, and the first vowel after it.", position=0,
+                             quote="a passage could be found again by its first letters")
+    return read.public_id
+
+
+async def stock_docs(app: App, owner: Caller) -> None:
+    """Our own pages, part by part: enough for a map."""
+    for file in sorted(PICTURES.parent.rglob("*.md")):
+        for part in re.split(r"^#+ (?=.+\n)", file.read_text(), flags=re.MULTILINE)[1:]:
+            title, _, text = part.partition("\n")
+            if len(text.split()) > 30:
+                await app.library.add(owner, Draft("text", title.replace("`", "").strip("# ")[:120], text))
 
 
 async def main() -> None:
@@ -61,7 +74,9 @@ async def main() -> None:
             await page.goto("/")
             await page.get_by_role("button", name="Open my library").click()
             for name, path, scheme in (("library", "/", "light"), ("search", "/search?q=how do readers find a passage again", "light"),
-                                       ("reader", f"/items/{item}", "dark")):
+                                       ("reader", f"/items/{item}", "dark"), ("map", "/graph", "light")):
+                if name == "map":
+                    await stock_docs(app, owner)
                 await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
                 await page.goto(path, wait_until="networkidle")
                 picture = Image.open(io.BytesIO(await page.screenshot())).convert("RGB")
