@@ -33,7 +33,13 @@ async def test_a_note_is_written_beside_words_and_found_again(site: Site) -> Non
     assert await page.evaluate("CSS.highlights.get('noted').size") == 1
     await page.goto("/search?q=do+all+of+them&mode=keyword")
     await page.locator(".hits .title").first.click()
-    await expect(page.locator(".after", has_text="annotates")).to_contain_text("The river")
+    await expect(page.locator(".gist")).to_contain_text("Rivers find their way to the sea")
+    await page.get_by_label("What it is about").get_by_role("link", name="The river").click()
+    await expect(page.locator(".passage:target")).to_contain_text("Rivers find")
+    await page.goto("/")
+    await expect(page.locator(".row .title")).to_have_text(["The river"])
+    await page.get_by_label("State").select_option("Notes on texts")
+    await expect(page.locator(".row .title")).to_have_text(["Do <b>all</b> of them?"])
     note = (await site.app.annotating.of(site.owner, item.id))[0].item
     assert note.folders == (folder.id,), "who reads the one may read the other"
 

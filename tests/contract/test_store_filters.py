@@ -24,6 +24,7 @@ FILTERS: dict[str, tuple[ItemFilter, Callable[[Item], bool]]] = {
     "not two statuses": (ItemFilter(not_statuses=("wrong", "")), lambda i: i.status == "doing"),
     "tag": (ItemFilter(tag="red"), lambda i: "red" in i.tags),
     "category": (ItemFilter(category="stones"), lambda i: i.category == "stones"),
+    "not category": (ItemFilter(not_category="stones"), lambda i: i.category != "stones"),
     "language": (ItemFilter(language="python"), lambda i: "python" in i.languages),
     "assignee": (ItemFilter(assignee="bo"), lambda i: "bo" in i.assignees),
     "since": (ItemFilter(since=START + timedelta(days=20)), lambda i: i.created_at >= START + timedelta(days=20)),

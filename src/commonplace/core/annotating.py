@@ -14,6 +14,7 @@ from commonplace.ports import Store
 SHOWN = 100
 TITLE = 80
 QUOTED = 1_000
+CATEGORY = "annotation"   # by which lists tell notes in margins from what stands for itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Annotating:
         if len(quote) > QUOTED:
             raise Invalid(f"A note quotes up to {QUOTED:,} characters.")
         metadata = {name: value for name, value in (("quote", quote), ("position", position)) if value not in ("", None)}
-        new = NewEntity(_title(text), text, EntityType.EPISODE, metadata=metadata)
+        new = NewEntity(_title(text), text, EntityType.EPISODE, CATEGORY, metadata=metadata)
         added = await self._entities.add(
             caller, new, check_conflicts=False, admitted=True,
             relations=lambda note_id: [Relation(caller.library_id, note_id, Kind.ANNOTATES, about.id)])
@@ -56,7 +57,15 @@ class Annotating:
                   if r.to_id == item.id][-SHOWN:]
         found = await self._store.items.several(caller.scope, joined)
         texts = await self._store.items.texts(list(found.values()))
-        return [_annotation(found[note_id], texts[note_id]) for note_id in joined if note_id in texts]
+        return [Annotation(found[note_id], texts[note_id], *quoted(found[note_id])) for note_id in joined if note_id in texts]
+
+
+def quoted(note: Item) -> tuple[str, int | None]:
+    """The words that a note is about, and the passage they are in. Metadata is anybody's: what lies there under these names need
+    not be ours."""
+    quote, position = note.metadata.get("quote"), note.metadata.get("position")
+    return (quote if isinstance(quote, str) else "",
+            position if isinstance(position, int) and not isinstance(position, bool) else None)
 
 
 def beside(annotations: Sequence[Annotation]) -> dict[int, list[Annotation]]:
@@ -66,13 +75,6 @@ def beside(annotations: Sequence[Annotation]) -> dict[int, list[Annotation]]:
         if each.position is not None:
             found.setdefault(each.position, []).append(each)
     return found
-
-
-def _annotation(item: Item, text: str) -> Annotation:
-    """Metadata is anybody's: what lies there under these names need not be ours."""
-    quote, position = item.metadata.get("quote"), item.metadata.get("position")
-    return Annotation(item, text, quote if isinstance(quote, str) else "",
-                      position if isinstance(position, int) and not isinstance(position, bool) else None)
 
 
 def _title(text: str) -> str:

@@ -241,6 +241,7 @@ class ItemFilter:
     statuses: tuple[str, ...] = ()
     not_statuses: tuple[str, ...] = ()
     category: str | None = None
+    not_category: str | None = None
     tag: str | None = None
     language: str | None = None
     assignee: str | None = None

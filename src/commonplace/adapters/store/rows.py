@@ -70,6 +70,7 @@ def matching(where: ItemFilter) -> tuple[str, dict[str, Any]]:
         "NOT i.status IN :w_not_statuses": (bool(where.not_statuses), list(where.not_statuses)),
         "i.priority = :w_priority": (where.priority is not None, where.priority),
         "i.category = :w_category": (where.category is not None, where.category),
+        "i.category <> :w_not_category": (where.not_category is not None, where.not_category),
         "i.visibility = :w_visibility": (where.visibility is not None, where.visibility),
         "i.created_at >= :w_since": (where.since is not None, micros(where.since)),
         "i.created_at <= :w_until": (where.until is not None, micros(where.until)),

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from commonplace.core import annotating
 from commonplace.core.removing import GRACE
 from commonplace.errors import Invalid
 from commonplace.faces.web.doors import get, post
@@ -16,7 +17,8 @@ from commonplace.model import EntityType, ItemFilter, Order
 
 PER_PAGE = 30
 AT_ONCE = 200
-STATES = {"": "In use", "archived": "Archived", "aside": "Not searched"}
+NOTES = "notes"   # in margins: too many for the list of what they are about
+STATES = {"": "In use", "archived": "Archived", "aside": "Not searched", NOTES: "Notes on texts"}
 ORDERS = {Order.NEWEST: "Newest first", Order.OLDEST: "Oldest first", Order.CHANGED: "Last changed", Order.TITLE: "By title",
           Order.LONGEST: "Longest first"}
 
@@ -42,7 +44,9 @@ class Choice:
     def where(self) -> ItemFilter:
         return ItemFilter(folder_id=self.folder or None, tag=self.tag or None, archived=self.state == "archived",
                           text=self.q or None, in_kb=False if self.state == "aside" else None,
-                          entity_types=(self.type,) if self.type else ())
+                          entity_types=(self.type,) if self.type else (),
+                          category=annotating.CATEGORY if self.state == NOTES else None,
+                          not_category=None if self.state == NOTES else annotating.CATEGORY)
 
     @property
     def narrow(self) -> bool:

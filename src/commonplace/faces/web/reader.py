@@ -1,21 +1,21 @@
 """One item, to be read, with what is around it; and what can be done with it."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
-from commonplace.core.annotating import beside
-from commonplace.core.library import Reading
+from commonplace.core.annotating import beside, quoted
 from commonplace.core.notes import notes
 from commonplace.errors import Invalid, NotFound
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.progress import states
 from commonplace.faces.web.text import rendered, without_title
 from commonplace.faces.web.visit import Visit
-from commonplace.model import NOT_DISKS, Item, Kind, Reached, Upload
+from commonplace.model import NOT_DISKS, Item, Kind, Reached, Reading, Upload
 
 LINKS = 30
 CONTENTS = 4      # headings that are worth a list of them
@@ -45,7 +45,7 @@ async def show(visit: Visit) -> Response:
         pages=_pages(original, item), annotations=annotations,
         beside={position: found for position, found in beside(annotations).items() if position in passages},
         versions=await services.versions.of(caller, item.id),
-        links=[link for link in around if not _is_note(link)],
+        links=[link for link in around if not _is_note(link)], about=_about(item, around),
         related=await _related(visit, item, {reached.item.public_id for reached in around}),
         notes=notes(item))
 
@@ -73,6 +73,12 @@ def _pages(original: Upload | None, item: Item) -> str:
     if original and original.filename.lower().endswith(".pdf"):
         return f"/items/{item.public_id}/original"
     return item.url or "" if item.url and item.url.lower().partition("?")[0].endswith(".pdf") else ""
+
+
+def _about(item: Item, around: Sequence[Reached]) -> tuple[Item, str, int | None] | None:
+    """What an item is a note on, the words, and where they are."""
+    found = next((link.item for link in around if link.kind == Kind.ANNOTATES and link.direction == "outgoing"), None)
+    return (found, *quoted(item)) if found else None
 
 
 def _is_note(link: Reached) -> bool:
