@@ -2,10 +2,30 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 RARE = ("av", "faster_whisper", "jwt", "limits", "onnxruntime", "psycopg", "redis", "tokenizers", "trafilatura", "webauthn")
+
+
+OPENED = """
+import asyncio, sys
+from pathlib import Path
+from commonplace.app import open_app
+from commonplace.settings import Settings
+
+async def main():
+    async with open_app(Settings(data_dir=Path(sys.argv[1])), workers=1):
+        print(*({"av", "faster_whisper", "jwt", "redis", "trafilatura", "webauthn", "yt_dlp"} & sys.modules.keys()))
+
+asyncio.run(main())
+"""
+
+
+def test_nor_does_an_application_that_runs(data_dir: Path) -> None:
+    answer = subprocess.run([sys.executable, "-c", OPENED, str(data_dir)], capture_output=True, text=True, check=True)
+    assert answer.stdout.split() == []
 
 
 @pytest.mark.parametrize(("imported", "unneeded"), [

@@ -15,7 +15,7 @@ from anyio import Lock, to_thread
 
 from commonplace.adapters.memory import give_back
 from commonplace.adapters.packages import packaged
-from commonplace.adapters.transcribe import audio
+from commonplace.adapters.transcribe import duration
 from commonplace.adapters.transcribe.shared import transcript
 from commonplace.errors import ConfigurationError, TranscriptionFailed
 from commonplace.model import Errand, Transcript, Utterance
@@ -58,7 +58,7 @@ class LocalTranscriber:
                          errand: Errand | None = None) -> Transcript:
         if recording is None:  # it was begun by a service, before the settings were changed
             raise TranscriptionFailed("The local transcriber needs the recording itself.")
-        expected = await to_thread.run_sync(audio.duration, recording)
+        expected = await to_thread.run_sync(duration, recording)
         steps: list[_Step] = []
         async with self._turn, self._awake() as model:
             with closing(_steps(model, recording)) as going:
@@ -125,6 +125,8 @@ def _whisper() -> type["WhisperModel"]:
 
 
 def _steps(model: "WhisperModel", recording: Path) -> Generator[_Step]:
+    from commonplace.adapters.transcribe import audio  # brought in with the first recording, as the model is
+
     language: str | None = None
     for piece in audio.pieces(recording):
         spoken = False

@@ -51,6 +51,7 @@ async def mcp(desk: Desk) -> None:
     """Serve MCP over standard input and output, as desktop clients start it."""
     from commonplace.app import serve_stdio
 
+    sys.setswitchinterval(SWITCH_SECONDS)
     async with desk.open(workers=min(1, desk.settings.workers)) as (app, _):
         serving = asyncio.create_task(serve_stdio(app, lambda: desk.caller(app)))
         told = asyncio.create_task(_stop_signal().wait())
