@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import orjson
 
 from commonplace.adapters.store.database import Values, missing
+from commonplace.adapters.store.grouping import Group
 from commonplace.adapters.store.threads import Threads
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
 
@@ -92,6 +93,7 @@ class SqliteDatabase:
         self._path = path
         self._readers = Threads(READERS, "sqlite-read")
         self._writer = Threads(1, "sqlite-write")
+        self._writes = Group(self._writer, lambda work: self._within(WRITE, work, (), {}))
         self._local = threading.local()
         self._all: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
@@ -115,7 +117,8 @@ class SqliteDatabase:
         return result
 
     async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        return await self._writer.run(lambda: self._within(WRITE, work, args, kwargs))
+        result: T = await self._writes.write(work, args, kwargs)
+        return result
 
     async def close(self) -> None:
         self._readers.close()
