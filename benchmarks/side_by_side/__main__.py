@@ -51,7 +51,8 @@ def main() -> None:
         _keep(results, cache / "running.json")
     if "quality" in given.parts:
         judged = [peer for peer in peers if peer.kind == OURS or "failed" not in install(peer, cache)]
-        quality.measure(given.data, judged, cache, results.setdefault("quality", {}), moment())
+        with Embedding() as embedding:
+            quality.measure(given.data, judged, cache, embedding, results.setdefault("quality", {}), moment())
     if "growth" in given.parts:
         results.setdefault("growth", {}).update(growth.measure(given.growth, given.engines, cache / "work", given.minutes * 60, moment()))
     if given.quick:

@@ -40,12 +40,13 @@ PEERS = (
     Peer("memory-service", "mcp-memory-service", PRODUCT, "memory_service", ("mcp-memory-service==12.2.0",), apart=True, largest=1_000),
     Peer("basic-memory", "basic-memory", PRODUCT, "basic_memory_", ("basic-memory==0.23.2",), python="3.13", extensions=True, apart=True,
          largest=1_000, remark="many notes at once are files that it finds by itself (`reindex`)"),
-    Peer("txtai", "txtai", PRODUCT, "txtai_", ("txtai==9.14.0", "torch==2.13.0"), by_pip=True, largest=10_000,
+    Peer("txtai", "txtai", PRODUCT, "txtai_", ("txtai[api]==9.14.0", "torch==2.13.0"), by_pip=True, apart=True, largest=10_000,
          environment={"OMP_NUM_THREADS": "1", "KMP_DUPLICATE_LIB_OK": "TRUE"},
-         remark="as a library; it is not safe to call from threads (it ends by a segmentation fault), so its 16 clients take turns; "
+         remark="its own server; it lets callers take turns, for its index ends by a segmentation fault when two threads use it; "
                 "torch as it lies on the index of this machine, elsewhere it may bring gigabytes of CUDA"),
     Peer("sibyl", "Sibyl", PRODUCT, "sibyl_", ("sibyld==1.4.10",), python="3.13", apart=True, largest=1_000,
-         remark="`serve --embedded`, no language model; its search is always hybrid, and a group is a project"),
+         remark="`serve --embedded`, no language model; its search is always hybrid, a group is a project; many notes are added "
+                "one by one, since searches wait while it works on what its call for many has taken"),
 )
 
 # Who has no row, and why: what stopped them when they were tried here.

@@ -12,13 +12,14 @@ import numpy as np
 from commonplace.core.evaluation import METRICS, RetrievalSet, measure as measured, read_set
 
 from .corpus import embed
-from .install import python_of
 from .peers import OURS, Peer
+from .row import HERE, environment, python_for
 
-HERE = Path(__file__).parent
+TOO_SLOW = ("sibyl", "basic-memory")  # with thousands of documents and questions
+PATIENCE = 400
 
 
-def measure(data: Path, peers: list[Peer], cache: Path, found: dict, when: dict) -> None:
+def measure(data: Path, peers: list[Peer], cache: Path, embedding: str, found: dict, when: dict) -> None:
     """Into `found`, where the rows of those who are not asked this time stay."""
     for folder in sorted(path for path in data.iterdir() if (path / "qrels.tsv").exists()):
         judged = read_set(folder)
@@ -31,8 +32,8 @@ def measure(data: Path, peers: list[Peer], cache: Path, found: dict, when: dict)
         with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
             write(judged, Path(scratch) / "work")
             for peer in peers:
-                if peer.kind != OURS and not peer.apart and peer.key != "mem0":
-                    rows["rows"][peer.name] = _peer(peer, judged, Path(scratch), cache) | {"measured": when}
+                if peer.kind != OURS and peer.key not in TOO_SLOW:
+                    rows["rows"][peer.name] = _peer(peer, judged, Path(scratch), cache, embedding) | {"measured": when}
 
 
 def write(judged: RetrievalSet, folder: Path) -> None:
@@ -47,11 +48,14 @@ def write(judged: RetrievalSet, folder: Path) -> None:
     np.save(folder / "questions.npy", embed([query.text for query in judged.queries]))
 
 
-def _peer(peer: Peer, judged: RetrievalSet, scratch: Path, cache: Path) -> dict:
+def _peer(peer: Peer, judged: RetrievalSet, scratch: Path, cache: Path, embedding: str) -> dict:
     place = scratch / peer.driver
     place.mkdir()
-    done = subprocess.run([str(python_of(peer, cache)), str(HERE / "ranking.py"), peer.driver, str(scratch / "work"), str(place)],
-                          capture_output=True, text=True, timeout=300, env=os.environ | peer.environment | {"PYTHONPATH": ""})
+    try:
+        done = subprocess.run([str(python_for(peer, cache)), str(HERE / "ranking.py"), peer.driver, str(scratch / "work"), str(place)],
+                              capture_output=True, text=True, timeout=PATIENCE, cwd=place, env=environment(peer, cache, embedding, None))
+    except subprocess.TimeoutExpired:
+        return {"failed": f"not done within {PATIENCE} s"}
     line = next((line for line in done.stdout.splitlines() if line.startswith("RESULT ")), None)
     if line is None:
         return {"failed": done.stderr.strip()[-300:]}

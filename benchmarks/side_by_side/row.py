@@ -39,19 +39,23 @@ def measure(peer: Peer, size: int, cache: Path, embedding: str, seconds: float, 
     # Not under the cache folder: Postgres may run as another user, and its socket's path must be short.
     scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=root / "tmp" if root else None))
     try:
-        return _within(_command(peer, size, cache, scratch, seconds, bound), _environment(peer, cache, embedding, root), scratch, bound)
+        return _within(_command(peer, size, cache, scratch, seconds, bound), environment(peer, cache, embedding, root), scratch, bound)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         print(f"{time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
 
 def _command(peer: Peer, size: int, cache: Path, scratch: Path, seconds: float, bound: float) -> list[str]:
-    python = Path(sys.executable) if _by_us(peer) else python_of(peer, cache)
-    return [str(part) for part in (python, HERE / "harness.py", peer.driver, cache / "work", scratch, size,
+    return [str(part) for part in (python_for(peer, cache), HERE / "harness.py", peer.driver, cache / "work", scratch, size,
                                    "--seconds", seconds, "--bound", 0.9 * bound)]
 
 
-def _environment(peer: Peer, cache: Path, embedding: str, root: Path | None) -> dict[str, str]:
+def python_for(peer: Peer, cache: Path) -> Path:
+    """That runs the driver."""
+    return Path(sys.executable) if _by_us(peer) else python_of(peer, cache)
+
+
+def environment(peer: Peer, cache: Path, embedding: str, root: Path | None) -> dict[str, str]:
     return os.environ | peer.environment | {
         "PYTHONPATH": str(ROOT / "src") if _by_us(peer) else "", "BENCH_EMBEDDING": embedding,
         "BENCH_PEER": str(python_of(peer, cache).parent), "BENCH_ROOT": str(root or "")}
@@ -61,8 +65,8 @@ def _by_us(peer: Peer) -> bool:
     return peer.apart or peer.kind == OURS
 
 
-def _within(command: list[str], environment: dict[str, str], scratch: Path, bound: float) -> dict:
-    child = subprocess.Popen(command, env=environment, cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+def _within(command: list[str], env: dict[str, str], scratch: Path, bound: float) -> dict:
+    child = subprocess.Popen(command, env=env, cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, errors="replace", start_new_session=True)
     late = ""
     try:
@@ -79,7 +83,7 @@ def _within(command: list[str], environment: dict[str, str], scratch: Path, boun
     elif child.returncode:
         result["failed"] = f"exit code {child.returncode}: {err.strip()[-300:]}"
     if "failed" in result or not any(mode in result for mode in MODES):
-        result.setdefault("failed", late or err.strip()[-300:])
+        result.setdefault("failed", late or "there was no time to ask it anything")
         print(f"\n  {result['failed']}\n{err[-1500:]}", file=sys.stderr)
     return result
 

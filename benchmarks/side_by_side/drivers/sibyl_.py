@@ -16,7 +16,7 @@ class Driver(Server):
     own_vectors = True  # the name is embedded with the text
     modes = ("hybrid",)
     scopes = True
-    batch = 50
+    batch = 5
     durable = "no: written, not flushed"
 
     def open(self, folder: Path, work: Work) -> None:
@@ -57,10 +57,9 @@ class Driver(Server):
         self.ids[n] = self._ask("POST", "/api/entities?sync=true", self._entity(n))["id"]
 
     def bulk(self, notes: range) -> None:
-        told = self._ask("POST", "/api/entities/bulk", {"entities": [self._entity(n) | {"skip_conflicts": True} for n in notes]})
-        if told.get("failed") or told["created"] != len(notes):
-            raise RuntimeError(f"{told['created']} of {len(notes)} were kept")
-        self.ids |= {n: kept["id"] for n, kept in zip(notes, told["entities"], strict=True)}
+        # Its call for many answers sooner and then works on them for longer than this takes, while searches wait.
+        for n in notes:
+            self.add(n)
 
     def search_text(self, mode, text, vector, group=None):
         narrow = {"project": self.projects[group]} if group else {}
