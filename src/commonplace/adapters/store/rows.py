@@ -87,8 +87,9 @@ def matching(where: ItemFilter) -> tuple[str, dict[str, Any]]:
 
 
 _PARAMETER = re.compile(r":(w_[a-z_]+)")
-_JOINED = """EXISTS (SELECT 1 FROM relations AS r WHERE r.library_id = i.library_id AND r.from_id = i.id
-             AND r.kind = '{kind}' AND r.to_id = :{name})"""
+# From the few that are joined to it, not from all items that might be.
+_JOINED = """i.id IN (SELECT r.from_id FROM relations AS r WHERE r.library_id = :library_id AND r.to_id = :{name}
+             AND r.kind = '{kind}')"""
 
 
 def listing(column: str, name: str) -> str:
