@@ -103,3 +103,15 @@ async def test_scopes_hold_and_an_empty_library_says_so(house: House, stocked: d
                                   {"limit": "5"}, {"more": 1}])
 async def test_refusals(owner: httpx.AsyncClient, wish: dict[str, Any]) -> None:
     assert (await call_tool(owner, "context", {"goal": "x"} | wish))["error"]["code"] == -32602
+
+
+async def test_work_that_is_over_is_left_out_and_a_sentence_is_not_cut_at_its_title(house: House, owner: httpx.AsyncClient,
+                                                                                   stocked: dict[str, str]) -> None:
+    epic = await add(house, "Hardening", "Hardening of refresh tokens and their rotation.", "epic", project=stocked["project"])
+    _, _, text = await context(owner, "rotation of refresh tokens", project=stocked["project"])
+    assert epic in text and "Hardening of refresh tokens and their rotation." in text
+    task = await add(house, "Shorten refresh tokens", "Refresh tokens live for an hour.", "task", project=stocked["project"], epic=epic)
+    for action in ("start_task", "complete_task"):
+        await house.app.work.step(house.owner, task, action)
+    _, _, text = await context(owner, "rotation of refresh tokens", project=stocked["project"])
+    assert epic not in text and task not in text

@@ -58,7 +58,7 @@ _TROUBLE = re.compile(r"\b(?:gotcha|bug|crash\w*|fail\w*|broke\w*|error|outage|i
 _REMEMBERED = tuple(kind for kind in EntityType if kind not in (EntityType.DOCUMENT, EntityType.TASK, EntityType.EPIC,
                                                                EntityType.PROJECT))
 _EVERYWHERE = (EntityType.PATTERN, EntityType.PROCEDURE, EntityType.DOCUMENT, EntityType.DOMAIN)   # useful to other projects too
-_LEFT_OUT = (WRONG, SUPERSEDED, *CLOSED)
+_LEFT_OUT = (WRONG, SUPERSEDED, *CLOSED, "completed")
 _PRIORITY = {"critical": 0.2, "high": 0.12, "medium": 0.05, "low": 0.0, "someday": -0.1}
 HITS = 80             # sections that the goal finds
 UNDERWAY_READ, NEXT_READ, RECENT_READ = 50, 60, 12
@@ -216,9 +216,10 @@ def _line(section: str, item: Item, text: str, score: float, reason: str) -> Lin
 
 
 def _text(title: str, text: str) -> str:
-    """Without the heading that repeats the title."""
+    """Without the heading or the sentence that repeats the title."""
     plain = text.strip().lstrip("# ")
-    return plain[len(title):].lstrip(" .:-—\n") if plain.startswith(title) else plain
+    rest = plain[len(title):]
+    return rest.lstrip(" .:-—\n") if plain.startswith(title) and not rest.lstrip(" ")[:1].isalnum() else plain
 
 
 def _laid_out(lines: Sequence[Line]) -> tuple[tuple[str, tuple[Line, ...]], ...]:
