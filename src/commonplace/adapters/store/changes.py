@@ -11,18 +11,18 @@ from commonplace.adapters.store.database import Tx
 
 KEPT = 50_000
 _PRUNED_EVERY = 1_000
-_NONE = 1 << 62  # no change is at or behind it
 
 _UNSEEN = {
     "sqlite": """SELECT h.horizon, h.oldest, c.seq, c.seq AS mark, c.item_id
                  FROM (SELECT coalesce((SELECT max(seq) FROM changes), 0) + 1 AS horizon,
                               (SELECT min(seq) FROM changes) AS oldest) AS h
-                 LEFT JOIN changes AS c ON c.seq >= :mark AND c.library_id = :library_id""",
+                 LEFT JOIN changes AS c ON c.seq >= coalesce(:mark, h.horizon) AND c.library_id = :library_id""",
     "postgres": """SELECT h.horizon, h.oldest, c.seq, c.xid AS mark, c.item_id
                    FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon,
                                 pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS future,
                                 (SELECT min(xid) FROM changes) AS oldest) AS h
-                   LEFT JOIN changes AS c ON c.library_id = :library_id AND c.xid >= :mark AND c.xid < h.future""",
+                   LEFT JOIN changes AS c ON c.library_id = :library_id AND c.xid >= coalesce(:mark, h.horizon)
+                                              AND c.xid < h.future""",
 }
 _PRUNE = {
     "sqlite": "DELETE FROM changes WHERE seq < :seq",
@@ -49,8 +49,8 @@ def note(tx: Tx, library_id: str, item_id: str) -> None:
 
 
 def since(tx: Tx, library_id: str, mark: int | None) -> News:
-    """What changed at or behind the mark; with None nothing, only where to begin."""
-    found = tx.all(_UNSEEN[tx.engine], library_id=library_id, mark=_NONE if mark is None else mark)
+    """What changed at or behind the mark; with None only where to begin, and what will be there once more."""
+    found = tx.all(_UNSEEN[tx.engine], library_id=library_id, mark=mark)
     horizon, oldest = max(found[0]["horizon"], mark or 0), found[0]["oldest"]
     seen = [row for row in found if row["seq"] is not None]
     return News(horizon, {row["seq"]: row["item_id"] for row in seen},

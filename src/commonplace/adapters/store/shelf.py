@@ -36,8 +36,6 @@ class Shelf:
     def __init__(self, library_id: str) -> None:
         self._guard = threading.Lock()
         self._library_id = library_id
-        self._mark: int | None = None
-        self._seen: frozenset[int] = frozenset()
         self._stamp: str | None = None
         self._view: View | None = None
         self._read_all = False  # since the last view
@@ -48,8 +46,9 @@ class Shelf:
         with self._guard:
             current = self._catch_up(tx)
             if stamp is not None and stamp != self._stamp:
-                self._stamp = stamp
-                self._read_vectors(tx)
+                self._read_vectors(tx, stamp)
+                if not current:
+                    self._begin_anew()  # vectors that were given since are missing, and nothing would tell
             if self._view is None:
                 count = self._owners.count
                 self._vectors.reserve(count)
@@ -60,7 +59,12 @@ class Shelf:
                     self._read_all = False
             return self._view, current
 
+    def _begin_anew(self) -> None:
+        self._mark: int | None = None
+        self._seen: frozenset[int] = frozenset()
+
     def _clear(self) -> None:
+        self._begin_anew()  # until everything is there: reading may fail half-way
         self._owners = Owners()
         self._ids = np.empty(0, np.uint32)
         self._lengths = np.empty(0, np.uint16)
@@ -82,7 +86,9 @@ class Shelf:
                 self._follow(tx, changed[start:start + _ITEMS])
             if self._dead > DEAD_SHARE * self._owners.count + DEAD_ROWS:
                 self._reload(tx)
-        self._mark, self._seen = news.horizon, news.again
+        self._mark = news.horizon
+        if current:  # whoever is older than the shelf brings nothing, and does not know all that it has seen
+            self._seen = news.again
         if self._fresh:
             self._runs, self._fresh = settled(self._runs, self._fresh, self._owners.count), []
         return current
@@ -96,14 +102,15 @@ class Shelf:
         for found in tx.lots(_TERMS, _ROWS, library_id=self._library_id):
             self._append(found)
         if self._stamp is not None:
-            self._read_vectors(tx)
+            self._read_vectors(tx, self._stamp)
 
-    def _read_vectors(self, tx: Tx) -> None:
-        self._view, self._vectors, self._read_all = None, Vectors(), True
+    def _read_vectors(self, tx: Tx, stamp: str) -> None:
+        self._view, self._vectors, self._read_all, self._stamp = None, Vectors(), True, None
         self._vectors.reserve(self._owners.count)
         rows, form = np.arange(self._owners.count), FORMATS[tx.engine]
-        for found in tx.lots(_vectors(form), _ROWS, library_id=self._library_id, stamp=self._stamp):
+        for found in tx.lots(_vectors(form), _ROWS, library_id=self._library_id, stamp=stamp):
             self._give_vectors(rows, found, form)
+        self._stamp = stamp  # they are all there
 
     def _follow(self, tx: Tx, item_ids: Sequence[str]) -> None:
         self._view = None
@@ -120,9 +127,11 @@ class Shelf:
             self._append(tx.all(f"{_TERMS} AND item_id IN :ids AND section_id IN :new", **which, new=new.tolist()))
         if self._stamp is not None:
             rows, form = self._rows_of(item_ids), FORMATS[tx.engine]
+            found = tx.all(f"{_vectors(form)} AND item_id IN :ids", **which, stamp=self._stamp)
             self._vectors.reserve(self._owners.count)
-            self._vectors.forget(rows)
-            self._give_vectors(rows, tx.all(f"{_vectors(form)} AND item_id IN :ids", **which, stamp=self._stamp), form)
+            # Those that have one keep it all the while: others search the same rows.
+            self._vectors.forget(rows[~np.isin(self._ids[rows], [row["section_id"] for row in found])])
+            self._give_vectors(rows, found, form)
 
     def _reserve(self, size: int) -> None:
         self._owners.reserve(size)

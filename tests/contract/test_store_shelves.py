@@ -1,0 +1,116 @@
+"""What is kept in memory of a library stays whole: when reading it breaks off, and when an older look comes in late."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from commonplace.adapters.store import make_store, shelf as shelves
+from commonplace.adapters.store.database import Tx
+from commonplace.core.words import parse
+from commonplace.ports import Question
+from commonplace.settings import Settings
+from tests.contract.library import STAMP, Library, unit
+
+pytestmark = pytest.mark.anyio
+UP = unit([1, *[0] * 15])
+
+
+class Breaking:
+    """A transaction whose connection is lost in the middle of a long answer."""
+
+    def __init__(self, tx: Tx, at: str) -> None:
+        self._tx, self._at, self.engine, self.recall = tx, at, tx.engine, tx.recall
+        self.all, self.one = tx.all, tx.one
+
+    def lots(self, sql: str, size: int, /, **values: Any) -> Iterator[list[Any]]:
+        for found in self._tx.lots(sql, size, **values):
+            yield found
+            if self._at in sql:
+                raise ConnectionError
+
+
+@pytest.mark.parametrize("at", ["section_terms", "FROM vectors"])
+@pytest.mark.parametrize("again", ["the first time", "later"])
+async def test_reading_that_breaks_off_is_begun_again(ann: Library, monkeypatch: pytest.MonkeyPatch, at: str, again: str) -> None:
+    monkeypatch.setattr(shelves, "_ROWS", 4)
+    index = ann.store._index
+    items = [await ann.add(f"quartz {n}", title=f"t{n}", vectors=[UP]) for n in range(20)]
+
+    async def found() -> tuple[int, int]:
+        near = await ann.store.sections.nearest(ann.scope(), UP, STAMP, 100)
+        return len(await ann.found("quartz")), len(near)
+
+    if again == "later":
+        assert await found() == (20, 20)
+        monkeypatch.setattr(shelves, "DEAD_SHARE", 0)
+        monkeypatch.setattr(shelves, "DEAD_ROWS", 0)
+        await ann.store.items.delete(ann.scope(), items.pop().id)
+    with pytest.raises(ConnectionError):
+        await ann.store._db.read(lambda tx: index.matches(Breaking(tx, at), ann.scope(), Question(None, UP, STAMP, 100), None))
+    assert await found() == (len(items), len(items))
+
+
+class Held:
+    """A transaction that has begun, and goes on when it is told to."""
+
+    def __init__(self, run: Callable[..., Awaitable[Any]], first: Callable[[Tx], Any], then: Callable[[Tx], Any]) -> None:
+        self._run, self._first, self._then = run, first, then
+        self._begun, self._go_on = threading.Event(), threading.Event()
+
+    async def begin(self) -> "Held":
+        def work(tx: Tx) -> None:
+            self._first(tx)
+            self._begun.set()
+            assert self._go_on.wait(30)
+            self._then(tx)
+
+        self._task = asyncio.create_task(self._run(work))  # type: ignore[arg-type]
+        assert await asyncio.to_thread(self._begun.wait, 30)
+        return self
+
+    async def end(self) -> None:
+        self._go_on.set()
+        await self._task
+
+
+def look(library: Library, question: Question) -> Held:
+    """A search in the library as it is when it begins."""
+    return Held(library.store._db.read, lambda tx: tx.one("SELECT count(*) AS n FROM items"),
+                lambda tx: library.store._index.matches(tx, library.scope(), question, None))
+
+
+async def test_vectors_are_not_lost_to_a_search_that_began_before_they_came(ann: Library) -> None:
+    await ann.add("quartz", title="early", vectors=[UP])
+    older = await look(ann, Question(None, UP, STAMP, 10)).begin()
+    await ann.add("quartz", title="late", vectors=[UP])
+    assert len(await ann.found("quartz")) == 2, "read without vectors, as they were not asked for"
+    await older.end()
+    assert len(await ann.store.sections.nearest(ann.scope(), UP, STAMP, 10)) == 2
+
+
+async def test_what_was_seen_is_not_undone_by_searches_that_began_before_it(
+        data_dir: object, postgres_url: str, postgres_schema: str) -> None:
+    """One change has the lower number of a transaction and is committed last, while another of the same item is still to be
+    looked at again. On SQLite there is nothing to be looked at again."""
+    store = make_store(Settings(database_url=postgres_url, database_schema=postgres_schema))
+    await store.open()
+    ann = await Library.create(store)
+    item = await ann.add("zirconium", title="gone")
+    write, note = store._db.write, lambda tx: store._index.refile(tx, ann.id, item.id)
+    question = Question(parse("zirconium"), None, STAMP, 10)
+    assert await ann.found("zirconium") == ["gone"]
+    removal = await Held(write, note, lambda tx: tx.run("DELETE FROM section_terms WHERE item_id = :id", id=item.id)).begin()
+    other = await Held(write, lambda tx: tx.one("SELECT pg_current_xact_id()"), lambda tx: None).begin()
+    oldest = await look(ann, question).begin()
+    await write(note)
+    older = await look(ann, question).begin()
+    await removal.end()
+    assert await ann.found("zirconium") == []
+    await oldest.end()
+    await older.end()
+    assert await ann.found("zirconium") == []
+    await other.end()
+    await store.close()
