@@ -1,6 +1,8 @@
 """People, tokens and the activity log."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 
@@ -67,6 +69,21 @@ async def test_what_becomes_of_a_token_elsewhere_is_known_at_once(
     assert revoked is not None and revoked.revoked_at is not None
     assert await here.tokens.revoke(ann.id, (await here.tokens.by_digest("d2") or token).id)
     assert (await here.tokens.by_digest("d2") or token).revoked_at is not None
+
+
+async def test_what_becomes_of_a_token_is_known_in_every_thread_that_asks(ann: Library) -> None:
+    tokens, kept = ann.store.tokens, await ann.token(digest="d1")
+
+    def is_good() -> bool:
+        """As a program does that runs a loop in a thread of its own."""
+        found = asyncio.run(tokens.by_digest("d1"))
+        return found is not None and found.revoked_at is None
+
+    assert await asyncio.to_thread(is_good)
+    assert (await tokens.by_digest("d1") or kept).revoked_at is None
+    await tokens.revoke(ann.id, kept.id)
+    with ThreadPoolExecutor(1) as another:
+        assert not another.submit(is_good).result()
 
 
 async def test_activity_is_newest_first_and_moves_last_use(ann: Library, bob: Library) -> None:

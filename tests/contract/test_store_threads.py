@@ -51,3 +51,15 @@ def test_a_loop_that_is_closed_meanwhile_does_not_end_the_thread() -> None:
     go_on.set()
     assert asyncio.run(threads.run(lambda: 7)) == 7
     threads.close()
+
+
+async def test_who_comes_after_the_end_is_told_and_does_not_wait_for_ever() -> None:
+    threads = Threads(1, "test")
+    assert await threads.run(lambda: 7) == 7
+    threads.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        await asyncio.wait_for(threads.run(lambda: 7), 5)
+    never_used = Threads(1, "test")
+    never_used.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        await asyncio.wait_for(never_used.run(lambda: 7), 5)

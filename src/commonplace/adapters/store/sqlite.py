@@ -80,7 +80,6 @@ class SqliteTx:
         return self._connection.execute(_with_lists(sql), values | lists) if lists else self._connection.execute(sql, values)
 
 
-
 @lru_cache(maxsize=512)
 def _with_lists(sql: str) -> str:
     return re.sub(r"\bIN (:[a-z_]+)", r"IN (SELECT value FROM json_each(\1))", sql)
@@ -97,7 +96,6 @@ class SqliteDatabase:
         self._local = threading.local()
         self._all: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
-        self._recalled = Recalled()
 
     async def open(self) -> None:
         await self._writer.run(self._migrate)
@@ -108,7 +106,8 @@ class SqliteDatabase:
     async def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
         """On the loop's own connection: a few microseconds, where a hop to another thread and a lookup take two hundred."""
         with _plain_errors():
-            answers, key = self._recalled.now(self._connection()), (work, args)
+            connection = self._connection()
+            answers, key = self._local.recalled.now(connection), (work, args)
         if key not in answers:
             # Here as well, though it may be after every write: what is worth keeping is found by its key.
             # Read after the version was asked for; what is committed meanwhile changes the version, and this is let go.

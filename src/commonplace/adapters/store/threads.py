@@ -19,9 +19,12 @@ class Threads:
         self._jobs: SimpleQueue[tuple[asyncio.AbstractEventLoop, _Told, Callable[[], Any]] | None] = SimpleQueue()
         self._count, self._name = count, name
         self._running: list[threading.Thread] = []
+        self._closed = False
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run to the end even when the caller is cancelled: a half-told answer is better than a half-run write."""
+        if self._closed:
+            raise RuntimeError("The store is closed.")
         if not self._running:
             self._running = [threading.Thread(target=self._work, name=f"{self._name}-{n}", daemon=True)
                              for n in range(self._count)]
@@ -35,6 +38,7 @@ class Threads:
 
     def close(self) -> None:
         """Wait for what was begun."""
+        self._closed = True
         for _ in self._running:
             self._jobs.put(None)
         for thread in self._running:
