@@ -1,36 +1,50 @@
 """Which items a filter lets a search find, worked out before anything is ranked."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Hashable
+from dataclasses import replace
+from functools import lru_cache
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Tx
+from commonplace.adapters.store.view import Pool, View
 from commonplace.model import ItemFilter, Scope
 
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    only: list[str] | None = None   # these items, which are in scope; None: all that are
-    but: tuple[str, ...] = ()       # without these
+POOLS_KEPT = 256   # scopes that are remembered until the library changes
 
 
-def choice(tx: Tx, scope: Scope, where: ItemFilter | None) -> Choice:
-    if where is None:
-        return Choice()
-    if replace(where, not_statuses=(), not_entity_types=()) == ItemFilter():
-        # Few items have a status or type that is left out, so they are named instead of all others.
-        return Choice(but=tx.recall(_with, scope.library_id, where.not_statuses, where.not_entity_types))
-    (condition, values), (asked, more) = rows.visible(scope), rows.matching(where)
-    return Choice([row["id"] for row in tx.all(f"SELECT i.id FROM items AS i WHERE {condition} AND {asked}", **values, **more)])
+def pool(tx: Tx, view: View, scope: Scope, where: ItemFilter, current: bool) -> Pool:
+    """`current`: what the transaction sees is what the view shows, so that others may be told the same."""
+    if not _only_leaves_out(where):
+        (condition, values), (asked, more) = rows.visible(scope), rows.matching(where)
+        found = tx.all(f"SELECT i.id FROM items AS i WHERE {condition} AND {asked}", **values, **more)
+        return view.pool([row["id"] for row in found])
+    # Every change of folders, status or type makes a new view, so the answer holds as long as the view does.
+    key: Hashable = (scope.folders, where.not_statuses, where.not_entity_types)
+    known = view.pools.get(key)
+    if known is not None:
+        return known
+    # Few items have a status or type that is left out, so they are named instead of all others.
+    made = view.pool(_filed(tx, scope), [*_with(tx, scope, "status", where.not_statuses),
+                                         *_with(tx, scope, "entity_type", where.not_entity_types)])
+    if current:
+        if len(view.pools) >= POOLS_KEPT:
+            view.pools.clear()
+        view.pools[key] = made
+    return made
 
 
-def filed(tx: Tx, scope: Scope) -> list[str] | None:
+@lru_cache(maxsize=256)
+def _only_leaves_out(where: ItemFilter) -> bool:
+    return replace(where, not_statuses=(), not_entity_types=()) == ItemFilter()
+
+
+def _filed(tx: Tx, scope: Scope) -> list[str] | None:
     """What lies in the scope's folders; None: everything is in scope."""
     return None if scope.folders is None else [row["item_id"] for row in tx.all(
         "SELECT DISTINCT item_id FROM folder_items WHERE library_id = :library_id AND folder_id IN :folders",
         library_id=scope.library_id, folders=sorted(scope.folders))]
 
 
-def _with(tx: Tx, library_id: str, statuses: tuple[str, ...], entity_types: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(row["id"] for column, values in (("status", statuses), ("entity_type", entity_types)) if values
-                 for row in tx.all(f"SELECT id FROM items WHERE library_id = :library_id AND {column} IN :values",
-                                   library_id=library_id, values=sorted(values)))
+def _with(tx: Tx, scope: Scope, column: str, values: tuple[str, ...]) -> list[str]:
+    return [row["id"] for row in tx.all(f"SELECT id FROM items WHERE library_id = :library_id AND {column} IN :values",
+                                        library_id=scope.library_id, values=sorted(values))] if values else []

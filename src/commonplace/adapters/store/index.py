@@ -11,12 +11,10 @@ from commonplace.adapters.store.database import Tx
 from commonplace.adapters.store.halves import FORMATS
 from commonplace.adapters.store.shelf import Shelf
 from commonplace.adapters.store.terms import packed
-from commonplace.adapters.store.view import Pool, View
 from commonplace.model import Item, ItemFilter, Scope, Section
 from commonplace.ports import Matches, Question
 
 SHELVES_KEPT = 64  # libraries that stay in memory
-POOLS_KEPT = 256   # scopes that are remembered until the library changes
 
 _SECTION = """INSERT INTO sections (library_id, item_id, position, title, heading, text, extra, word_count, key_points, locator)
               VALUES (:library_id, :item_id, :position, :title, :heading, :text, :extra, :word_count, :key_points, :locator)"""
@@ -66,14 +64,7 @@ class SectionIndex:
 
     def matches(self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None) -> Matches:
         view, current = self._shelf(scope.library_id).view(tx, None if question.vector is None else question.stamp)
-        choice = filters.choice(tx, scope, where)
-        if choice.only is not None:
-            pool = view.pool(choice.only)
-        elif current:
-            pool = _remembered(tx, view, scope, choice.but)
-        else:
-            pool = view.pool(filters.filed(tx, scope), choice.but)
-        return view.matches(tx, question, pool)
+        return view.matches(tx, question, filters.pool(tx, view, scope, where or ItemFilter(), current))
 
     def _shelf(self, library_id: str) -> Shelf:
         """From memory or anew; what was used longest ago is let go of."""
@@ -83,16 +74,6 @@ class SectionIndex:
             while len(self._shelves) > SHELVES_KEPT:
                 del self._shelves[next(iter(self._shelves))]
             return shelf
-
-
-def _remembered(tx: Tx, view: View, scope: Scope, but: tuple[str, ...]) -> Pool:
-    key = (scope.folders, but)
-    pool = view.pools.get(key)
-    if pool is None:
-        if len(view.pools) >= POOLS_KEPT:
-            view.pools.clear()
-        pool = view.pools[key] = view.pool(filters.filed(tx, scope), but)
-    return pool
 
 
 def put_terms(tx: Tx, library_id: str, item_id: str, title: str, sections: Sequence[tuple[int, Section]]) -> None:
