@@ -93,4 +93,5 @@ def _pairs(run: str) -> list[str]:
 
 
 def _plain(word: str) -> str:
-    return "".join(character for character in word.lower() if character.isalnum())
+    word = word.lower()
+    return word if word.isalnum() else "".join(character for character in word if character.isalnum())
