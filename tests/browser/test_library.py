@@ -112,21 +112,3 @@ async def test_deleting_can_be_taken_back_and_happens_otherwise(site: Site, monk
     await page.get_by_role("button", name="Delete").click()
     await expect(page.locator(".row")).to_have_count(1)
     assert [item.title for item in await site.app.library.recent(site.owner)] == ["Keep me"]
-
-
-async def test_the_list_is_gone_through_by_keys(site: Site) -> None:
-    for title in ("First", "Second"):
-        await site.add(title)
-    page = await site.signed_in()
-    await page.keyboard.press("j")
-    await page.keyboard.press("j")
-    await page.keyboard.press("k")
-    await expect(page.locator(".row.at .title")).to_have_text("Second")
-    await page.keyboard.press("o")
-    await expect(page.get_by_role("heading", name="Second")).to_be_visible()
-    await page.keyboard.press("g")
-    await page.keyboard.press("s")
-    await expect(page.get_by_label("Search for")).to_be_focused()
-    await page.keyboard.press("Escape")
-    await page.keyboard.press("?")
-    await expect(page.get_by_role("dialog")).to_be_visible()

@@ -1,5 +1,5 @@
 // What every page has: keys, the menu on small screens, the theme. Pages that need more load it from here.
-import { step, open, choose } from "./rows.js";
+import { step, open, choose, chooseNone, keepPlace } from "./rows.js";
 
 const root = document.documentElement;
 root.classList.add("scripted");
@@ -22,16 +22,18 @@ function search() {
   if (field) { field.focus(); field.select(); } else location.href = "/search";
 }
 
-function withChosen(action) {
-  const own = $(`.reader .actions [value=${action}]`);
+function withChosen(key) {
+  const own = $(`.reader .actions [data-key="${key}"]`);
   if (own) { own.click(); return; }
   if (!$(".row > input:checked")) choose();
-  if ($(".row > input:checked")) $(`#bulk [value=${action}]`)?.click();
+  if ($(".row > input:checked")) $(`#bulk [data-key="${key}"]`)?.click();
 }
+$("#bulk")?.addEventListener("submit", keepPlace);
 
 const single = {
   "/": search, j: () => step(1), k: () => step(-1), o: open, x: choose, t: turnLights,
-  n: () => $("#add-text")?.focus(), e: () => withChosen("archive"), "#": () => withChosen("delete"),
+  n: () => $("#add-text")?.focus(), e: () => withChosen("e"), "#": () => withChosen("#"),
+  u: () => $(".going-note button")?.click(), Escape: chooseNone,
   "?": () => $("#help")?.showModal(),
 };
 
