@@ -9,7 +9,8 @@ from playwright.async_api import Page, expect
 
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.library import Record
-from commonplace.model import Item, new_id, new_public_id
+from commonplace.core.memory import Memo
+from commonplace.model import Caller, Capability, Item, ItemRef, Role, new_id, new_public_id
 from tests.browser.conftest import Site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -18,11 +19,12 @@ KB = 1024
 
 async def stock(site: Site) -> Item:
     folder = await site.app.library.create_folder(site.owner, "Birds")
+    await site.app.memory.remember(site.owner, Memo(NewEntity("Feed them", "We feed the owls at night, and never by day.", "decision")), sync=True)
     item = await site.add("Owls", "# Owls\n\nOwls turn their heads because their eyes cannot move in their sockets.", folder=folder.id)
     project = (await site.app.entities.add(site.owner, NewEntity("Nest boxes", "Build them", "project"), sync=True)).item
     await site.app.entities.add(site.owner, NewEntity("Saw the boards", "All of them", "task", project=project.entity_id), sync=True)
     await site.app.graph.link(site.owner, item.id, "RELATED_TO", project.id)
-    return item
+    return await site.app.store.items.get(site.owner.scope, ItemRef(id=item.id))
 
 
 async def complaints(page: Page, path: str) -> list[str]:
@@ -36,16 +38,27 @@ async def test_axe_finds_nothing_serious(site: Site, scheme: str) -> None:
     item = await stock(site)
     page = await site.signed_in(color_scheme=scheme)
     paths = ("/", f"/items/{item.public_id}", "/search?q=owls", "/work", "/graph", f"/graph/{item.public_id}", "/disks", "/review",
-             "/tokens", "/connect", "/health", "/account", f"/disks/{item.public_id}/publish")
+             "/review/captures",
+             "/tokens", "/connect", "/people", "/health", "/account", f"/disks/{item.public_id}/publish", f"/folders/{item.folders[0]}",
+             f"/?folder={item.folders[0]}", "/?q=nothing+is+like+this")
     assert [problem for path in paths for problem in await complaints(page, path)] == []
+    _, secret = await site.app.members.invite(site.ruler, Role.MEMBER)
+    assert await complaints(page, f"/join/{secret}") == []
+    dan = await site.app.people.create("Dan", "dan@example.org")
     visitor = await site.visitor(color_scheme=scheme)
-    assert await complaints(visitor, "/sign-in") == []
+    for path in ("/sign-in", f"/join/{secret}", f"/claim/{await site.app.accounts.invitation(dan)}"):
+        assert await complaints(visitor, path) == []
+    await site.app.members.accept(Caller(dan.id, dan.id, "Dan", frozenset(Capability), role=Role.OWNER), secret)
+    site.expected.append("404")
+    for path in ("/people", "/nowhere"):  # with people on it, and as an error
+        assert await complaints(page, path) == []
 
 
 async def test_nothing_sticks_out_on_a_phone(site: Site) -> None:
     item = await stock(site)
     page = await site.signed_in(viewport={"width": 360, "height": 740})
-    for path in ("/", f"/items/{item.public_id}", "/search?q=owls", "/work", "/graph", "/tokens", "/connect", "/health", "/review"):
+    for path in ("/", f"/items/{item.public_id}", "/search?q=owls", "/work", "/graph", "/tokens", "/connect", "/health", "/review",
+                 "/review/captures", "/people", "/account", f"/folders/{item.folders[0]}"):
         await page.goto(path)
         assert await page.evaluate("document.documentElement.scrollWidth") <= 360, path
     await page.get_by_role("button", name="Menu").click()
@@ -67,9 +80,12 @@ async def test_reading_works_without_scripts(site: Site) -> None:
 
 
 async def test_the_first_page_is_light_and_quick_with_ten_thousand_items(site: Site) -> None:
+    folders = [(await site.app.library.create_folder(site.owner, f"Folder {n}")).id for n in range(40)]
+
     def record(n: int) -> Record:
         item = Item(id=new_id(), library_id=site.owner.library_id, public_id=new_public_id(), content_id="", entity_type="document",
-                    kind="text", title=f"Note {n}", tags=("some", f"tag{n % 50}"), summary=f"What note {n} is about.", in_kb=False)
+                    kind="text", title=f"Note {n}", tags=("some", f"tag{n % 50}"), summary=f"What note {n} is about.", in_kb=False,
+                    folders=(folders[n % 40],) if n % 3 else ())
         return Record(item, f"The text of note {n}.", once=False)
 
     for start in range(0, 10_000, 1_000):
@@ -83,11 +99,12 @@ async def test_the_first_page_is_light_and_quick_with_ten_thousand_items(site: S
     assert 0 < sum(sizes) < 100 * KB, sizes
     cookies = {cookie["name"]: cookie["value"] for cookie in await page.context.cookies()}
     async with httpx.AsyncClient(base_url=site.url, cookies=cookies, headers={"Accept": "text/html"}) as client:
-        times = []
-        for _ in range(15):
-            began = time.process_time()
-            assert (await client.get("/")).status_code == 200
-            times.append(time.process_time() - began)
-    print(f"{sum(sizes)} bytes, {sorted(times)[7] * 1000:.1f} ms")
-    best = sorted(times)[len(times) // 2]
-    assert best < 0.05, f"{best * 1000:.0f} ms of processor time, the client's included"
+        for path in ("/", f"/?folder={folders[1]}", "/?tag=tag7", "/?page=300", "/?order=title"):
+            times = []
+            for _ in range(15):
+                began = time.process_time()
+                assert (await client.get(path)).status_code == 200
+                times.append(time.process_time() - began)
+            middle = sorted(times)[len(times) // 2]
+            print(f"{path}: {sum(sizes)} bytes, {middle * 1000:.1f} ms")
+            assert middle < 0.05, f"{path}: {middle * 1000:.0f} ms of processor time, the client's included"

@@ -218,6 +218,17 @@ async def test_pages_that_are_not_there(house: House) -> None:
         assert (await client.post("/")).status_code == 405
 
 
+async def test_scripts_and_styles_come_packed_to_who_can_unpack_them(house: House) -> None:
+    async with await browser(house, "nobody") as client:
+        packed = await client.get("/static/x/style.css", headers={"Accept-Encoding": "gzip, br"})
+        plain = await client.get("/static/x/style.css", headers={"Accept-Encoding": "identity"})
+        assert packed.text == plain.text and len(plain.content) > 3 * int(packed.headers["content-length"])
+        assert packed.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
+        assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
+        page = await client.get("/sign-in", headers={"Accept-Encoding": "gzip"})
+        assert "content-encoding" not in page.headers
+
+
 async def test_every_answer_carries_the_strict_policy(house: House) -> None:
     async with await browser(house, "owner") as client:
         for path in ("/", "/search?q=zebra", "/account", "/nowhere", "/sign-in", "/static/x/app.js"):

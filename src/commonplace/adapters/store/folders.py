@@ -1,5 +1,7 @@
 """Folders, and what goes with them when they go."""
 
+from typing import Any
+
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.index import SectionIndex
@@ -9,9 +11,9 @@ from commonplace.model import Folder, Scope, Stakes, now
 
 _FOLDERS = """
 SELECT d.library_id, d.id, d.name, d.created_at,
-       (SELECT count(*) FROM folder_items AS fi JOIN items AS i ON i.library_id = fi.library_id AND i.id = fi.item_id
-        WHERE fi.library_id = d.library_id AND fi.folder_id = d.id AND (:kb_only = 0 OR i.in_kb = 1)) AS item_count
+       (SELECT count(*) FROM folder_items AS fi {of_kb} WHERE fi.library_id = d.library_id AND fi.folder_id = d.id) AS item_count
 FROM folders AS d WHERE d.library_id = :library_id"""
+_OF_KB = "JOIN items AS i ON i.library_id = fi.library_id AND i.id = fi.item_id AND i.in_kb = 1"
 
 _ALONE = """fi.library_id = :library_id AND fi.folder_id = :folder_id AND NOT EXISTS
             (SELECT 1 FROM folder_items AS other WHERE other.library_id = fi.library_id
@@ -83,7 +85,7 @@ class SqlFolders:
 
 
 def _in_scope(tx: Tx, scope: Scope) -> list[Folder]:
-    sql, values = _FOLDERS, {"library_id": scope.library_id, "kb_only": int(scope.kb_only)}
+    sql, values = _FOLDERS.format(of_kb=_OF_KB if scope.kb_only else ""), dict[str, Any](library_id=scope.library_id)
     if scope.folders is not None:
         sql += " AND d.id IN :scope_folders"
         values["scope_folders"] = sorted(scope.folders)

@@ -58,9 +58,11 @@ def filed(library_id: str, item_id: str) -> str:
 
 
 def matching(where: ItemFilter) -> tuple[str, dict[str, Any]]:
-    """The condition on `items AS i` for what the filter asks for, with its values; TRUE when it asks for nothing."""
+    """The condition on `items AS i` for what the filter asks for, with its values; TRUE when it asks for nothing. It goes with
+    that of `visible`, which says which library."""
     conditions: dict[str, tuple[bool, Any]] = {
-        """EXISTS (SELECT 1 FROM folder_items AS w WHERE w.library_id = i.library_id AND w.item_id = i.id
+        # A list that is made once: asked of each item in turn, it took forty times as long on SQLite.
+        """i.id IN (SELECT w.item_id FROM folder_items AS w WHERE w.library_id = :library_id
            AND w.folder_id = :w_folder)""": (where.folder_id is not None, where.folder_id),
         "i.in_kb = :w_in_kb": (where.in_kb is not None, int(where.in_kb or 0)),
         "i.archived = :w_archived": (where.archived is not None, int(where.archived or 0)),

@@ -102,13 +102,15 @@ class WebApp:
             await request.close()  # the files that a form brought
 
     async def _static(self, request: Request) -> Response:
-        name = request.path_params["name"]
-        body = self._templates.static.get(name)
+        """Packed where the browser can unpack it. Pages are not: their length would tell of what is in them."""
+        name, packs = request.path_params["name"], "gzip" in request.headers.get("accept-encoding", "")
+        body = (self._templates.packed if packs else self._templates.static).get(name)
         if body is None:
             return await self._nothing(request, HTTPException(404))
         kept = "public, max-age=31536000, immutable" if request.path_params["version"] == self._templates.version else "no-cache"
         ending = name[name.rindex("."):]
-        return Response(body, media_type=TYPES[ending], headers={"Cache-Control": kept})
+        return Response(body, media_type=TYPES[ending], headers={
+            "Cache-Control": kept, "Vary": "Accept-Encoding", **({"Content-Encoding": "gzip"} if packs else {})})
 
 
 def _no_entry(visit: Visit) -> Response:

@@ -1,7 +1,9 @@
 """Templates, and the words and drawings they use. Everything is escaped unless `text.py` made it."""
 
+import gzip
 import hashlib
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -19,6 +21,7 @@ TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf
 class Templates:
     def __init__(self) -> None:
         self.static = {file.name: file.read_bytes() for file in STATIC.iterdir() if file.name.endswith(tuple(TYPES))}
+        self.packed = {name: gzip.compress(body, 9, mtime=0) for name, body in self.static.items()}
         self.version = hashlib.sha256(b"".join(self.static[name] for name in sorted(self.static))).hexdigest()[:12]
         self._env = Environment(loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined,
                                 trim_blocks=True, lstrip_blocks=True, auto_reload=False)
@@ -34,6 +37,7 @@ class Templates:
         return f"/static/{self.version}/{name}"
 
 
+@cache
 def icon(name: str) -> Markup:
     # Markup of our own constants only.
     return Markup('<svg class="icon" viewBox="0 0 20 20" aria-hidden="true" focusable="false">{}</svg>').format(
