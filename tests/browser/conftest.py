@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import uvicorn
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright, expect
 
 from commonplace.app import App, make_asgi, open_app
 from commonplace.core.library import Draft
@@ -65,6 +65,8 @@ class Site:
         await context.add_cookies([{"name": "commonplace", "value": secret, "url": self.url, "httpOnly": True, "sameSite": "Lax"}])
         page = await context.new_page()
         await page.goto("/")
+        if wish.get("java_script_enabled", True):
+            await ready(page)
         return page
 
     async def add(self, title: str, text: str = "", *, folder: str | None = None, **wish: Any) -> Item:
@@ -72,6 +74,11 @@ class Site:
         if folder:
             await self.app.library.file(self.owner, added.item.id, [folder])
         return added.item
+
+
+async def ready(page: Page) -> None:
+    """Its scripts are all there."""
+    await expect(page.locator("html[data-ready]")).to_have_count(1)
 
 
 @asynccontextmanager

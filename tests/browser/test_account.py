@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Page, expect
 
 from commonplace.core.library import Draft
 from commonplace.model import Caller, Capability, Person, Role
-from tests.browser.conftest import PASSWORD, Site, served
+from tests.browser.conftest import PASSWORD, Site, ready, served
 from tests.browser.test_signing_in import claim, sign_in
 from tests.webserver import certificate_for
 
@@ -71,7 +71,7 @@ async def test_an_account_is_deleted_with_its_library_and_nothing_else(site: Sit
     _, secret = await site.app.members.invite(site.ruler, Role.MEMBER)
     await page.goto(f"/join/{secret}")
     await page.get_by_role("button", name="Join as Dan").click()
-    await expect(page.get_by_text("Files", exact=True)).to_be_visible()  # the script is there
+    await ready(page)
     await page.get_by_label("Add an address, a note or files").fill("What Dan wrote for all of them, in their library.")
     await page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.locator(".row")).to_have_count(1)

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, ready
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -13,11 +13,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 async def press(page: Page, *keys: str) -> None:
     for key in keys:
         await page.keyboard.press(key)
-
-
-async def ready(page: Page) -> None:
-    await expect(page.locator("html.scripted")).to_have_count(1)
-    await expect(page.get_by_text("Files", exact=True)).to_be_visible()
 
 
 async def stocked(site: Site, many: int = 4) -> Page:
@@ -80,7 +75,7 @@ async def test_one_goes_everywhere_by_two_keys(site: Site) -> None:
     page = await stocked(site, 1)
     for key, path in (("s", "/search"), ("w", "/work"), ("m", "/graph"), ("d", "/disks"), ("r", "/review"), ("t", "/tokens"), ("c", "/connect"),
                       ("p", "/people"), ("h", "/health"), ("a", "/account"), ("l", "/")):
-        await expect(page.locator("html.scripted")).to_have_count(1)
+        await ready(page)
         await press(page, "Escape", "g", key)  # search begins in its field
         await expect(page).to_have_url(f"{site.url}{path}")
     await press(page, "g", "z")
@@ -109,7 +104,7 @@ async def test_search_adding_theme_and_help_have_keys(site: Site) -> None:
     await page.reload()
     assert await page.evaluate("getComputedStyle(document.documentElement).backgroundColor") != before
     await page.goto("/health")
-    await expect(page.locator("html.scripted")).to_have_count(1)
+    await ready(page)
     await press(page, "/")
     await expect(page.get_by_label("Search for")).to_be_focused()
 

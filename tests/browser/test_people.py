@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from commonplace.model import Role
-from tests.browser.conftest import PASSWORD, Site
+from tests.browser.conftest import PASSWORD, Site, ready
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -41,7 +41,7 @@ async def test_somebody_new_joins_by_a_link_and_has_two_libraries(site: Site) ->
     bob = await site.visitor()
     await join(bob, await invited(site, email="bob@example.org"))
     await expect(bob.locator(".row .title")).to_have_text(["Otters"])
-    await expect(bob.get_by_text("Files", exact=True)).to_be_visible()  # the script is there
+    await ready(bob)
     await bob.get_by_label("Add an address, a note or files").fill("Bob was here, and he wrote it down for all of them.")
     await bob.get_by_role("button", name="Add", exact=True).click()
     await expect(bob.locator(".row")).to_have_count(2)

@@ -54,10 +54,14 @@ addEventListener("keydown", (event) => {
   if (act) { event.preventDefault(); act(); }
 });
 
-if ($("#rows")) import("./live.js");
-if ($("[data-live]")) import("./search.js");
-if ($(".reader")) import("./reader.js");
-if ($("[data-copy], [data-sure], [data-sends], [data-live-token]")) import("./small.js");
-if ($(".board")) import("./board.js");
-if ($("[data-pan]")) import("./pan.js");
-if ($(".passkey")) import("./passkeys.js");
+const parts = {
+  "./live.js": "#rows",
+  "./search.js": "[data-live]",
+  "./reader.js": ".reader",
+  "./small.js": "[data-copy], [data-sure], [data-sends], [data-live-token]",
+  "./board.js": ".board",
+  "./pan.js": "[data-pan]",
+  "./passkeys.js": ".passkey",
+};
+await Promise.all(Object.entries(parts).filter(([, found]) => $(found)).map(([file]) => import(file)));
+root.dataset.ready = "";

@@ -159,7 +159,12 @@ if (box) {
 // Choosing: how many, and shift for all between.
 const many = document.querySelector(".bulk .many");
 let last;
-list?.addEventListener("click", (event) => {
+function count() {
+  const chosen = list.querySelectorAll(".row > input:checked").length;
+  if (many) many.textContent = `${chosen} chosen`;
+  list.classList.toggle("choosing", chosen > 0);
+}
+list.addEventListener("click", (event) => {
   if (!event.target.matches(".row > input")) return;
   const all = [...list.querySelectorAll(".row > input")];
   if (event.shiftKey && last) {
@@ -167,10 +172,9 @@ list?.addEventListener("click", (event) => {
     all.slice(a, b + 1).forEach((each) => { each.checked = event.target.checked; });
   }
   last = event.target;
-  const chosen = all.filter((each) => each.checked).length;
-  if (many) many.textContent = `${chosen} chosen`;
-  list.classList.toggle("choosing", chosen > 0);
+  count();
 });
+count();  // what was chosen before this script was there
 
 // Filters take effect when they are chosen.
 document.querySelector("form.filters")?.addEventListener("change", (event) => { if (event.target.matches("select")) event.currentTarget.requestSubmit(); });
