@@ -43,7 +43,39 @@ def _whole(phrases: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){_any(phrases, who=_WHO, do=_DO)}(?!\w)", re.IGNORECASE)
 
 
+_MONTHS = _any("""january  february  march  april  may  june  july  august  september  october  november  december  spring  summer
+    autumn  fall  winter""")
+_SEASON = _any(rf"""(?:early |late |the )*{_MONTHS}  weeks? \d+  q[1-4]
+    (?:first|second|third|fourth|last|next) (?:week|month|quarter)""")
+_UNIT = _any(r"""%  percent  per \w+  degrees?  seconds?  minutes?  hours?  days?  weeks?  months?  years?  [kmcµ]?m  k?g  kilos?
+    grams?  lit(?:er|re)s?  met(?:er|re)s?  miles?  volts?  watts?  euros?  dollars?  [kmg]?bytes?  [kmgt]b  ms  people  times""")
+
 _CUES = (
+    Cue(Kind.DECISION, 0.8, "tells what came of it", re.compile(
+        r"\A(?:the )?(?:final )?(?:verdict|conclusion|decision|outcome)\b[^:.]{0,60}: ", re.IGNORECASE)),
+    Cue(Kind.PROCEDURE, 0.74, "names steps", re.compile(
+        r"\A(?:the )?(?:steps|instructions|procedure|recipe) (?:for|to|of)\b[^:.]{0,80}: ", re.IGNORECASE)),
+    _cue(Kind.EPISODE, 0.76, "says what was learnt from something", "lessons? (?:from|of|learn(?:ed|t))"),
+    Cue(Kind.TASK, 0.66, "asks for something", re.compile(r"\A(?:[\w'-]+,? )?please,? \w+", re.IGNORECASE)),
+    _cue(Kind.DECISION, 0.8, "says that others decided something", r"""
+        (?:the|our|my) (?:[\w'’-]+ ){1,5}(?:decided|agreed|voted|chose|picked|opted|resolved)
+        voted (?:to|for|against|on)  signed off on"""),
+    _cue(Kind.IDEA, 0.64, "thinks aloud of a way", r"it (?:might|could|would) be [\w-]+ to  what about \w+ing"),
+    _cue(Kind.PLAN, 0.7, "says what is meant to be done", "<who> (?:intend|aim|mean|hope) to"),
+    Cue(Kind.PROCEDURE, 0.68, "says what to do in turn", re.compile(
+        rf"\A(?:if|when|once|to)\b[^,]{{3,80}}, (?:first |please )?"
+        rf"(?:{_DO}|press|put|take|connect|fill|hold|switch|tell|ring|bring)\b[^,]+,[^,]+,", re.IGNORECASE)),
+    Cue(Kind.PATTERN, 0.68, "forbids something", re.compile(
+        r"\A(?:please )?(?:do not|don't|don’t) (?!forget|know|think|worry|mind|care|get me)\w+", re.IGNORECASE)),
+    _cue(Kind.IDEA, 0.68, "names a way that could be taken", """
+        (?:one|an|another) (?:option|possibility|alternative|idea|way) (?:is|was|would be|might be|could be)"""),
+    Cue(Kind.PLAN, 0.66, "says what comes when", re.compile(
+        rf"\A(?=.*\b(?:we|i|will|want|plan|going)\b)(?:.*\b(?:in|by|from|until|over) {_SEASON}\b){{2}}", re.IGNORECASE)),
+    Cue(Kind.PATTERN, 0.6, "says how to go about something", re.compile(
+        rf"\A(?:{_DO}|keep|leave|store|hold|put|wear|let|treat|cover|handle)\b.+\b"
+        r"(?:until|unless|before|after|when|while|only|away from|at least|at most|no more than)\b", re.IGNORECASE)),
+    Cue(Kind.CLAIM, 0.54, "gives a measure", re.compile(
+        rf"\A(?=(?:\S+\s+){{5}}).*?\d(?:[\d.,]*\d)?\s?{_UNIT}(?!\w)", re.IGNORECASE | re.DOTALL)),
     _cue(Kind.DECISION, 0.85, "says that something was decided", """
         <who>(?:'ve| have)? (?:all |finally |both )?(?:decided|agreed|settled|chose|opted|voted|picked)
         (?:it (?:was|is|has been)|was|were) (?:decided|agreed|resolved)  decided (?:to|on|against|that|not)  agreed (?:to|on|that)
@@ -121,6 +153,12 @@ LABELS = {label: kind for kind, labels in _LABELLED.items() for label in re.spli
 MILD = frozenset({"note", "important", "result", "results", "outcome", "actions", "action", "setup", "options", "problem",
                   "issue", "fix", "workflow"})
 
+# A question that asks for a deed, not for an answer.
+REQUEST = re.compile(
+    r"\A(?:[A-Z][\w'-]+, )?(?:(?i:can|could|would|will) "
+    r"(?:(?i:you|someone|somebody|anyone|anybody|one of you)|(?!We\b|I\b)[A-Z][\w'-]+)(?: please)? "
+    r"(?!(?:be|have|know|see|hear|remember|repeat|understand|follow|believe|imagine|tell me)\b)\w+"
+    r"|(?i:(?!.*\b(?:repeat|say that)\b).*\bplease\b))")
 REASON = _whole("because  since  so that  due to  therefore  in order to  as it  otherwise  that way  the reason")
 HEDGE = _whole("maybe  perhaps  probably  possibly  might  i think  i guess  not sure  unclear  presumably  seems?  apparently")
 UNDECIDED = re.compile(

@@ -16,6 +16,7 @@ TITLE_CHARS = 120
 _READ = 1_000           # characters of a sentence that are looked at
 _LEAST = 0.4            # what is less sure is no candidate
 _LABELLED, _MILDLY = 0.88, 0.55
+_ASKED = 0.62            # how sure a request is to be a task
 _FEWEST_WORDS = 3
 _LONGEST_QUESTION_WORDS = 60
 _MOST_SUPPORT = 2       # sentences that a candidate may take along because they give its reasons
@@ -100,6 +101,8 @@ def _judged(block: Block, sentence: Sentence, *, is_first: bool) -> _Found | Non
     if words < _FEWEST_WORDS or text.endswith(":") or block.box or (is_question and words > _LONGEST_QUESTION_WORDS):
         return None
     kind, sure, reason = _cued(block, text, is_first)
+    if is_question and cues.REQUEST.match(text):
+        return _Found(EntityType.TASK, _ASKED, "asks somebody to do it", (sentence,))
     if is_question or cues.UNDECIDED.search(text):
         # What is asked is not settled, whatever it is about.
         if kind not in (EntityType.DECISION, EntityType.IDEA, EntityType.PLAN):

@@ -10,7 +10,8 @@ from commonplace.adapters.transform.prose import END
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~)")
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(?P<text>.+?)[ \t#]*$")
-_TITLE_LINE = re.compile(r"^[ \t]*\**(?P<text>[A-Z][\w /'&-]{2,60}):?\**:?[ \t]*$")    # `Action items:`, `**Decisions**`
+# `Action items:`, `**Decisions**`
+_TITLE_LINE = re.compile(r"^[ \t]*\**(?!TODO |FIXME )(?P<text>[A-Z][\w /'&-]{2,60}):?\**:?[ \t]*$")
 _NOT_PROSE = re.compile(r"^\s*(?:\||<|@@|\$ |>>> |[-*_=~]{3,}\s*$)")
 _LEAD = re.compile(r"[ \t]*(?:(?:[-*+•>]|(?P<number>\d{1,3})[.)])[ \t]+)?(?:\[(?P<box>[ xX])\][ \t]+)?")
 _STAMP = r"(?:\[?\(?\d{1,2}:\d{2}(?::\d{2})?(?:[ \t]?[APap][Mm])?\)?\]?[ \t]*[-–]?[ \t]*)?"
