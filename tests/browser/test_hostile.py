@@ -66,12 +66,18 @@ async def test_nothing_that_is_kept_runs_anywhere(site: Site) -> None:
     await site.app.graph.link(site.owner, item.id, "REQUIRES", task.id)
     await site.app.reflection.reflect(site.owner, Notes(f"We decided to use {SCRIPT} for everything, because it is there.",
                                                         SCRIPT[:100], persist=True, review=True))
+    paper = await put(site, url="javascript:window.hacked=1//x.pdf")
+    note = await site.app.annotating.add(site.owner, item.id, SCRIPT, quote=SCRIPT, position=0)
+    await site.app.entities.update(site.owner, task.id, {"content": f"{SCRIPT} and more"})
+    [version] = await site.app.versions.of(site.owner, task.id)
     page = await site.signed_in()
     page.on("request", lambda request: asked.append(request.url))
     for path in ("/", f"/?folder={folder.id}", f"/items/{item.public_id}", "/search?q=script+hacked+window&mode=keyword",
                  "/search?q=" + "%22%3E%3Cscript%3Ewindow.hacked%3D1%3C/script%3E", "/tokens", f"/tokens/{token.id}", "/connect",
                  "/health", "/work", "/work?view=list", f"/work/{task.public_id}", f"/work/{project.public_id}", "/graph",
-                 f"/graph/{item.public_id}", "/review", "/disks?shelf=private", f"/disks/{item.public_id}/publish", "/account"):
+                 f"/graph/{item.public_id}", "/review", "/disks?shelf=private", f"/disks/{item.public_id}/publish", "/account",
+                 f"/items/{paper.public_id}", f"/items/{note.public_id}", "/?state=notes", f"/items/{task.public_id}/versions/{version.revision}",
+                 f"/items/{task.public_id}/versions/{version.revision}?view=text"):
         await unharmed(page, path)
     assert [url for url in asked if not url.startswith(site.url)] == []
 

@@ -62,7 +62,8 @@ class WebApp:
         self.doors = [door for part in PARTS for door in part]
         routes = [Route(door.path, partial(self._answer, door), methods=[door.method]) for door in self.doors]
         static = Route("/static/{version}/{name}", self._static, methods=["GET"])
-        self._router = Router([static, *routes], redirect_slashes=False)
+        icon = Route("/favicon.ico", self._icon, methods=["GET"])
+        self._router = Router([static, icon, *routes], redirect_slashes=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_hardened(message: Message) -> None:
@@ -100,6 +101,11 @@ class WebApp:
             return visit.seal(visit.page("error.html", 500, title="Something broke", message=message))
         finally:
             await request.close()  # the files that a form brought
+
+    async def _icon(self, request: Request) -> Response:
+        """Asked for beside what is no page of ours, such as a PDF."""
+        return Response(self._templates.static["mark.svg"], media_type=TYPES[".svg"],
+                        headers={"Cache-Control": "public, max-age=86400"})
 
     async def _static(self, request: Request) -> Response:
         """Packed where the browser can unpack it. Pages are not: their length would tell of what is in them."""

@@ -55,7 +55,7 @@ def whole_map(chart: Chart, said: str) -> Markup:
     # All relations in one shape: ten thousand of their own would be slow to draw and to send.
     lines = "".join(f"M{points[a][0]:.0f} {points[a][1]:.0f}L{points[b][0]:.0f} {points[b][1]:.0f}" for a, b in chart.relations)
     spots = "".join(
-        f'<a href="/graph/{item.public_id}" class="node t-{item.entity_type}"><title>{escape(item.title)}</title>'
+        f'<a href="/graph/{escape(item.public_id)}" class="node t-{escape(item.entity_type)}"><title>{escape(item.title)}</title>'
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{dot:.1f}"/></a>'
         for item, (x, y) in zip(chart.items, points, strict=True))
     names = "".join(

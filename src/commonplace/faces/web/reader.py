@@ -13,6 +13,7 @@ from commonplace.core.notes import notes
 from commonplace.errors import Invalid, NotFound
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.progress import states
+from commonplace.faces.web.templating import web_address
 from commonplace.faces.web.text import rendered, without_title
 from commonplace.faces.web.visit import Visit
 from commonplace.model import NOT_DISKS, Item, Kind, Reached, Reading, Upload
@@ -72,7 +73,8 @@ def _pages(original: Upload | None, item: Item) -> str:
     """The address that a PDF's pages are pages of."""
     if original and original.filename.lower().endswith(".pdf"):
         return f"/items/{item.public_id}/original"
-    return item.url or "" if item.url and item.url.lower().partition("?")[0].endswith(".pdf") else ""
+    url = web_address(item.url)
+    return url.partition("#")[0] if url.lower().partition("#")[0].partition("?")[0].endswith(".pdf") else ""
 
 
 def _about(item: Item, around: Sequence[Reached]) -> tuple[Item, str, int | None] | None:
