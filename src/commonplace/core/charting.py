@@ -6,7 +6,7 @@ them as discs that keep clear of each other.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 from random import Random
@@ -20,6 +20,7 @@ from commonplace.model import Item, Relation
 ALIKE = 3                # neighbours by likeness that each is drawn towards
 LEAST = 0.25             # cosine below which two are not alike, whatever the others are
 ROOM = 1.0               # of one item; all other lengths follow
+TURNS = 600              # in which clusters find their places
 SMALLEST = 3             # items that make a cluster
 NAMED, LETTERS = 3, 30    # words of a name, and letters
 _WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
@@ -69,7 +70,7 @@ def charted(items: Sequence[Item], relations: Sequence[Relation], ids: Sequence[
     graph = igraph.Graph(n=len(items), edges=list(weights))
     graph.es["weight"] = list(weights.values())
     clusters = _clusters(graph)
-    points, discs = _laid(graph, clusters)
+    points, discs = _laid(graph, clusters, _middles(clusters, dict(zip([at[each] for each in ids], vectors, strict=True))))
     names = _names(items, clusters)
     regions = tuple(Region(name, tuple(members), *map(float, disc))
                     for name, members, disc in zip(names, clusters, discs, strict=True))
@@ -82,7 +83,7 @@ def region_end(region: Region, axis: int) -> float:
     return (region.x, region.y)[axis] + region.radius
 
 
-def _alike(rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> dict[tuple[int, int], float]:
+def _alike(rows: NDArray[np.int64], vectors: NDArray[np.float32], least: float = LEAST) -> dict[tuple[int, int], float]:
     """Each item's nearest, a few rows at a time: all cosines at once would take a hundred megabytes."""
     found: dict[tuple[int, int], float] = {}
     most = min(ALIKE, len(rows) - 1)
@@ -95,7 +96,7 @@ def _alike(rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> dict[tuple[
         for row, others in enumerate(near):
             for other in others:
                 cosine = float(cosines[row, other])
-                if cosine >= LEAST:
+                if cosine >= least:
                     a, b = int(rows[start + row]), int(rows[other])
                     found[min(a, b), max(a, b)] = cosine
     return found
@@ -126,11 +127,23 @@ def _clusters(graph: igraph.Graph) -> list[list[int]]:
     return [sorted(each, key=lambda n: (-degrees[n], n)) for each in [*large, rest] if each]
 
 
-def _laid(graph: igraph.Graph, clusters: Sequence[Sequence[int]]) -> tuple[Points, Points]:
+def _middles(clusters: Sequence[Sequence[int]], vectors: Mapping[int, NDArray[np.float32]]) -> dict[tuple[int, int], float]:
+    """Which clusters are most like each other, though nothing in one is near anything in another; and how much."""
+    of = {n: np.mean([vectors[member] for member in members if member in vectors], axis=0)
+          for n, members in enumerate(clusters) if any(member in vectors for member in members)}
+    numbers = np.array(list(of), np.int64)
+    if len(of) < 2:
+        return {}
+    rows = np.array(list(of.values()), np.float32)
+    return _alike(numbers, rows / np.maximum(1e-9, np.linalg.norm(rows, axis=1, keepdims=True)), least=-1.0)
+
+
+def _laid(graph: igraph.Graph, clusters: Sequence[Sequence[int]],
+          like: Mapping[tuple[int, int], float]) -> tuple[Points, Points]:
     """The items' places, and each cluster's disc: its middle and radius."""
     inside = [_within(graph, members) for members in clusters]
     radii = np.array([ROOM * sqrt(len(members)) + ROOM for members in clusters])
-    middles = _apart(_spread(graph, clusters, radii), radii)
+    middles = _apart(_spread(graph, clusters, radii, like), radii)
     points = np.zeros((graph.vcount(), 2))
     for members, places, radius, middle in zip(clusters, inside, radii, middles, strict=True):
         points[members] = middle + places * (radius - ROOM)
@@ -158,16 +171,18 @@ def _within(graph: igraph.Graph, members: Sequence[int]) -> Points:
     return np.column_stack([far * np.cos(angle), far * np.sin(angle)])
 
 
-def _spread(graph: igraph.Graph, clusters: Sequence[Sequence[int]], radii: NDArray[np.float64]) -> Points:
+def _spread(graph: igraph.Graph, clusters: Sequence[Sequence[int]], radii: NDArray[np.float64],
+            like: Mapping[tuple[int, int], float]) -> Points:
     """Clusters as if each were one: those with much between them lie near each other."""
     of = {member: number for number, members in enumerate(clusters) for member in members}
-    between: Counter[tuple[int, int]] = Counter()
+    between = {pair: 0.5 for pair in like}
     for a, b in graph.get_edgelist():
         if of[a] != of[b]:
-            between[min(of[a], of[b]), max(of[a], of[b])] += 1
+            pair = min(of[a], of[b]), max(of[a], of[b])
+            between[pair] = between.get(pair, 0.0) + 1.0
     whole = igraph.Graph(n=len(clusters), edges=list(between))
     seed = [[float(x), float(y)] for x, y in whole.layout_circle()]
-    laid = np.array(list(whole.layout_fruchterman_reingold(niter=300, seed=seed, weights=[float(n) for n in between.values()]))
+    laid = np.array(list(whole.layout_fruchterman_reingold(niter=300, seed=seed, weights=list(between.values())))
                     if between else seed or np.zeros((0, 2)))
     if len(laid) < 2:
         return laid
@@ -179,7 +194,7 @@ def _spread(graph: igraph.Graph, clusters: Sequence[Sequence[int]], radii: NDArr
 
 
 def _apart(middles: Points, radii: NDArray[np.float64]) -> Points:
-    """Discs that overlap push each other away, until none do."""
+    """Drawn together, so that no hole stays between them, while those that overlap push each other away, until none do."""
     middles = middles.copy()
     if len(middles) < 2:
         return middles
@@ -187,16 +202,16 @@ def _apart(middles: Points, radii: NDArray[np.float64]) -> Points:
     np.fill_diagonal(need, 0.0)
     heavy = radii ** 2
     share = heavy[None, :] / (heavy[:, None] + heavy[None, :])   # the smaller one goes further
-    for turn in range(600):
+    for turn in range(TURNS):
+        if turn < TURNS / 2:
+            middles *= np.array([0.985, 0.978])  # wider than high
         away = middles[:, None, :] - middles[None, :, :]
         far = np.hypot(away[..., 0], away[..., 1])
         near = np.maximum(need - far, 0.0)
-        if not (near > ROOM / 4).any():
+        if turn >= TURNS / 2 and not (near > ROOM / 4).any():
             break
         push = near / np.maximum(far, 1e-6) * share * 0.5
         middles += (away * push[..., None]).sum(axis=1)
-        if turn < 200:
-            middles *= 0.998  # and at first a little towards the middle of all
     return middles
 
 

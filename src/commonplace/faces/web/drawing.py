@@ -17,7 +17,8 @@ SIDE, TOP, FOOT = 100.0, 30.0, 40.0
 ROW = 90.0                  # of a layered drawing
 CHARACTERS = 28             # of a name
 MAP, NEAREST = 1200.0, 44.0  # how wide a map is drawn, and how large the room of one item is at most
-NAMES = 30                  # of regions
+NAMED, NAMES = 20, 120      # of regions: at once, and when one comes nearer
+FEW, MANY = 200, 2_000      # dots, which are larger or smaller then
 Point = tuple[float, float]
 Edge = tuple[int, int, str]
 
@@ -48,21 +49,23 @@ def whole_map(chart: Chart, said: str) -> Markup:
     width, height = max(MAP / 2, chart.width * scale), max(MAP / 4, chart.height * scale + 2 * TOP)
     left, top = (width - chart.width * scale) / 2, (height - chart.height * scale) / 2
     points = [(left + x * scale, top + y * scale) for x, y in chart.points]
-    dot = max(1.6, min(7.0, scale * 0.34))
+    many = "few" if len(points) < FEW else "many" if len(points) > MANY else "some"
     discs = "".join(
         f'<circle class="disc c{n % 8}" cx="{left + r.x * scale:.0f}" cy="{top + r.y * scale:.0f}" r="{r.radius * scale:.0f}"/>'
         for n, r in enumerate(chart.regions) if len(r.members) > 2)
     # All relations in one shape: ten thousand of their own would be slow to draw and to send.
     lines = "".join(f"M{points[a][0]:.0f} {points[a][1]:.0f}L{points[b][0]:.0f} {points[b][1]:.0f}" for a, b in chart.relations)
+    # Lines without length and with round ends: as large on the screen however near one comes, and nothing has to be said anew.
     spots = "".join(
         f'<a href="/graph/{escape(item.public_id)}" class="node t-{escape(item.entity_type)}"><title>{escape(item.title)}</title>'
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{dot:.1f}"/></a>'
+        f'<path d="M{x:.1f} {y:.1f}h0"/></a>'
         for item, (x, y) in zip(chart.items, points, strict=True))
     names = "".join(
-        f'<text class="region" x="{left + r.x * scale:.0f}" y="{top + (r.y - r.radius * 0.86) * scale:.0f}">'
+        f'<text class="region{"" if n < NAMED else " late"}" x="{left + r.x * scale:.0f}" '
+        f'y="{top + (r.y - r.radius * 0.86) * scale:.0f}">'
         f"{escape(r.name)}</text>"
-        for r in chart.regions[:NAMES] if len(r.members) > 2)
-    return _svg("drawing map", width, height, said, f'{discs}<path class="edge thin" d="{lines}"/>{spots}{names}')
+        for n, r in enumerate(chart.regions[:NAMES]) if len(r.members) > 2)
+    return _svg(f"drawing map {many}", width, height, said, f'{discs}<path class="edge thin" d="{lines}"/>{spots}{names}')
 
 
 _ARROW = ('<defs><marker id="arrow" viewBox="0 0 8 8" refX="15" refY="4" markerWidth="7" markerHeight="7" '

@@ -146,7 +146,10 @@ if (box) {
     const alone = /^https?:\/\/\S+$/i.test(text.value.trim());
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey || (alone && !event.shiftKey))) { event.preventDefault(); box.requestSubmit(); }
   });
-  box.querySelector(".files input").addEventListener("change", (event) => { [...event.target.files].forEach(addFile); event.target.value = ""; });
+  const chosen = box.querySelector(".files input");
+  const take = () => { const files = [...chosen.files]; chosen.value = ""; files.forEach(addFile); };
+  chosen.addEventListener("change", take);
+  take();  // what was chosen before this script was there
   addEventListener("dragover", (event) => { event.preventDefault(); box.classList.add("over"); });
   addEventListener("dragleave", (event) => { if (!event.relatedTarget) box.classList.remove("over"); });
   addEventListener("drop", (event) => {

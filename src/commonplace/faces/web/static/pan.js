@@ -5,10 +5,13 @@ const SVG = "http://www.w3.org/2000/svg";
 for (const drawing of document.querySelectorAll("[data-pan] .drawing")) {
   const [left, top, wide, high] = drawing.getAttribute("viewBox").split(" ").map(Number);
   const isMap = drawing.classList.contains("map");
-  const regions = [...drawing.querySelectorAll(".region")].map((text) => ({ text, x: Number(text.getAttribute("x")), y: Number(text.getAttribute("y")) }));
+  const regions = [...drawing.querySelectorAll(".region")].map((text) => { text.classList.remove("late"); return text; }).map((text) => ({ text, x: Number(text.getAttribute("x")), y: Number(text.getAttribute("y")) }));
   const nodes = [...drawing.querySelectorAll("a.node")].map((link) => {
+    const text = link.querySelector("text");
     const circle = link.querySelector("circle");
-    return { link, circle, x: Number(circle.getAttribute("cx")), y: Number(circle.getAttribute("cy")), r: Number(circle.getAttribute("r")), text: link.querySelector("text") };
+    if (circle) return { link, text, x: Number(circle.getAttribute("cx")), y: Number(circle.getAttribute("cy")), r: Number(circle.getAttribute("r")) };
+    const [x, y] = link.querySelector("path").getAttribute("d").match(/[\d.]+/g).map(Number);
+    return { link, text, x, y };
   });
   nodes.sort((a, b) => b.link.classList.contains("center") - a.link.classList.contains("center"));
   const middle = nodes[0];
@@ -20,17 +23,21 @@ for (const drawing of document.querySelectorAll("[data-pan] .drawing")) {
     const width = Math.max(wide, high / shape);
     return { x: left + (wide - width) / 2, y: top + (high - width * shape) / 2, width, height: width * shape };
   };
-  // Dots become larger than the drawing does when one goes away from it, and smaller when one comes near.
-  const grow = () => Math.sqrt(isMap ? view.width / first : Math.max(1, unit()));
+  // In a neighbourhood, dots shrink less than the drawing does. Those of a map stay as they are; with five thousand of them, only
+  // what has to be is said to the style sheet.
+  const grow = () => Math.sqrt(Math.max(1, unit()));
   const unit = () => view.width / (drawing.getBoundingClientRect().width || wide);
 
   function show() {
     drawing.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
-    drawing.style.setProperty("--unit", String(unit()));
-    drawing.style.setProperty("--grow", String(grow()));
+    if (isMap) drawing.classList.toggle("near", view.width < first / 3);
+    else drawing.style.setProperty("--grow", String(grow()));
     clearTimeout(drawn);
     drawn = setTimeout(name, 60);
   }
+
+  // As large on the screen however near one is.
+  const letters = ({ style }, size, one) => { style.fontSize = `${size * one}px`; style.strokeWidth = `${3.5 * one}px`; };
 
   // Regions first, then what is in sight, each where it crosses no other.
   function name() {
@@ -43,15 +50,19 @@ for (const drawing of document.querySelectorAll("[data-pan] .drawing")) {
       const at = Math.min(Math.max(x, view.x + half), view.x + view.width - half);
       const box = [at - half, y - 15 * one, at + half, y + 5 * one];
       text.setAttribute("x", String(at));
+      letters(text, 14, one);
       text.toggleAttribute("hidden", !inside({ x, y }) || !free(box));
       if (!text.hasAttribute("hidden")) taken.push(box);
     }
     const seen = nodes.filter(inside);
     for (const node of nodes) if (node.text && !seen.includes(node)) node.text.toggleAttribute("hidden", true);
     const grown = grow();
-    if (seen.length <= NAMED) for (const { x, y, r } of seen) taken.push([x - r * grown, y - r * grown, x + r * grown, y + r * grown]);
+    const radius = ({ r }) => (isMap ? 4 * one : r * grown);
+    if (seen.length <= NAMED) {
+      for (const node of seen) taken.push([node.x - radius(node), node.y - radius(node), node.x + radius(node), node.y + radius(node)]);
+    }
     for (const node of seen) {
-      const r = node.r * grown + one;
+      const r = radius(node) + one;
       const said = node.text?.textContent ?? node.link.querySelector("title").textContent.slice(0, 40);
       const long = said.length * 6.6 * one;
       const spots = [[node.x, node.y + r + 13 * one, "middle", node.x - long / 2], [node.x, node.y - r - 5 * one, "middle", node.x - long / 2],
@@ -65,6 +76,7 @@ for (const drawing of document.querySelectorAll("[data-pan] .drawing")) {
         node.text.textContent = said;
         node.link.append(node.text);
       }
+      letters(node.text, 12, one);
       node.text.classList.remove("late");
       node.text.removeAttribute("hidden");
       for (const [key, value] of Object.entries({ x, y, "text-anchor": anchor })) node.text.setAttribute(key, String(value));
@@ -135,7 +147,6 @@ for (const drawing of document.querySelectorAll("[data-pan] .drawing")) {
     Object.assign(view, { x: middle.x - view.width / 2, y: middle.y - view.height / 2 });
     show();
   }
-  if (isMap && middle) drawing.style.setProperty("--dot", `${middle.r}px`);
   drawing.classList.add("live");
   begin();
   closely();
