@@ -101,6 +101,7 @@ async def test_fingers_move_and_open_the_map_on_a_phone(site: Site) -> None:
     page = await site.signed_in(viewport={"width": 360, "height": 740}, has_touch=True)
     await page.goto(f"/graph/{a.public_id}")
     await expect(page.locator(".drawing text", has_text="Boats")).to_be_visible()
+    await expect(page.get_by_role("button", name="Nearer")).to_be_visible()
     size = await page.locator(".drawing .center text").evaluate("(text) => text.getBoundingClientRect().height")
     assert size > 10, "as large as other text"
     before = await page.locator(".drawing").get_attribute("viewBox")

@@ -139,9 +139,9 @@ for (const drawing of document.querySelectorAll("[data-pan] .drawing")) {
     show();
   }
 
-  // On a narrow screen all of a neighbourhood would be too small to read: one begins in its middle.
+  // On a narrow screen all of a large neighbourhood would be too small to read: one begins in its middle.
   function closely() {
-    if (isMap || unit() < 1.6) return;
+    if (isMap || nodes.length < 12 || unit() < 1.6) return;
     const by = 1.6 / unit();
     Object.assign(view, { width: view.width * by, height: view.height * by });
     Object.assign(view, { x: middle.x - view.width / 2, y: middle.y - view.height / 2 });
@@ -150,6 +150,7 @@ for (const drawing of document.querySelectorAll("[data-pan] .drawing")) {
   drawing.classList.add("live");
   begin();
   closely();
+  name();
   let before = innerWidth;
   // Not when a phone only shows or hides its bars.
   addEventListener("resize", () => { if (innerWidth !== before) { before = innerWidth; begin(); closely(); } });
