@@ -262,6 +262,12 @@ def test_tasks_by_the_command_line(data_dir: Path) -> None:
     [suggested] = run.json("task", "next")["suggestions"]
     assert suggested["id"] == dig["id"]
     assert "Dig\n    priority high" in run.text("task", "next")
+    epic = run.json("graph", "add", "Orchard", "--content", "Fruit trees.", "--type", "epic", "--project", project)["id"]
+    changed = run.json("task", "update", plant["id"], "--epic", epic, "--priority", "low", "--due", "2030-02-01", "--assignee", "bob")
+    assert (changed["epic"], changed["priority"], changed["due_date"], changed["assignees"]) == (epic, "low", "2030-02-01", ["bob"])
+    changed = run.json("task", "update", plant["id"], "--epic", "", "--due", "")
+    assert (changed["epic"], changed["due_date"], changed["priority"]) == (None, None, "low")
+    assert "at least one field" in run.fails("task", "update", plant["id"])
     assert run.text("task", "start", dig["id"]).startswith("Started: Dig")
     assert "Missing option" in run.fails("task", "block", dig["id"], code=2)
     run.text("task", "block", dig["id"], "--reason", "frost")

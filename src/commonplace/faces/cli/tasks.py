@@ -23,6 +23,7 @@ def register(root: typer.Typer) -> None:
     command(task, "list")(list_tasks)
     command(task, "next")(next_tasks)
     command(task, "show")(show_task)
+    command(task, "update")(update)
     command(task, "start")(start)
     command(task, "block")(block)
     command(task, "unblock")(unblock)
@@ -116,6 +117,28 @@ async def show_task(desk: Desk, task: TaskId) -> None:
     show.text(f"\n{entity.text}")
     for noted in notes(item):
         show.text(f"\n{noted['at'][:16].replace('T', ' ')} {noted['author']}: {noted['text']}")
+
+
+async def update(
+        desk: Desk, task: TaskId, title: Annotated[str | None, typer.Option(help="A new title.")] = None,
+        status: Annotated[str | None, typer.Option(help="Only where the drawing leads from where it is.")] = None,
+        priority: Annotated[str | None, typer.Option(help="critical, high, medium, low or someday.")] = None,
+        project: Annotated[str | None, typer.Option(help="Id of the project to move it to.")] = None,
+        epic: Annotated[str | None, typer.Option(help="Id of the epic it is part of; an empty text takes it out.")] = None,
+        assignee: Annotated[list[str] | None, typer.Option(help="Who does it; may be given several times.")] = None,
+        due: Annotated[str | None, typer.Option(help="ISO date; an empty text takes it away.")] = None,
+        tag: Annotated[list[str] | None, typer.Option(help="A tag; may be given several times.")] = None,
+        depends_on: Annotated[list[str] | None, typer.Option(help="Id of a task that must be done before; may be given several "
+                                                                  "times.")] = None) -> None:
+    """Change a task. Lists take the place of those that are there."""
+    from commonplace.core.states import TASK
+
+    given = {"title": title, "status": status, "priority": priority, "project": project, "assignees": assignee, "tags": tag,
+             "depends_on": depends_on}
+    wish: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    wish |= {name: value or None for name, value in (("epic", epic), ("due_date", due)) if value is not None}
+    async with desk.open() as (app, caller):
+        await _answer(desk, app, caller, await app.work.update(caller, task, TASK, wish))
 
 
 async def start(desk: Desk, task: TaskId) -> None:
