@@ -91,6 +91,29 @@ async def test_a_role_holds_for_tokens_at_once_and_removal_revokes_them(ann: Lib
             await call
 
 
+async def test_who_has_no_say_any_more_has_no_invitation_to_come_back_by(ann: Library) -> None:
+    bo, others = await accept(ann, await invite(ann, Role.OWNER)), await invite(ann)
+
+    async def give() -> None:
+        for role in (Role.VIEWER, Role.OWNER):
+            await invite(ann, role, invited_by=bo.id)
+
+    async def good() -> list[Role]:
+        return sorted(each.role for each in await ann.store.members.invitations(ann.id) if each.invited_by == bo.id)
+
+    await give()
+    await ann.store.members.change_role(ann.id, bo.id, Role.OWNER)
+    assert await good() == [Role.OWNER, Role.VIEWER]
+    await ann.store.members.change_role(ann.id, bo.id, Role.ADMIN)
+    assert await good() == [Role.VIEWER]
+    await ann.store.members.change_role(ann.id, bo.id, Role.MEMBER)
+    assert await good() == []
+    await give()
+    await ann.store.members.remove(ann.id, bo.id)
+    assert await good() == []
+    assert others in await ann.store.members.invitations(ann.id)
+
+
 async def test_of_two_owners_who_leave_at_once_one_stays(store: SqlStore, ann: Library) -> None:
     bo = await accept(ann, await invite(ann, Role.OWNER))
     answers = await asyncio.gather(store.members.change_role(ann.id, ann.id, Role.MEMBER), store.members.remove(ann.id, bo.id),

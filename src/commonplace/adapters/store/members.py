@@ -26,6 +26,7 @@ class SqlMembers:
             self._require(tx, library_id, person_id, stays_owner=role == "owner")
             tx.run("UPDATE members SET role = :role WHERE library_id = :library_id AND person_id = :person_id",
                    role=role, library_id=library_id, person_id=person_id)
+            _withdraw_of(tx, library_id, person_id, Role(role))
             return _member(tx.one(f"{_MEMBER} AND m.person_id = :person_id", library_id=library_id, person_id=person_id))
 
         return await self._db.write(work)
@@ -38,6 +39,7 @@ class SqlMembers:
             tx.run("""UPDATE tokens SET revoked_at = :at
                       WHERE library_id = :library_id AND person_id = :person_id AND revoked_at IS NULL""",
                    library_id=library_id, person_id=person_id, at=rows.micros(now()))
+            _withdraw_of(tx, library_id, person_id, None)
 
         await self._db.write(work)
 
@@ -106,6 +108,14 @@ class SqlMembers:
                 insert_token(tx, *token)
 
         await self._db.write(work)
+
+
+def _withdraw_of(tx: Tx, library_id: str, person_id: str, role: Role | None) -> None:
+    """Open invitations that they could not give any more in this role: one of their own would bring them back."""
+    if role is not Role.OWNER:
+        tx.run("""DELETE FROM invitations WHERE library_id = :library_id AND invited_by = :person_id AND accepted_at IS NULL
+                  AND (role = 'owner' OR :rules = 0)""",
+               library_id=library_id, person_id=person_id, rules=int(role is not None and role.rules))
 
 
 def _take_turns(tx: Tx, library_id: str) -> None:

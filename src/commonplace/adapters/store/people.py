@@ -34,6 +34,7 @@ class SqlPeople:
                 raise Conflict("Others belong to this library: remove them first.")
             if tx.one("SELECT 1 FROM items WHERE library_id = :id", id=person_id):
                 raise Conflict("Something was added to the library just now; try again.")
+            tx.run("DELETE FROM invitations WHERE invited_by = :id AND accepted_at IS NULL", id=person_id)
             # Browsers of those who were here once turn to their own library.
             tx.run("UPDATE web_sessions SET library_id = person_id WHERE library_id = :id", id=person_id)
             tx.run("DELETE FROM libraries WHERE id = :id", id=person_id)
