@@ -56,6 +56,7 @@ async def test_axe_finds_nothing_serious(site: Site, scheme: str) -> None:
 
 async def test_nothing_sticks_out_on_a_phone(site: Site) -> None:
     item = await stock(site)
+    await site.app.library.create_folder(site.owner, "A very long name that somebody gave to a folder of theirs")
     page = await site.signed_in(viewport={"width": 360, "height": 740})
     for path in ("/", f"/items/{item.public_id}", "/search?q=owls", "/work", "/graph", "/tokens", "/connect", "/health", "/review",
                  "/review/captures", "/people", "/account", f"/folders/{item.folders[0]}"):
