@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from commonplace.adapters.store import SqlStore, changes, database, make_store, postgres
+from commonplace.adapters.store import SqlStore, changes, database, make_store, postgres, shelf
 from commonplace.adapters.store.database import Tx
 from commonplace.model import ItemRef, Person, new_id, now
 from commonplace.settings import Settings
@@ -63,6 +63,24 @@ async def test_whoever_is_too_far_behind_reads_everything_anew(
         items += [await ann.add(f"quartz {round} {n}", title=f"t{round} {n}", vectors=[unit(range(1, 17))]) for n in range(12)]
         await ann.store.items.delete(ann.scope(), items.pop(round).id)
     assert len(await other.found("quartz")) == len(await ann.found("quartz")) == len(items)
+
+
+async def test_a_database_that_was_moved_to_another_server_is_read_once(
+        on_postgres: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = make_store(on_postgres)
+    await store.open()
+    ann = await Library.create(store)
+    await ann.add("quartz", title="moved")
+    await store._db.write(lambda tx: tx.run("UPDATE changes SET xid = xid + 1000000000"))  # as a server that did more had them
+    read = []
+    reload = shelf.Shelf._reload
+    monkeypatch.setattr(shelf.Shelf, "_reload", lambda self, tx: (read.append(1), reload(self, tx)))
+    for _ in range(3):
+        assert await ann.found("quartz") == ["moved"]
+    assert len(read) == 1
+    await ann.add("quartz", title="new")
+    assert sorted(await ann.found("quartz")) == ["moved", "new"]
+    await store.close()
 
 
 async def test_a_database_from_before_is_searched_after_the_upgrade(

@@ -2,7 +2,8 @@
 
 What somebody has not seen yet begins at a mark. On SQLite writes follow each other, and the mark is their number. On
 Postgres a lower number may be committed after a higher one, so the mark is the transaction, and a snapshot tells the
-oldest one that may still be under way: what is at or behind that is looked at again.
+oldest one that may still be under way: what is at or behind that is looked at again. Numbers of transactions are a server's
+own: after a move to another one, those of the future are not from here.
 """
 
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ _UNSEEN = {
                               (SELECT min(seq) FROM changes) AS oldest) AS h
                  LEFT JOIN changes AS c ON c.seq >= coalesce(:mark, h.horizon) AND c.library_id = :library_id""",
     "postgres": """SELECT h.horizon, h.oldest, c.seq, c.xid AS mark, c.item_id
-                   FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon,
-                                pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS future,
-                                (SELECT min(xid) FROM changes) AS oldest) AS h
+                   FROM (SELECT s.horizon, s.future, (SELECT min(xid) FROM changes WHERE xid < s.future) AS oldest
+                         FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon,
+                                      pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS future) AS s) AS h
                    LEFT JOIN changes AS c ON c.library_id = :library_id AND c.xid >= coalesce(:mark, h.horizon)
                                               AND c.xid < h.future""",
 }
