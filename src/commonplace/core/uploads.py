@@ -189,11 +189,11 @@ class Uploads:
             return key, content
         return own, (await self._store.items.known(caller.scope, own, EntityType.DOCUMENT))[0]
 
-    async def add_file(self, caller: Caller, file: Path, **wish: Any) -> Added:
-        """A file of this machine, by the same way."""
-        size = (await asyncio.to_thread(file.stat)).st_size
-        kind = await self._extractor.kind(file, name=file.name)
-        upload, _ = await self.promise(caller, file.name, kind, size)
+    async def add_file(self, caller: Caller, file: Path, *, name: str = "", **wish: Any) -> Added:
+        """A file of this machine, by the same way. `name`: when it is called otherwise by whom it comes from."""
+        name, size = name or file.name, (await asyncio.to_thread(file.stat)).st_size
+        kind = await self._extractor.kind(file, name=name)
+        upload, _ = await self.promise(caller, name, kind, size)
         try:
             await self._blobs.put(upload.key, file)
             return await self.finish(caller, upload.id, document=not kind.startswith(SPEECH), **wish)

@@ -74,12 +74,12 @@ async def _add_files(visit: Visit, files: list[UploadFile], text: str, folder: s
 
 async def _add_file(visit: Visit, file: UploadFile, name: str) -> Item:
     with TemporaryDirectory(prefix="commonplace-") as folder:
-        place = Path(folder) / name
+        place = Path(folder) / "file"  # what it is called elsewhere may be too long here, or a folder
         with await asyncio.to_thread(place.open, "wb") as out:
             await asyncio.to_thread(shutil.copyfileobj, file.file, out)
         if not file.size:
             raise Invalid("The file is empty.")
-        return (await visit.services.uploads.add_file(visit.caller, place)).item
+        return (await visit.services.uploads.add_file(visit.caller, place, name=name)).item
 
 
 async def _follow(visit: Visit, lines: AsyncIterator[dict[str, Any] | Item]) -> AsyncIterator[dict[str, Any]]:
