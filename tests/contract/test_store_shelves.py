@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from commonplace.adapters.store import make_store, shelf as shelves
+from commonplace.adapters.store import filters, make_store, shelf as shelves, view
 from commonplace.adapters.store.database import Tx
 from commonplace.core.words import parse
+from commonplace.model import ItemRef, Scope
 from commonplace.ports import Question
 from commonplace.settings import Settings
-from tests.contract.library import STAMP, Library, unit
+from tests.contract.library import STAMP, Library, packed, unit
 
 pytestmark = pytest.mark.anyio
 UP = unit([1, *[0] * 15])
@@ -36,7 +37,6 @@ class Breaking:
 @pytest.mark.parametrize("again", ["the first time", "later"])
 async def test_reading_that_breaks_off_is_begun_again(ann: Library, monkeypatch: pytest.MonkeyPatch, at: str, again: str) -> None:
     monkeypatch.setattr(shelves, "_ROWS", 4)
-    index = ann.store._index
     items = [await ann.add(f"quartz {n}", title=f"t{n}", vectors=[UP]) for n in range(20)]
 
     async def found() -> tuple[int, int]:
@@ -49,8 +49,21 @@ async def test_reading_that_breaks_off_is_begun_again(ann: Library, monkeypatch:
         monkeypatch.setattr(shelves, "DEAD_ROWS", 0)
         await ann.store.items.delete(ann.scope(), items.pop().id)
     with pytest.raises(ConnectionError):
-        await ann.store._db.read(lambda tx: index.matches(Breaking(tx, at), ann.scope(), Question(None, UP, STAMP, 100), None))
+        await ann.store._db.read(lambda tx: ann.store._index.matches(
+            Breaking(tx, at), ann.scope(), Question(None, UP, STAMP, 100), None))
     assert await found() == (len(items), len(items))
+
+
+async def test_scopes_are_remembered_only_as_far_as_there_is_room(ann: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [await ann.folder(f"f{n}") for n in range(6)]
+    item = await ann.add("quartz", title="everywhere", folder=folders[0], vectors=[UP])
+    await ann.store.items.file(ann.scope(), ItemRef(id=item.id), folders, token_id=None)
+    await ann.store.sections.nearest(ann.scope(), UP, STAMP, 1)
+    monkeypatch.setattr(filters, "POOL_BYTES", 40)
+    for folder in folders * 2:
+        assert await ann.found("quartz", ann.scope(folder)) == ["everywhere"]
+        remembered = ann.store._index._shelves[ann.id]._view.pools
+        assert 0 < len(remembered) < len(folders)
 
 
 class Held:
@@ -114,3 +127,42 @@ async def test_what_was_seen_is_not_undone_by_searches_that_began_before_it(
     assert await ann.found("zirconium") == []
     await other.end()
     await store.close()
+
+
+@pytest.mark.parametrize("plan", ["exact", "by signs"])
+async def test_searches_see_all_that_stands_while_much_else_changes(
+        ann: Library, monkeypatch: pytest.MonkeyPatch, plan: str) -> None:
+    """Rows come, go and get other vectors in the arrays that searches on other threads are reading."""
+    monkeypatch.setattr(shelves, "DEAD_SHARE", 0)
+    monkeypatch.setattr(shelves, "DEAD_ROWS", 12)
+    if plan == "by signs":
+        monkeypatch.setattr(view, "EXACT_UP_TO", 0)
+    folder, other = await ann.folder("a"), await ann.folder("b")
+    standing = [await ann.add(f"quartz {n}", title=f"s{n}", folder=folder, vectors=[UP]) for n in range(12)]
+    moving = await ann.add("quartz moves", title="moving", folder=folder, vectors=[UP])
+    sections, items, deleted, done = ann.store.sections, ann.store.items, set[int](), asyncio.Event()
+
+    async def search(scope: Scope) -> int:
+        count = 0
+        while not done.is_set():
+            gone = set(deleted)
+            found = await sections.matches(scope, Question(parse("quartz"), UP, STAMP, 100))
+            near = {int(i) for i, cosine in zip(found.ids, found.cosines, strict=True) if cosine > 0.99}
+            assert wanted <= near
+            assert wanted <= {int(i) for i, score in zip(found.ids, found.keyword, strict=True) if score > 0}
+            assert not gone & {int(i) for i in found.ids}
+            count += 1
+        return count
+
+    wanted = {i for item in (*standing, moving) for i in await ann.section_ids(item)}
+    searching = [asyncio.create_task(search(scope)) for scope in (ann.scope(), ann.scope(folder), ann.scope(folder, other)) * 2]
+    for n in range(25):
+        brief = await ann.add(f"quartz {n}\n\nquartz", title=f"b{n}", folder=other, vectors=[UP, unit(range(1, 17))])
+        ids = await ann.section_ids(brief)
+        await items.file(ann.scope(), ItemRef(id=moving.id), [other], token_id=None)
+        await sections.set_vectors(STAMP, [(i, packed(UP)) for i in await ann.section_ids(moving)])
+        await items.unfile(ann.scope(), ItemRef(id=moving.id), other)
+        await items.delete(ann.scope(), brief.id)
+        deleted |= set(ids)
+    done.set()
+    assert min(await asyncio.gather(*searching)) > 0

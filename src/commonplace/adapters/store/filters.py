@@ -9,7 +9,7 @@ from commonplace.adapters.store.database import Tx
 from commonplace.adapters.store.view import Pool, View
 from commonplace.model import ItemFilter, Scope
 
-POOLS_KEPT = 256   # scopes that are remembered until the library changes
+POOLS_KEPT, POOL_BYTES = 256, 64_000_000  # scopes that are remembered until the library changes, and what they may take
 
 
 def pool(tx: Tx, view: View, scope: Scope, where: ItemFilter, current: bool) -> Pool:
@@ -27,7 +27,7 @@ def pool(tx: Tx, view: View, scope: Scope, where: ItemFilter, current: bool) -> 
     made = view.pool(_filed(tx, scope), [*_with(tx, scope, "status", where.not_statuses),
                                          *_with(tx, scope, "entity_type", where.not_entity_types)])
     if current:
-        if len(view.pools) >= POOLS_KEPT:
+        if len(view.pools) >= POOLS_KEPT or made.nbytes + sum(each.nbytes for each in list(view.pools.values())) > POOL_BYTES:
             view.pools.clear()
         view.pools[key] = made
     return made

@@ -40,6 +40,10 @@ class Pool:
     seen: Rows | None                # places of those that have a vector; None: all but `unseen`
     unseen: Rows                     # of all rows, those that have no vector or may not be found
 
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in (self.rows, self.mask, self.seen, self.unseen) if part is not None)
+
 
 class View:
     """Nothing in it changes but what it remembers. `pools`: what was asked for before, by whatever name the asker has for it."""
