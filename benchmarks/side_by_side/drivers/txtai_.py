@@ -15,7 +15,7 @@ class Driver(Server):
     """Its own server. What is added waits until it is asked to index it, which also saves the index."""
 
     over = "REST"
-    durable = "no: written, not flushed"
+    durable = "in part: its database, not its index"
     modes = ("semantic", "keyword", "hybrid")
     scopes = True
     batch = 500
