@@ -5,12 +5,13 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from commonplace.adapters.store import SqlStore
 from commonplace.adapters.store.database import Tx
+from commonplace.adapters.store.grouping import Group
 from commonplace.adapters.store.sqlite import SqliteDatabase
 from commonplace.errors import NotFound
 from commonplace.model import ItemFilter
@@ -91,3 +92,24 @@ async def test_what_takes_long_is_committed_alone(diary: Diary, monkeypatch: pyt
     commits = diary.commits(monkeypatch)
     assert await diary.together([1, 2, 3]) == [1, 2, 3]
     assert len(commits) == 4
+
+
+async def test_nobody_is_answered_before_their_own_write() -> None:
+    """Loops in two threads may come to the queue in one order and to the thread in the other."""
+    second = asyncio.Event()
+
+    class Late:
+        """Lets whoever comes first wait until the second was there."""
+
+        def __init__(self) -> None:
+            self.came = 0
+
+        async def run(self, turn: Callable[[], None]) -> None:
+            self.came += 1
+            if self.came == 1:
+                await second.wait()
+            turn()
+            second.set()
+
+    group = Group(cast(Any, Late()), lambda work: work(None))
+    assert await asyncio.gather(*(group.write(lambda tx, n: n, (n,), {}) for n in range(2))) == [0, 1]

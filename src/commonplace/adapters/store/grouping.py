@@ -44,8 +44,10 @@ class Group:
         return mine.result
 
     def _turn(self, mine: _Write) -> None:
-        if mine.done:
-            return  # somebody before took it along
+        while not mine.done:  # somebody before may have taken it along; and who came before comes first
+            self._next()
+
+    def _next(self) -> None:
         group = [self._waiting.popleft()]
         while self._waiting and len(group) < MOST and self._is_quick(group[-1]) and self._is_quick(self._waiting[0]):
             group.append(self._waiting.popleft())
