@@ -244,6 +244,13 @@ async def test_an_epic_follows_whatever_way_its_tasks_come_and_go(owner: httpx.A
     assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "in_progress"
     assert (await manage(owner, "delete", more))["success"]
     assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "completed"
+    again = await add(owner, "Sessions", project=project, epic=epic)
+    assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "in_progress"
+    folder = (await owner.post("/api/v1/folders", json={"name": "Later"})).json()["id"]
+    filed = await owner.post(f"/api/v1/items/{again}/folders", json={"folder_ids": [folder]})
+    assert filed.status_code == 200, filed.text
+    assert (await owner.delete(f"/api/v1/folders/{folder}", params={"cascade_items": True})).status_code == 200
+    assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "completed"
 
 
 async def make_project(data_dir: Path) -> str:

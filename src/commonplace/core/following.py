@@ -1,6 +1,6 @@
 """Epics follow their tasks, whoever moves those: an epic's state is right for everybody, also where the mover does not see it."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from commonplace.core.rivals import retried
@@ -8,6 +8,8 @@ from commonplace.core.states import EPIC, TASK, entered, follow
 from commonplace.errors import NotFound
 from commonplace.model import Item, ItemFilter, ItemRef, Kind, Scope
 from commonplace.ports import Store
+
+MOST = 10_000  # tasks of a folder
 
 
 class Epics:
@@ -17,8 +19,17 @@ class Epics:
 
     async def of(self, task: Item) -> list[str]:
         """Ids of the epics that it is part of, in scope or not: not for the caller's eyes."""
-        joined = await self._store.relations.of(Scope(task.library_id), [task.id], [Kind.PART_OF])
-        return [relation.to_id for relation in joined if relation.from_id == task.id]
+        return await self._of(Scope(task.library_id), {task.id})
+
+    async def of_folder(self, library_id: str, folder_id: str) -> list[str]:
+        """Those that tasks in the folder are part of."""
+        scope, where = Scope(library_id), ItemFilter(entity_types=(TASK.entity_type,), folder_id=folder_id)
+        tasks, _ = await self._store.items.page(scope, where, limit=MOST, offset=0, count=False)
+        return await self._of(scope, {task.id for task in tasks})
+
+    async def _of(self, scope: Scope, task_ids: Collection[str]) -> list[str]:
+        joined = await self._store.relations.of(scope, sorted(task_ids), [Kind.PART_OF]) if task_ids else []
+        return [relation.to_id for relation in joined if relation.from_id in task_ids]
 
     async def follow(self, library_id: str, epic_ids: Iterable[str]) -> list[Item]:
         """Those that moved. To be called after a task's own change: of two who close the last two tasks at once, the later

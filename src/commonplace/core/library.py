@@ -296,7 +296,9 @@ class Library:
 
     async def delete_folder(self, caller: Caller, folder_id: str, *, cascade_items: bool = False) -> None:
         await self._access.admit(caller, DELETE, "delete_folder", folder_id, owner=True)
+        left = await self._epics.of_folder(caller.library_id, folder_id) if cascade_items else []
         await self._store.folders.delete(caller.scope, folder_id, cascade_items=cascade_items)
+        await self._epics.follow(caller.library_id, left)
 
     async def file(self, caller: Caller, item_id: str, folder_ids: Sequence[str]) -> list[str]:
         """Folders it was newly put in. A token may only file into its own folders, and one of a single folder not at all."""
