@@ -183,8 +183,6 @@ async def depend(library: Library, *pairs: tuple[Item, Item]) -> None:
 async def test_what_would_close_a_circle_is_refused_by_name(ann: Library) -> None:
     a, b, c = [await ann.add(name, title=name, entity_type="task") for name in "abc"]
     await depend(ann, (a, b), (b, c))
-    assert [item.title for item in await ann.store.relations.circle(ann.scope(), c.id, a.id)] == ["c", "a", "b", "c"]
-    assert await ann.store.relations.circle(ann.scope(), a.id, c.id) == []
     with pytest.raises(Invalid, match="c -> a -> b -> c") as refusal:
         await depend(ann, (c, a))
     assert refusal.value.data["cycle"] == ["c", "a", "b", "c"]

@@ -78,10 +78,6 @@ class Graph:
         return Chain(found.center, tuple(items[item_id] for item_id in order if item_id in found.asked), found.relations,
                      _distances(needs, found.center.id), tuple(tuple(items[i] for i in cycle) for cycle in cycles), found.cut)
 
-    async def would_cycle(self, scope: Scope, from_id: str, to_id: str) -> Sequence[str]:
-        """Names of the tasks that would wait for each other if the first depended on the second; none: all is well."""
-        return [item.title for item in await self._store.relations.circle(scope, from_id, to_id)]
-
     async def cycles(self, scope: Scope, project: str | None = None) -> Sequence[Sequence[Item]]:
         """Tasks that wait for each other, in a project or the whole library; each cycle ends where it begins."""
         tickets, waits = await self._store.relations.tickets(scope, await self._filter(scope, Wanted(project=project)))

@@ -284,10 +284,6 @@ class Relations(Protocol):
         the project, and this person's or nobody's."""
         ...
 
-    async def circle(self, scope: Scope, from_id: str, to_id: str) -> list[Item]:
-        """The tasks that would wait for each other if the first depended on the second: it first and last; else none."""
-        ...
-
 
 class Captures(Protocol):
     """Written by `Items.add` with the item that points to them; there is no way to change one."""

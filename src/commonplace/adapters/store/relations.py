@@ -6,7 +6,7 @@ from commonplace.adapters.store import rows, traversal
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.standing import make_room, settle_replaced, take_turns
 from commonplace.errors import Invalid, NotFound
-from commonplace.model import EVERYTHING, Dependencies, Item, ItemFilter, ItemRef, Kind, Relation, Scope, Surroundings, Ticket
+from commonplace.model import EVERYTHING, Dependencies, ItemFilter, ItemRef, Kind, Relation, Scope, Surroundings, Ticket
 
 _INSERT = """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
              VALUES (:library_id, :from_id, :kind, :to_id, :weight, :explicit, :created_at)
@@ -56,9 +56,6 @@ class SqlRelations:
     async def tickets(self, scope: Scope, where: ItemFilter = EVERYTHING, *, project_id: str | None = None,
                       assignee: str | None = None) -> tuple[list[Ticket], list[tuple[str, str]]]:
         return await self._db.read(traversal.tickets, scope, where, project_id, assignee)
-
-    async def circle(self, scope: Scope, from_id: str, to_id: str) -> list[Item]:
-        return await self._db.read(traversal.circle, scope, from_id, to_id)
 
 
 def put_relations(tx: Tx, scope: Scope, relations: Sequence[Relation], new: str | None = None) -> int:
