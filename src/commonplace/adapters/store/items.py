@@ -36,6 +36,8 @@ from commonplace.model import (
 NO_ITEM = "Item not found"
 _ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS
     (SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id AND f.item_id = i.id)"""
+# CROSS JOIN: SQLite then starts from the one content, never from all items of a type that the library has.
+_BY_CONTENT = rows.SELECT_ITEM.replace("FROM items", "FROM contents AS c CROSS JOIN items") + " WHERE i.content_id = c.id"
 # What an import brings up to date in an item that is there already.
 _BROUGHT = ("content_id", "entity_type", "title", "url", "summary", "key_points", "tags", "category", "in_kb",
             "archived", "metadata", "word_count", "status", "priority", "due_date", "languages", "technologies", "assignees")
@@ -353,8 +355,7 @@ def _find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | Non
 def _seen(tx: Tx, scope: Scope, token_id: str | None, entity_type: str, wanted: str, **values: Any) -> Item | None:
     """The first that is in scope, or was added by the same token and is not filed yet."""
     condition, within = rows.visible(scope)
-    row = tx.one(f"""{rows.SELECT_ITEM} JOIN contents AS c ON c.id = i.content_id WHERE {wanted}
-                     AND i.entity_type = :entity_type AND (({condition}) OR ({_ADDED_AND_NOT_FILED}))
+    row = tx.one(f"""{_BY_CONTENT} AND {wanted} AND i.entity_type = :entity_type AND (({condition}) OR ({_ADDED_AND_NOT_FILED}))
                      ORDER BY i.created_at LIMIT 1""", entity_type=entity_type, token_id=token_id, **within, **values)
     return rows.item(row, _folders_of(tx, scope, [row["id"]]).get(row["id"], ())) if row else None
 
