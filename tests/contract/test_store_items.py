@@ -9,7 +9,7 @@ import pytest
 
 from commonplace.adapters.store import SqlStore
 from commonplace.errors import Conflict, NotFound
-from commonplace.model import Item, ItemFilter, ItemRef, Job, Order, Scope, new_id, now
+from commonplace.model import Item, ItemFilter, ItemRef, Job, Kind, Order, Relation, Scope, new_id, now
 from tests.contract.library import STAMP, Library, cut
 
 pytestmark = pytest.mark.anyio
@@ -308,3 +308,19 @@ async def test_several_are_read_at_once_and_only_what_is_in_scope(ann: Library) 
     assert (await ann.store.items.several(ann.scope(), asked)).keys() == {inside.id, outside.id}
     assert await ann.store.items.several(ann.scope(folder), asked) == {inside.id: inside}
     assert await ann.store.items.several(ann.scope(), []) == {}
+
+
+async def test_notes_in_the_margin_lie_where_their_item_lies_and_go_with_it(ann: Library) -> None:
+    work, home = await ann.folder("work"), await ann.folder("home")
+    item, note = await ann.add("a text", title="text"), await ann.add("quoted words", title="note", category="annotation")
+    about, beside = await ann.add("on the note", title="on it", category="annotation"), await ann.add("by itself", title="free")
+    for one, other in ((note, item), (about, note), (beside, item)):
+        await ann.store.relations.put(ann.scope(), [Relation(ann.id, one.id, Kind.ANNOTATES, other.id)])
+    await ann.store.items.file(ann.scope(), ItemRef(id=item.id), [work, home], token_id=None)
+    assert await ann.found("quoted", ann.scope(work)) == ["note"]
+    await ann.store.items.unfile(ann.scope(), ItemRef(id=item.id), work)
+    assert await ann.found("quoted", ann.scope(work)) == []
+    assert set(await ann.found("note", ann.scope(home))) == {"note", "on it"}
+    await ann.store.items.delete(ann.scope(), item.id)
+    assert await ann.found("quoted words note text") == []
+    assert await ann.found("itself") == ["free"], "what stands for itself stays"

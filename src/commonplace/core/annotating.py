@@ -8,13 +8,12 @@ from commonplace.core.access import READ, WRITE, Access
 from commonplace.core.entities import Entities
 from commonplace.core.entity_rules import NewEntity
 from commonplace.errors import Invalid
-from commonplace.model import Caller, EntityType, Item, ItemRef, Kind, Relation
+from commonplace.model import ANNOTATION, Caller, EntityType, Item, ItemRef, Kind, Relation
 from commonplace.ports import Store
 
 SHOWN = 100
 TITLE = 80
 QUOTED = 1_000
-CATEGORY = "annotation"   # by which lists tell notes in margins from what stands for itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Annotating:
         self._entities = entities
 
     async def add(self, caller: Caller, item_id: str, text: str, *, quote: str = "", position: int | None = None) -> Item:
-        """A note, which lies in the folders that its item lies in: who may read the one may read the other."""
+        """A note, which lies in the folders that its item lies in and goes with it: who may read the one may read the other."""
         await self._access.admit(caller, WRITE, "annotate", item_id)
         about = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         text, quote = text.strip() or quote.strip(), " ".join(quote.split())
@@ -41,7 +40,7 @@ class Annotating:
         if len(quote) > QUOTED:
             raise Invalid(f"A note quotes up to {QUOTED:,} characters.")
         metadata = {name: value for name, value in (("quote", quote), ("position", position)) if value not in ("", None)}
-        new = NewEntity(_title(text), text, EntityType.EPISODE, CATEGORY, metadata=metadata)
+        new = NewEntity(_title(text), text, EntityType.EPISODE, ANNOTATION, metadata=metadata)
         added = await self._entities.add(
             caller, new, check_conflicts=False, admitted=True,
             relations=lambda note_id: [Relation(caller.library_id, note_id, Kind.ANNOTATES, about.id)])

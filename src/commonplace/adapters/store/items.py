@@ -10,6 +10,7 @@ from commonplace.adapters.store.contents import content as content_of, drop_unus
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.jobs import insert_job
+from commonplace.adapters.store.margins import with_notes
 from commonplace.adapters.store.relations import drop_relations, put_relations
 from commonplace.adapters.store.standing import bridge, replaced_by, settle_replaced
 from commonplace.adapters.store.versions import contents_of, keep_version
@@ -236,20 +237,22 @@ class SqlItems:
             "SELECT folder_id FROM folder_items WHERE library_id = :library_id AND item_id = :item_id",
             library_id=item.library_id, item_id=item.id)}
         added = [folder_id for folder_id in dict.fromkeys(folder_ids) if folder_id not in held]
-        for folder_id in added:
-            _put_in_folder(tx, item.library_id, item.id, folder_id)
-        if added:
-            self._index.refile(tx, item.library_id, item.id)
+        for item_id in with_notes(tx, item.library_id, [item.id]) if added else ():
+            for folder_id in added:
+                _put_in_folder(tx, item.library_id, item_id, folder_id)
+            self._index.refile(tx, item.library_id, item_id)
         return added
 
     async def unfile(self, scope: Scope, ref: ItemRef, folder_id: str) -> None:
         def work(tx: Tx) -> None:
             item = find(tx, scope, ref, lock=True)
-            if not tx.run("""DELETE FROM folder_items
-                             WHERE library_id = :library_id AND item_id = :item_id AND folder_id = :folder_id""",
-                          library_id=item.library_id, item_id=item.id, folder_id=folder_id):
+            if folder_id not in item.folders:
                 raise NotFound("The item is not in that folder")
-            self._index.refile(tx, item.library_id, item.id)
+            for each in with_notes(tx, item.library_id, [item.id]):
+                tx.run("""DELETE FROM folder_items
+                          WHERE library_id = :library_id AND item_id = :item_id AND folder_id = :folder_id""",
+                       library_id=item.library_id, item_id=each, folder_id=folder_id)
+                self._index.refile(tx, item.library_id, each)
 
         await self._db.write(work)
 
@@ -297,7 +300,7 @@ def _text(tx: Tx, item: Item) -> str:
 
 def delete_items(tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequence[str]) -> None:
     """Items with all that hangs on them; a content nobody has any more goes too."""
-    for item_id in item_ids:
+    for item_id in with_notes(tx, library_id, item_ids):
         said = contents_of(tx, library_id, item_id)
         replaced = bridge(tx, library_id, item_id)
         index.remove(tx, library_id, item_id)

@@ -6,14 +6,13 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from commonplace.core import annotating
 from commonplace.core.removing import GRACE
 from commonplace.errors import Invalid
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.progress import now_of, states
 from commonplace.faces.web.templating import count
 from commonplace.faces.web.visit import Visit
-from commonplace.model import EntityType, ItemFilter, Order
+from commonplace.model import ANNOTATION, EntityType, ItemFilter, Order
 
 PER_PAGE = 30
 AT_ONCE = 200
@@ -45,8 +44,8 @@ class Choice:
         return ItemFilter(folder_id=self.folder or None, tag=self.tag or None, archived=self.state == "archived",
                           text=self.q or None, in_kb=False if self.state == "aside" else None,
                           entity_types=(self.type,) if self.type else (),
-                          category=annotating.CATEGORY if self.state == NOTES else None,
-                          not_category=None if self.state == NOTES else annotating.CATEGORY)
+                          category=ANNOTATION if self.state == NOTES else None,
+                          not_category=None if self.state == NOTES else ANNOTATION)
 
     @property
     def narrow(self) -> bool:
