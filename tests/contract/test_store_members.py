@@ -9,7 +9,7 @@ import pytest
 from commonplace.adapters.store import SqlStore
 from commonplace.core.people import NewToken, mint, new_person
 from commonplace.errors import Conflict, NameTaken, NotFound
-from commonplace.model import Invitation, Person, Role, new_id, now
+from commonplace.model import Invitation, Passkey, Person, Role, new_id, now
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -41,6 +41,19 @@ async def test_whoever_accepts_is_a_member_with_a_token(ann: Library) -> None:
     assert used.accepted_at is not None and used.accepted_by == bo.id
     assert await ann.store.people.role(bo.id, bo.id) == "owner", "a new person has a library of their own"
     assert await ann.store.members.person(bo.id) == bo
+
+
+async def test_what_somebody_new_signs_in_with_is_written_with_them_or_not_at_all(ann: Library) -> None:
+    invitation, members, accounts = await invite(ann), ann.store.members, ann.store.accounts
+    key = Passkey("key", "", "The first", b"public", 0, now())
+    bo, cy, eve = (new_person(name, f"{name}@example.org") for name in ("bo", "cy", "eve"))
+    await members.accept(invitation, bo, None, new=True, sign_in="a hash")
+    assert await accounts.password(bo.id) == "a hash"
+    with pytest.raises(Conflict):
+        await members.accept(invitation, eve, None, new=True, sign_in="her hash")
+    assert (await accounts.password(eve.id), await accounts.person(eve.id)) == (None, None)
+    await members.accept(await invite(ann), cy, None, new=True, sign_in=key)
+    assert [found.person_id for found in await accounts.passkeys(cy.id)] == [cy.id]
 
 
 async def test_an_invitation_is_good_once_and_for_a_while(ann: Library) -> None:

@@ -1,7 +1,5 @@
 """Accepting an invitation in the browser: as who one is, or as somebody new, with a password or a passkey."""
 
-from dataclasses import replace
-
 from commonplace.core.accounts import Accounts, Visitor, checked
 from commonplace.core.members import Accepted, Asked, Members, require_addressee
 from commonplace.core.passkeys import Passkeys, Site
@@ -32,8 +30,7 @@ class Joining:
         name, email = checked(name, email)
         await self._members.asked(secret)
         hashed = await self._accounts.hashed(password)
-        done = await self._members.accept(None, secret, name, email, with_token=False)
-        await self._store.accounts.set_password(done.person_id, hashed)
+        done = await self._members.accept(None, secret, name, email, with_token=False, sign_in=hashed)
         return await self._accounts.enter(done.person_id, about, library_id=done.library_id)
 
     async def offer_passkey(self, secret: str, name: str, email: str, site: Site) -> Json:
@@ -47,6 +44,5 @@ class Joining:
     async def with_passkey(self, secret: str, name: str, email: str, site: Site, credential: Json, *, about: str) -> str:
         name, email = checked(name, email)
         made = await self._passkeys.made("", site, credential, "The first")
-        done = await self._members.accept(None, secret, name, email, with_token=False)
-        await self._store.accounts.add_passkey(replace(made, person_id=done.person_id))
+        done = await self._members.accept(None, secret, name, email, with_token=False, sign_in=made)
         return await self._accounts.enter(done.person_id, about, library_id=done.library_id)

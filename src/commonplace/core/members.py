@@ -7,7 +7,7 @@ from datetime import timedelta
 from commonplace.core.access import DELETE, READ, WRITE, Access, digest
 from commonplace.core.people import NewToken, mint, new_person
 from commonplace.errors import Conflict, ForbiddenScope, Invalid, NotFound
-from commonplace.model import Caller, Invitation, Member, Role, new_id, now
+from commonplace.model import Caller, Invitation, Member, Passkey, Role, new_id, now
 from commonplace.ports import Store
 
 INVITATION_DAYS = 7
@@ -91,8 +91,8 @@ class Members:
         return Asked(invitation, await self._store.members.library_name(invitation.library_id), by.name if by else "somebody")
 
     async def accept(self, caller: Caller | None, secret: str, name: str | None = None, email: str | None = None, *,
-                     with_token: bool = True) -> Accepted:
-        """As the person who asks, or, for who has no account, as a new one."""
+                     with_token: bool = True, sign_in: str | Passkey | None = None) -> Accepted:
+        """As the person who asks, or, for who has no account, as a new one, who signs in with a password's hash or a passkey."""
         if caller is not None:
             await self._access.admit(caller, WRITE, "accept_invitation", owner=True)
         invitation = await self._open(secret)
@@ -111,7 +111,7 @@ class Members:
         # Of all capabilities: the role cuts them, and gives them back should it change.
         token, token_secret = mint(invitation.library_id, person.id, NewToken(f"invited: {person.name}", write=True))
         await self._store.members.accept(invitation, person, (token, digest(token_secret)) if with_token else None,
-                                         new=caller is None)
+                                         new=caller is None, sign_in=sign_in)
         return Accepted(person.id, invitation.library_id, invitation.role, token_secret if with_token else "", caller is None)
 
     async def _open(self, secret: str) -> Invitation:

@@ -39,17 +39,10 @@ class SqlAccounts:
         return row["hash"] if row else None
 
     async def set_password(self, person_id: str, hash: str) -> None:
-        await self._db.write(lambda tx: tx.run(
-            """INSERT INTO passwords (person_id, hash, changed_at) VALUES (:id, :hash, :at)
-               ON CONFLICT (person_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at""",
-            id=person_id, hash=hash, at=rows.micros(now())))
+        await self._db.write(put_password, person_id, hash)
 
     async def add_passkey(self, passkey: Passkey) -> None:
-        await self._db.write(lambda tx: tx.run(
-            """INSERT INTO passkeys (id, person_id, name, public_key, uses, created_at)
-               VALUES (:id, :person_id, :name, :public_key, :uses, :at)""",
-            id=passkey.id, person_id=passkey.person_id, name=passkey.name, uses=passkey.uses,
-            public_key=urlsafe_b64encode(passkey.public_key).decode(), at=rows.micros(passkey.created_at)))
+        await self._db.write(insert_passkey, passkey)
 
     async def passkey(self, passkey_id: str) -> Passkey | None:
         row = await self._db.read(lambda tx: tx.one("SELECT * FROM passkeys WHERE id = :id", id=passkey_id))
@@ -131,6 +124,19 @@ class SqlAccounts:
 
         return await self._db.write(work)
 
+
+
+def put_password(tx: Tx, person_id: str, hash: str) -> None:
+    tx.run("""INSERT INTO passwords (person_id, hash, changed_at) VALUES (:id, :hash, :at)
+              ON CONFLICT (person_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at""",
+           id=person_id, hash=hash, at=rows.micros(now()))
+
+
+def insert_passkey(tx: Tx, passkey: Passkey) -> None:
+    tx.run("""INSERT INTO passkeys (id, person_id, name, public_key, uses, created_at)
+              VALUES (:id, :person_id, :name, :public_key, :uses, :at)""",
+           id=passkey.id, person_id=passkey.person_id, name=passkey.name, uses=passkey.uses,
+           public_key=urlsafe_b64encode(passkey.public_key).decode(), at=rows.micros(passkey.created_at))
 
 def _whose(tx: Tx, digest: str) -> tuple[WebSession, Person, list[Membership]] | None:
     row = tx.one("""SELECT s.*, p.name, p.email, p.created_at AS joined_at FROM web_sessions AS s

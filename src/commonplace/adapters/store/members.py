@@ -1,12 +1,14 @@
 """Members of a library and invitations into it. Whoever changes a library's members takes turns."""
 
+from dataclasses import replace
 from typing import Any
 
 from commonplace.adapters.store import rows
+from commonplace.adapters.store.accounts import insert_passkey, put_password
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.people import insert_person, insert_token
 from commonplace.errors import Conflict, NotFound
-from commonplace.model import Invitation, Member, Person, Role, Token, now
+from commonplace.model import Invitation, Member, Passkey, Person, Role, Token, now
 
 _MEMBER = """SELECT m.library_id, m.person_id, m.role, p.name, p.email FROM members AS m
              JOIN people AS p ON p.id = m.person_id WHERE m.library_id = :library_id"""
@@ -90,7 +92,8 @@ class SqlMembers:
     async def rename_library(self, library_id: str, name: str) -> None:
         await self._db.write(lambda tx: tx.run("UPDATE libraries SET name = :name WHERE id = :id", id=library_id, name=name))
 
-    async def accept(self, invitation: Invitation, person: Person, token: tuple[Token, str] | None, *, new: bool) -> None:
+    async def accept(self, invitation: Invitation, person: Person, token: tuple[Token, str] | None, *, new: bool,
+                     sign_in: str | Passkey | None = None) -> None:
         def work(tx: Tx) -> None:
             _take_turns(tx, invitation.library_id)
             at = now()
@@ -100,6 +103,10 @@ class SqlMembers:
                 raise Conflict("The invitation was used or withdrawn meanwhile; ask for a new one.")
             if new:
                 insert_person(tx, person)
+            if isinstance(sign_in, str):
+                put_password(tx, person.id, sign_in)
+            elif sign_in:
+                insert_passkey(tx, replace(sign_in, person_id=person.id))
             if not tx.run("""INSERT INTO members (library_id, person_id, role) VALUES (:library_id, :person_id, :role)
                              ON CONFLICT DO NOTHING""",
                           library_id=invitation.library_id, person_id=person.id, role=invitation.role):
