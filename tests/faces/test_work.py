@@ -184,6 +184,25 @@ async def test_a_scoped_token_moves_what_it_sees_and_nothing_else_moves(house: H
     assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "in_progress"  # it left before it was done
 
 
+async def test_an_epic_is_completed_for_everybody_or_not_at_all(house: House, owner: httpx.AsyncClient) -> None:
+    project = await add(owner, "Auth", "project")
+    epic = await add(owner, "OAuth", "epic", project=project)
+    seen, hidden = [await add(owner, title, project=project, epic=epic) for title in ("Red task", "Secret task")]
+    for entity in (project, epic, seen):
+        await owner.post(f"/api/v1/items/{entity}/folders", json={"folder_ids": [house.folders["Red"]]})
+    async with house.client("one_folder") as one:
+        await manage(one, "start_task", seen)
+        told = await manage(one, "complete_epic", epic)
+        assert told["data"]["open_tasks"] == [seen] and "has 1 open task: Red task" in told["message"]
+        assert "is now" not in (await manage(one, "complete_task", seen))["message"]
+        for refused in (await manage(one, "complete_epic", epic), await manage(one, "update_epic", epic, {"status": "completed"})):
+            assert refused["data"]["open_tasks"] == [] and "cannot be completed yet" in refused["message"]
+            assert not any(word in str(refused) for word in ("Secret", hidden, "1 "))
+        assert (await one.get(f"/api/epics/{epic}")).json()["status"] == "in_progress"
+        await manage(owner, "archive_task", hidden)
+        assert (await one.get(f"/api/epics/{epic}")).json()["status"] == "completed"
+
+
 async def relations_of(client: httpx.AsyncClient, entity_id: str, kind: str) -> list[str]:
     found = (await client.get(f"/api/entities/{entity_id}/relations", params={"relationship_types": kind})).json()
     return [relation["to"] for relation in found["relations"] if relation["from"] == entity_id]

@@ -19,7 +19,7 @@ from commonplace.core.preparing import Preparer
 from commonplace.core.rivals import retried
 from commonplace.core.states import CLOSED, EPIC, STEPS, TASK, Machine, a, entered
 from commonplace.errors import Conflict, Invalid, NotFound
-from commonplace.model import Caller, Item, ItemFilter, ItemRef, Job, Json, Kind, Relation, Section
+from commonplace.model import Caller, Item, ItemFilter, ItemRef, Job, Json, Kind, Relation, Scope, Section
 from commonplace.ports import Store, Wake
 
 NAMED = 5       # open tasks that a refusal names
@@ -78,6 +78,8 @@ class Work:
 
         item = await self._change(caller, entity_id, work_out, expected_revision)
         epic = await self._follow(caller, item) if step.machine is TASK else None
+        if step.to == "completed":
+            item = await self._still_completed(item)
         message = f"{step.said}: {item.title}" + (f" ({reason})" if reason else "")
         if epic is not None:
             message += f"; the epic {epic.title} is now {epic.status}"
@@ -128,6 +130,8 @@ class Work:
         item = await self._change(caller, entity_id, work_out, expected_revision)
         if machine is TASK:
             await self._follow(caller, item, also=left)
+        elif wish.get("status") == "completed":
+            item = await self._still_completed(item)
         return Done(item, f"Updated: {item.title}")
 
     async def note(self, caller: Caller, entity_id: str, text: str, expected_revision: int | None = None) -> Done:
@@ -207,12 +211,20 @@ class Work:
         return next(iter(seen.values()), None)
 
     async def _require_closed_tasks(self, caller: Caller, epic: Item) -> None:
+        """An epic's state is right for everybody, so all its tasks count; but only those that the caller sees are told."""
         where = ItemFilter(entity_types=(TASK.entity_type,), epic_id=epic.id, not_statuses=CLOSED)
         tasks, total = await self._store.items.page(caller.scope, where, limit=NAMED, offset=0)
         if tasks:
             raise Invalid(f"The epic {epic.title!r} has {total} open task{'s' * (total > 1)}: {_named(tasks, total)}. "
                           "Complete or archive them, or move them out of it, first.",
                           open_tasks=[task.entity_id for task in tasks])
+        if await self._store.items.tally(Scope(epic.library_id), where):
+            raise Invalid(f"The epic {epic.title!r} cannot be completed yet; it follows its tasks and will be when all are closed.",
+                          open_tasks=[])
+
+    async def _still_completed(self, epic: Item) -> Item:
+        """A task that came while we looked opens it again: whoever of the two writes later sees both."""
+        return next(iter(await self._epics.follow(epic.library_id, [epic.id])), epic)
 
     async def _learnt(self, caller: Caller, task: Item, learnings: str) -> Item:
         joined = await self._store.relations.of(caller.scope, [task.id], [Kind.BELONGS_TO])
