@@ -66,6 +66,20 @@ async def test_a_capture_cannot_be_changed_not_even_by_sql(house: House) -> None
         await house.app.store._db.write(lambda tx: tx.run("UPDATE captures SET text = 'other'"))  # type: ignore[attr-defined]
 
 
+async def test_nothing_leads_an_entity_away_from_its_capture(house: House, owner: httpx.AsyncClient) -> None:
+    kept = (await owner.post("/api/v1/memory/remember", json=WORDS)).json()
+    for metadata in ({"capture_id": None}, {"capture_hash": "0" * 64}):
+        refused = await owner.patch(f"/api/entities/{kept['id']}", json={"metadata": metadata})
+        assert refused.status_code == 422 and "cannot be given or changed" in refused.json()["message"]
+    same = {"capture_id": kept["capture_id"], "colour": "red"}  # as it was read
+    assert (await owner.patch(f"/api/entities/{kept['id']}", json={"metadata": same})).json()["metadata"]["colour"] == "red"
+    forged = {"title": "Forged", "content": "Words.", "metadata": {"capture_id": kept["capture_id"]}}
+    assert (await owner.post("/api/entities?sync=true", json=forged)).status_code == 422
+    await owner.patch(f"/api/entities/{kept['id']}", json={"content": "Other words."})
+    capture = (await owner.get(f"/api/v1/memory/captures/{kept['id']}")).json()
+    assert (capture["text"], capture["hash"]) == (WORDS["content"], kept["capture_hash"])
+
+
 async def test_one_key_is_one_memory(house: House, owner: httpx.AsyncClient) -> None:
     first, second = [(await owner.post("/api/v1/memory/remember", json=WORDS | {"idempotency_key": "k1"})).json() for _ in range(2)]
     assert (first["repeated"], second["repeated"]) == (False, True)
@@ -221,7 +235,7 @@ async def test_a_memory_counts_again_when_what_replaced_it_is_gone_or_does_not_h
         assert "correction" not in (await house.app.entities.get(house.owner, old)).item.metadata
         await memory.restore(house.owner, new)
         assert await status_of(house, old, new) == ["superseded", ""]
-    await memory.delete(house.owner, new)
+    await house.app.library.delete(house.owner, new)
     assert await status_of(house, old) == [""]
     assert await found(house, "carrier pigeon retries") == ["Retries"]
 
@@ -273,7 +287,7 @@ async def test_what_is_deleted_leaves_no_trace(house: House, owner: httpx.AsyncC
     async with open_app(house.app.settings) as elsewhere:
         assert "Vault" in [hit.passage.title for hit in (await elsewhere.search.search(house.owner, "xylophone")).hits]
         for gone in (entity, source):
-            await house.app.memory.delete(house.owner, gone)
+            await house.app.library.delete(house.owner, gone)
         for mode in Mode:
             for app in (house.app, elsewhere):
                 hits = (await app.search.search(house.owner, "vault code word xylophone-7741", mode=mode, limit=20)).hits
@@ -285,7 +299,7 @@ async def test_what_is_deleted_leaves_no_trace(house: House, owner: httpx.AsyncC
     for path in (f"/api/v1/items/{entity}", f"/api/v1/memory/captures/{entity}"):
         assert (await owner.get(path)).status_code == 404
     with pytest.raises(NotFound):
-        await house.app.memory.delete(house.owner, entity)
+        await house.app.library.delete(house.owner, entity)
     dump = json.dumps(await house.app.store._db.read(  # type: ignore[attr-defined]
         lambda tx: [[dict(row) for row in tx.all(f"SELECT * FROM {table}")] for table in
                     ("items", "contents", "captures", "candidates", "relations", "jobs")]), default=str)

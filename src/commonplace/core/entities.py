@@ -37,6 +37,7 @@ from commonplace.ports import Embedder, Store, Wake
 ALL_SECTIONS = 10_000
 TASKS_READ = 200                          # of a project, for the tags that they share
 SEEN_WORKING = timedelta(minutes=10)
+POINTER = ("capture_id", "capture_hash")
 _OF_THE_TEXT = ("summary", "key_points", "word_count")
 _SHOWN = (Kind.BELONGS_TO, Kind.PART_OF, Kind.DEPENDS_ON)
 
@@ -87,6 +88,8 @@ class Entities:
         if not admitted:
             await self._access.admit(caller, WRITE, "add", new.title[:rules.LONGEST_TITLE])
         new = rules.checked(new)
+        if capture is None:
+            _without_pointer(new.metadata, {})
         item = await self._item(caller, new)
         joins = [*await self._joins(caller, item, new), *(relations(item.id) if relations else ())]
         item = await self._tagged(caller, item, new, joins)
@@ -277,13 +280,21 @@ def _checked_changes(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
         "due_date": lambda value: rules.due_date(value) if value else None,
         "category": rules.category,
         "metadata": lambda value: rules.metadata_of(
-            {key: entry for key, entry in (item.metadata | _given(value)).items() if entry is not None}),
+            {key: entry for key, entry in (item.metadata | _given(_without_pointer(value, item.metadata))).items()
+             if entry is not None}),
         **{name: partial(rules.listed, name) for name in ("tags", "languages", "technologies", "assignees")}}
     if unknown := changes.keys() - checks.keys():
         raise Invalid(f"{', '.join(sorted(unknown))} cannot be changed here; the state of tasks and epics is moved by `manage`")
     found = {name: checks[name](value) for name, value in changes.items()}
     found.pop("content", None)  # not a field of the item
     return found
+
+
+def _without_pointer(metadata: Json, held: Json) -> Json:
+    """What leads an entity to its capture is nobody's to say, neither at first nor later."""
+    if any(name in metadata and metadata[name] != held.get(name) for name in POINTER):
+        raise Invalid(f"{' and '.join(POINTER)} lead to the words that an entity was made of; they cannot be given or changed")
+    return metadata
 
 
 def _given(metadata: Json) -> Json:
