@@ -138,7 +138,7 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         likeness, linker = Likeness(store, embedder, calibration), Linker(store, embedder, calibration)
         entities = Entities(store, embedder, access, wake, preparer, likeness, linker, epics,
                             attended=workers > 0 or bool(settings.redis_url))
-        search, memory = Search(store, embedder, access, settings), Memory(store, access, entities, epics, embedder.stamp)
+        search, memory = Search(store, embedder, access, settings), Memory(store, access, entities, embedder.stamp)
         reflection = Reflection(store, access, embedder, likeness, closing(make_reflector(settings)), entities, memory)
         handlers: dict[str, Handler] = {
             EMBED: EmbedJobs(store, embedder),

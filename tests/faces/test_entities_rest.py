@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from tests.faces.conftest import OpenHouse
-from tests.faces.house import House
+from tests.faces.house import House, call_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -103,6 +103,12 @@ async def test_two_entities_with_one_text_change_apart(owner: httpx.AsyncClient)
 
 async def test_deleting(owner: httpx.AsyncClient, house: House) -> None:
     entity = await add(owner, "Gone", "Soon to be forgotten.")
+    await owner.patch(f"/api/entities/{entity['id']}", json={"tags": ["read again"]})
+    for face in ("entities", "v1/items"):
+        stale = await owner.delete(f"/api/{face}/{entity['id']}?expected_revision=1")
+        assert (stale.status_code, stale.json()["revision"]) == (409, 2)
+    managed = await call_tool(owner, "manage", {"action": "delete", "entity_id": entity["id"], "expected_revision": 1})
+    assert managed["error"]["data"] == {"error": "conflict", "revision": 2}
     assert (await owner.delete(f"/api/entities/{entity['id']}")).json() == {"ok": True}
     assert (await owner.get(f"/api/entities/{entity['id']}")).status_code == 404
     assert (await owner.post("/api/v1/search", json={"query": "forgotten"})).json()["hits"] == []

@@ -272,6 +272,24 @@ async def test_an_epic_follows_whatever_way_its_tasks_come_and_go(owner: httpx.A
     assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "completed"
 
 
+async def test_archiving_a_task_is_a_step_by_whatever_face(owner: httpx.AsyncClient) -> None:
+    project = await add(owner, "Auth", "project")
+    epic = await add(owner, "OAuth", "epic", project=project)
+    done, task = await add(owner, "Callback", project=project, epic=epic), await add(owner, "Login", project=project, epic=epic)
+    for action in ("start_task", "complete_task"):
+        await manage(owner, action, done)
+    await manage(owner, "start_task", task)
+    refused = await owner.patch(f"/api/v1/items/{task}", json={"archived": True})
+    assert refused.status_code == 422 and "it can go to: blocked, review, done, todo" in refused.json()["message"]
+    await manage(owner, "block_task", task, {"reason": "frost"})
+    assert (await owner.patch(f"/api/v1/items/{task}", json={"archived": True, "category": "login"})).json()["archived"]
+    shown = (await owner.get(f"/api/tasks/{task}")).json()
+    assert (shown["status"], shown["category"], shown["metadata"].get("blocked_reason")) == ("archived", "login", None)
+    assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "completed"
+    back = await owner.patch(f"/api/v1/items/{task}", json={"archived": False})
+    assert back.status_code == 422 and "cannot go anywhere" in back.json()["message"]
+
+
 async def make_project(data_dir: Path) -> str:
     async with open_workshop(data_dir) as shop:
         return (await shop.make("project", "Garden")).entity_id

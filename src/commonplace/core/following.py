@@ -37,10 +37,10 @@ class Epics:
         found = [await self._follow(Scope(library_id), epic_id) for epic_id in dict.fromkeys(epic_ids)]
         return [epic for epic in found if epic is not None]
 
-    async def delete(self, scope: Scope, item: Item) -> None:
+    async def delete(self, scope: Scope, item: Item, expected_revision: int | None = None) -> None:
         """An item, and what it was part of goes on without it."""
         left = await self.of(item)
-        await self._store.items.delete(scope, item.id)
+        await self._store.items.delete(scope, item.id, expected_revision=expected_revision)
         await self.follow(item.library_id, left)
 
     async def _follow(self, scope: Scope, epic_id: str) -> Item | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commonplace.core.access import DELETE, READ, WRITE, Access
-from commonplace.core.states import EPIC, TASK, Machine, a
+from commonplace.core.states import MACHINES, TASK, a
 from commonplace.core.work import Work
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
@@ -24,7 +24,6 @@ from commonplace.ports import Store
 
 WAITING = (EntityType.TASK, EntityType.EPIC)  # what can depend on something
 CYCLES = 20                                   # that one answer names
-_MACHINES: dict[str, Machine] = {EntityType.TASK: TASK, EntityType.EPIC: EPIC}
 _PLACES: dict[str, str] = {Kind.BELONGS_TO: "project", Kind.PART_OF: "epic"}  # what a task or an epic has one of
 
 
@@ -106,7 +105,7 @@ class Graph:
             return one, other, relation, bool(await self._store.relations.put(caller.scope, [relation]))
         held = await self._store.relations.of(caller.scope, [one.id], [kind])
         if new := all((r.from_id, r.to_id) != (one.id, other.id) for r in held):
-            await self._work.update(caller, one.id, _MACHINES[one.entity_type], {_PLACES[kind]: other.id}, admitted=True)
+            await self._work.update(caller, one.id, MACHINES[one.entity_type], {_PLACES[kind]: other.id}, admitted=True)
         return one, other, relation, new
 
     async def unlink(self, caller: Caller, entity_id: str, kind: str, other_id: str) -> None:

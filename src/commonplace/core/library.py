@@ -5,16 +5,19 @@ import unicodedata
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
 from commonplace.core import sectioning
 from commonplace.core.access import DELETE, READ, WRITE, Access
 from commonplace.core.addresses import canonical
+from commonplace.core.changing import worked_out
 from commonplace.core.embedding import EMBED
 from commonplace.core.following import Epics
 from commonplace.core.notes import searchable
 from commonplace.core.preparing import TRANSFORM, Preparer, job_for
+from commonplace.core.rivals import retried
 from commonplace.core.sources import Source, Sources
 from commonplace.core.telling import Tell, silent
 from commonplace.core.transcription import TRANSCRIBE, Quota, queue
@@ -240,13 +243,21 @@ class Library:
                      expected_revision: int | None = None) -> Item:
         """Title, tags, category, in_kb, archived. Leaving the KB drops the sections; coming back makes them anew."""
         await self._access.admit(caller, WRITE, "update", item_id)
+        updated = await retried(partial(self._update, caller, item_id, changes, expected_revision),
+                                guarded=expected_revision is not None)
+        if "archived" in changes and updated.entity_type == EntityType.TASK:
+            await self._epics.follow(caller.library_id, await self._epics.of(updated))
+        return updated
+
+    async def _update(self, caller: Caller, item_id: str, changes: dict[str, Any], expected_revision: int | None) -> Item:
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
+        expected_revision = item.revision if expected_revision is None else expected_revision
         if caller.kb_only and changes.get("in_kb") is False:
             raise ForbiddenScope("A token that sees only the KB cannot take items out of it.")
         if not changes:
             raise Invalid("Name at least one field to change.")
         title, in_kb = changes.get("title", item.title), changes.get("in_kb", item.in_kb)
-        changes = changes | _given(item, changes)
+        changes = worked_out(item, changes)
         sections: Sequence[Section] | None = None
         jobs: Sequence[Job] = ()
         if not in_kb and item.in_kb:
@@ -259,10 +270,12 @@ class Library:
             await self._wake.signal()
         return updated
 
-    async def delete(self, caller: Caller, item_id: str) -> None:
+    async def delete(self, caller: Caller, item_id: str, expected_revision: int | None = None) -> Item:
+        """Gone: the item, its passages and capture, what joined it to others, and candidates that quote it."""
         await self._access.admit(caller, DELETE, "delete", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
-        await self._epics.delete(caller.scope, item)
+        await self._epics.delete(caller.scope, item, expected_revision)
+        return item
 
     async def joins(self, caller: Caller, item_ids: Sequence[str]) -> list[Relation]:
         await self._access.admit(caller, READ, "relations")
@@ -360,14 +373,6 @@ class Library:
         if record.describe and item.entity_type == EntityType.DOCUMENT and not item.summary and record.text.strip():
             jobs.append(job_for(item, TRANSFORM))
         return Entry(item, content, sections, tuple(jobs), record.once)
-
-
-def _given(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
-    """What somebody chose is not chosen anew when the item is described again."""
-    metadata = {name: value for name, value in item.metadata.items() if name != "tags_derived" or "tags" not in changes}
-    if "category" in changes:
-        metadata["category_given"] = True
-    return {"metadata": metadata} if metadata != item.metadata else {}
 
 
 def _status(item: Item) -> str:

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from commonplace.core import entity_rules as rules
-from commonplace.core.access import DELETE, READ, WRITE, Access
+from commonplace.core.access import READ, WRITE, Access
 from commonplace.core.entities import Entities
 from commonplace.core.entity_rules import NewEntity
-from commonplace.core.following import Epics
 from commonplace.core.likeness import Alike
 from commonplace.core.rivals import retried
 from commonplace.core.work import Done
@@ -85,11 +84,10 @@ def owner_of(caller: Caller) -> str:
 
 
 class Memory:
-    def __init__(self, store: Store, access: Access, entities: Entities, epics: Epics, stamp: str) -> None:
+    def __init__(self, store: Store, access: Access, entities: Entities, stamp: str) -> None:
         self._store = store
         self._access = access
         self._entities = entities
-        self._epics = epics
         self._stamp = stamp
 
     async def remember(self, caller: Caller, memo: Memo, *, sync: bool = False, check_conflicts: bool = True,
@@ -185,13 +183,6 @@ class Memory:
                 expected_revision=now_there.revision, dropped=replaced)
 
         return Done(await retried(attempt, guarded=expected_revision is not None), f"Restored: {item.title}")
-
-    async def delete(self, caller: Caller, entity_id: str) -> Done:
-        """Gone: the entity, its passages and capture, what joined it to others, and candidates that quote it."""
-        await self._access.admit(caller, DELETE, "delete", entity_id)
-        item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
-        await self._epics.delete(caller.scope, item)
-        return Done(item, f"Deleted: {item.title}")
 
     # -- how
 

@@ -51,6 +51,7 @@ EPIC = Machine(EntityType.EPIC, "planning", {
     "completed": ("in_progress", "archived"),
     "archived": (),
 })
+MACHINES: Mapping[str, Machine] = {machine.entity_type: machine for machine in (TASK, EPIC)}
 
 CLOSED = ("done", "archived")            # a task that nothing has to wait for
 UNDERWAY = ("doing", "blocked", "review")

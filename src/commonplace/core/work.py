@@ -219,7 +219,7 @@ class Work:
                           "Complete or archive them, or move them out of it, first.",
                           open_tasks=[task.entity_id for task in tasks])
         if await self._store.items.tally(Scope(epic.library_id), where):
-            raise Invalid(f"The epic {epic.title!r} cannot be completed yet; it follows its tasks and will be when all are closed.",
+            raise Invalid(f"The epic {epic.title!r} cannot be completed yet: it will be by itself when all its tasks are closed.",
                           open_tasks=[])
 
     async def _still_completed(self, epic: Item) -> Item:

@@ -166,10 +166,7 @@ class SqlItems:
 
     def _update(self, tx: Tx, scope: Scope, item_id: str, changes: dict[str, Any], expected_revision: int | None,
                 sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job]) -> Item:
-        before = find(tx, scope, ItemRef(id=item_id), lock=True)
-        if expected_revision is not None and expected_revision != before.revision:
-            raise Conflict(f"The item is at revision {before.revision}, not {expected_revision}; read it again first.",
-                           revision=before.revision)
+        before = _find_at(tx, scope, item_id, expected_revision)
         after = replace(before, **changes, revision=before.revision + 1, updated_at=now())
         columns = [*changes, "revision", "updated_at"]
         tx.run(f"UPDATE items SET {', '.join(f'{c} = :{c}' for c in columns)} WHERE library_id = :library_id AND id = :id",
@@ -212,9 +209,9 @@ class SqlItems:
 
         await self._db.write(work)
 
-    async def delete(self, scope: Scope, item_id: str) -> None:
+    async def delete(self, scope: Scope, item_id: str, *, expected_revision: int | None = None) -> None:
         def work(tx: Tx) -> None:
-            item = find(tx, scope, ItemRef(id=item_id), lock=True)
+            item = _find_at(tx, scope, item_id, expected_revision)
             delete_items(tx, self._index, item.library_id, [item.id])
 
         await self._db.write(work)
@@ -279,6 +276,15 @@ def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:
     if row is None:
         raise NotFound(NO_ITEM)
     return rows.item(row, _folders_of(tx, scope, [row["id"]]).get(row["id"], ()))
+
+
+def _find_at(tx: Tx, scope: Scope, item_id: str, expected_revision: int | None) -> Item:
+    """To be changed by this transaction; Conflict when somebody was there since it was read."""
+    item = find(tx, scope, ItemRef(id=item_id), lock=True)
+    if expected_revision not in (None, item.revision):
+        raise Conflict(f"The item is at revision {item.revision}, not {expected_revision}; read it again first.",
+                       revision=item.revision)
+    return item
 
 
 def _whole(tx: Tx, scope: Scope, ref: ItemRef) -> Reading:

@@ -131,13 +131,13 @@ async def _restore(services: Services, caller: Caller, entity_id: str, given: wi
     return _answer(await services.memory.restore(caller, entity_id, given.expected_revision))
 
 
+async def _delete(services: Services, caller: Caller, entity_id: str, given: wire.Nothing) -> Answer:
+    item = await services.library.delete(caller, entity_id, given.expected_revision)
+    return Answer(f"Deleted: {item.title}", item, {"deleted": True})
+
+
 class Bare(Input):
     """Nothing goes with it."""
-
-
-async def _delete(services: Services, caller: Caller, entity_id: str, given: Bare) -> Answer:
-    done = await services.memory.delete(caller, entity_id)
-    return Answer(done.message, done.item, {"deleted": True})
 
 
 _GIVEN: dict[str, type[wire.Nothing]] = {
@@ -155,7 +155,7 @@ ACTIONS: dict[str, Action] = {
     "mark_wrong": Action(Marking, _mark_wrong),
     "mark_stale": Action(Marking, _mark_stale),
     "restore": Action(wire.Nothing, _restore),
-    "delete": Action(Bare, _delete),
+    "delete": Action(wire.Nothing, _delete),
 }
 ActionName = Literal[
     "start_task", "block_task", "unblock_task", "submit_review", "complete_task", "archive_task", "update_task", "add_note",

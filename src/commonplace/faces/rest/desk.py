@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
@@ -27,6 +27,8 @@ _Id = Annotated[str, Field(max_length=200), AfterValidator(well_formed)]
 ItemId = Annotated[_Id, Path(
     description="An item's id in any of its spellings: UUID, public_id, or `document_<public_id>`")]
 Id = Annotated[_Id, Path()]
+AtRevision = Annotated[int | None, Query(ge=1, le=2**31 - 1, description=(
+    "Only if it is still at this revision; otherwise 409 `conflict`, with the present one"))]
 
 
 class Problem(TypedDict):

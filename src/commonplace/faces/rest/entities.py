@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from commonplace.core import entity_rules as rules
 from commonplace.core.entities import since
 from commonplace.faces import wire_graph
-from commonplace.faces.rest.desk import OK, RESPONSES, Desk, ItemId, Ok
+from commonplace.faces.rest.desk import OK, RESPONSES, AtRevision, Desk, ItemId, Ok
 from commonplace.faces.wire import Input, whole
 from commonplace.faces.wire_graph import AnyTypeName, DueDate, PriorityName, Reference, Short, ShortList, Since
 from commonplace.model import ItemFilter
@@ -129,6 +129,6 @@ async def change_entity(desk: Desk, item_id: ItemId, body: EntityChanges) -> wir
 
 
 @router.delete("/entities/{item_id}", summary="Delete an entity")
-async def delete_entity(desk: Desk, item_id: ItemId) -> Ok:
-    await desk.services.library.delete(desk.caller, item_id)
+async def delete_entity(desk: Desk, item_id: ItemId, expected_revision: AtRevision = None) -> Ok:
+    await desk.services.library.delete(desk.caller, item_id, expected_revision)
     return OK

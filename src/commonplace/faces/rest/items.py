@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from commonplace.faces import wire, wire_disks
 from commonplace.faces.http import Json
-from commonplace.faces.rest.desk import OK, Desk, Id, ItemId, Ok, api_router
+from commonplace.faces.rest.desk import OK, AtRevision, Desk, Id, ItemId, Ok, api_router
 from commonplace.faces.wire import NOT_BLANK, Ingest, Input, ModeName, SearchRequest, Title, not_blank, whole
 from commonplace.model import ItemFilter, Mode
 
@@ -98,8 +98,8 @@ async def change_item(desk: Desk, item_id: ItemId, body: ItemChanges) -> wire.It
 
 
 @router.delete("/items/{item_id}", summary="Delete an item")
-async def delete_item(desk: Desk, item_id: ItemId) -> Ok:
-    await desk.services.library.delete(desk.caller, item_id)
+async def delete_item(desk: Desk, item_id: ItemId, expected_revision: AtRevision = None) -> Ok:
+    await desk.services.library.delete(desk.caller, item_id, expected_revision)
     return OK
 
 
