@@ -10,6 +10,8 @@ from playwright.async_api import Page, expect
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.library import Record
 from commonplace.core.memory import Memo
+from commonplace.core.people import NewToken
+from commonplace.core.reflection import Notes
 from commonplace.model import Caller, Capability, Item, ItemRef, Role, new_id, new_public_id
 from tests.browser.conftest import Site
 
@@ -65,6 +67,27 @@ async def test_nothing_sticks_out_on_a_phone(site: Site) -> None:
     await page.get_by_role("button", name="Menu").click()
     await page.get_by_role("link", name="Search").click()
     await expect(page.get_by_label("Search for")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+async def test_words_without_end_are_broken(site: Site, width: int) -> None:
+    endless = "x" * 190
+    folder = await site.app.library.create_folder(site.owner, endless)
+    project = (await site.app.entities.add(site.owner, NewEntity(endless, endless, "project"), sync=True)).item
+    task = (await site.app.entities.add(site.owner, NewEntity(endless, endless, "task", project=project.entity_id, assignees=(endless[:90],)), sync=True)).item
+    items = [await site.add(f"{n} {endless}", f"# {endless}\n\n" + f"The zebra grazes by the {endless}. " * 9, folder=folder.id, tags=(endless[:90],))
+             for n in range(2)]
+    await site.app.graph.link(site.owner, items[0].id, "REQUIRES", task.id)
+    await site.app.annotating.add(site.owner, items[0].id, endless, quote=endless, position=0)
+    await site.app.people.create_token(site.owner, NewToken(endless, folders=(folder.id,)))
+    await site.app.reflection.reflect(site.owner, Notes(f"We decided to use {endless} for everything.", endless, persist=True, review=True))
+    page = await site.signed_in(viewport={"width": width, "height": 740})
+    item = items[0].public_id
+    for path in ("/", f"/?folder={folder.id}", "/?state=notes", f"/items/{item}", "/search?q=zebra", "/work", "/work?view=list", f"/work/{task.public_id}",
+                 "/graph", f"/graph/{item}", "/disks?shelf=private", f"/disks/{item}/publish", "/review", "/review/captures", "/tokens", "/connect",
+                 "/people", "/health", f"/folders/{folder.id}"):
+        await page.goto(path)
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
 
 
 async def test_reading_works_without_scripts(site: Site) -> None:
