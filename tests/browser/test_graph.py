@@ -149,3 +149,20 @@ async def test_candidates_are_kept_rejected_and_put_in_the_place_of_others(site:
     await expect(other).to_be_visible()
     await other.get_by_role("button", name="Supersede this").click()
     await expect(page.get_by_role("status")).to_contain_text("in place of")
+
+
+async def test_a_candidate_is_changed_first_and_a_task_gets_its_project(site: Site) -> None:
+    await entity(site, "Ship it", "project")
+    await site.app.reflection.reflect(site.owner, Notes("TODO: write the runbook for the failover before Friday.", persist=True, review=True))
+    page = await site.signed_in()
+    await page.goto("/review")
+    task = page.locator(".candidate", has_text="runbook")
+    await expect(task.locator("[name=project]")).to_be_visible()
+    await task.locator("[name=project]").select_option("Ship it")
+    await task.get_by_label("Title").fill("Write the runbook")
+    await task.get_by_role("button", name="Keep it").click()
+    await expect(page.get_by_role("status")).to_have_text("Kept.")
+    await page.goto("/work")
+    await expect(page.locator(".task")).to_contain_text("Write the runbook")
+    await page.locator(".task a").click()
+    await expect(page.locator(".meta").last).to_contain_text("Ship it")

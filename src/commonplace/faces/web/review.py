@@ -10,10 +10,16 @@ from commonplace.errors import Invalid
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.text import plain_text
 from commonplace.faces.web.visit import Visit
-from commonplace.model import Kind
+from commonplace.model import EntityType, ItemFilter, Kind
 
-SHOWN = 20
+SHOWN, PROJECTS = 20, 100
 EXCERPT = 600
+KINDS = [kind for kind in EntityType if kind is not EntityType.DOCUMENT]
+OF_PROJECTS = (EntityType.TASK, EntityType.EPIC)   # which have to be of one
+FIELDS = ("kind", "title", "content")
+LINKS = {"link": Kind.RELATED_TO, "contradict": Kind.CONTRADICTS}
+SAID = {"accept": "Kept.", "supersede": "Kept, in place of what was known.", "link": "Kept, and linked.",
+        "contradict": "Kept, and linked.", "reject": "Rejected."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,9 @@ async def show(visit: Visit) -> Response:
     for candidate in candidates:
         judged = await reflection.candidate(visit.caller, candidate.id)
         waiting.append((candidate, [*await _beside(visit, judged)]))
-    return visit.page("review.html", waiting=waiting, total=total)
+    projects, _ = await visit.services.entities.page(visit.caller, ItemFilter(entity_types=(EntityType.PROJECT,)), limit=PROJECTS)
+    return visit.page("review.html", waiting=waiting, total=total, kinds=KINDS, of_projects=OF_PROJECTS,
+                      projects=[each.item for each in projects])
 
 
 async def _beside(visit: Visit, judged: Judged) -> list[Beside]:
@@ -61,23 +69,25 @@ async def reflect(visit: Visit) -> Response:
 
 
 async def decide(visit: Visit) -> Response:
+    """What its fields say now is what is kept: they can be changed in the same form."""
     form, candidate_id = await visit.form(), visit.request.path_params["candidate_id"]
-    action, other = form.get("action", ""), form.get("other", "")
-    if action not in ("accept", "supersede", "link", "reject"):
+    action, _, other = form.get("action", "").partition(":")  # supersede:<id> of what is known
+    if action not in SAID:
         raise Invalid("Say what is to become of it.")
-    if action in ("supersede", "link") and not other:
+    if action in ("supersede", *LINKS) and not other:
         raise Invalid("Choose what it is compared with.")
     if action == "reject":
         await visit.services.reflection.reject(visit.caller, candidate_id)
-        return visit.go("/review", "Rejected.")
-    _, kept = await visit.services.reflection.accept(visit.caller, candidate_id, {})
+        return visit.go("/review", SAID[action])
+    changes: dict[str, str | None] = {name: form[name].replace("\r\n", "\n") for name in FIELDS if name in form}
+    if "project" in form:
+        changes["project"] = form["project"] or None
+    _, kept = await visit.services.reflection.accept(visit.caller, candidate_id, changes)
     if action == "supersede":
         await visit.services.memory.supersede(visit.caller, other, by=kept.item.entity_id)
-    elif action == "link":
-        kind = Kind.CONTRADICTS if form.get("contradicts") else Kind.RELATED_TO
-        await visit.services.graph.link(visit.caller, kept.item.id, kind, other)
-    said = {"accept": "Kept.", "supersede": "Kept, in place of what was known.", "link": "Kept, and linked."}
-    return visit.go("/review", said[action])
+    elif action in LINKS:
+        await visit.services.graph.link(visit.caller, kept.item.id, LINKS[action], other)
+    return visit.go("/review", SAID[action])
 
 
 DOORS = (get("/review", show), get("/review/captures", captures), post("/review", reflect),
