@@ -126,13 +126,18 @@ async def change_entity(client: httpx.AsyncClient, house: House, target: str) ->
     return (200, {}) if seen_but_a_document else (status, body)
 
 
-def on_a_document(call: Call) -> Call:
-    """For what is asked of tasks and epics: the refusal of something that is seen, but is a document."""
+def refused(call: Call, sentence: str) -> Call:
+    """For what is refused, in these words, of something that is seen."""
     async def ask(client: httpx.AsyncClient, house: House, target: str) -> Answer:
         status, body = await call(client, house, target)
-        return (200, {}) if "is a document, not a" in body.get("message", "") else (status, body)
+        return (200, {}) if sentence in body.get("message", "") else (status, body)
 
     return ask
+
+
+def on_a_document(call: Call) -> Call:
+    """For what is asked of tasks and epics."""
+    return refused(call, "is a document, not a")
 
 
 def without_project(path: str) -> Call:
@@ -206,6 +211,12 @@ ROUTES: dict[tuple[str, str], Row] = {
         on_a_document(rest("POST", "/api/tasks/{}/notes", {"content": "Seen."})), "item", WRITE),
     **{("POST", f"/api/epics/{{item_id}}/{step}"): Row(on_a_document(rest("POST", f"/api/epics/{{}}/{step}", {})), "item", WRITE)
        for step in ("start", "complete", "archive")},
+    **{("POST", f"/api/entities/{{item_id}}/{step}"): Row(rest("POST", f"/api/entities/{{}}/{step}", {"reason": "why"}), "item", WRITE)
+       for step in ("mark-wrong", "mark-stale")},
+    ("POST", "/api/entities/{item_id}/restore"): Row(
+        refused(rest("POST", "/api/entities/{}/restore", {}), "there is nothing to restore"), "item", WRITE),
+    ("POST", "/api/entities/{item_id}/supersede"): Row(
+        refused(rest("POST", "/api/entities/{}/supersede", {"reason": "why"}), "Name what replaces it"), "item", WRITE),
     ("GET", "/api/v1/members"): Row(rest("GET", "/api/v1/members"), allowed=frozenset(UNSCOPED)),
     ("PATCH", "/api/v1/members/{person_id}"): Row(rest("PATCH", "/api/v1/members/{}", {"role": "admin"}), "member", RULE),
     ("DELETE", "/api/v1/members/{person_id}"): Row(rest("DELETE", "/api/v1/members/{}"), "member", RULE),

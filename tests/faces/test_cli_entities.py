@@ -21,3 +21,17 @@ def test_entities_at_the_command_line(data_dir: Path) -> None:
     again = run.run("graph", "add", "Fix the callback", "--type", "task", "--project", project["id"], "--content",
                 "It is broken since Monday.")
     assert again.exit_code == 0 and "duplicate (1.00): Fix the callback" in again.stderr
+
+
+def test_memories_are_corrected_at_the_command_line(data_dir: Path) -> None:
+    run = Commands(data_dir)
+    old = run.json("remember", "Queue", "We use Celery.", "--kind", "decision")["id"]
+    said = run.json("graph", "supersede", old, "--content", "-", "--reason", "simpler", stdin="We use a table.")
+    assert said["status"] == "superseded" and said["superseded_by"].startswith("decision_")
+    assert run.json("graph", "get", said["superseded_by"])["content"] == "We use a table."
+    assert "Name what replaces it" in run.fails("graph", "supersede", old)
+    assert run.text("graph", "restore", old).startswith("Restored: Queue")
+    assert run.json("graph", "mark-stale", old)["status"] == "stale"
+    assert run.json("graph", "mark-wrong", old, "--reason", "never so")["metadata"]["correction"]["reason"] == "never so"
+    assert run.text("graph", "delete", old) == "Deleted: Queue\n"
+    assert "not found" in run.fails("graph", "get", old).lower()

@@ -205,6 +205,19 @@ async def test_facts_that_many_add_at_once_are_all_kept(house: House) -> None:
     assert {f"fact {n}" for n in range(6)} | {"correction"} <= item.metadata.keys()
 
 
+async def test_corrections_over_rest(house: House, owner: httpx.AsyncClient) -> None:
+    old, new = await remember(house, "Queue", "We use Celery for jobs."), await remember(house, "Jobs", "We use a table for jobs.")
+    path = f"/api/entities/{old}"
+    replaced = (await owner.post(f"{path}/supersede", json={"by": new, "reason": "simpler", "expected_revision": 1})).json()
+    assert (replaced["status"], replaced["metadata"]["correction"]["reason"]) == ("superseded", "simpler")
+    assert (await found(house, "Celery"))[:2] == ["Jobs", "Queue"]
+    assert (await owner.post(f"{path}/mark-wrong", json={"expected_revision": 1})).status_code == 409
+    assert (await owner.post(f"{path}/restore")).json()["status"] == ""
+    assert (await owner.post(f"{path}/mark-stale")).json()["status"] == "stale"
+    assert (await owner.post(f"{path}/mark-wrong", json={"reason": "never so"})).json()["status"] == "wrong"
+    assert "Queue" not in await found(house, "Celery")
+
+
 async def test_what_is_wrong_is_found_no_more_and_what_is_stale_says_so(house: House) -> None:
     wrong = await remember(house, "Wrong", "The zebra eats meat by the river.", "claim")
     stale = await remember(house, "Stale", "The zebra eats grass by the river.", "claim")

@@ -327,3 +327,24 @@ def test_tasks_by_the_command_line(data_dir: Path) -> None:
     assert run.json("task", "show", plant["id"])["content"] == "Three quinces."
     assert "Archived" in run.text("task", "archive", dig["id"])
     assert "not found" in run.fails("task", "start", "task_nowhere").lower()
+
+
+def test_epics_by_the_command_line(data_dir: Path) -> None:
+    project, run = anyio.run(make_project, data_dir), Commands(data_dir)
+    orchard = run.json("epic", "add", "Orchard", "--project", project, "--priority", "high", "--content", "-", stdin="Fruit trees.")
+    assert (orchard["status"], orchard["priority"], orchard["project"]) == ("planning", "high", project)
+    task = run.json("task", "add", "Dig", "--project", project, "--epic", orchard["id"])["id"]
+    assert run.text("epic", "start", orchard["id"]) == "Started: Orchard\n"
+    assert "has 1 open task: Dig" in run.fails("epic", "complete", orchard["id"])
+    assert "the epic" not in run.text("task", "start", task)
+    assert "the epic Orchard is now completed" in run.text("task", "complete", task)
+    changed = run.json("epic", "update", orchard["id"], "--title", "The orchard", "--due", "2030-01-31", "--assignee", "ann")
+    assert (changed["title"], changed["due_date"], changed["assignees"]) == ("The orchard", "2030-01-31", ["ann"])
+    assert run.json("epic", "update", orchard["id"], "--due", "")["due_date"] is None
+    run.text("epic", "note", orchard["id"], "Quinces first.")
+    shown = run.text("epic", "show", orchard["id"])
+    assert "status: completed" in shown and "Fruit trees." in shown and "Quinces first." in shown
+    assert "is an epic, not a task" in run.fails("task", "show", orchard["id"])
+    assert [epic["id"] for epic in run.json("epic", "list", "--status", "completed")] == [orchard["id"]]
+    assert run.json("epic", "archive", orchard["id"])["status"] == "archived"
+    assert "cannot go anywhere" in run.fails("epic", "start", orchard["id"])

@@ -64,6 +64,17 @@ class Note(Nothing):
         return _renamed(value, {"note": "content", "text": "content"})
 
 
+class Superseding(Nothing):
+    by: Annotated[Reference | None, Field(description="Id of what replaces it")] = None
+    content: Annotated[LongText | None, Field(description="Or the text of a new memory that does")] = None
+    title: Annotated[str | None, Field(max_length=200, description="With content: its title")] = None
+    reason: Annotated[Reason | None, Field(description="Why")] = None
+
+
+class Marking(Nothing):
+    reason: Annotated[Reason | None, Field(description="Why")] = None
+
+
 class Changes(Nothing):
     """What is left out stays as it is; something must change."""
 

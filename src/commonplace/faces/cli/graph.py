@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from commonplace.errors import Invalid
-from commonplace.faces.cli import entities, show
+from commonplace.faces.cli import corrections, entities, show
 from commonplace.faces.cli.desk import Desk, command
 from commonplace.model import EntityType, ExploreMode, Kind
 
@@ -23,6 +23,7 @@ def register(root: typer.Typer) -> None:
     command(graph, "link")(link)
     command(graph, "unlink")(unlink)
     entities.register(graph)
+    corrections.register(graph)
     root.add_typer(graph, name="graph")
 
 

@@ -1,20 +1,16 @@
-"""task: work in projects, moved along the drawing."""
+"""task: work in projects, moved along the drawing; and the epics that it is part of."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from commonplace.faces.cli import show
+from commonplace.faces.cli import epics, show, work
 from commonplace.faces.cli.desk import Desk, command
-from commonplace.model import Item, ItemFilter
-
-if TYPE_CHECKING:
-    from commonplace.app import App
-    from commonplace.core.work import Done
+from commonplace.faces.cli.work import Assignees, Priority, Project, Tags
+from commonplace.model import ItemFilter
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The task's id.", show_default=False)]
-Project = Annotated[str | None, typer.Option(help="Id of a project.")]
 
 
 def register(root: typer.Typer) -> None:
@@ -32,17 +28,18 @@ def register(root: typer.Typer) -> None:
     command(task, "archive")(archive)
     command(task, "note")(note)
     root.add_typer(task, name="task")
+    epics.register(root)
 
 
 async def add(
         desk: Desk, title: Annotated[str, typer.Argument(help="What is to be done, in a few words.")],
         project: Annotated[str, typer.Option(help="Id of the project.")],
         content: Annotated[str, typer.Option(help="More about it; - reads standard input. Its title when left out.")] = "",
-        priority: Annotated[str, typer.Option(help="critical, high, medium, low or someday.")] = "medium",
+        priority: Priority = "medium",
         epic: Annotated[str | None, typer.Option(help="Id of an epic.")] = None,
-        assignee: Annotated[list[str] | None, typer.Option(help="Who does it; may be given several times.")] = None,
+        assignee: Assignees = None,
         due: Annotated[str | None, typer.Option(help="ISO date.")] = None,
-        tag: Annotated[list[str] | None, typer.Option(help="A tag; may be given several times.")] = None,
+        tag: Tags = None,
         depends_on: Annotated[list[str] | None, typer.Option(help="Id of a task that must be done before.")] = None) -> None:
     """Add a task to a project."""
     from commonplace.core.entity_rules import NewEntity
@@ -53,7 +50,7 @@ async def add(
                     due_date=due, tags=tuple(tag or ()), depends_on=tuple(depends_on or ()))
     async with desk.open() as (app, caller):
         added = await app.entities.add(caller, new, sync=True)
-        await _answer(desk, app, caller, Done(added.item, f"{added.message} ({added.item.entity_id})"))
+        await work.answer(desk, app, caller, Done(added.item, f"{added.message} ({added.item.entity_id})"))
 
 
 async def list_tasks(
@@ -64,16 +61,7 @@ async def list_tasks(
         limit: Annotated[int, typer.Option(min=1, max=1000)] = 50) -> None:
     """List tasks, newest first."""
     where = ItemFilter(entity_types=("task",), statuses=tuple(status or ()), assignee=assignee, priority=priority)
-    async with desk.open() as (app, caller):
-        found, total = await app.work.page(caller, where, project=project, epic=epic, limit=limit, offset=0)
-    if desk.as_json:
-        from commonplace.faces import wire_graph
-
-        show.as_json([wire_graph.entity(entity, desk.settings) for entity in found])
-        return
-    show.table(["id", "status", "priority", "due", "title"], [_row(entity.item) for entity in found])
-    if total > len(found):
-        show.note(f"{total - len(found)} more; --limit shows them.")
+    await work.listed(desk, where, project=project, epic=epic, limit=limit)
 
 
 async def next_tasks(desk: Desk, project: Project = None,
@@ -95,28 +83,9 @@ async def next_tasks(desk: Desk, project: Project = None,
 
 async def show_task(desk: Desk, task: TaskId) -> None:
     """Show a task, with its text and notes."""
-    from commonplace.core.notes import notes
     from commonplace.core.states import TASK
 
-    async with desk.open() as (app, caller):
-        entity = await app.entities.get(caller, task)
-    TASK.require(entity.item)
-    if desk.as_json:
-        from commonplace.faces import wire_graph
-
-        show.as_json(wire_graph.entity_in_full(entity, desk.settings))
-        return
-    item = entity.item
-    show.text(f"{item.title} ({item.entity_id})")
-    facts = {"status": item.status, "priority": item.priority, "due": item.due_date, "assignees": ", ".join(item.assignees),
-             "project": entity.project.title if entity.project else None, "epic": entity.epic.title if entity.epic else None,
-             "depends on": ", ".join(other.title for other in entity.depends_on), "blocked": item.metadata.get("blocked_reason")}
-    for name, value in facts.items():
-        if value:
-            show.text(f"  {name}: {value}")
-    show.text(f"\n{entity.text}")
-    for noted in notes(item):
-        show.text(f"\n{noted['at'][:16].replace('T', ' ')} {noted['author']}: {noted['text']}")
+    await work.shown(desk, task, TASK)
 
 
 async def update(
@@ -125,9 +94,9 @@ async def update(
         priority: Annotated[str | None, typer.Option(help="critical, high, medium, low or someday.")] = None,
         project: Annotated[str | None, typer.Option(help="Id of the project to move it to.")] = None,
         epic: Annotated[str | None, typer.Option(help="Id of the epic it is part of; an empty text takes it out.")] = None,
-        assignee: Annotated[list[str] | None, typer.Option(help="Who does it; may be given several times.")] = None,
+        assignee: Assignees = None,
         due: Annotated[str | None, typer.Option(help="ISO date; an empty text takes it away.")] = None,
-        tag: Annotated[list[str] | None, typer.Option(help="A tag; may be given several times.")] = None,
+        tag: Tags = None,
         depends_on: Annotated[list[str] | None, typer.Option(help="Id of a task that must be done before; may be given several "
                                                                   "times.")] = None) -> None:
     """Change a task. Lists take the place of those that are there."""
@@ -138,39 +107,39 @@ async def update(
     wish: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     wish |= {name: value or None for name, value in (("epic", epic), ("due_date", due)) if value is not None}
     async with desk.open() as (app, caller):
-        await _answer(desk, app, caller, await app.work.update(caller, task, TASK, wish))
+        await work.answer(desk, app, caller, await app.work.update(caller, task, TASK, wish))
 
 
 async def start(desk: Desk, task: TaskId) -> None:
     """Begin, or go on after a review."""
-    await _step(desk, task, "start_task")
+    await work.step(desk, task, "start_task")
 
 
 async def block(desk: Desk, task: TaskId, reason: Annotated[str, typer.Option(help="What it waits for.")]) -> None:
     """Say that a task stands still, and why."""
-    await _step(desk, task, "block_task", reason=reason)
+    await work.step(desk, task, "block_task", reason=reason)
 
 
 async def unblock(desk: Desk, task: TaskId) -> None:
     """Go on with a task that was blocked."""
-    await _step(desk, task, "unblock_task")
+    await work.step(desk, task, "unblock_task")
 
 
 async def review(desk: Desk, task: TaskId) -> None:
     """Hand a task in for review."""
-    await _step(desk, task, "submit_review")
+    await work.step(desk, task, "submit_review")
 
 
 async def complete(
         desk: Desk, task: TaskId, learnings: Annotated[str, typer.Option(help="What was learnt; it is kept as an episode.")] = "",
         hours: Annotated[float | None, typer.Option(min=0, help="Hours it took; estimates rest on them.")] = None) -> None:
     """Complete a task."""
-    await _step(desk, task, "complete_task", learnings=learnings, about={"actual_hours": hours} if hours else {})
+    await work.step(desk, task, "complete_task", learnings=learnings, about={"actual_hours": hours} if hours else {})
 
 
 async def archive(desk: Desk, task: TaskId) -> None:
     """Put a task away."""
-    await _step(desk, task, "archive_task")
+    await work.step(desk, task, "archive_task")
 
 
 async def note(desk: Desk, task: TaskId,
@@ -178,23 +147,4 @@ async def note(desk: Desk, task: TaskId,
     """Note something on a task; it is found by it."""
     async with desk.open() as (app, caller):
         done = await app.work.note(caller, task, sys.stdin.read() if text == "-" else text)
-        await _answer(desk, app, caller, done)
-
-
-async def _step(desk: Desk, task: str, action: str, **more: Any) -> None:
-    async with desk.open() as (app, caller):
-        await _answer(desk, app, caller, await app.work.step(caller, task, action, **more))
-
-
-async def _answer(desk: Desk, app: "App", caller: Any, done: "Done") -> None:
-    if not desk.as_json:
-        show.text(done.message)
-        return
-    from commonplace.faces import wire_graph
-
-    [entity] = await app.entities.described(caller, [done.item])
-    show.as_json({**wire_graph.entity(entity, desk.settings), **done.more, "message": done.message})
-
-
-def _row(item: Item) -> tuple[Any, ...]:
-    return item.entity_id, item.status, item.priority, item.due_date, item.title
+        await work.answer(desk, app, caller, done)

@@ -102,28 +102,17 @@ def _project(entity_id: str, given: Project) -> str | None:
     return entity_id or given.project
 
 
-class Superseding(wire.Nothing):
-    by: Annotated[Reference | None, Field(description="Id of what replaces it")] = None
-    content: Annotated[wire.LongText | None, Field(description="Or the text of a new memory that does")] = None
-    title: Annotated[str | None, Field(max_length=200, description="With content: its title")] = None
-    reason: Annotated[wire.Reason | None, Field(description="Why")] = None
-
-
-class Marking(wire.Nothing):
-    reason: Annotated[wire.Reason | None, Field(description="Why")] = None
-
-
-async def _supersede(services: Services, caller: Caller, entity_id: str, given: Superseding) -> Answer:
+async def _supersede(services: Services, caller: Caller, entity_id: str, given: wire.Superseding) -> Answer:
     return _answer(await services.memory.supersede(
         caller, entity_id, by=given.by, title=given.title, content=given.content, reason=given.reason or "",
         expected_revision=given.expected_revision))
 
 
-async def _mark_wrong(services: Services, caller: Caller, entity_id: str, given: Marking) -> Answer:
+async def _mark_wrong(services: Services, caller: Caller, entity_id: str, given: wire.Marking) -> Answer:
     return _answer(await services.memory.mark_wrong(caller, entity_id, given.reason or "", given.expected_revision))
 
 
-async def _mark_stale(services: Services, caller: Caller, entity_id: str, given: Marking) -> Answer:
+async def _mark_stale(services: Services, caller: Caller, entity_id: str, given: wire.Marking) -> Answer:
     return _answer(await services.memory.mark_stale(caller, entity_id, given.reason or "", given.expected_revision))
 
 
@@ -151,9 +140,9 @@ ACTIONS: dict[str, Action] = {
     "prioritize": Action(Project, _prioritize, of=False),
     "detect_cycles": Action(Project, _detect_cycles, of=False),
     "suggest": Action(Wanting, _suggest, of=False),
-    "supersede": Action(Superseding, _supersede),
-    "mark_wrong": Action(Marking, _mark_wrong),
-    "mark_stale": Action(Marking, _mark_stale),
+    "supersede": Action(wire.Superseding, _supersede),
+    "mark_wrong": Action(wire.Marking, _mark_wrong),
+    "mark_stale": Action(wire.Marking, _mark_stale),
     "restore": Action(wire.Nothing, _restore),
     "delete": Action(wire.Nothing, _delete),
 }

@@ -19,6 +19,7 @@ import commonplace
 from commonplace.errors import CommonplaceError
 from commonplace.faces.http import Gate, Services, error_response, problem, takes_token, too_large
 from commonplace.faces.rest import (
+    corrections,
     disks,
     entities,
     feeds,
@@ -53,7 +54,8 @@ def rest_app(services: Services, routes: Sequence[BaseRoute], running: AbstractA
         middleware=[Middleware(ProxyHeadersMiddleware, trusted_hosts=services.settings.proxies),
                     Middleware(Metered, meters), Middleware(Gate, services.access, services.settings)])
     app.state.services, app.state.meters, app.state.embedder = services, meters, "loading"
-    parts = (items, memory, disks, entities, uploads, webhooks, feeds, folders, graph, tasks, tokens, members, probes)
+    parts = (items, memory, disks, entities, corrections, uploads, webhooks, feeds, folders, graph, tasks, tokens, members,
+             probes)
     own = [route for part in parts for route in part.router.routes]
     app.router.routes.extend([*routes, *own, *docs_routes()])  # MCP first: it is asked most
     app.router.default = _Elsewhere(pages)

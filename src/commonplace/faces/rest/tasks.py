@@ -73,7 +73,7 @@ async def list_tasks(desk: Desk, query: Annotated[TasksQuery, Query()]) -> Tasks
 async def add_task(desk: Desk, body: Annotated[NewTask, Body(examples=[EXAMPLE])]) -> Changed:
     """It can be found in every way when this answers. It begins as `todo`."""
     added = await desk.services.entities.add(desk.caller, body.new(epic=body.epic), sync=True, **body.checks)
-    return await _changed(desk, Done(added.item, added.message))
+    return await changed(desk, Done(added.item, added.message))
 
 
 class NextQuery(Input):
@@ -103,7 +103,7 @@ async def read_task(desk: Desk, item_id: ItemId) -> wire_graph.EntityInFull:
 @router.patch("/tasks/{item_id}", summary="Change a task")
 async def change_task(desk: Desk, item_id: ItemId, body: wire.TaskChanges) -> Changed:
     """`status` goes only where the drawing leads; the refusal names where that is."""
-    return await _changed(desk, await desk.services.work.update(desk.caller, item_id, TASK, body.wish, body.expected_revision))
+    return await changed(desk, await desk.services.work.update(desk.caller, item_id, TASK, body.wish, body.expected_revision))
 
 
 @router.get("/tasks/{item_id}/estimate", summary="How long a task may take, from tasks like it")
@@ -129,7 +129,7 @@ async def complete_task(desk: Desk, item_id: ItemId, body: wire.Completion | Non
 
 @router.post("/tasks/{item_id}/notes", summary="Note something on a task")
 async def note_on_task(desk: Desk, item_id: ItemId, body: wire.Note) -> Changed:
-    return await _changed(desk, await desk.services.work.note(desk.caller, item_id, body.content, body.expected_revision))
+    return await changed(desk, await desk.services.work.note(desk.caller, item_id, body.content, body.expected_revision))
 
 
 @router.get("/epics", summary="List epics, newest first")
@@ -142,7 +142,7 @@ async def list_epics(desk: Desk, query: Annotated[WorkQuery, Query()]) -> EpicsP
 async def add_epic(desk: Desk, body: NewEpic) -> Changed:
     """It begins as `planning`, and follows its tasks from then on."""
     added = await desk.services.entities.add(desk.caller, body.new(), sync=True, **body.checks)
-    return await _changed(desk, Done(added.item, added.message))
+    return await changed(desk, Done(added.item, added.message))
 
 
 @router.get("/epics/{item_id}", summary="Read an epic in full")
@@ -152,7 +152,7 @@ async def read_epic(desk: Desk, item_id: ItemId) -> wire_graph.EntityInFull:
 
 @router.patch("/epics/{item_id}", summary="Change an epic")
 async def change_epic(desk: Desk, item_id: ItemId, body: wire.Changes) -> Changed:
-    return await _changed(desk, await desk.services.work.update(desk.caller, item_id, EPIC, body.wish, body.expected_revision))
+    return await changed(desk, await desk.services.work.update(desk.caller, item_id, EPIC, body.wish, body.expected_revision))
 
 
 def _plain(action: str) -> Callable[..., Any]:
@@ -192,10 +192,10 @@ async def _read(desk: AtDesk, machine: Machine, item_id: str) -> wire_graph.Enti
 
 async def _step(desk: AtDesk, item_id: str, action: str, body: wire.Nothing | None, **words: str) -> Changed:
     given = body or wire.Nothing()
-    return await _changed(desk, await desk.services.work.step(
+    return await changed(desk, await desk.services.work.step(
         desk.caller, item_id, action, about=given.about, expected_revision=given.expected_revision, **words))
 
 
-async def _changed(desk: AtDesk, done: Done) -> Changed:
+async def changed(desk: AtDesk, done: Done) -> Changed:
     [entity] = await desk.services.entities.described(desk.caller, [done.item])
     return {**wire_graph.entity(entity, desk.services.settings), "message": done.message}

@@ -1,0 +1,56 @@
+"""graph supersede, mark-wrong, mark-stale, restore, delete."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from commonplace.faces.cli import show, work
+from commonplace.faces.cli.desk import Desk, command
+
+Memory = Annotated[str, typer.Argument(metavar="ENTITY", help="Id, public id or entity id.", show_default=False)]
+Reason = Annotated[str, typer.Option(help="Why.")]
+
+
+def register(group: typer.Typer) -> None:
+    command(group, "supersede")(supersede)
+    command(group, "mark-wrong")(mark_wrong)
+    command(group, "mark-stale")(mark_stale)
+    command(group, "restore")(restore)
+    command(group, "delete")(delete)
+
+
+async def supersede(
+        desk: Desk, entity: Memory, by: Annotated[str | None, typer.Option(help="Id of what replaces it.")] = None,
+        content: Annotated[str | None, typer.Option(help="Or the text of a new memory; - reads standard input.")] = None,
+        title: Annotated[str | None, typer.Option(help="With --content: its title.")] = None, reason: Reason = "") -> None:
+    """Say what replaces a memory; it stands below that from now on."""
+    text = sys.stdin.read() if content == "-" else content
+    async with desk.open() as (app, caller):
+        done = await app.memory.supersede(caller, entity, by=by, title=title, content=text, reason=reason)
+        await work.answer(desk, app, caller, done)
+
+
+async def mark_wrong(desk: Desk, entity: Memory, reason: Reason = "") -> None:
+    """Search and context leave a memory out from now on."""
+    async with desk.open() as (app, caller):
+        await work.answer(desk, app, caller, await app.memory.mark_wrong(caller, entity, reason))
+
+
+async def mark_stale(desk: Desk, entity: Memory, reason: Reason = "") -> None:
+    """A memory is still found, and says that it is stale."""
+    async with desk.open() as (app, caller):
+        await work.answer(desk, app, caller, await app.memory.mark_stale(caller, entity, reason))
+
+
+async def restore(desk: Desk, entity: Memory) -> None:
+    """Take a correction back."""
+    async with desk.open() as (app, caller):
+        await work.answer(desk, app, caller, await app.memory.restore(caller, entity))
+
+
+async def delete(desk: Desk, entity: Memory) -> None:
+    """Delete an entity or any other item, with its capture and all that joins it to others."""
+    async with desk.open() as (app, caller):
+        item = await app.library.delete(caller, entity)
+    show.as_json({"ok": True}) if desk.as_json else show.text(f"Deleted: {item.title}")

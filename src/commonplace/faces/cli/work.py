@@ -1,0 +1,78 @@
+"""What the commands on tasks and on epics share: options, listing, showing, and how they answer."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from commonplace.faces.cli import show
+from commonplace.faces.cli.desk import Desk
+from commonplace.model import Caller, ItemFilter
+
+if TYPE_CHECKING:
+    from commonplace.app import App
+    from commonplace.core.entities import Entity
+    from commonplace.core.states import Machine
+    from commonplace.core.work import Done
+
+Project = Annotated[str | None, typer.Option(help="Id of a project.")]
+Assignees = Annotated[list[str] | None, typer.Option("--assignee", help="Who does it; may be given several times.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be given several times.")]
+Priority = Annotated[str, typer.Option(help="critical, high, medium, low or someday.")]
+COLUMNS = ["id", "status", "priority", "due", "title"]
+
+
+async def listed(desk: Desk, where: ItemFilter, *, project: str | None, limit: int, epic: str | None = None) -> None:
+    async with desk.open() as (app, caller):
+        found, total = await app.work.page(caller, where, project=project, epic=epic, limit=limit, offset=0)
+    if desk.as_json:
+        from commonplace.faces import wire_graph
+
+        show.as_json([wire_graph.entity(entity, desk.settings) for entity in found])
+        return
+    show.table(COLUMNS, [row(entity) for entity in found])
+    if total > len(found):
+        show.note(f"{total - len(found)} more; --limit shows them.")
+
+
+async def shown(desk: Desk, entity_id: str, machine: "Machine") -> None:
+    from commonplace.core.notes import notes
+
+    async with desk.open() as (app, caller):
+        entity = await app.entities.get(caller, entity_id)
+    item = entity.item
+    machine.require(item)
+    if desk.as_json:
+        from commonplace.faces import wire_graph
+
+        show.as_json(wire_graph.entity_in_full(entity, desk.settings))
+        return
+    show.text(f"{item.title} ({item.entity_id})")
+    facts = {"status": item.status, "priority": item.priority, "due": item.due_date, "assignees": ", ".join(item.assignees),
+             "project": entity.project.title if entity.project else None, "epic": entity.epic.title if entity.epic else None,
+             "depends on": ", ".join(other.title for other in entity.depends_on), "blocked": item.metadata.get("blocked_reason")}
+    for name, value in facts.items():
+        if value:
+            show.text(f"  {name}: {value}")
+    show.text(f"\n{entity.text}")
+    for noted in notes(item):
+        show.text(f"\n{noted['at'][:16].replace('T', ' ')} {noted['author']}: {noted['text']}")
+
+
+async def step(desk: Desk, entity_id: str, action: str, **more: Any) -> None:
+    async with desk.open() as (app, caller):
+        await answer(desk, app, caller, await app.work.step(caller, entity_id, action, **more))
+
+
+async def answer(desk: Desk, app: "App", caller: Caller, done: "Done") -> None:
+    if not desk.as_json:
+        show.text(done.message)
+        return
+    from commonplace.faces import wire_graph
+
+    [entity] = await app.entities.described(caller, [done.item])
+    show.as_json({**wire_graph.entity(entity, desk.settings), **done.more, "message": done.message})
+
+
+def row(entity: "Entity") -> tuple[Any, ...]:
+    item = entity.item
+    return item.entity_id, item.status, item.priority, item.due_date, item.title
