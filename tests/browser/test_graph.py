@@ -52,6 +52,36 @@ async def test_a_task_has_notes_and_a_drawing_of_what_it_waits_for(site: Site) -
     await expect(page.get_by_role("heading", name="Dig")).to_be_visible()
 
 
+async def test_a_task_is_changed_where_it_is_read(site: Site) -> None:
+    old, new = [await entity(site, title, "project") for title in ("Ship it", "Fix it")]
+    epic = await entity(site, "The cellar", "epic", project=new.entity_id)
+    task = await entity(site, "Dig", "task", project=old.entity_id)
+    page = await site.signed_in()
+    await page.goto(f"/work/{task.public_id}")
+    await page.get_by_text("Change it").click()
+    await page.get_by_label("Title").fill("Dig deeper")
+    await page.locator("[name=project]").select_option("Fix it")
+    await page.locator("[name=epic]").select_option("The cellar")
+    await page.locator("[name=priority]").select_option("high")
+    await page.get_by_label("Due").fill("2020-02-29")
+    await page.get_by_label("Who does it").fill("ada, grace")
+    await page.get_by_label("Text").fill("With *shovels*.\n\nAnd a lamp.")
+    stale = await page.context.new_page()
+    await stale.goto(page.url)
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Dig deeper")
+    await expect(page.locator(".prose em")).to_have_text("shovels")
+    await expect(page.locator(".reader > header")).to_contain_text(re.compile("high.*2020-02-29.*ada, grace.*Fix it.*The cellar", re.DOTALL))
+    await stale.get_by_text("Change it").click()
+    await stale.get_by_label("Title").fill("Dig less")
+    await stale.get_by_role("button", name="Save").click()
+    await expect(stale.locator(".note.wrong")).to_be_visible()
+    await expect(stale.get_by_role("heading", level=1)).to_have_text("Dig deeper")
+    await page.goto(f"/work/{epic.public_id}")
+    await expect(page.locator(".row")).to_have_text(re.compile("Dig deeper.*due 2020-02-29", re.DOTALL))
+    await expect(page.locator(".due.late")).to_have_count(1)
+
+
 async def test_one_walks_through_the_picture(site: Site) -> None:
     a, b, c = [await entity(site, title, "idea") for title in ("Anchors", "Boats", "Cables")]
     await site.app.graph.link(site.owner, a.id, "REQUIRES", b.id)

@@ -61,6 +61,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/items/{item_id}/notes"): Row("item", writes=True, form=(("text", "Worth reading twice"),)),
     ("GET", "/items/{item_id}/versions/{revision}"): Row("rewritten"),
     ("GET", "/work"): Row(), ("POST", "/work"): Row(writes=True, form=(("kind", "project"), ("title", "Plans"))),
+    ("POST", "/work/{entity_id}"): Row("task", writes=True, form=(("title", "Called otherwise"),)),
     ("GET", "/work/{entity_id}"): Row("task"), ("POST", "/work/{entity_id}/move"): Row("task", writes=True, form=(("status", "doing"),)),
     ("POST", "/work/{entity_id}/note"): Row("task", writes=True, form=(("text", "Looked at"),)),
     ("GET", "/graph"): Row(), ("GET", "/graph/{item_id}"): Row("item"),

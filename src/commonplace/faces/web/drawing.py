@@ -9,11 +9,11 @@ import igraph
 from markupsafe import Markup
 
 from commonplace.core.charting import Chart
-from commonplace.faces.web.labels import Label, placed
+from commonplace.faces.web.labels import BOLD, CHARACTER, Label, placed
 from commonplace.model import Item
 
 WIDTH, HEIGHT = 900.0, 620.0
-SIDE, TOP, FOOT = 100.0, 30.0, 40.0
+SIDE, TOP, FOOT = 115.0, 30.0, 40.0
 ROW = 90.0                  # of a layered drawing
 CHARACTERS = 28             # of a name
 MAP, NEAREST = 1200.0, 44.0  # how wide a map is drawn, and how large the room of one item is at most
@@ -37,7 +37,7 @@ def picture(nodes: Sequence[Node], edges: Sequence[Edge], said: str, *, layered:
     laid = _layered(graph) if layered else _spread(graph)
     height = ROW * max(1, len({y for _, y in laid})) if layered else HEIGHT
     points = _fitted(laid, height)
-    labels = placed(points, [_radius(node) for node in nodes], [_name(node.item.title) for node in nodes], WIDTH, height)
+    labels = placed(points, [_radius(node) for node in nodes], [_long(node) for node in nodes], WIDTH, height)
     lines = "".join(_line(points[a], points[b], kind, layered) for a, b, kind in edges)
     spots = "".join(_spot(node, point, label) for node, point, label in zip(nodes, points, labels, strict=True))
     return _svg("drawing", WIDTH, height, said, _ARROW + lines + spots)
@@ -117,6 +117,10 @@ def _spot(node: Node, point: Point, label: Label) -> str:
 
 def _radius(node: Node) -> int:
     return 11 if node.is_center else 7
+
+
+def _long(node: Node) -> float:
+    return len(_name(node.item.title)) * (BOLD if node.is_center else CHARACTER)
 
 
 def _name(title: str) -> str:

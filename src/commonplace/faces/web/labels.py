@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-CHARACTER, HEIGHT, GAP = 6.8, 15.0, 4.0  # of a name's letters, as wide as most fonts have them
+CHARACTER, BOLD, HEIGHT, GAP = 6.8, 7.8, 15.0, 4.0  # of a name's letters, as wide as most fonts have them
 Box = tuple[float, float, float, float]
 
 
@@ -15,15 +15,15 @@ class Label:
     fits: bool = True   # False: it would stand across another one
 
 
-def placed(points: Sequence[tuple[float, float]], radii: Sequence[float], names: Sequence[str], width: float,
+def placed(points: Sequence[tuple[float, float]], radii: Sequence[float], longs: Sequence[float], width: float,
            height: float) -> list[Label]:
     """In the order in which they matter. Each where it is free: below, above, on the side that looks outwards, on the other."""
     dots = [(x - r, y - r, x + r, y + r) for (x, y), r in zip(points, radii, strict=True)]
     taken: list[Box] = []
     found = []
-    for n, ((x, y), radius, name) in enumerate(zip(points, radii, names, strict=True)):
+    for n, ((x, y), radius, long) in enumerate(zip(points, radii, longs, strict=True)):
         others = [dot for m, dot in enumerate(dots) if m != n]
-        choices = list(_choices(x, y, radius, name, outwards=x >= width / 2))
+        choices = list(_choices(x, y, radius, long, outwards=x >= width / 2))
         free = next(((label, box) for label, box in choices if box[0] >= 0 and box[2] <= width and box[1] >= 0
                      and box[3] <= height and not any(_cross(box, each) for each in (*taken, *others))), None)
         label, box = free or choices[0]
@@ -33,8 +33,7 @@ def placed(points: Sequence[tuple[float, float]], radii: Sequence[float], names:
     return found
 
 
-def _choices(x: float, y: float, radius: float, name: str, *, outwards: bool) -> Iterator[tuple[Label, Box]]:
-    long = CHARACTER * len(name)
+def _choices(x: float, y: float, radius: float, long: float, *, outwards: bool) -> Iterator[tuple[Label, Box]]:
     for at in (y + radius + HEIGHT - 2, y - radius - GAP - 1):
         yield Label(x, at, "middle"), (x - long / 2, at - HEIGHT + 3, x + long / 2, at + 3)
     for right in (outwards, not outwards):

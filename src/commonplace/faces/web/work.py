@@ -1,9 +1,13 @@
 """Work: projects, epics and tasks, as a list and as a board; a task with its notes and what it waits for."""
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
 from starlette.responses import Response
 
+from commonplace.core import entity_rules as rules
+from commonplace.core.entities import Entity
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.graph import Wanted
 from commonplace.core.notes import notes
@@ -14,8 +18,9 @@ from commonplace.faces.web.drawing import Node, picture
 from commonplace.faces.web.graph import edges_of
 from commonplace.faces.web.text import rendered
 from commonplace.faces.web.visit import Visit
-from commonplace.model import EntityType, ItemFilter
+from commonplace.model import EntityType, ItemFilter, now
 
+PRIORITIES = [(value, value) for value in rules.PRIORITIES]
 COLUMNS = {"backlog": "Backlog", "todo": "To do", "doing": "Doing", "blocked": "Blocked", "review": "Review", "done": "Done"}
 MOST = 300
 MACHINES = {TASK.entity_type: TASK, EPIC.entity_type: EPIC}
@@ -24,9 +29,7 @@ KINDS = (EntityType.TASK, EntityType.EPIC, EntityType.PROJECT)
 
 async def show(visit: Visit) -> Response:
     entities, project = visit.services.entities, visit.query("project") or None
-    projects, _ = await entities.page(visit.caller, ItemFilter(entity_types=(EntityType.PROJECT,)), limit=100)
-    epics, _ = await entities.page(visit.caller, ItemFilter(entity_types=(EntityType.EPIC,), not_statuses=("archived",)),
-                                   project=project, limit=100)
+    projects, epics = await _projects(visit), await _epics(visit, project)
     tasks, total = await entities.page(visit.caller, ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",)),
                                        project=project, limit=MOST)
     board = {state: [task for task in tasks if TASK.state(task.item) == state] for state in COLUMNS}
@@ -34,7 +37,21 @@ async def show(visit: Visit) -> Response:
                       next_of={task.item.id: TASK.next[TASK.state(task.item)] for task in tasks},
                       state_of={epic.item.id: EPIC.state(epic.item) for epic in epics} | {
                           task.item.id: TASK.state(task.item) for task in tasks},
-                      project=project, as_list=visit.query("view") == "list")
+                      project=project, as_list=visit.query("view") == "list", named=_named, priorities=PRIORITIES,
+                      today=f"{now():%Y-%m-%d}")
+
+
+async def _projects(visit: Visit) -> list[Entity]:
+    return (await visit.services.entities.page(visit.caller, ItemFilter(entity_types=(EntityType.PROJECT,)), limit=100))[0]
+
+
+async def _epics(visit: Visit, project: str | None) -> list[Entity]:
+    where = ItemFilter(entity_types=(EntityType.EPIC,), not_statuses=("archived",))
+    return (await visit.services.entities.page(visit.caller, where, project=project, limit=100))[0]
+
+
+def _named(entities: Sequence[Entity]) -> list[tuple[str, str]]:
+    return [(each.item.entity_id, each.item.title) for each in entities]
 
 
 async def create(visit: Visit) -> Response:
@@ -58,9 +75,34 @@ async def one(visit: Visit) -> Response:
         nodes = [Node(each, f"/work/{each.public_id}", each.id == item.id) for each in chain.items]
         drawn = await asyncio.to_thread(picture, nodes, edges_of(chain.items, chain.relations),
                                         f"What {item.title} waits for", layered=True)
-    return visit.page("task.html", entity=entity, item=item, text=rendered(entity.text or ""), notes=notes(item),
+    tasks = (await visit.services.work.page(visit.caller, ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",)),
+                                            epic=item.id, limit=MOST, offset=0))[0] if machine is EPIC else []
+    return visit.page("task.html", entity=entity, item=item, tasks=tasks, columns=COLUMNS, named=_named, priorities=PRIORITIES,
+                      projects=await _projects(visit), epics=await _epics(visit, None), today=f"{now():%Y-%m-%d}",
+                      text=rendered(entity.text or ""), notes=notes(item),
                       state=machine.state(item) if machine else "", next=machine.next[machine.state(item)] if machine else (),
                       drawing=drawn, cycles=chain.cycles if chain else ())
+
+
+async def change(visit: Visit) -> Response:
+    """Only what differs is written, and nothing over what somebody else wrote since the page was made."""
+    form, entity = await visit.form(), await visit.services.entities.get(visit.caller, visit.request.path_params["entity_id"])
+    item, revision = entity.item, form.get("revision", "")
+    if item.entity_type not in {*KINDS}:
+        raise Invalid("Only tasks, epics and projects are changed here.")
+    was: dict[str, Any] = {"title": item.title, "content": entity.text, "priority": item.priority,
+                           "due_date": item.due_date or "", "assignees": item.assignees}
+    wanted: dict[str, Any] = {name: form[name].replace("\r\n", "\n") for name in was if name in form}
+    if "assignees" in wanted:
+        wanted["assignees"] = tuple(name.strip() for name in wanted["assignees"].split(",") if name.strip())
+    changes = {name: value for name, value in wanted.items() if value != was[name]}
+    if changes:
+        await visit.services.entities.update(visit.caller, item.id, changes, int(revision) if revision.isdecimal() else None)
+    held = {name: its.entity_id if its else "" for name, its in (("project", entity.project), ("epic", entity.epic))}
+    joins = {name: form[name] or None for name, at in held.items() if form.get(name, at) != at}
+    if joins and item.entity_type in MACHINES:
+        await visit.services.work.update(visit.caller, item.id, MACHINES[EntityType(item.entity_type)], joins)
+    return visit.go(f"/work/{item.public_id}", "Saved." if changes or joins else "Nothing was changed.")
 
 
 async def move(visit: Visit) -> Response:
@@ -80,5 +122,5 @@ async def note(visit: Visit) -> Response:
     return visit.go(f"/work/{done.item.public_id}", "Noted.")
 
 
-DOORS = (get("/work", show), post("/work", create), get("/work/{entity_id}", one), post("/work/{entity_id}/move", move),
-         post("/work/{entity_id}/note", note))
+DOORS = (get("/work", show), post("/work", create), get("/work/{entity_id}", one), post("/work/{entity_id}", change),
+         post("/work/{entity_id}/move", move), post("/work/{entity_id}/note", note))

@@ -64,8 +64,10 @@ for (const drawing of document.querySelectorAll("[data-pan] .drawing")) {
     for (const node of seen) {
       const r = radius(node) + one;
       const said = node.text?.textContent ?? node.link.querySelector("title").textContent.slice(0, 40);
-      const long = said.length * 6.6 * one;
-      const spots = [[node.x, node.y + r + 13 * one, "middle", node.x - long / 2], [node.x, node.y - r - 5 * one, "middle", node.x - long / 2],
+      const long = said.length * (node === middle && !isMap ? 7.6 : 6.6) * one;
+      // Below or above it: in the middle, or as far as the edge lets it.
+      const across = Math.min(Math.max(node.x - long / 2, view.x + 3 * one), view.x + view.width - long - 3 * one);
+      const spots = [[across, node.y + r + 13 * one, "start", across], [across, node.y - r - 5 * one, "start", across],
         [node.x + r + 4 * one, node.y + 4 * one, "start", node.x + r + 4 * one], [node.x - r - 4 * one, node.y + 4 * one, "end", node.x - r - 4 * one - long]];
       const spot = seen.length > NAMED ? undefined : spots.find(([, y, , from]) => from > view.x && from + long < view.x + view.width && free([from, y - 12 * one, from + long, y + 3 * one]));
       if (!spot) { node.text?.toggleAttribute("hidden", true); continue; }
