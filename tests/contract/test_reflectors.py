@@ -123,7 +123,7 @@ class TestLocal:
         assert [one.confidence for one in found] == sorted((one.confidence for one in found), reverse=True)
 
     @given(st.text(alphabet=st.sampled_from("We decided to. :-*[]x\n#1aI'll TODO?!。é"), max_size=400))
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     def test_quotes_are_the_text_itself(self, text: str) -> None:
         for proposal in reflected(text, 50):
             assert 0 <= proposal.confidence <= 1

@@ -62,7 +62,7 @@ async def folder(ann: Library) -> str:
 
 
 @given(plan=plans(), depth=st.integers(1, 3), kinds=st.lists(st.sampled_from(KINDS), max_size=2, unique=True), scoped=st.booleans())
-@settings(max_examples=40, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate),
+@settings(max_examples=40, phases=(Phase.explicit, Phase.reuse, Phase.generate),
           suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_a_walk_comes_to_what_a_plain_search_comes_to(ann: Library, folder: str, plan: Plan, depth: int, kinds: list[str],
                                                             scoped: bool) -> None:

@@ -90,7 +90,7 @@ operations = st.lists(st.tuples(st.sampled_from(["add", "delete", "file", "unfil
 @pytest.mark.slow
 @pytest.mark.usefixtures("plan")
 @given(steps=operations)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_it_answers_as_the_oracle_does_after_any_changes(store: SqlStore, steps: list[tuple[str, int, int]]) -> None:
     world = await World.create(store, Oracle(), seed=len(steps))
     await world.add(2, 0)

@@ -15,7 +15,7 @@ LINES = st.lists(st.builds(
 
 
 @given(LINES, st.integers(1, 30), st.integers(200, 3000))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_within_the_budget_each_once_best_first_and_all_accounted_for(lines: list[Line], limit: int, budget: int) -> None:
     packed = pack(lines, limit=limit, budget=budget, headings=HEADINGS)
     parts = [f"## {HEADINGS[name]}\n\n" + "\n".join(line.markdown() for line in packed.lines if line.section == name)

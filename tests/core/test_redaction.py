@@ -37,7 +37,7 @@ def test_the_view_has_no_field_for_text() -> None:
     assert {field.name for field in fields(OutlinedSection)} == {"index", "word_count", "key_points", "snippet"}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(text=TEXTS, by_model=st.booleans(), data=st.data())
 def test_no_source_and_no_summary_makes_it_quote(text: str, by_model: bool, data: st.DataObject) -> None:
     def piece() -> str:

@@ -35,7 +35,7 @@ Action = st.one_of(st.sampled_from([name for name, step in STEPS.items() if step
                    st.sampled_from([f"to {state}" for state in TASK.next]), st.just("note"))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(start=st.sampled_from(sorted(TASK.next)), actions=st.lists(Action, max_size=12))
 async def test_no_sequence_of_actions_leaves_the_drawing(shop: Workshop, start: str, actions: list[str]) -> None:
     task = await shop.make("task", "Anything", status=start)

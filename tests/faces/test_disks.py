@@ -216,7 +216,7 @@ async def test_only_the_beginning_of_a_long_question_counts(house: House, monkey
     monkeypatch.setattr(type(house.app.embedder), "query", lambda self, text: listen(text))
     async with house.client("owner") as owner:
         await ask(owner, "search_knowledge", query="memory " * 300)
-    assert [len(text) <= 1_000 for text in asked] == [True]
+    assert [len(text) <= 1_000 for text in asked if "memory" in text] == [True]
 
 
 async def test_tokens_of_folders_and_of_the_kb_see_no_saved_disks(house: House) -> None:
