@@ -54,16 +54,13 @@ def shortened(each: Terms) -> NDArray[np.uint16]:
     return (each ^ each >> np.uint32(16)).astype(np.uint16)
 
 
-def phrase_counts(sequence: NDArray[np.uint16], owner: NDArray[np.intp], owners: int, phrase: Sequence[int]) -> NDArray[np.int64]:
-    """How often each owner's part of a long sequence has the phrase. Parts end with a gap, so none reaches over."""
-    wanted = shortened(np.array(phrase, np.uint32))
-    last = len(sequence) - len(phrase) + 1
-    if last <= 0:
-        return np.zeros(owners, np.int64)
-    here = sequence[:last] == wanted[0]
-    for offset, term in enumerate(wanted[1:], 1):
-        here &= sequence[offset:last + offset] == term
-    return np.bincount(owner[here.nonzero()[0]], minlength=owners)
+def phrase_counts(sequence: NDArray[np.uint16], ends: NDArray[np.intp], phrase: Sequence[int]) -> NDArray[np.int64]:
+    """How often each part of a long sequence has the phrase. Parts end with a gap, so none reaches over."""
+    first, *others = shortened(np.array(phrase, np.uint32))
+    places = (sequence[:max(0, len(sequence) - len(others))] == first).nonzero()[0]
+    for offset, term in enumerate(others, 1):
+        places = places[sequence[places + offset] == term]
+    return np.bincount(ends.searchsorted(places, "right"), minlength=len(ends))
 
 
 @lru_cache(maxsize=200_000)

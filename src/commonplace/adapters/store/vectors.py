@@ -1,6 +1,7 @@
 """The vectors of a shelf's rows: 16-bit floats, and sign bits to find the likely ones by."""
 
 import numpy as np
+import simsimd
 from numpy.typing import NDArray
 
 from commonplace.adapters.store.halves import Halves
@@ -9,7 +10,7 @@ from commonplace.adapters.store.postings import Rows
 from commonplace.adapters.store.signs import sign_words
 from commonplace.ports import Vector
 
-AT_ONCE, SCANNED_AT_ONCE = 256, 16_384  # rows, so that what is worked out on the way stays in the processor's cache
+SCANNED_AT_ONCE = 16_384  # rows, so that what is worked out on the way stays in the processor's cache
 FAR = np.uint16(65_535)
 
 
@@ -42,13 +43,9 @@ class Vectors:
 
 
 def cosines(matrix: Halves, rows: Rows, vector: Vector) -> NDArray[np.float32]:
-    # float16 to float32 by shifting bits, which is seven times faster than numpy's own way; the exponent is then
-    # 112 too small, and one multiplication of the sums makes up for that. A part at a time stays in the cache.
-    sums, scaled = np.empty(len(rows), np.float32), vector * np.float32(2.0 ** 62)
-    for start in range(0, len(rows), AT_ONCE):
-        shifted = matrix[rows[start:start + AT_ONCE]].view(np.int16).astype(np.int32)
-        shifted <<= 13
-        shifted &= np.int32(-0x70002000)
-        np.matmul(shifted.view(np.float32), scaled, out=sums[start:start + AT_ONCE])
-    sums *= np.float32(2.0 ** 50)
-    return sums
+    if not len(rows):
+        return np.empty(0, np.float32)
+    # simsimd multiplies 16-bit floats as they are; turned into 32-bit ones first, numpy takes four times as long.
+    products = simsimd.cdist(vector.astype(np.float16)[None], matrix.take(rows, axis=0), "dot")
+    first: NDArray[np.float32] = np.asarray(products, np.float32)[0]
+    return first

@@ -138,10 +138,10 @@ class View:
             "SELECT section_id, sequence FROM sequences WHERE section_id IN :ids", ids=ids)}
         parts = [by_id.get(section_id, b"") for section_id in ids]
         sequence = np.frombuffer(b"".join(parts), np.uint16)
-        owner = np.repeat(np.arange(len(rows)), [len(part) // 2 for part in parts])
+        ends = np.cumsum([len(part) // 2 for part in parts])
         total, damped = np.zeros(len(rows), np.float32), self._damped[rows]
         for phrase in phrases:
-            counts = phrase_counts(sequence, owner, len(rows), phrase).astype(np.float32)
+            counts = phrase_counts(sequence, ends, phrase).astype(np.float32)
             frequency = int(np.count_nonzero(counts))  # among the candidates, which hold nearly all there are
             if frequency:
                 total += counts * np.float32(_idf(frequency, size) * (K1 + 1) * PHRASE) / (counts + damped)
