@@ -308,7 +308,7 @@ async def test_what_leads_nowhere_is_left_out_and_other_peoples_words_stay_their
     folder = tmp_path / "in"
     folder.mkdir()
     here, gone = "0b0e7a3e-0c1c-4b5e-9a3f-000000000001", "0b0e7a3e-0c1c-4b5e-9a3f-000000000002"
-    (folder / "a.md").write_text(f"---\nid: {here}\nstatus: [odd]\npriority: urgent\ndue_date: soon\nrelations:\n"
+    (folder / "a.md").write_text(f"---\nid: {here}\nstatus: odd\npriority: urgent\ndue_date: soon\nrelations:\n"
                                  f"- kind: RELATED_TO\n  to: {gone}\n- nonsense\n---\nText.")
     (folder / "b.md").write_text("---\nstatus: wrong\npriority: high\n---\nA note of somebody's own.")
     await shelf.take_in(folder)

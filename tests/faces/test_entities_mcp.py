@@ -58,10 +58,14 @@ async def test_adding_answers_as_the_schema_says(client: httpx.AsyncClient) -> N
     ({}, "Title cannot be empty"),
     ({"content": "text"}, "Title cannot be empty"),
     ({"title": "", "content": "text"}, "Title cannot be empty"),
+    ({"title": None, "content": "text"}, "Title cannot be empty"),
     ({"title": "T"}, "Content cannot be empty"),
+    ({"title": "T", "content": None}, "Content cannot be empty"),
     ({"title": "T", "content": "  "}, "Content cannot be empty"),
     ({"title": "T", "content": "text", "entity_type": "task"}, "Tasks require a project"),
+    ({"title": "T", "content": "text", "entity_type": "task", "project": ""}, "Tasks require a project"),
     ({"title": "T", "content": "text", "entity_type": "epic"}, "Epics require a project"),
+    ({"title": "T", "content": "text", "entity_type": "epic", "project": " "}, "Epics require a project"),
 ])
 async def test_refusals_are_the_seeds_own_sentences(client: httpx.AsyncClient, arguments: dict[str, Any], sentence: str) -> None:
     error = await refusal(client, "add", arguments)
@@ -79,11 +83,12 @@ async def test_refusals_are_the_seeds_own_sentences(client: httpx.AsyncClient, a
     ({"due_date": "2026-02-30"}, "not an ISO date"),
     ({"due_date": 20260101}, "`due_date` must be text"),
     ({"languages": "python"}, "`languages` must be a list"),
-    ({"languages": ["x"] * 51}, "`languages` must be a list"),
+    ({"languages": ["x"] * 51}, "`languages` must be a list of at most 50"),
     ({"tags": [" "]}, "must not be blank"),
-    ({"metadata": []}, "`metadata` must be object"),
+    ({"metadata": []}, "`metadata` must be an object"),
     ({"metadata": {"deep": "\0"}}, "NUL"),
     ({"conflict_threshold": 1.5}, "`conflict_threshold` must be a number"),
+    ({"project": ""}, "`project` is empty; leave it out"),
     ({"project": "project_zzzzzzzzzzzz"}, "There is no entity 'project_zzzzzzzzzzzz'"),
     ({"related_to": ["nothing"]}, "There is no entity 'nothing'"),
 ])
@@ -154,9 +159,13 @@ async def test_search_keeps_to_its_filters(client: httpx.AsyncClient) -> None:
                     {"category": "field"}, {"types": ["task", "claim"], "since": "1d", "category": "field"}):
         assert await ids(**filters) == {task}, filters
     assert await ids(since="2099-01-01") == set()
+    assert await ids(status="doing,todo") == {task} and await ids(status="doing") == set()
+    for status in ("lost", "TODO", "todo,lost", ""):
+        refused = await refusal(client, "search", {"query": "x", "status": status})
+        assert refused["code"] == -32602 and "backlog, todo, doing" in refused["message"], status
     for since in ("yesterday", ""):
         assert "`since` must be an ISO date" in (await refusal(client, "search", {"query": "x", "since": since}))["message"]
-    assert "a list, each entry one of" in (await refusal(client, "search", {"query": "x", "types": ["rule"]}))["message"]
+    assert (await refusal(client, "search", {"query": "x", "types": ["rule"] * 2}))["message"].count("a list of at most 20, each entry one of") == 1
     assert "a number from 0 to 1" in (await refusal(client, "add", {"title": "x", "content": "y", "conflict_threshold": 2}))["message"]
     assert "explore(types" in (await refusal(client, "search", {"query": "x", "project": task}))["message"]
     for bad in ({"limit": 0}, {"limit": 51}, {"types": ["rule"]}, {"query": " "}, {"content_max_chars": 0}):

@@ -69,7 +69,7 @@ async def test_a_task_in_an_epic_and_lists_by_everything(owner: httpx.AsyncClien
     assert await ids("since=2099-01-01") == []
     page = (await owner.get("/api/entities?per_page=3&page=2")).json()
     assert (page["total"], page["page"], page["per_page"], page["has_more"], len(page["entities"])) == (4, 2, 3, False, 1)
-    for query in ("entity_type=rule", "per_page=0", "since=soon", "project=project_zzzzzzzzzzzz"):
+    for query in ("entity_type=rule", "per_page=0", "since=soon", "status=lost", "project=project_zzzzzzzzzzzz"):
         assert (await owner.get(f"/api/entities?{query}")).status_code == 422, query
 
 

@@ -111,7 +111,7 @@ async def test_mistakes_are_told_in_words(owner: httpx.AsyncClient) -> None:
             ({"action": "add_note", "entity_id": task, "data": {}}, "`content` is required"),
             ({"action": "complete_task", "entity_id": task, "data": {"actual_hours": -1}}, "actual_hours"),
             ({"action": "start_task", "entity_id": decision}, "is a decision, not a task"),
-            ({"action": "estimate", "entity_id": task, "data": {"x": 1}}, "Unknown field"),
+            ({"action": "estimate", "entity_id": task, "data": {"x": 1}}, "Unknown field `x`; there are none."),
             ({"action": "start_task", "entity_id": task, "expected_revision": 1, "data": {"expected_revision": 2}}, "twice")]:
         error = (await call_tool(owner, "manage", arguments))["error"]
         assert error["code"] == -32602 and said in error["message"], error

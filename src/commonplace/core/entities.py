@@ -15,6 +15,7 @@ from commonplace.core.likeness import PARTS, THRESHOLD, Alike, Likeness, Part, u
 from commonplace.core.linking import LINK, Linker
 from commonplace.core.preparing import BY_MODEL, IN_CALL, Prepared, Preparer, job_for
 from commonplace.core.rivals import retried
+from commonplace.core.states import a, known_statuses
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
     Caller,
@@ -131,6 +132,8 @@ class Entities:
         return await self.described(caller, items), total
 
     async def within_project(self, caller: Caller, where: ItemFilter, project: str | None) -> ItemFilter:
+        """The filter as it was asked for, with statuses that there are and the project found."""
+        where = replace(where, statuses=known_statuses(where.statuses)) if where.statuses else where
         return where if project is None else replace(where, project_id=(await self.project(caller, project)).id)
 
     async def described(self, caller: Caller, items: Sequence[Item]) -> list[Entity]:
@@ -213,7 +216,7 @@ class Entities:
         except NotFound:
             raise Invalid(f"There is no entity {reference[:100]!r} that `{name}` could name", id=reference[:100]) from None
         if types and item.entity_type not in types:
-            raise Invalid(f"`{name}` must name a {' or '.join(types)}; {reference[:100]!r} is a {item.entity_type}",
+            raise Invalid(f"`{name}` must name {a(' or '.join(types))}; {reference[:100]!r} is {a(item.entity_type)}",
                           id=reference[:100])
         return item
 

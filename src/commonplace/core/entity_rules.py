@@ -53,10 +53,13 @@ def checked(new: NewEntity) -> NewEntity:
     """The same with blanks cut off and defaults filled in, or a refusal: nothing is stored of what is not right."""
     kind = entity_type(new.entity_type)
     new = replace(new, entity_type=kind, title=title(new.title), content=content(new.content))
-    if kind is EntityType.TASK and not new.project:
+    named = bool(new.project and new.project.strip())
+    if kind is EntityType.TASK and not named:
         raise Invalid("Tasks require a project")
-    if kind is EntityType.EPIC and not new.project:
+    if kind is EntityType.EPIC and not named:
         raise Invalid("Epics require a project")
+    if new.project is not None and not named:
+        raise Invalid("`project` is empty; leave it out, or name one by its id")
     if new.epic and kind is not EntityType.TASK:
         raise Invalid("Only tasks can be part of an epic")
     if new.depends_on and kind not in WORK:

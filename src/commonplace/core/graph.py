@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commonplace.core.access import DELETE, READ, WRITE, Access
-from commonplace.core.states import MACHINES, TASK, a
+from commonplace.core.states import MACHINES, TASK, a, known_statuses
 from commonplace.core.work import Work
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
@@ -127,7 +127,7 @@ class Graph:
                 await self._store.items.get(scope, ItemRef.parse(other_id)))
 
     async def _filter(self, scope: Scope, wanted: Wanted) -> ItemFilter:
-        where = replace(EVERYTHING, entity_types=wanted.types, statuses=wanted.statuses, language=wanted.language,
+        where = replace(EVERYTHING, entity_types=wanted.types, statuses=known_statuses(wanted.statuses), language=wanted.language,
                         category=wanted.category)
         if wanted.project is None:
             return where

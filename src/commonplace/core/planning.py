@@ -11,7 +11,7 @@ from commonplace.core.calibration import Calibration
 from commonplace.core.graph import Graph
 from commonplace.core.ranking import BEGUN, Places, Ranked, rank
 from commonplace.core.search import Search
-from commonplace.core.states import TASK
+from commonplace.core.states import TASK, a
 from commonplace.errors import Invalid
 from commonplace.model import Caller, EntityType, Item, ItemFilter, ItemRef, Mode, Ticket, now
 from commonplace.ports import Store
@@ -112,7 +112,7 @@ class Planning:
         if project is not None:
             item = await self._store.items.get(caller.scope, ItemRef.parse(project))
             if item.entity_type != EntityType.PROJECT:
-                raise Invalid(f"{item.title!r} ({item.entity_id}) is a {item.entity_type}, not a project.")
+                raise Invalid(f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not a project.")
             project_id = item.id
         tickets, waits = await self._store.relations.tickets(caller.scope, ItemFilter(not_statuses=OVER), project_id=project_id,
                                                              assignee=assignee)

@@ -1,11 +1,11 @@
 """How tasks and epics go from one state to the next: the drawing of the contract, as data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from commonplace.errors import Invalid
-from commonplace.model import EntityType, Item, Json, Ticket, now
+from commonplace.model import STALE, SUPERSEDED, WRONG, EntityType, Item, Json, Ticket, now
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,17 @@ EPIC = Machine(EntityType.EPIC, "planning", {
 })
 MACHINES: Mapping[str, Machine] = {machine.entity_type: machine for machine in (TASK, EPIC)}
 
+STATUSES = tuple(dict.fromkeys((*TASK.next, *EPIC.next, SUPERSEDED, WRONG, STALE)))
 CLOSED = ("done", "archived")            # a task that nothing has to wait for
 UNDERWAY = ("doing", "blocked", "review")
+
+
+def known_statuses(named: Iterable[str]) -> tuple[str, ...]:
+    """What to keep to, each perhaps several by commas. What nothing can be in is refused: an empty answer would mislead."""
+    found = tuple(part.strip() for names in named for part in names.split(","))
+    if any(status not in STATUSES for status in found):
+        raise Invalid(f"`status` must be one or more of {', '.join(STATUSES)}, separated by commas.")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

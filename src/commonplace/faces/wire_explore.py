@@ -3,31 +3,18 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from typing_extensions import TypedDict
 
 from commonplace import model
 from commonplace.core.graph import Chain, Wanted
-from commonplace.core.states import EPIC, TASK
 from commonplace.faces.wire import Input, Moment, moment, whole
-from commonplace.faces.wire_graph import AnyTypeName
+from commonplace.faces.wire_graph import AnyTypeName, Statuses
 
 ExploreMode = Literal["list", "related", "traverse", "dependencies"]
 KindName = Literal["RELATED_TO", "DEPENDS_ON", "BELONGS_TO", "PART_OF", "SUPERSEDES", "CONTRADICTS", "REQUIRES", "SUPPORTS",
                    "DERIVED_FROM", "ANNOTATES"]
-STATUSES = tuple(dict.fromkeys((*TASK.next, *EPIC.next, "active", "superseded", "wrong", "stale")))
 DESCRIBED = 200  # characters of an entity's description
-
-
-def _known_statuses(text: str) -> str:
-    unknown = [status for status in _parts(text) if status not in STATUSES]
-    if unknown or not _parts(text):
-        raise ValueError(f"must be one or more of {', '.join(STATUSES)}, separated by commas")
-    return text
-
-
-def _parts(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 EntityId = Annotated[str, Field(min_length=1, max_length=200)]
@@ -45,7 +32,7 @@ class Explore(Input):
         max_length=20, description="related, traverse: follow only these")] = None
     depth: Annotated[Annotated[int, Field(ge=1, le=3), BeforeValidator(whole)], Field(description="traverse: how many steps")] = 1
     project: Annotated[EntityId | None, Field(description="Show only what belongs to this project")] = None
-    status: Annotated[Annotated[str, Field(max_length=200), AfterValidator(_known_statuses)] | None, Field(
+    status: Annotated[Statuses | None, Field(
         description="Show only entities in this state, or in one of several: `todo,doing`")] = None
     language: Annotated[str | None, Field(max_length=100, description="Show only entities about this language")] = None
     category: Annotated[str | None, Field(max_length=100, description="Show only entities of this category")] = None
@@ -62,7 +49,8 @@ class Explore(Input):
 
     @property
     def wanted(self) -> Wanted:
-        return Wanted(tuple(self.types or ()), self.project, _parts(self.status or ""), self.language, self.category)
+        statuses = () if self.status is None else (self.status,)
+        return Wanted(tuple(self.types or ()), self.project, statuses, self.language, self.category)
 
 
 class Node(TypedDict):

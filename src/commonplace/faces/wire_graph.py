@@ -23,6 +23,7 @@ Reference = Annotated[str, Field(min_length=1, max_length=200)]
 Short = Annotated[str, Field(min_length=1, max_length=rules.LONGEST_WORD, json_schema_extra=NOT_BLANK),
                   BeforeValidator(not_blank)]
 ShortList = Annotated[list[Short], Field(max_length=rules.LONGEST_LIST)]
+Statuses = Annotated[str, Field(max_length=200)]
 References = Annotated[list[Reference], Field(max_length=rules.LONGEST_LIST)]
 _INTERNAL = ("front_matter", "path", "tags_derived")
 
@@ -34,6 +35,13 @@ def kept_here(value: object) -> object:
     return value
 
 
+def empty_if_null(value: object) -> object:
+    """What is not there is refused in the words for what is empty, however it is not there."""
+    return "" if value is None else value
+
+
+Essential = Annotated[str, BeforeValidator(empty_if_null)]
+ProjectId = Annotated[str, Field(max_length=200, json_schema_extra={"minLength": 1})]  # tasks without one have their own words
 DueDate = Annotated[str, Field(max_length=40, description="ISO date, such as 2026-03-31")]
 Since = Annotated[str, Field(max_length=40, description="ISO date or moment, or how long ago: 12h, 7d, 2w")]
 
@@ -53,10 +61,10 @@ def required_not_blank(*names: str) -> Callable[[dict[str, Any]], None]:
 class AddInput(Input):
     model_config = ConfigDict(json_schema_extra=required_not_blank("title", "content"))
 
-    title: Annotated[str, Field(json_schema_extra={"maxLength": rules.LONGEST_TITLE},
-                                description="Short title, up to 200 characters")] = ""
-    content: Annotated[str, Field(json_schema_extra={"maxLength": rules.LONGEST_CONTENT},
-                                  description="The whole text, up to 50,000 characters")] = ""
+    title: Annotated[Essential, Field(json_schema_extra={"maxLength": rules.LONGEST_TITLE},
+                                      description="Short title, up to 200 characters")] = ""
+    content: Annotated[Essential, Field(json_schema_extra={"maxLength": rules.LONGEST_CONTENT},
+                                        description="The whole text, up to 50,000 characters")] = ""
     entity_type: Annotated[EntityTypeName, BeforeValidator(kept_here), Field(description=(
         "episode: something learnt; pattern: a practice that works; procedure: a runbook; decision: with its reasons; plan; "
         "idea; claim: one fact; artifact: a work product; session: a checkpoint; domain; task and epic: work in a project; "
@@ -67,7 +75,7 @@ class AddInput(Input):
     related_to: Annotated[References, Field(default_factory=list, description=(
         "Ids of entities to link to; supersedes:<id>, contradicts:<id>, requires:<id> and supports:<id> say how"))]
     metadata: Annotated[dict[str, Any], Field(default_factory=dict, description="Further facts, as JSON")]
-    project: Annotated[Reference | None, Field(description="Id of a project; tasks and epics need one")] = None
+    project: Annotated[ProjectId | None, Field(description="Id of a project; tasks and epics need one")] = None
     priority: Annotated[PriorityName | None, Field(description="Tasks and epics have medium unless told otherwise")] = None
     assignees: Annotated[ShortList, Field(default_factory=list, description="Names of who does it")]
     due_date: Annotated[DueDate | None, Field(description="ISO date, such as 2026-03-31")] = None
@@ -177,13 +185,15 @@ def address(url: str | None, public_id: str, settings: Settings) -> str:
 class SearchInput(Input):
     query: Annotated[str, Field(min_length=1, max_length=10_000, json_schema_extra=NOT_BLANK,
                                 description="What to look for, in natural language or exact words"), BeforeValidator(not_blank)]
-    types: Annotated[list[AnyTypeName] | None, Field(description="Only these; document: saved pages, texts and files")] = None
+    types: Annotated[list[AnyTypeName] | None, Field(
+        max_length=20, description="Only these; document: saved pages, texts and files")] = None
     language: Annotated[Short | None, Field(description="Programming language")] = None
     category: Annotated[Short | None, Field(description="Category, as it was given")] = None
-    status: Annotated[Short | None, Field(description="Of tasks (todo, doing ...) or memories (superseded, stale, wrong)")] = None
+    status: Annotated[Statuses | None, Field(description=(
+        "Of tasks (todo, doing ...) or memories (superseded, stale, wrong); several: `todo,doing`"))] = None
     project: Annotated[Reference | None, Field(description="Id of a project: only what belongs to it")] = None
     assignee: Annotated[Short | None, Field(description="Who does it")] = None
-    since: Since | None = None
+    since: Annotated[Since | None, Field(description="Only newer ones: ISO date or moment, or how long ago: 12h, 7d, 2w")] = None
     limit: Annotated[int, Field(ge=1, le=50, description="How many entities to return"), BeforeValidator(whole)] = 10
     include_content: Annotated[bool, Field(description="Whether to return the passage that matches best")] = True
     content_max_chars: Annotated[int, Field(ge=1, le=20_000, description="Characters of it"), BeforeValidator(whole)] = 500
@@ -196,7 +206,7 @@ class SearchInput(Input):
     def asked(self) -> EntityQuery:
         return EntityQuery(self.query, self.project, model.ItemFilter(
             entity_types=tuple(self.types or ()), language=self.language, category=self.category,
-            statuses=(self.status,) if self.status else (), assignee=self.assignee,
+            statuses=() if self.status is None else (self.status,), assignee=self.assignee,
             since=parse_since(self.since) if self.since is not None else None))
 
 

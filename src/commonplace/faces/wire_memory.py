@@ -16,6 +16,8 @@ from commonplace.faces.wire import NOT_BLANK, Input, Moment, moment, not_blank, 
 from commonplace.faces.wire_graph import (
     Conflict,
     EntityTypeName,
+    Essential,
+    ProjectId,
     Reference,
     References,
     ShortList,
@@ -28,19 +30,19 @@ from commonplace.faces.wire_graph import (
 class Remember(Input):
     model_config = ConfigDict(json_schema_extra=required_not_blank("title", "content"))
 
-    title: Annotated[str, Field(json_schema_extra={"maxLength": LONGEST_TITLE},
-                                description="Short title, understandable by itself")] = ""
-    content: Annotated[str, Field(json_schema_extra={"maxLength": LONGEST_CONTENT}, description=(
+    title: Annotated[Essential, Field(json_schema_extra={"maxLength": LONGEST_TITLE},
+                                      description="Short title, understandable by itself")] = ""
+    content: Annotated[Essential, Field(json_schema_extra={"maxLength": LONGEST_CONTENT}, description=(
         "What to remember, in full. It is kept word for word, and nothing changes it afterwards"))] = ""
     kind: Annotated[EntityTypeName, BeforeValidator(kept_here),
                     Field(description="What it is; tasks and epics need a project")] = "episode"
-    project: Annotated[Reference | None, Field(description="Id of the project that it belongs to")] = None
-    tags: Annotated[ShortList, Field(default_factory=list)]
+    project: Annotated[ProjectId | None, Field(description="Id of the project that it belongs to")] = None
+    tags: Annotated[ShortList, Field(default_factory=list, description="Tags; tasks get more by their words")]
     related_to: Annotated[References, Field(default_factory=list, description=(
         "Ids of what it relates to; `supersedes:<id>`, `contradicts:<id>`, `requires:<id>` or `supports:<id>` say how"))]
-    category: Annotated[str, Field(max_length=LONGEST_WORD)] = ""
-    languages: Annotated[ShortList, Field(default_factory=list)]
-    technologies: Annotated[ShortList, Field(default_factory=list)]
+    category: Annotated[str, Field(max_length=LONGEST_WORD, description="Domain category, such as debugging")] = ""
+    languages: Annotated[ShortList, Field(default_factory=list, description="Programming languages")]
+    technologies: Annotated[ShortList, Field(default_factory=list, description="Technologies involved")]
     metadata: Annotated[dict[str, Any], Field(default_factory=dict, description="Further structured data")]
     source: Annotated[dict[str, Any], Field(default_factory=dict, description=(
         "Where the words come from: a file, a session, a message"))]
@@ -57,7 +59,8 @@ class Remember(Input):
 class Reflect(Input):
     model_config = ConfigDict(json_schema_extra=required_not_blank("content"))
 
-    content: Annotated[str, Field(json_schema_extra={"maxLength": LONGEST_CONTENT}, description="Notes or a transcript")] = ""
+    content: Annotated[Essential, Field(json_schema_extra={"maxLength": LONGEST_CONTENT},
+                                        description="Notes or a transcript")] = ""
     source_title: Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE, json_schema_extra=NOT_BLANK,
                                        description="What the notes are of")] = UNTITLED
     project: Annotated[Reference | None, Field(description="Id of the project that they belong to")] = None

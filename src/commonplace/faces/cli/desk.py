@@ -8,19 +8,22 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from commonplace.errors import CommonplaceError, ConfigurationError, ForbiddenScope
+from commonplace.errors import CommonplaceError, ConfigurationError, ForbiddenScope, Invalid
 from commonplace.model import Caller
 from commonplace.settings import PREFIX, Settings
 
 if TYPE_CHECKING:  # it brings every adapter along, and `--help` should not wait for them
+    from pydantic import BaseModel
+
     from commonplace.app import App
 
 log = logging.getLogger(__name__)
 Command = Callable[..., Coroutine[Any, Any, None]]
+Asked = TypeVar("Asked", bound="BaseModel")
 
 DataDir = Annotated[Path | None, typer.Option(
     "--data-dir", help="Folder of the library, when it is not COMMONPLACE_DATA_DIR.", rich_help_panel="Everywhere")]
@@ -67,7 +70,7 @@ def command(group: typer.Typer, name: str, **extra: Any) -> Callable[[Command], 
 
         def run(**values: Any) -> None:
             data_dir, token, as_json = (values.pop(shared) for shared in _SHARED)
-            _run(lambda: function(Desk(_settings(data_dir), token, as_json), **values))
+            _run(lambda: function(Desk(_settings(data_dir), token, as_json), **_texts(values)))
 
         shared = [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
                   for key, (kind, default) in _SHARED.items()]
@@ -78,6 +81,14 @@ def command(group: typer.Typer, name: str, **extra: Any) -> Callable[[Command], 
         return function
 
     return register
+
+
+def _texts(values: dict[str, Any]) -> dict[str, Any]:
+    """The shell's bytes that are no text, which Python keeps as lone surrogates, fail here: paths alone may have them."""
+    for value in values.values():
+        if isinstance(value, str):
+            value.encode()
+    return values
 
 
 def _settings(data_dir: Path | None) -> Settings:
@@ -98,7 +109,7 @@ def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         sys.stdout.flush()
     except CommonplaceError as error:
         complain(error.message)
-    except UnicodeEncodeError:  # the shell's bytes, kept by Python as lone surrogates
+    except UnicodeEncodeError:
         complain("An argument is not UTF-8 text.")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains once more at its exit
@@ -110,6 +121,18 @@ def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     except Exception as error:
         log.debug("unexpected", exc_info=error)
         complain(f"Unexpected {type(error).__name__}: {error} (COMMONPLACE_LOG_LEVEL=debug shows where).")
+
+
+def asked(shape: "type[Asked]", **values: Any) -> "Asked":
+    """What was asked for in the shape that all faces share, or what is wrong with it, by the option's name."""
+    from pydantic import ValidationError
+
+    try:
+        return shape.model_validate(values, strict=False)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = " ".join(f"--{part}" for part in first["loc"])
+        raise Invalid(f"{first['ctx']['error']}." if not where else f"{where}: {first['msg']}.") from None
 
 
 def _loop_factory() -> Any:

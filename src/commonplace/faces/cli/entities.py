@@ -7,7 +7,7 @@ import typer
 
 from commonplace.errors import Invalid
 from commonplace.faces.cli import show
-from commonplace.faces.cli.desk import Desk, command
+from commonplace.faces.cli.desk import Desk, asked, command
 from commonplace.model import ItemFilter
 
 Title = Annotated[str, typer.Argument(help="Short title.", show_default=False)]
@@ -115,11 +115,11 @@ async def search(desk: Desk, query: Annotated[str, typer.Argument(help="What to 
 
     if not query.strip():
         raise Invalid("Say what to look for.")
-    asked = wire_graph.SearchInput(query=query, types=list(_known(types)) or None, project=project, status=status, since=since,  # type: ignore[arg-type]
-                                   limit=limit, content_max_chars=200)
+    wanted = asked(wire_graph.SearchInput, query=query, types=list(_known(types)) or None, project=project, status=status,
+                   since=since, limit=limit, content_max_chars=200)
     async with desk.open() as (app, caller):
-        hits, degraded = await app.finding.search(caller, asked.asked())
-        answer = wire_graph.results(asked, hits, degraded, app.settings)
+        hits, degraded = await app.finding.search(caller, wanted.asked())
+        answer = wire_graph.results(wanted, hits, degraded, app.settings)
     if desk.as_json:
         show.as_json(answer)
         return

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from commonplace.errors import Invalid
 from commonplace.faces.cli import corrections, entities, show
-from commonplace.faces.cli.desk import Desk, command
+from commonplace.faces.cli.desk import Desk, asked, command
 from commonplace.model import EntityType, ExploreMode, Kind
 
 if TYPE_CHECKING:
@@ -39,21 +38,13 @@ async def explore(
         limit: Annotated[int, typer.Option(min=1, max=200, help="How many.")] = 50,
         offset: Annotated[int, typer.Option(min=0, max=1_000_000, help="How many to pass over.")] = 0) -> None:
     """List entities, or show what one is joined to, what lies around it, or what it depends on."""
-    from pydantic import ValidationError
-
     from commonplace.faces import exploring
     from commonplace.faces.wire_explore import Explore
 
-    try:
-        asked = Explore.model_validate({
-            "mode": mode or ("related" if entity else "list"), "entity_id": entity, "types": types or None,
-            "relationship_types": kinds or None, "depth": depth, "project": project, "status": status, "limit": limit,
-            "offset": offset}, strict=False)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise Invalid(f"{' '.join(f'--{part}' for part in first['loc'])} {first['ctx']['error']}.".strip()) from None
+    wanted = asked(Explore, mode=mode or ("related" if entity else "list"), entity_id=entity, types=types or None,
+                   relationship_types=kinds or None, depth=depth, project=project, status=status, limit=limit, offset=offset)
     async with desk.open() as (app, caller):
-        answer = await exploring.explore(app, caller, asked)
+        answer = await exploring.explore(app, caller, wanted)
     show.as_json(answer) if desk.as_json else _show(answer)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from commonplace.core.library import Added, Draft
 
 LONGEST_TEXT = 500_000
+LONGEST_TITLE = 500
 LONGEST_NAME = 200
 NOTES = (".md", ".markdown", ".txt", "")  # read here, with their front matter; other files as uploads are
 
@@ -49,6 +50,8 @@ async def add(desk: Desk, sources: Sources, title: Title = None, folder: FolderN
 
     if title is not None and len(sources) > 1:
         raise Invalid("--title names one text; give one source with it.")
+    if title is not None and len(title) > LONGEST_TITLE:
+        raise Invalid(f"The title has {len(title)} characters; it may have {LONGEST_TITLE}.")
     drafts = [_draft(source, title, tuple(tag or ()), kb) for source in sources]
     answers: list[dict[str, Any]] = []
     failed: list[tuple[str, str]] = []
@@ -201,7 +204,7 @@ def _draft(source: str, title: str | None, tags: tuple[str, ...], in_kb: bool) -
     if len(note.text) > LONGEST_TEXT:
         raise Invalid(f"{source} has {len(note.text):,} characters; a text may have {LONGEST_TEXT:,}.")
     title = (title or note.title).strip() or " ".join(note.text.split())[:60]
-    return Draft("text", title=title[:500], text=note.text, in_kb=in_kb and note.front.get("in_kb") is not False,
+    return Draft("text", title=title[:LONGEST_TITLE], text=note.text, in_kb=in_kb and note.front.get("in_kb") is not False,
                  tags=tuple(dict.fromkeys((*note.tags, *tags))))
 
 

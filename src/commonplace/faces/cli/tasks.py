@@ -60,7 +60,10 @@ async def list_tasks(
         priority: Annotated[str | None, typer.Option(help="Only of this priority.")] = None,
         limit: Annotated[int, typer.Option(min=1, max=1000)] = 50) -> None:
     """List tasks, newest first."""
-    where = ItemFilter(entity_types=("task",), statuses=tuple(status or ()), assignee=assignee, priority=priority)
+    from commonplace.core import entity_rules as rules
+
+    where = ItemFilter(entity_types=("task",), statuses=tuple(status or ()), assignee=assignee,
+                       priority=rules.priority(priority) if priority is not None else None)
     await work.listed(desk, where, project=project, epic=epic, limit=limit)
 
 

@@ -66,7 +66,8 @@ def parsed(shape: type[Args], arguments: Json, where: str = "") -> Args:
         return shape.model_validate(arguments)
     except ValidationError as error:
         details, schema = error.errors(include_url=False, include_input=False)[:10], shape.model_json_schema()
-        raise Invalid(where + " ".join(_sentence(detail, schema) for detail in details)) from None
+        sentences = dict.fromkeys(_sentence(detail, schema) for detail in details)  # entries of a list share theirs
+        raise Invalid(where + " ".join(sentences)) from None
 
 
 def _sentence(detail: ErrorDetails, schema: Json) -> str:
@@ -78,7 +79,8 @@ def _sentence(detail: ErrorDetails, schema: Json) -> str:
         case "missing":
             return f"`{field}` is required: {_expected(properties[field])}."
         case "extra_forbidden":
-            return f"Unknown field `{field}`; the fields are: {', '.join(properties)}."
+            known = f"the fields are: {', '.join(properties)}" if properties else "there are none"
+            return f"Unknown field `{field}`; {known}."
         case "string_unicode":
             return f"`{field}` is not valid Unicode (a lone surrogate); send well-formed text."
         case "value_error":
@@ -100,7 +102,10 @@ def _expected(schema: Json) -> str:
         case "number":
             return f"a number{_range(schema.get('minimum'), schema.get('maximum'))}"
         case "array":
-            return f"a list, each entry {_expected(schema['items'])}" if "type" in schema.get("items", {}) else "a list"
+            most = f" of at most {schema['maxItems']}" if "maxItems" in schema else ""
+            return f"a list{most}, each entry {_expected(schema['items'])}"
+        case "object":
+            return "an object"
         case "boolean":
             return "true or false"
         case other:
