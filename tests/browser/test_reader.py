@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
+from commonplace.core.entity_rules import NewEntity
 from commonplace.model import Utterance
 from tests.browser.conftest import Site, served
 from tests.fakes import FakeTranscriber
@@ -131,3 +132,44 @@ async def test_keys_go_through_a_text_and_do_things_with_it(site: Site) -> None:
     await expect(page).to_have_url(re.compile("/$"))
     await page.get_by_role("button", name="Undo").click()
     assert (await site.app.library.read(site.owner, item.id)).item.archived
+
+
+async def test_a_text_is_set_the_way_it_is_written(site: Site) -> None:
+    hebrew = await site.add("מדריך קצר", "זהו טקסט בעברית שנכתב מימין לשמאל.\n\n- אחת\n- שתיים\n")
+    table = "| what | how many |\n|---|---:|\n" + "".join(f"| row {n} of the table | {n} |\n" for n in range(30))
+    marked = await site.add("Marked", f"- [ ] open\n- [x] done\n- [link](https://example.org)\n\n## Numbers\n\n{table}")
+    page = await site.signed_in()
+    await expect(page.locator(".title", has_text="מדריך")).to_have_css("unicode-bidi", "plaintext")
+    await page.goto(f"/items/{hebrew.public_id}")
+    for part in ("h1", ".prose", ".prose li >> nth=0"):
+        await expect(page.locator(part)).to_have_css("direction", "rtl")
+    await page.goto(f"/items/{marked.public_id}")
+    await expect(page.locator(".prose").first).to_have_css("direction", "ltr")
+    await expect(page.locator(".prose li")).to_have_text(["☐ open", "☑ done", "link"])
+    await expect(page.locator(".prose li.box")).to_have_count(2)
+    await expect(page.locator("td", has_text=re.compile("^7$"))).to_have_css("text-align", "right")
+    await expect(page.locator(".margin")).to_have_count(0)  # a table has no sentence that could stand beside it
+
+
+async def test_code_and_tables_go_on_in_the_next_passage(site: Site) -> None:
+    code = "".join(f"x{n} = compute_the_value(number={n}, other=True)\n" for n in range(60))
+    rows = "".join(f"| row {n} of a table that is long | {n} |\n" for n in range(60))
+    item = await site.add("Long blocks", f"Before.\n\n```python\n{code}```\n\nBetween *them*.\n\n| what | number |\n|---|--:|\n{rows}\nAfter them.")
+    page = await site.signed_in()
+    await page.goto(f"/items/{item.public_id}")
+    assert await page.locator(".passage").count() > 4
+    said = await page.locator(".prose").all_inner_texts()
+    assert not any("```" in text or "|" in text for text in said), said
+    assert "".join(await page.locator("pre").all_inner_texts()).count("compute_the_value") == 60
+    await expect(page.locator("em")).to_have_text("them")
+    await expect(page.locator("tbody tr")).to_have_count(60)
+    assert await page.locator("pre").count() > 1 and await page.locator("thead").count() > 1
+
+
+async def test_notes_of_work_stand_below_it_once(site: Site) -> None:
+    project = (await site.app.entities.add(site.owner, NewEntity("Nest boxes", "Build them of oak.", "project"), sync=True)).item
+    await site.app.work.note(site.owner, project.id, "The boards have come.")
+    page = await site.signed_in()
+    await page.goto(f"/items/{project.public_id}")
+    await expect(page.locator(".prose")).to_have_text("Build them of oak.")
+    await expect(page.get_by_text("The boards have come.")).to_have_count(1)

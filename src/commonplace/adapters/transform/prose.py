@@ -13,7 +13,7 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE 
 _NOT_PROSE = re.compile(r"^\s*(?:\||#|<|@|//|\$ |>>> |[-*_=~]{3,}\s*$)")     # tables, headings, tags, code
 _LEAD = re.compile(r"^\s*(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ x]\]\s+)+")
 _IMAGE, _LINK = re.compile(r"!\[[^\]\n]{0,200}\]\([^)\n]{0,2000}\)"), re.compile(r"\[([^\]\n]{1,200})\]\([^)\n]{0,2000}\)")
-_ADDRESS, _MARKS = re.compile(r"https?://\S+"), re.compile(r"\*{1,3}|_{2,3}|`+|</?[a-zA-Z][^>\n]{0,200}>")
+_ADDRESS, _MARKS = re.compile(r"https?://\S+"), re.compile(r"\*{1,3}|_{2,3}|~~|`+|</?[a-zA-Z][^>\n]{0,200}>")
 # A full stop ends a sentence before a space and anything but a small letter; not after an initial or a short abbreviation.
 END = re.compile(r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|Nr|vs|No)\.)(?<!\b(?:Mrs|e\.g|i\.e|bzw|etc|z\.B|Fig)\.)"
                  r"[\"'”’»)\]]{0,2}\s+(?![a-zà-öø-ÿ])|(?<=[。！？])")

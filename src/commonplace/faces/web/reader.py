@@ -5,18 +5,19 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from markupsafe import Markup
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
 from commonplace.core.annotating import beside, quoted
-from commonplace.core.notes import notes
+from commonplace.core.notes import notes, searchable
 from commonplace.errors import Invalid, NotFound
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.progress import states
 from commonplace.faces.web.templating import web_address
-from commonplace.faces.web.text import rendered, without_title
+from commonplace.faces.web.text import rendered, resumed, without_title
 from commonplace.faces.web.visit import Visit
-from commonplace.model import NOT_DISKS, Item, Kind, Reached, Reading, Upload
+from commonplace.model import NOT_DISKS, Item, Kind, Reached, Reading, Section, Upload
 
 LINKS = 30
 CONTENTS = 4      # headings that are worth a list of them
@@ -38,8 +39,7 @@ async def show(visit: Visit) -> Response:
     passages = {section.position for section in reading.sections}
     return visit.page(
         "item.html", reading=reading, item=item, folders=await services.library.folders(caller),
-        sections=[(section, rendered(section.text if section.position else without_title(section.text, item.title)))
-                  for section in reading.sections],
+        sections=_passages(reading),
         whole=None if reading.sections else rendered(without_title(reading.text, item.title)),
         state=states([item], jobs)[item.id], outline=_outline(reading),
         failed=[job for job in jobs if job.state == "failed"], original=original, plays=_plays(original),
@@ -49,6 +49,20 @@ async def show(visit: Visit) -> Response:
         links=[link for link in around if not _is_note(link)], about=_about(item, around),
         related=await _related(visit, item, {reached.item.public_id for reached in around}),
         notes=notes(item))
+
+
+def _passages(reading: Reading) -> list[tuple[Section, Markup, list[str]]]:
+    """Each with its text and what is worth a place in the margin. Notes of work are searched with it, and stand below it here."""
+    noted = searchable(reading.item, "").strip()
+    said = [section.text.removesuffix(noted) if noted else section.text for section in reading.sections]
+    return [(section, rendered(text if section.position else without_title(text, reading.item.title)),
+             [point for point in section.key_points if not _begins(section.text, point)])
+            for section, text in zip(reading.sections, resumed(said), strict=True) if text.strip()]
+
+
+def _begins(text: str, point: str) -> bool:
+    """A passage without sentences, such as code or a table, has its beginning for a key point: it says nothing beside itself."""
+    return point.endswith("…") and " ".join(text.split()).startswith(point[:-1])
 
 
 def _outline(reading: Reading) -> list[tuple[int, str, int]]:

@@ -27,7 +27,7 @@ class Templates:
                                 trim_blocks=True, lstrip_blocks=True, auto_reload=False)
         self._env.globals |= {"static": self._static, "icon": icon, "release": __version__, "types": list(EntityType)}
         self._env.filters |= {"ago": ago, "day": day, "web": web_address, "site": site, "count": count, "clock": clock,
-                              "size": size, "at_second": at_second}
+                              "size": size, "reading": reading, "at_second": at_second}
 
     def render(self, template: str, /, **values: Any) -> str:
         return self._env.get_template(template).render(**values)
@@ -90,6 +90,11 @@ def at_second(url: str, seconds: float) -> str:
     if site(url) in ("youtube.com", "m.youtube.com", "youtu.be"):
         return f"{url.partition('#')[0]}{'&' if '?' in url else '?'}t={int(seconds)}s"
     return f"{url.partition('#')[0]}#t={int(seconds)}"
+
+
+def reading(words: int) -> str:
+    minutes = round(words / 230)
+    return f"{minutes} min to read" if minutes < 90 else f"{count(round(minutes / 60), 'hour')} to read"
 
 
 def size(number: float) -> str:

@@ -1,12 +1,13 @@
 """Texts of others as HTML that can do no harm: Markdown without raw HTML, and a sanitiser behind it."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import nh3
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
@@ -14,7 +15,11 @@ from commonplace.faces.web.templating import web_address
 
 TAGS = {"p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "s",
         "a", "table", "thead", "tbody", "tr", "th", "td", "span", "sup", "sub"}
-ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "span": {"class"}, "th": {"align"}, "td": {"align"}, "code": {"class"}}
+ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "span": {"class"}, "li": {"class"},
+              "th": {"align"}, "td": {"align"}, "code": {"class"}}
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_ROW, _HEAD = re.compile(r"\s*\|"), re.compile(r"\s*\|.*\n\s*\|[\s|:-]+(?:\n|$)")
+_BOXES = {"[ ] ": "☐ ", "[x] ": "☑ "}
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(["a", "an", "and", "are", "as", "at", "be", "by", "do", "for", "from", "how", "i", "in", "is", "it", "of",
                      "on", "or", "that", "the", "to", "was", "what", "when", "where", "which", "who", "why", "with"])
@@ -32,7 +37,26 @@ class _Renderer(RendererHTML):
 
 def _markdown() -> MarkdownIt:
     md = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=_Renderer)
+    md.core.ruler.push("boxes", _boxes)
+    md.core.ruler.push("aligned", _aligned)
     return md.enable(["table", "strikethrough"])
+
+
+def _boxes(state: StateCore) -> None:
+    """`- [ ] to do` and `- [x] done`, as most programs that write Markdown mean them."""
+    for item, _, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
+        first = inline.children[0] if inline.children else None
+        if item.type == "list_item_open" and first and first.type == "text" and first.content[:4].lower() in _BOXES:
+            first.content = _BOXES[first.content[:4].lower()] + first.content[4:]
+            item.attrSet("class", "box")
+
+
+def _aligned(state: StateCore) -> None:
+    """The page's policy takes no styles from a text."""
+    for token in state.tokens:
+        style = str(token.attrs.pop("style", "")) if token.type in ("th_open", "td_open") else ""
+        if style:
+            token.attrSet("align", style.removeprefix("text-align:"))
 
 
 _MD = _markdown()
@@ -42,6 +66,35 @@ def without_title(text: str, title: str) -> str:
     """Texts often begin with their own title, which the page says already."""
     first, _, rest = text.lstrip().partition("\n")
     return rest if re.fullmatch(r"#+ +" + re.escape(title.strip()) + r"[ #]*", first.strip()) else text
+
+
+def resumed(passages: Iterable[str]) -> Iterator[str]:
+    """Passages that can be set one by one: those cut out of a long code block get its fence, and those of a table its head."""
+    fence, mark, head = "", "", ""
+    for passage in passages:
+        text = passage
+        if fence:
+            text = f"{fence}\n{passage}"
+        elif head and _ROW.match(passage) and not _HEAD.match(passage):
+            text = f"{head}\n{passage}"
+        fence, mark, head = _left_open(text)
+        yield f"{text}\n{mark}" if fence else text
+
+
+def _left_open(text: str) -> tuple[str, str, str]:
+    """The line that opened a code block which has not ended, what ends it, and the head of a table in which the text ends."""
+    fence, mark = "", ""
+    table: list[str] = []
+    for line in text.splitlines():
+        bare = line.strip()
+        if fence:
+            fence = "" if bare.startswith(mark) and not bare.strip(mark[0]) else fence
+        elif found := _FENCE.match(line):
+            fence, mark, table = line, found[1], []
+        else:
+            table = [*table, line] if bare.startswith("|") else []
+    head = "\n".join(table[:2])
+    return fence, mark, head if _HEAD.match(head) else ""
 
 
 def rendered(text: str) -> Markup:
@@ -79,7 +132,8 @@ def plain_text(text: str) -> str:
     """Markdown's signs would only be noise in a line of a list."""
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"(?m)^\s*(#{1,6}|>|[-*+]|\d{1,3}[.)])\s+|^[\s|:-]+$", " ", text)
-    return " ".join(re.sub(r"\*{1,3}|`{1,3}|\s\|\s|^\||\|$", " ", text, flags=re.MULTILINE).split())
+    text = re.sub(r"\*{1,3}|`{1,3}|~~", "", text)
+    return " ".join(re.sub(r"\s\|\s|^\||\|$", " ", text, flags=re.MULTILINE).split())
 
 
 def _marked(text: str, start: int, end: int, spots: Iterable[tuple[int, int]]) -> Markup:
