@@ -183,6 +183,7 @@ async def test_redirects_are_followed(server: WebServer, fetcher: WebFetcher) ->
 
 
 PRIVATE = "The address leads to a private network"
+REFUSED = "which is not allowed; COMMONPLACE_FETCH_ALLOW_HOSTS lets hosts in."
 SENTENCES = {
     "/not-found": "The page answered 404 Not Found.",
     "/gone": "The page answered 410 Gone.",
@@ -194,10 +195,10 @@ SENTENCES = {
     "/circle": "The address redirects in a circle: {url} -> {url}/2 -> {url}/3 -> {url}",
     "/endless-redirects": "The address redirects more than 8 times.",
     "/slow-redirects": "The server did not answer within 1 s.",
-    "/redirect-to-loopback": f"{PRIVATE} (127.0.0.1), which is not allowed.",
-    "/redirect-to-metadata": f"{PRIVATE} (169.254.169.254), which is not allowed.",
-    "/redirect-to-mapped": f"{PRIVATE} (::ffff:a00:1), which is not allowed.",
-    "/redirect-to-decimal": f"{PRIVATE} (127.0.0.1), which is not allowed.",
+    "/redirect-to-loopback": f"{PRIVATE} (127.0.0.1), {REFUSED}",
+    "/redirect-to-metadata": f"{PRIVATE} (169.254.169.254), {REFUSED}",
+    "/redirect-to-mapped": f"{PRIVATE} (::ffff:a00:1), {REFUSED}",
+    "/redirect-to-decimal": f"{PRIVATE} (127.0.0.1), {REFUSED}",
     "/redirect-to-file": "Only http and https addresses can be fetched, not file.",
     "/redirect-to-ftp": "Only http and https addresses can be fetched, not ftp.",
     "/redirect-to-data": "Only http and https addresses can be fetched, not data.",

@@ -97,7 +97,7 @@ def test_audio_is_known_by_its_name(url: str, audio: bool) -> None:
 @pytest.mark.parametrize("url", [
     "", "example.com", "/path", "ftp://example.com/", "mailto:a@example.com", "http://", "https://./", "http://[::1",
     "https://example.com:port/", "https://example.com:99999/", "https://user:password@example.com/",
-    "https://exa\u2100mple/",
+    "https://exa\u2100mple/", "https://exa mple.com/", "https://exa%20mple.com/", "https://a<b>.com/", "http://[fe80::1%eth0]/",
 ])
 def test_what_is_no_address_of_a_page(url: str) -> None:
     with pytest.raises(Invalid):

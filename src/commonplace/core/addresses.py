@@ -40,6 +40,7 @@ _YOUTUBE = ("youtube.com", "www.youtube.com", "m.youtube.com", "music.youtube.co
 _YOUTUBE_PATH = re.compile(r"/(?:shorts|embed|live|v|e)/([^/]+)/?")
 _YOUTUBE_ID = re.compile(r"(?!videoseries)[A-Za-z0-9_-]{11}")
 
+_HOST = re.compile(r"[a-z0-9._:-]*")  # as urlsplit gives it: in lower case, an IPv6 address without its brackets
 _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})?")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _PATH_SAFE, _QUERY_SAFE = "%/:@!$&'()*+,;=", "%/:@!$&'()*+,;=?"
@@ -77,6 +78,8 @@ def _split(url: str) -> tuple[SplitResult, str]:
         parts = urlsplit(url.strip())
         host, _ = parts.hostname or "", parts.port
         host = host if host.isascii() else idna.encode(host, uts46=True).decode("ascii")
+        if not _HOST.fullmatch(host):
+            raise ValueError(host)
     except ValueError:
         raise Invalid(f"This is not a web address: {url[:200]!r}.") from None
     host = host.rstrip(".")

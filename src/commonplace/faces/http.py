@@ -236,6 +236,10 @@ def too_large() -> Response:
                    f"A request may have {MAX_BODY:,} bytes; larger files are uploaded through /api/v1/uploads/*.")
 
 
+def not_json() -> Response:
+    return problem(415, "unsupported_media_type", "Send the body with `Content-Type: application/json`.")
+
+
 def known_hosts(settings: Settings) -> frozenset[str]:
     """Names that a Host or Origin header may give: a page from elsewhere must not reach a server on this machine."""
     names = [*LOOPBACK, settings.host, urlsplit(settings.public_url).netloc, *settings.allowed_hosts.split(",")]

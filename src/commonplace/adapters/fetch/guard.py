@@ -130,7 +130,8 @@ class Guard:
         if (host, port) not in self._allowed:
             for address in addresses:
                 if not is_public(address):
-                    raise IngestFailed(f"The address leads to a private network ({address}), which is not allowed.")
+                    raise IngestFailed(f"The address leads to a private network ({address}), which is not allowed; "
+                                       "COMMONPLACE_FETCH_ALLOW_HOSTS lets hosts in.")
         return addresses
 
     async def _look_up(self, host: str, port: int) -> list[Address]:

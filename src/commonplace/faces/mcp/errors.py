@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+import orjson
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, JSONRPCError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
 from commonplace.errors import CommonplaceError, Invalid, QuotaExceeded, RateLimited
@@ -61,6 +62,22 @@ async def explain_params(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise to_wire(Invalid(f"{ctx.method}: `{where}`: {first['msg']}.")) from error
+
+
+def no_message(body: bytes) -> JSONRPCError | None:
+    """The refusal of JSON that is no JSON-RPC message, of which the SDK says only what its own classes think of it."""
+    try:
+        message = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None  # not JSON at all: the transport says so
+    match message:
+        case {"jsonrpc": "2.0"} if isinstance(message.get("params", {}), dict) and type(message.get("id", 0)) in (int, str) \
+                and (isinstance(message.get("method"), str) or "result" in message or "error" in message):
+            return None
+    return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(
+        code=INVALID_REQUEST, data={"error": "invalid_request"}, message=(
+            'Send one JSON-RPC message: an object with "jsonrpc": "2.0", `method`, `params` (an object) and `id` (text or a '
+            "whole number); lists of messages are not taken.")))
 
 
 def lone_surrogates(message: bytes | str) -> JSONRPCError | None:

@@ -6,13 +6,14 @@ from typing import Any, cast
 
 from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from commonplace.faces.http import MAX_BODY, Services, problem
-from commonplace.faces.mcp.errors import lone_surrogates
+from commonplace.faces.http import MAX_BODY, Services, not_json, problem
+from commonplace.faces.mcp.errors import lone_surrogates, no_message
 from commonplace.faces.mcp.plain import plain_call
 from commonplace.faces.mcp.server import ALL_TOOLS, DOORS, Context, door_server
 from commonplace.model import Caller
@@ -63,14 +64,19 @@ class Endpoint:
             message = "There are no sessions here to listen to or to end; send a POST."
             await problem(405, "method_not_allowed", message, {"Allow": "POST"})(scope, receive, send)
             return
+        if Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            await not_json()(scope, receive, send)
+            return
         body = await _read(receive)
-        garbled = lone_surrogates(body)
-        if garbled is not None:
+        if (garbled := lone_surrogates(body)) is not None:
             await JSONResponse(garbled.model_dump(), status_code=400)(scope, receive, send)
             return
         tells = b'"progressToken"' in body
         if not tells and not self._stateful and (answer := await plain_call(self._server, scope, body)):
             await answer(scope, receive, send)
+            return
+        if (garbled := no_message(body)) is not None:
+            await JSONResponse(garbled.model_dump(), status_code=400)(scope, receive, send)
             return
         manager = self._streaming if tells else self._plain
         await manager.handle_request(scope, _replay(body, receive), send)

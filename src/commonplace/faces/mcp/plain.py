@@ -37,8 +37,7 @@ from commonplace.model import Json as Body
 async def plain_call(server: Server[Any], scope: Scope, body: bytes) -> Response | None:
     """None: not one of these."""
     request = Request(scope)
-    if not check_accept_headers(request)[0] \
-            or request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+    if not check_accept_headers(request)[0]:
         return None
     try:
         message = orjson.loads(body)

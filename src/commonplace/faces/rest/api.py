@@ -17,7 +17,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import commonplace
 from commonplace.errors import CommonplaceError
-from commonplace.faces.http import Gate, Services, error_response, problem, takes_token, too_large
+from commonplace.faces.http import Gate, Services, error_response, not_json, problem, takes_token, too_large
 from commonplace.faces.rest import (
     corrections,
     disks,
@@ -108,7 +108,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
     if details[0]["type"] == "json_invalid":
         return problem(400, "invalid_json", f"The body is not JSON: {details[0]['ctx']['error']}.")
     if details[0]["type"] == "model_attributes_type" and "json" not in request.headers.get("content-type", ""):
-        return problem(415, "unsupported_media_type", "Send the body with `Content-Type: application/json`.")
+        return not_json()
     message = " ".join(_sentence(detail) for detail in details[:10])
     return problem(422, "invalid_request", message.encode("utf-8", "replace").decode())
 
@@ -120,7 +120,7 @@ def _sentence(detail: dict[str, Any]) -> str:
         case "missing":
             return f"{name} is required."
         case "extra_forbidden":
-            return f"Unknown field {name}."
+            return f"Unknown field {name}; /openapi.json names the ones there are."
         case "string_unicode":
             return f"{name} is not valid Unicode (a lone surrogate); send well-formed text."
         case "value_error" if path:
@@ -134,6 +134,9 @@ def _sentence(detail: dict[str, Any]) -> str:
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     match error.status_code:
+        case 400:  # what Python's JSON reader gives up on without saying where
+            return problem(400, "invalid_json", "The body cannot be read as JSON: send UTF-8, not nested too deep, "
+                                                "with numbers that are not too long.")
         case 404:
             return problem(404, "not_found", "There is nothing at this path; /openapi.json names the paths there are.")
         case 405:
