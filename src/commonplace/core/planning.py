@@ -9,7 +9,7 @@ from statistics import median
 from commonplace.core.access import READ, Access
 from commonplace.core.calibration import Calibration
 from commonplace.core.graph import Graph
-from commonplace.core.ranking import BEGUN, Places, Ranked, rank
+from commonplace.core.ranking import Places, Ranked, rank
 from commonplace.core.search import Search
 from commonplace.core.states import TASK, a
 from commonplace.errors import Invalid
@@ -62,19 +62,19 @@ class Planning:
         """Open tasks, of a project or of all, most important first; and how many there are."""
         await self._access.admit(caller, READ, "prioritize", project)
         today = today or now().date()
-        places, theirs = await self._order(caller, project, today)
-        return await self._explained(caller, places, theirs[:limit], today), len(theirs)
+        places, theirs = await self._open(caller, project, today)
+        return await self._explained(caller, places, places.first(theirs, limit), today), len(theirs)
 
     async def suggest(self, caller: Caller, project: str | None = None, *, assignee: str | None = None, limit: int = 5,
                       today: date | None = None) -> tuple[list[Suggestion], str]:
         """What can be worked on now, and a sentence about it. What is begun comes before what is not."""
         await self._access.admit(caller, READ, "suggest", project)
         today = today or now().date()
-        places, tasks = await self._order(caller, project, today, assignee)
+        places, tasks = await self._open(caller, project, today, assignee)
         theirs = [task for task in tasks if task.theirs]
-        ready = sorted(filter(places.ready, theirs), key=lambda task: task.status not in BEGUN)
+        ready = [task for task in theirs if places.ready(task)]
         if ready:
-            shown = await self._explained(caller, places, ready[:limit], today)
+            shown = await self._explained(caller, places, places.first(ready, limit, begun_first=True), today)
             return ([Suggestion(r, _NEXT[TASK.state(r.item)]) for r in shown if TASK.state(r.item) in _NEXT],
                     f"{len(ready)} of {len(tasks)} open tasks can be worked on now.")
         if theirs:
@@ -105,8 +105,8 @@ class Planning:
         precedents = [precedent(done[item_id], alike) for item_id, alike in close.items() if item_id in done]
         return task, estimated(sorted((p for p in precedents if p.hours or p.days), key=lambda p: -p.likeness)[:BASIS])
 
-    async def _order(self, caller: Caller, project: str | None, today: date,
-                     assignee: str | None = None) -> tuple[Places, list[Ticket]]:
+    async def _open(self, caller: Caller, project: str | None, today: date,
+                    assignee: str | None = None) -> tuple[Places, list[Ticket]]:
         """All that is open is looked at, also when only one project is asked for: work there may wait for work elsewhere."""
         project_id: str | None = None
         if project is not None:
@@ -120,7 +120,7 @@ class Planning:
         for from_id, to_id in waits:
             needs.setdefault(from_id, []).append(to_id)
         places = await asyncio.to_thread(rank, tickets, needs, today)
-        return places, [task for task in places.order if task.inside and task.entity_type == EntityType.TASK]
+        return places, [task for task in tickets if task.inside and task.entity_type == EntityType.TASK]
 
     async def _explained(self, caller: Caller, places: Places, shown: Sequence[Ticket], today: date) -> list[Ranked]:
         items = await self._store.items.several(caller.scope, places.named(shown))

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from heapq import nsmallest
 
 from commonplace.core.states import TASK
 from commonplace.model import Item, Ticket
@@ -35,13 +36,21 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """All tasks, most important first, and what put them there."""
+    """What puts tasks where they stand. Few are asked for, so they are not all sorted."""
 
-    order: Sequence[Ticket]
     scores: Mapping[str, int]
+    heights: Mapping[str, int]                    # by id: how many wait for each other above it
     needs: Needs
     waiting: Needs                                # by id: those that wait for it
     pressing: Mapping[str, Ticket]                # by id: the most important that waits for it, directly or not
+
+    def first(self, tasks: Iterable[Ticket], most: int, *, begun_first: bool = False) -> list[Ticket]:
+        """Of these, most important first; and nothing before what it waits for, because that is at least as important."""
+        def place(task: Ticket) -> tuple[object, ...]:
+            return (begun_first and task.status not in BEGUN, -self.scores[task.id], -self.heights.get(task.id, 0),
+                    task.due_date or "9", task.created_at, task.id)
+
+        return nsmallest(most, tasks, key=place)
 
     def ready(self, task: Ticket) -> bool:
         return not self.needs.get(task.id) and TASK.state(task) != "blocked"
@@ -74,7 +83,6 @@ class Places:
 
 
 def rank(tasks: Sequence[Ticket], needs: Needs, today: date) -> Places:
-    """Most important first; and nothing before what it waits for, because that is at least as important as it is."""
     by_id = {task.id: task for task in tasks}
     needs = {task_id: [need for need in needed if need in by_id and need != task_id]
              for task_id, needed in needs.items() if task_id in by_id}
@@ -84,11 +92,11 @@ def rank(tasks: Sequence[Ticket], needs: Needs, today: date) -> Places:
             waiting.setdefault(need, []).append(task_id)
     points = {key: _points(task, today) for key, task in {(t.priority, t.due_date, t.status): t for t in tasks}.items()}
     scores = {task.id: points[task.priority, task.due_date, task.status] for task in tasks}
-    pressing, heights = _pressing(needs, scores), _heights(needs, waiting)
+    pressing = _pressing(needs, scores)
     scores |= {task_id: max(scores[task_id], scores[above]) + _WAITING_POINTS * len(_reached(task_id, waiting, _MOST_COUNTED))
                for task_id, above in pressing.items()}
-    order = sorted(tasks, key=lambda t: (-scores[t.id], -heights.get(t.id, 0), t.due_date or "9", t.created_at, t.id))
-    return Places(order, scores, needs, waiting, {task_id: by_id[above] for task_id, above in pressing.items()})
+    return Places(scores, _heights(needs, waiting), needs, waiting,
+                  {task_id: by_id[above] for task_id, above in pressing.items()})
 
 
 def _reached(start: str, ways: Mapping[str, Sequence[str]], most: int) -> list[str]:

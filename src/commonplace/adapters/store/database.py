@@ -28,6 +28,10 @@ class Tx(Protocol):
         """The same rows, never more than `size` of them in memory."""
         ...
 
+    def bare(self, sql: str, /, **values: Any) -> list[tuple[Any, ...]]:
+        """The same rows without the names of their columns, which take longer than the rows where there are very many."""
+        ...
+
     def one(self, sql: str, /, **values: Any) -> Any | None: ...
 
     def run(self, sql: str, /, **values: Any) -> int:

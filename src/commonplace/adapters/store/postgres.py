@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 import psycopg
 from psycopg import Connection, errors, sql
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import DictRow, dict_row, tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from commonplace.adapters.store.database import Values, missing, percent_style
@@ -46,6 +46,10 @@ class PostgresTx:
             cursor.execute(_statement(statement), values, binary=True)
             while rows := cursor.fetchmany(size):
                 yield rows
+
+    def bare(self, statement: str, /, **values: Any) -> list[tuple[Any, ...]]:
+        with self._connection.cursor(row_factory=tuple_row) as cursor:
+            return cursor.execute(_statement(statement), values, binary=True).fetchall()
 
     def one(self, statement: str, /, **values: Any) -> DictRow | None:
         return self._connection.execute(_statement(statement), values).fetchone()

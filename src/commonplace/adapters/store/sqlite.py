@@ -53,6 +53,11 @@ class SqliteTx:
         while rows := found.fetchmany(size):
             yield rows
 
+    def bare(self, sql: str, /, **values: Any) -> list[tuple[Any, ...]]:
+        found = self._execute(sql, values)
+        found.row_factory = None
+        return found.fetchall()
+
     def one(self, sql: str, /, **values: Any) -> sqlite3.Row | None:
         row: sqlite3.Row | None = self._execute(sql, values).fetchone()
         return row

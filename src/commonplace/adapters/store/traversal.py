@@ -16,7 +16,6 @@ FAN = 30         # relations that are followed from one item, each way
 FRONT = 40      # items that the walk goes on from after a hop
 REACH = 1_000    # items that are kept of a hop
 CHAIN = 2_000    # items that one may depend on
-_AT_ONCE = 1_000  # rows of very many that are held in memory
 
 NO_ITEM = "Item not found"
 _ENDS = (("from_id", "to_id", "outgoing"), ("to_id", "from_id", "incoming"))
@@ -160,23 +159,19 @@ def tickets(tx: Tx, scope: Scope, where: ItemFilter, project_id: str | None,
             assignee: str | None) -> tuple[list[Ticket], list[tuple[str, str]]]:
     """There may be tens of thousands: only what orders them is read, and all that waits in one go, by an index of its own."""
     (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
-    inside, theirs = None, "1"
+    inside, theirs = "TRUE", "TRUE"
     if project_id is not None:
-        inside = {row["from_id"] for row in tx.all("""SELECT from_id FROM relations WHERE library_id = :library_id
-                                                      AND to_id = :project_id AND kind = 'BELONGS_TO'""",
-                                                   library_id=scope.library_id, project_id=project_id)}
+        inside = """i.id IN (SELECT from_id FROM relations WHERE library_id = :library_id AND to_id = :project_id
+                             AND kind = 'BELONGS_TO')"""
+        wanted["project_id"] = project_id
     if assignee is not None:
-        theirs = f"i.assignees = '[]' OR {rows.listing('i.assignees', 'theirs')}"
+        theirs = f"(i.assignees = '[]' OR {rows.listing('i.assignees', 'theirs')})"
         wanted["theirs"] = rows.in_list(assignee)
-    found = tx.lots(f"""SELECT i.id, i.entity_type, i.status, i.priority, i.due_date, i.created_at, {theirs} AS theirs
-                        FROM items AS i WHERE {condition} AND {asked} AND i.entity_type IN ('task', 'epic')""",
-                    _AT_ONCE, **values, **wanted)
-    here = [Ticket(row["id"], row["entity_type"], row["status"], row["priority"], row["due_date"], row["created_at"],
-                   inside is None or row["id"] in inside, bool(row["theirs"])) for lot in found for row in lot]
-    waits = tx.lots(f"""SELECT r.from_id, r.to_id FROM relations AS r WHERE r.library_id = :library_id AND r.kind = 'DEPENDS_ON'
-                        AND {_seen(scope, "from_id")} AND {_seen(scope, "to_id")} ORDER BY r.from_id, r.to_id""",
-                    _AT_ONCE, **values)
-    return here, [(row["from_id"], row["to_id"]) for lot in waits for row in lot]
+    here = tx.bare(f"""SELECT i.id, i.entity_type, i.status, i.priority, i.due_date, i.created_at, {inside}, {theirs}
+                       FROM items AS i WHERE {condition} AND {asked} AND i.entity_type IN ('task', 'epic')""", **values, **wanted)
+    waits = tx.bare(f"""SELECT r.from_id, r.to_id FROM relations AS r WHERE r.library_id = :library_id AND r.kind = 'DEPENDS_ON'
+                        AND {_seen(scope, "from_id")} AND {_seen(scope, "to_id")} ORDER BY r.from_id, r.to_id""", **values)
+    return [Ticket._make(row) for row in here], [(from_id, to_id) for from_id, to_id in waits]
 
 
 def circle(tx: Tx, scope: Scope, from_id: str, to_id: str, kind: str = "DEPENDS_ON") -> list[Item]:
