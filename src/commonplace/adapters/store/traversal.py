@@ -38,7 +38,7 @@ def around(tx: Tx, scope: Scope, ref: ItemRef, depth: int, kinds: Sequence[str],
                             f"{row['via_type']}_{row['via_id']}") for row in others)
     total, cut = center["total"], bool(center["cut"])
     if cut and depth == 1:
-        total, cut = _count(tx, scope, center["id"], values, bool(kinds), asked), False
+        total, cut = tx.recall(_count, scope, center["id"], tuple(kinds), where), False
     relations = dict.fromkeys(_relation(scope, row) for row in found if row["e_via"] is not None)
     return Surroundings(rows.item(center), reached, tuple(relations), total, cut)
 
@@ -127,11 +127,13 @@ def _seen(scope: Scope, end: str, asked: str = "TRUE") -> str:
     return f"EXISTS (SELECT 1 FROM items AS i WHERE i.id = r.{end} AND {rows.visible(scope)[0]} AND {asked})"
 
 
-def _count(tx: Tx, scope: Scope, center: str, values: dict[str, Any], of_kinds: bool, asked: str) -> int:
-    """All neighbours of a hub."""
+def _count(tx: Tx, scope: Scope, center: str, kinds: tuple[str, ...], where: ItemFilter) -> int:
+    """All neighbours of a hub: what takes longest of a page of them, and is the same for the next."""
+    (asked, wanted), (_, values) = rows.matching(where), rows.visible(scope)
     ways = " UNION ".join(f"SELECT r.{far} AS node FROM relations AS r WHERE r.{near} = :center"
-                          f" AND {_followed(scope, far, of_kinds, asked)}" for near, far, _ in _ENDS)
-    row = tx.one(f"SELECT count(*) AS n FROM ({ways}) AS w", center=center, **values)
+                          f" AND {_followed(scope, far, bool(kinds), asked)}" for near, far, _ in _ENDS)
+    row = tx.one(f"SELECT count(*) AS n FROM ({ways}) AS w", center=center, **values, **wanted,
+                 **({"kinds": list(kinds)} if kinds else {}))
     return row["n"] if row else 0
 
 
