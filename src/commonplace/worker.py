@@ -5,10 +5,12 @@ import logging
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Protocol
 
-from commonplace.core.embedding import LEASE_SECONDS
+from commonplace.core.embedding import EMBED, LEASE_SECONDS
+from commonplace.core.preparing import TRANSFORM
 from commonplace.model import Job, now
 from commonplace.ports import Store, Wake
 
@@ -16,6 +18,8 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0
 AFTER_TROUBLE_SECONDS = 5.0
 PRUNE_SECONDS = 3600
+PATIENT_SECONDS = 10.0
+AFTER = {TRANSFORM: EMBED}  # what is found by its meaning comes before what is described
 
 
 class Handler(Protocol):
@@ -34,6 +38,7 @@ class Worker:
         self._handlers = handlers
         self._name = uuid.uuid4().hex
         self._prune_at = 0.0
+        self._idle = {kind: asyncio.Event() for kind in handlers}
 
     async def run(self) -> None:
         """Each kind by itself: writing down speech takes hours, and what takes seconds does not wait for it."""
@@ -48,6 +53,7 @@ class Worker:
     async def _run(self, kind: str) -> None:
         while True:
             try:
+                await self._let_others_pass(AFTER.get(kind))
                 busy = await self._turn(kind)
             except Exception:
                 # Leases run out by themselves and jobs are taken up again; the worker must outlive a lost database.
@@ -58,11 +64,20 @@ class Worker:
                 await self._wake.wait(POLL_SECONDS)
 
     async def _turn(self, kind: str) -> int:
-        handler = self._handlers[kind]
+        handler, idle = self._handlers[kind], self._idle[kind]
         jobs = await self._store.jobs.lease(self._name, limit=handler.at_once, seconds=LEASE_SECONDS, kinds=[kind])
         if jobs:
+            idle.clear()
             await handler.run(self._name, jobs)
-        elif time.monotonic() > self._prune_at:
+            return len(jobs)
+        idle.set()
+        if time.monotonic() > self._prune_at:
             self._prune_at = time.monotonic() + PRUNE_SECONDS
             await self._store.jobs.prune(now() - timedelta(days=1))
-        return len(jobs)
+        return 0
+
+    async def _let_others_pass(self, kind: str | None) -> None:
+        """For a while: a library that is read anew takes hours, and the rest goes on meanwhile, if slowly."""
+        if kind is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._idle[kind].wait(), PATIENT_SECONDS)

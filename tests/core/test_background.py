@@ -1,0 +1,75 @@
+"""What workers do with what imports bring."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commonplace.adapters.transform.local import LocalTransformer
+from commonplace.core.portable import import_folder
+from commonplace.model import ItemFilter, Job, JobState, Transformed
+from tests.core.workshop import Workshop, open_workshop
+
+pytestmark = pytest.mark.anyio
+
+
+async def import_notes(shop: Workshop, folder: Path, count: int) -> None:
+    for n in range(count):
+        (folder / f"n{n}.md").write_text(f"# Note {n}\n\nOtters number {n} hold hands while they sleep on the river.")
+    await import_folder(shop.app.library, shop.owner, folder, lambda done, total: None)
+
+
+async def test_what_is_found_by_meaning_comes_before_what_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_workshop(tmp_path / "data") as shop:
+        (tmp_path / "notes").mkdir()
+        await import_notes(shop, tmp_path / "notes", 150)
+        taken: list[str] = []
+        lease = shop.app.store.jobs.lease
+
+        async def listen(*args: Any, **kwargs: Any) -> list[Job]:
+            jobs = await lease(*args, **kwargs)
+            taken.extend(dict.fromkeys(job.kind for job in jobs))
+            return jobs
+
+        monkeypatch.setattr(shop.app.store.jobs, "lease", listen)
+        working = asyncio.create_task(shop.app.worker.run())
+        while (await shop.app.store.jobs.counts()).keys() & {"queued", "running"}:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        working.cancel()
+        assert taken[:3] == ["embed"] * 3 and set(taken[3:]) == {"transform"}
+
+
+async def test_one_text_that_cannot_be_described_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    describe = LocalTransformer.transform
+
+    async def fail(self: LocalTransformer, title: str, sections: Sequence[str]) -> Transformed:
+        if title == "Note 3":
+            raise RuntimeError("no")
+        return await describe(self, title, sections)
+
+    async with open_workshop(tmp_path / "data") as shop:
+        (tmp_path / "notes").mkdir()
+        await import_notes(shop, tmp_path / "notes", 10)
+        gone = (await shop.app.store.items.page(shop.owner.scope, ItemFilter(text="Note 5"), limit=1, offset=0))[0][0]
+        monkeypatch.setattr(LocalTransformer, "transform", fail)
+        monkeypatch.setattr(shop.app.store.items, "annotate", _after_deleting(shop, gone.id))
+        await shop.app.worker.turn()
+        items, _ = await shop.app.store.items.page(shop.owner.scope, ItemFilter(), limit=20, offset=0)
+        assert {item.title for item in items if not item.summary} == {"Note 3"} and len(items) == 9
+        [left] = await shop.app.store.jobs.within(shop.owner.scope, states=[JobState.QUEUED], limit=20)
+        assert (left.kind, left.attempts, left.error) == ("transform", 1, "Unexpected RuntimeError; the server's log says more.")
+
+
+def _after_deleting(shop: Workshop, item_id: str) -> Any:
+    """`annotate`, but an item is deleted by somebody before the first is written."""
+    annotate, deleted = shop.app.store.items.annotate, []
+
+    async def late(*args: Any) -> None:
+        if not deleted:
+            deleted.append(item_id)
+            await shop.app.store.items.delete(shop.owner.scope, item_id)
+        await annotate(*args)
+
+    return late
