@@ -57,6 +57,19 @@ async def test_the_tools_are_at_all_three_addresses(owner: httpx.AsyncClient, pa
     assert (await ask(owner, "list_disks", path)) == {"scope": "all", "total": 0, "disks": []}
 
 
+async def test_what_is_wrong_or_was_replaced_is_not_recommended(house: House, owner: httpx.AsyncClient) -> None:
+    old, false, new = [await keep(owner, title, f"{MEMORY} {title}.") for title in ("Old", "False", "New")]
+    disk = await keep(owner)
+
+    async def related() -> set[str]:
+        return {one["title"] for one in (await ask(owner, "get_disk", disk_id=disk))["related_disks"]}
+
+    assert await related() == {"Old", "False", "New"}
+    await house.app.memory.supersede(house.owner, old, by=new)
+    await house.app.memory.mark_wrong(house.owner, false)
+    assert await related() == {"New"}
+
+
 async def test_a_private_disk_comes_with_its_text(owner: httpx.AsyncClient) -> None:
     disk = await keep(owner)
     await keep(owner, "Forgetting Curves", "The forgetting curve says how memory fades without a review of what was learned.")

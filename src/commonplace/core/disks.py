@@ -17,6 +17,8 @@ from commonplace.model import (
     NOT_DISKS,
     PRIVATE,
     PUBLISHED,
+    SUPERSEDED,
+    WRONG,
     Audience,
     Caller,
     DiskFilter,
@@ -254,9 +256,11 @@ class Disks:
         return [_saved_line(await self._publisher.current(published)) for published in found], total
 
     async def _related(self, caller: Caller, but: str, vector: Vector) -> tuple[Related, ...]:
-        """The most alike among what the caller sees: of their own by its passages, of others' by what they published."""
-        scored = await self._store.sections.nearest(caller.scope, vector, self._embedder.stamp, NEAREST,
-                                                    where=ItemFilter(not_entity_types=NOT_DISKS))
+        """The most alike among what the caller sees: of their own by its passages, of others' by what they published. What is
+        wrong or was replaced leads nobody on."""
+        scored = await self._store.sections.nearest(
+            caller.scope, vector, self._embedder.stamp, NEAREST,
+            where=ItemFilter(not_entity_types=NOT_DISKS, not_statuses=(WRONG, SUPERSEDED)))
         names = await self._store.disks.names(caller.scope, [found.section_id for found in scored])
         alike: dict[str, Related] = {}
         for found in scored:
