@@ -110,6 +110,12 @@ def test_decisions_go_to_the_review_queue_when_asked(commands: Commands, tmp_pat
     assert commands.json("import", other, "--reflect")["added"] == 1
     [candidate] = [one for one in commands.json("review", "list")["candidates"] if one["kind"] == "decision"]
     assert candidate["title"] == "Renew the lease every 30 seconds"
+    commands.text("review", "reject", candidate["id"])
+    queued = commands.json("review", "list", "--state", "all")["total"]
+    assert commands.json("import", other, "--reflect")["unchanged"] == 1
+    assert commands.json("review", "list", "--state", "all")["total"] == queued  # nor is what was rejected asked again
+    assert commands.json("import", file, "--reflect")["unchanged"] == 1
+    assert commands.json("review", "list", "--state", "all")["total"] == 2 * queued
 
 
 def commit(repository: Path, message: str, at: str) -> None:

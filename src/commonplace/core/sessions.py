@@ -71,7 +71,8 @@ class Sessions:
         before: str | None = None
         for number, text in enumerate(parts, 1):
             outcome, kept = await self._keep_part(caller, session, number, len(parts), text, project_id, before)
-            if reflect and outcome is not Outcome.UNCHANGED:
+            # Also what was brought in before without this, or by a run that ended in between.
+            if reflect and not await self._store.candidates.drawn_from(caller.library_id, kept.item.id):
                 await self._reflection.queue(caller, kept.item, text, project_id)
             told.add(outcome)
             before = kept.item.id

@@ -308,6 +308,10 @@ class Candidates(Protocol):
         """Those that are there already stay as they are."""
         ...
 
+    async def drawn_from(self, library_id: str, source_id: str) -> bool:
+        """Whether there is one, decided or not, that this item brought."""
+        ...
+
     async def page(self, library_id: str, owner: str | None, state: str | None, *, limit: int,
                    offset: int) -> tuple[list[Candidate], int]:
         """Newest and surest first, and how many there are in all."""

@@ -23,6 +23,11 @@ class SqlCandidates:
     async def put(self, candidates: Sequence[Candidate]) -> None:
         await self._db.write(lambda tx: tx.many(_INSERT, [_values(candidate) for candidate in candidates]))
 
+    async def drawn_from(self, library_id: str, source_id: str) -> bool:
+        return await self._db.read(lambda tx: tx.one(
+            "SELECT 1 FROM candidates WHERE library_id = :library_id AND source_id = :source_id LIMIT 1",
+            library_id=library_id, source_id=source_id)) is not None
+
     async def page(self, library_id: str, owner: str | None, state: str | None, *, limit: int,
                    offset: int) -> tuple[list[Candidate], int]:
         def work(tx: Tx) -> tuple[list[Candidate], int]:
