@@ -63,6 +63,8 @@ def test_every_line_is_answered_and_nothing_else_is_printed(environment: dict[st
             return json.loads(process.stdout.readline())
 
         assert ask("not JSON at all")["error"]["code"] == -32700
+        too_early = ask(json.dumps(call))
+        assert (too_early["id"], too_early["error"]["code"]) == (3, -32602) and "send `initialize` first" in too_early["error"]["message"]
         initialized = ask(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}))
         assert initialized["result"]["serverInfo"]["name"] == "commonplace"
         garbled = ask(json.dumps(call).replace("HERE", "\\ud83d"))
@@ -70,6 +72,20 @@ def test_every_line_is_answered_and_nothing_else_is_printed(environment: dict[st
         assert ask(json.dumps(call))["result"]["structuredContent"]["hits"] == []
         process.stdin.close()
         assert process.stdout.read() == "" and process.wait(20) == 0
+
+
+def test_what_was_asked_before_the_input_ended_is_answered(environment: dict[str, str]) -> None:
+    asked: list[dict[str, Any]] = [
+        {"method": "initialize", "params": INITIALIZE}, {"method": "tools/list"},
+        {"method": "tools/call", "params": {"name": "add_to_knowledge", "arguments": {"kind": "text", "title": "Tides", "text": TIDES}}},
+        {"method": "tools/call", "params": {"name": "list_recent"}}]
+    lines = [json.dumps({"jsonrpc": "2.0", "id": number, **request}) for number, request in enumerate(asked)]
+    gone = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3}})
+    done = run([sys.executable, *COMMAND], env=environment, input="\n".join([*lines, gone]), stdout=PIPE, text=True, timeout=60,
+               check=False)
+    answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+    assert done.returncode == 0 and len(answers[1]["result"]["tools"]) > 10
+    assert answers[2]["result"]["structuredContent"]["status"] == "ready"
 
 
 def test_a_closed_input_ends_it(environment: dict[str, str]) -> None:

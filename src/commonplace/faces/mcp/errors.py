@@ -58,6 +58,11 @@ async def explain_params(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -
     """Middleware: params of the wrong shape are named (handlers are guarded, so what arrives here is the request's)."""
     try:
         return await call_next(ctx)
+    except MCPError as error:
+        if (error.code, error.data) != (INVALID_PARAMS, ""):
+            raise
+        early = f"{ctx.method}: send `initialize` first, or say the protocol's version in `params._meta`."
+        raise to_wire(Invalid(early)) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
