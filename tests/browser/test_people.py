@@ -61,7 +61,7 @@ async def test_a_viewer_sees_everything_and_nothing_to_write_with(site: Site) ->
     item = await site.add("Owls", "# Owls\n\nOwls turn their heads because their eyes cannot move.", folder=folder.id)
     page = await site.visitor()
     await join(page, await invited(site, "viewer"))
-    for path in ("/", f"/?folder={folder.id}", f"/items/{item.public_id}", "/work", "/review", "/review/captures", "/disks", "/people", "/health"):
+    for path in ("/", f"/?folder={folder.id}", f"/items/{item.public_id}", "/work", "/review", "/review/captures", "/disks", "/people", "/connect", "/health"):
         await page.goto(path)
         writing = page.locator("main form[method=post]:not([action='/export'], [action='/leave']), main input[type=checkbox], main textarea")
         await expect(writing).to_have_count(0)

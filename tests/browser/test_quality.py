@@ -90,6 +90,23 @@ async def test_words_without_end_are_broken(site: Site, width: int) -> None:
         assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
 
 
+async def test_many_folders_leave_the_rest_of_the_menu_in_sight(site: Site) -> None:
+    folders = [await site.app.library.create_folder(site.owner, f"Folder {n:03}") for n in range(120)]
+    page = await site.signed_in(viewport={"width": 1280, "height": 740})
+    await expect(page.get_by_role("link", name="Health")).to_be_in_viewport()
+    await expect(page.get_by_role("link", name="Folder 119")).not_to_be_in_viewport()
+    await page.goto(f"/?folder={folders[-1].id}")
+    await expect(page.get_by_role("link", name="Folder 119")).to_be_in_viewport()
+
+
+async def test_a_token_is_revoked_on_a_phone(site: Site) -> None:
+    folder = await site.app.library.create_folder(site.owner, "A folder with quite a long name")
+    await site.app.people.create_token(site.owner, NewToken("Agent of the laptop", folders=(folder.id,)))
+    page = await site.signed_in(viewport={"width": 360, "height": 740})
+    await page.goto("/tokens")
+    await expect(page.get_by_role("button", name="Revoke")).to_be_in_viewport(ratio=1)
+
+
 async def test_reading_works_without_scripts(site: Site) -> None:
     item = await stock(site)
     page = await site.signed_in(java_script_enabled=False)

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
+from commonplace.model import Role
 from tests.browser.conftest import Site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -62,6 +63,14 @@ async def test_a_revoked_token_is_out_and_its_activity_stays(site: Site) -> None
         assert (await client.get("/api/v1/items")).status_code == 401
     await page.get_by_role("link", name="<i>Nosy</i>").click()
     await expect(page.locator("tbody")).to_contain_text("list")
+
+
+async def test_a_viewers_token_is_said_to_read_whatever_it_was_given(site: Site) -> None:
+    _, secret = await site.app.members.invite(site.ruler, Role.VIEWER)
+    await site.app.members.accept(None, secret, "Dan", "dan@example.org")
+    page = await site.signed_in()
+    await page.goto("/tokens")
+    await expect(page.locator("tr", has_text="invited: Dan").locator("td").nth(1)).to_have_text("read viewer")
 
 
 @pytest.mark.parametrize("client", ["claude-code", "cursor", "vscode", "curl"])

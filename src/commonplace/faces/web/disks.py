@@ -2,12 +2,13 @@
 
 from starlette.responses import Response
 
-from commonplace.errors import Invalid
+from commonplace.errors import Invalid, NotFound
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.visit import Visit
 from commonplace.model import Audience, DiskFilter, DiskScope
 
 SHELVES = {DiskScope.PUBLISHED: "Published", DiskScope.SAVED: "Saved", DiskScope.PRIVATE: "Private"}
+AUDIENCES = {Audience.ANYONE: "everybody with the address", Audience.MEMBERS: "people with an account here"}
 PER_PAGE = 30
 
 
@@ -22,8 +23,12 @@ async def show(visit: Visit) -> Response:
 
 
 async def preview(visit: Visit) -> Response:
-    disk_id = visit.request.path_params["disk_id"]
-    return visit.page("publish.html", disk=await visit.services.disks.preview(visit.caller, disk_id), audiences=list(Audience))
+    disk = await visit.services.disks.preview(visit.caller, visit.request.path_params["disk_id"])
+    try:
+        now, _ = await visit.services.disks.public(disk.public_id, visit.caller)
+    except NotFound:
+        now = None
+    return visit.page("publish.html", disk=disk, audiences=AUDIENCES, published=now)
 
 
 async def publish(visit: Visit) -> Response:

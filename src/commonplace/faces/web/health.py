@@ -21,10 +21,11 @@ TOP = 8
 
 async def show(visit: Visit) -> Response:
     report = await visit.services.overview.report(visit.caller)
+    fullest = {folder.name: folder.item_count for folder in report.folders[:TOP] if folder.item_count}
     plots = {
         "growth": growth(report.added, report.totals.items, "items"),
         "calls": bars(report.calls, "calls"),
-        "folders": shares({folder.name: folder.item_count for folder in report.folders[:TOP]}, "Items by folder"),
+        "folders": shares(fullest, "Items by folder") if fullest else "",
         "types": shares(dict(list(report.totals.by_type.items())[:TOP]), "Items by type"),
     }
     return visit.page("health.html", report=report, plots=plots, backs_up=await visit.services.overview.may_back_up(visit.caller))

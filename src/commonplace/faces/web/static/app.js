@@ -11,6 +11,8 @@ menu?.addEventListener("click", () => {
   menu.setAttribute("aria-expanded", String(shown));
 });
 
+$(".folders [aria-current]")?.scrollIntoView({ block: "nearest" });
+
 function turnLights() {
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";

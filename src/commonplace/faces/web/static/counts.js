@@ -8,6 +8,6 @@ export function recount() {
     if (!answer.ok) return;
     const { total, folders } = await answer.json();
     document.querySelector("#total").textContent = total;
-    for (const place of document.querySelectorAll("[data-count]")) place.textContent = folders[place.dataset.count] ?? "0";
+    for (const link of document.querySelectorAll(".folders a")) link.querySelector("small").textContent = folders[new URL(link.href).searchParams.get("folder")] ?? "0";
   }, 100);
 }
