@@ -105,3 +105,8 @@ async def test_a_phrase_is_found_by_neighbours_only(grown: Grown) -> None:
     [hit] = await grown.store.sections.keyword(grown.library.scope(), Words((("alpha", "beta"),)), 10)
     [passage] = await grown.store.sections.passages(grown.library.scope(), [hit.section_id])
     assert passage.text == "alpha beta gamma"
+
+
+async def test_texts_without_a_word_can_be_all_there_is(store: SqlStore, ann: Library) -> None:
+    await ann.add("?! ...", title="-")
+    assert await store.sections.keyword(ann.scope(), Words((("otter",),)), 5) == []

@@ -1,8 +1,7 @@
 """Which sections have which terms, in arrays that are made once and never changed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,21 +98,14 @@ def settled(runs: Sequence[Run], fresh: Sequence[Postings], last: int) -> list[R
 
 def _run(postings: Postings, first: int, last: int) -> Run:
     each, rows = (postings >> np.uint64(32)).astype(np.uint32), (postings >> np.uint64(8)).astype(np.uint32) & np.uint32(0xFFFFFF)
-    distinct, starts = np.unique(each, return_index=True)
-    starts = np.append(starts, len(each))
-    often = np.flatnonzero(np.diff(starts) > (last - first) // COMMON_SHARE) if last - first >= LARGE_RUN else ()
-    common = dict(_bits(distinct, starts, rows, often, first, last))
-    kept = np.ones(len(each), bool)
-    for place in often:
-        kept[starts[place]:starts[place + 1]] = False
-    distinct, starts = np.unique(each[kept], return_index=True)
-    return Run(distinct, np.append(starts, np.count_nonzero(kept)), rows[kept], postings.astype(np.uint8)[kept], common,
-               first, last)
-
-
-def _bits(distinct: NDArray[np.uint32], starts: NDArray[np.int64], rows: NDArray[np.uint32], often: Any, first: int,
-          last: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    for place in often:
+    starts = np.append(np.flatnonzero(np.append(len(each) > 0, each[1:] != each[:-1])), len(each))
+    distinct, lengths = each[starts[:-1]], np.diff(starts)
+    often = lengths > (last - first) // COMMON_SHARE if last - first >= LARGE_RUN else np.zeros(len(lengths), bool)
+    kept, common = np.ones(len(each), bool), {}
+    for place in often.nonzero()[0]:
+        span = slice(starts[place], starts[place + 1])
         mask = np.zeros(last - first, bool)
-        mask[rows[starts[place]:starts[place + 1]] - first] = True
-        yield int(distinct[place]), np.packbits(mask)
+        mask[rows[span] - first] = True
+        kept[span], common[int(distinct[place])] = False, np.packbits(mask)
+    return Run(distinct[~often], np.concatenate([[0], np.cumsum(lengths[~often])]), rows[kept], postings.astype(np.uint8)[kept],
+               common, first, last)
