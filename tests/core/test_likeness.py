@@ -73,6 +73,13 @@ def test_what_contradicts_is_said_in_words(a: str, b: str, reason: str) -> None:
     assert found[0] >= THRESHOLD
 
 
+def test_of_few_words_more_must_be_shared_than_of_many() -> None:
+    short = compare(Text("", "We use Redis."), Text("", "We use Kafka."), 0.9)
+    long = compare(Text("", "Failed uploads are retried with growing pauses before the user of the portal sees any error page."),
+                   Text("", "Uploads that fail get retried, pauses growing, until finally somebody sees some error."), 0.9)
+    assert short is not None and long is not None and short[0] < THRESHOLD <= long[0]
+
+
 TEXTS = st.text(alphabet="abc 12.-N", min_size=1, max_size=40)
 
 

@@ -54,7 +54,7 @@ def compare(new: Text, old: Text, similarity: float) -> tuple[float, str, str] |
         return None
     shared, told = new.stems & old.stems, new.stems | old.stems
     overlap = 2 * len(shared) / max(1, len(new.stems) + len(old.stems))
-    score = _score(similarity, overlap)
+    score = _score(similarity, overlap, min(len(new.stems), len(old.stems)))
     opposed = difference(new, old) if overlap >= 0.4 else None
     if opposed:
         # Without what they differ by they say the same: that is how near they are.
@@ -64,9 +64,11 @@ def compare(new: Text, old: Text, similarity: float) -> tuple[float, str, str] |
     return score, NEAR_DUPLICATE, f"{len(shared)} of {len(told)} telling words in common"
 
 
-def _score(similarity: float, overlap: float) -> float:
-    """Meaning leads; words pull it down where they have little in common, and up where they are nearly the same."""
-    return similarity * (0.8 + 0.2 * min(1.0, overlap / 0.5))
+def _score(similarity: float, overlap: float, fewest: int) -> float:
+    """Meaning leads; words pull it down where they have too little in common. The fewer they are, the more one word of
+    difference says: "We use Redis" and "We use Kafka" have half of theirs in common, and are about two things."""
+    needed = min(0.95, 0.5 + 1.5 / max(1, fewest))
+    return similarity * (0.8 + 0.2 * min(1.0, overlap / needed))
 
 
 class Likeness:
