@@ -131,6 +131,7 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         soundtracks = own_soundtracks or YouTubeSound(fetcher)
         sources = Sources(fetcher, extractor, own_captions or YouTubeCaptions(fetcher.get), soundtracks, settings)
         preparer, quota = Preparer(embedder, local), Quota(store, settings)
+        recordings = Recordings(fetcher, soundtracks, blobs, settings, duration)
         epics = Epics(store, embedder.stamp)
         library = Library(store, embedder, access, wake, sources, preparer, quota, epics,
                           auto_transforms=settings.transformer != "local")
@@ -145,13 +146,12 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
             LINK: LinkJobs(store, linker),
             REMOVE: RemoveJobs(store, epics),
             TRANSFORM: TransformJobs(store, local, chosen),
-            TRANSCRIBE: TranscribeJobs(store, transcriber, Recordings(fetcher, soundtracks, blobs, settings, duration), preparer,
-                                       quota, wake, embedder.stamp),
+            TRANSCRIBE: TranscribeJobs(store, transcriber, recordings, preparer, quota, wake, embedder.stamp),
         }
         accounts, members = Accounts(store, access, limits), Members(store, access)
         work = Work(store, access, preparer, wake, entities, epics, embedder.stamp)
         passkeys, graph = Passkeys(store, accounts), Graph(store, access, work)
-        uploads = Uploads(store, blobs, extractor, access, library, settings)
+        uploads = Uploads(store, blobs, extractor, access, library, recordings, settings)
         app = App(settings, store, embedder, access, People(store, access), accounts, passkeys,
                   members, Joining(store, accounts, passkeys, members), Leaving(store, accounts, uploads), library, search,
                   uploads, Feeds(store, fetcher, extractor, access, library, settings), Webhooks(wake, settings),

@@ -16,7 +16,7 @@ from tests.faces.conftest import OpenHouse
 from tests.faces.house import House
 from tests.fakes import FakeTranscriber
 from tests.object_store import BUCKET, CREDENTIALS, running_s3
-from tests.recordings import record, speech, tone
+from tests.recordings import picture_only, record, speech, tone
 from tests.services import free_port
 
 pytestmark = pytest.mark.anyio
@@ -153,6 +153,25 @@ async def test_a_recording_is_queued_written_down_and_its_original_deleted(liste
         assert [hit["item_id"] for hit in await search(owner, "pelican lagoon")] == [item["id"]]
         await listening.app.uploads.tidy()
         assert blobs(listening) == []
+
+
+async def test_a_recording_with_too_few_minutes_left_is_refused_at_once(house_with: OpenHouse, tmp_path: Path, whistle: bytes) -> None:
+    long = record(tmp_path / "long.mp3", tone(70, 16_000), 16_000, "mono").read_bytes()
+    async with (house_with(own={"own_transcriber": FakeTranscriber()}, transcription_minutes=1, tier="free") as house,
+                house.client("owner") as owner):
+        refused = await finish(owner, await send(house, owner, long, "long.mp3", "audio/mpeg"), document=False)
+        assert refused.status_code == 402 and refused.json() | {"message": ""} == {
+            "error": "quota_exceeded", "message": "", "resource": "transcription_minutes", "tier": "free", "cap_per_month": 1}
+        assert (await owner.get("/api/v1/items")).json()["total"] == 0
+        short = await finish(owner, await send(house, owner, whistle, "whistle.mp3", "audio/mpeg"), document=False)
+        assert short.json()["status"] == "transcribing"
+
+
+async def test_a_recording_that_cannot_be_heard_is_refused_at_once(house: House, owner: httpx.AsyncClient, tmp_path: Path) -> None:
+    silent = picture_only(tmp_path / "silent.mp4").read_bytes()
+    refused = await finish(owner, await send(house, owner, silent, "silent.mp4", "video/mp4"), document=False)
+    assert refused.json() == {"error": "ingest_failed", "message": "The recording has no audio track."}
+    assert (await owner.get("/api/v1/items")).json()["total"] == 0
 
 
 async def test_a_recording_that_is_there_already_is_not_written_down_again(listening: House, whistle: bytes) -> None:

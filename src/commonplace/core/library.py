@@ -136,7 +136,7 @@ class Library:
         jobs: Sequence[Job]
         auto = draft.auto_transform and self._auto_transforms
         if source.recording is not None:
-            await self._quota.check(caller.library_id, caller.person_id)
+            await self._quota.check(caller.library_id, caller.person_id, source.recording.get("seconds", 0.0))
             item = replace(item, transcription_status="queued",
                            metadata=item.metadata | ({"auto_transform": True} if auto else {}))
             jobs = [queue(item, source.recording, caller.person_id)]

@@ -35,9 +35,12 @@ class Quota:
         self._store = store
         self._tier, self._minutes = settings.tier, settings.transcription_minutes
 
-    async def check(self, library_id: str, person_id: str) -> None:
-        """QuotaExceeded when nothing is left."""
-        if self._minutes and await self._store.quotas.used(library_id, person_id, _month()) >= self._minutes * 60:
+    async def check(self, library_id: str, person_id: str, seconds: float) -> None:
+        """QuotaExceeded when nothing is left, or too little for a recording of so many seconds; 0: nobody knows yet."""
+        if not self._minutes:
+            return
+        left = self._minutes * 60 - await self._store.quotas.used(library_id, person_id, _month())
+        if left <= 0 or left < seconds:
             raise self._exceeded()
 
     async def used(self, caller: Caller) -> tuple[float, int]:

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from commonplace.core.access import READ, UPLOAD, WRITE, Access
 from commonplace.core.library import Added, Draft, Library, private_key
 from commonplace.core.sources import Source
-from commonplace.core.transcription import TRANSCRIBE
+from commonplace.core.transcription import TRANSCRIBE, Recordings
 from commonplace.errors import CommonplaceError, Conflict, Invalid, NotFound, Unauthorized
 from commonplace.model import Caller, Content, EntityType, ItemRef, Scope, Upload, new_id, now
 from commonplace.ports import Blobs, Extractor, Store
@@ -43,12 +43,13 @@ class Part:
 
 class Uploads:
     def __init__(self, store: Store, blobs: Blobs, extractor: Extractor, access: Access, library: Library,
-                 settings: Settings) -> None:
+                 recordings: Recordings, settings: Settings) -> None:
         self._store = store
         self._blobs = blobs
         self._extractor = extractor
         self._access = access
         self._library = library
+        self._recordings = recordings
         self._settings = settings
         self._folder = settings.data_dir / "incoming"
         self._busy: set[str] = set()
@@ -242,7 +243,8 @@ class Uploads:
 
     async def _read(self, upload: Upload, file: Path, kind: str) -> Source:
         if kind.startswith(SPEECH):
-            return Source(PurePath(upload.filename).stem, recording={"blob": upload.key})
+            seconds = await self._recordings.seconds(file)
+            return Source(PurePath(upload.filename).stem, recording={"blob": upload.key, "seconds": seconds})
         found = await self._extractor.extract(file, kind, name=upload.filename)
         return Source(found.title or PurePath(upload.filename).stem, found.text, found.marks, author=found.author,
                       published_at=found.published_at, language=found.language)
