@@ -32,17 +32,19 @@ async def stock(site: Site) -> Item:
 async def complaints(page: Page, path: str) -> list[str]:
     await page.goto(path)
     found = (await Axe().run(page)).response["violations"]
-    return [f"{path}: {each['id']}: {each['nodes'][0]['html'][:150]}" for each in found if each["impact"] in ("serious", "critical")]
+    return [f"{path}: {each['id']}: {each['nodes'][0]['html'][:150]}" for each in found]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_axe_finds_nothing_serious(site: Site, scheme: str) -> None:
+async def test_axe_finds_nothing(site: Site, scheme: str) -> None:
     item = await stock(site)
+    row = "|".join(f" a column of many {n} " for n in range(30))
+    wide = await site.add("Wide", f"## First\n\n```\n{'x' * 300}\n```\n\n|{row}|\n|{'---|' * 30}\n|{row}|\n\n### Second\n\nAll of it.")
     page = await site.signed_in(color_scheme=scheme)
     paths = ("/", f"/items/{item.public_id}", "/search?q=owls", "/work", "/graph", f"/graph/{item.public_id}", "/disks", "/review",
              "/review/captures",
              "/tokens", "/connect", "/people", "/health", "/account", f"/disks/{item.public_id}/publish", f"/folders/{item.folders[0]}",
-             f"/?folder={item.folders[0]}", "/?q=nothing+is+like+this")
+             f"/?folder={item.folders[0]}", "/?q=nothing+is+like+this", f"/items/{wide.public_id}")
     assert [problem for path in paths for problem in await complaints(page, path)] == []
     _, secret = await site.app.members.invite(site.ruler, Role.MEMBER)
     assert await complaints(page, f"/join/{secret}") == []

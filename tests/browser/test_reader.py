@@ -147,6 +147,7 @@ async def test_a_text_is_set_the_way_it_is_written(site: Site) -> None:
     await expect(page.locator(".prose").first).to_have_css("direction", "ltr")
     await expect(page.locator(".prose li")).to_have_text(["☐ open", "☑ done", "link"])
     await expect(page.locator(".prose li.box")).to_have_count(2)
+    await expect(page.get_by_role("heading", name="Numbers")).to_have_js_property("tagName", "H2")  # the first one below the title
     await expect(page.locator("td", has_text=re.compile("^7$"))).to_have_css("text-align", "right")
     await expect(page.locator(".margin")).to_have_count(0)  # a table has no sentence that could stand beside it
 

@@ -15,7 +15,7 @@ from commonplace.errors import Invalid, NotFound
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.progress import states
 from commonplace.faces.web.templating import web_address
-from commonplace.faces.web.text import rendered, resumed, without_title
+from commonplace.faces.web.text import highest_heading, rendered, resumed, without_title
 from commonplace.faces.web.visit import Visit
 from commonplace.model import NOT_DISKS, Item, Kind, Reached, Reading, Section, Upload
 
@@ -54,8 +54,9 @@ async def show(visit: Visit) -> Response:
 def _passages(reading: Reading) -> list[tuple[Section, Markup, list[str]]]:
     """Each with its text and what is worth a place in the margin. Notes of work are searched with it, and stand below it here."""
     noted = searchable(reading.item, "").strip()
+    highest = highest_heading(without_title(reading.text, reading.item.title))
     said = [section.text.removesuffix(noted) if noted else section.text for section in reading.sections]
-    return [(section, rendered(text if section.position else without_title(text, reading.item.title)),
+    return [(section, rendered(text if section.position else without_title(text, reading.item.title), highest),
              [point for point in section.key_points if not _begins(section.text, point)])
             for section, text in zip(reading.sections, resumed(said), strict=True) if text.strip()]
 

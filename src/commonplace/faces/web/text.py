@@ -19,6 +19,7 @@ ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "span": {"class"}, "li": 
               "th": {"align"}, "td": {"align"}, "code": {"class"}}
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _ROW, _HEAD = re.compile(r"\s*\|"), re.compile(r"\s*\|.*\n\s*\|[\s|:-]+(?:\n|$)")
+_HEADINGS = re.compile(r"(?m)^(#{1,6})[ \t]")
 _BOXES = {"[ ] ": "☐ ", "[x] ": "☑ "}
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(["a", "an", "and", "are", "as", "at", "be", "by", "do", "for", "from", "how", "i", "in", "is", "it", "of",
@@ -97,15 +98,21 @@ def _left_open(text: str) -> tuple[str, str, str]:
     return fence, mark, head if _HEAD.match(head) else ""
 
 
-def rendered(text: str) -> Markup:
+def rendered(text: str, highest: int | None = None) -> Markup:
+    """`highest`: heading of the whole that this is a part of."""
+    highest = highest_heading(text) if highest is None else highest
     clean = nh3.clean(_MD.render(text), tags=TAGS, attributes=ATTRIBUTES, url_schemes={"http", "https", "mailto"},
                       link_rel="noopener noreferrer nofollow")
-    return Markup(_demoted(clean))
+    return Markup(_demoted(clean, 2 - highest))
 
 
-def _demoted(html: str) -> str:
+def highest_heading(text: str) -> int:
+    return min((len(found) for found in _HEADINGS.findall(text)), default=1)
+
+
+def _demoted(html: str, by: int) -> str:
     """The page has its own first heading: those of the text begin below it."""
-    return re.sub(r"<(/?)h([1-5])\b", lambda found: f"<{found[1]}h{int(found[2]) + 1}", html)
+    return re.sub(r"<(/?)h([1-6])\b", lambda found: f"<{found[1]}h{min(max(int(found[2]) + by, 2), 6)}", html)
 
 
 def snippet(text: str, query: str, length: int = 280) -> Markup:

@@ -41,6 +41,9 @@ if (asked && passage) {
   if (box && (box.top < 0 || box.bottom > innerHeight)) scrollBy({ top: box.top - innerHeight / 3 });
 }
 
+// What is wider than the page is moved by arrows, too.
+for (const wide of document.querySelectorAll(".prose :is(pre, table)")) if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
+
 const recording = document.querySelector("#recording");
 for (const button of document.querySelectorAll("[data-seek]")) {
   button.addEventListener("click", () => { recording.currentTime = Number(button.dataset.seek); recording.play(); });
@@ -55,7 +58,7 @@ paint("noted", [...document.querySelectorAll("[data-quote]")].flatMap(({ dataset
 }));
 
 // Words that are chosen can be noted.
-const form = document.querySelector(".note-form");
+const form = document.querySelector(".reader[data-id] .note-form");
 if (form) {
   const offer = document.createElement("button");
   offer.type = "button";
