@@ -52,8 +52,9 @@ SNIPPETS = [json.loads(line) for line in (Path(__file__).parent.parent / "data" 
 
 
 class TestLocal:
-    @pytest.mark.parametrize(("name", "least"), [("first", 0.9), ("second", 0.8), ("third", 0.75)])
-    def test_what_short_notes_hold_is_found_and_called_by_its_kind(self, name: str, least: float) -> None:
+    @pytest.mark.parametrize(("name", "least", "most"), [
+        ("first", 0.9, 0), ("second", 0.85, 0), ("third", 0.85, 0), ("fourth", 0.8, 1), ("fifth", 0.55, 1)])
+    def test_what_short_notes_hold_is_found_and_called_by_its_kind(self, name: str, least: float, most: int) -> None:
         """Snippets of many walks of life, none of which the rules were written with; docs/retrieval.md tells how they did."""
         wanted = right = extra = 0
         for snippet in SNIPPETS:
@@ -63,7 +64,7 @@ class TestLocal:
                 right += sum(any(p.kind == kind and words.lower() in f"{p.title} {p.content}".lower() for p in found)
                              for kind, words in snippet["expected"])
                 extra += max(0, len(found) - len(snippet["expected"]))
-        assert right / wanted >= least and extra == 0
+        assert right / wanted >= least and extra <= most
 
     def test_talk_is_mostly_left_alone(self) -> None:
         talk = [snippet["text"] for snippet in SNIPPETS if snippet["set"] == "talk"]

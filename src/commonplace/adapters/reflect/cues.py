@@ -50,6 +50,10 @@ _SEASON = _any(rf"""(?:early |late |the )*{_MONTHS}  weeks? \d+  q[1-4]
 _UNIT = _any(r"""%  percent  per \w+  degrees?  seconds?  minutes?  hours?  days?  weeks?  months?  years?  [kmcµ]?m  k?g  kilos?
     grams?  lit(?:er|re)s?  met(?:er|re)s?  miles?  volts?  watts?  euros?  dollars?  [kmg]?bytes?  [kmgt]b  ms  people  times""")
 
+_HAPPENED = _any("went  lost  fell  got  came  broke  left  stuck  shut  blew  burnt  sank  froze  stopped  ran out")
+_CHAT = _any("i  you  he  she  my  your  his  her  every(?:body|one)  somebody  someone  people")  # of how somebody fares
+_NAMED = r"(?!(?:We|They|You|He|She|It|This|That|These|Those|There|The|What|Who|Which)\b)" \
+         r"(?:@?[A-Z][\w'-]+(?: and @?[A-Z][\w'-]+)?|I)"
 _CUES = (
     Cue(Kind.DECISION, 0.8, "tells what came of it", re.compile(
         r"\A(?:the )?(?:final )?(?:verdict|conclusion|decision|outcome)\b[^:.]{0,60}: ", re.IGNORECASE)),
@@ -88,8 +92,12 @@ _CUES = (
     _cue(Kind.TASK, 0.85, "is marked as something to do", """
         todo  fixme  action items?  to-do  remember to  don't forget to  assigned to  follow[- ]up (?:on|with)"""),
     Cue(Kind.TASK, 0.7, "says who does something", re.compile(
-        r"(?!(?:We|They|You|It|This|That|There)\b)(?:@?[A-Z][\w'-]+(?: and @?[A-Z][\w'-]+)?|I)"
-        rf"(?:'ll| will| is going to| to| should| needs to) (?:also |then |please )?{_DO}\b")),
+        rf"{_NAMED}(?:'ll| will| is going to| to| should| needs to) (?:also |then |please )?{_DO}\b")),
+    # Whatever it is that is done: but what somebody or something will be, or does whenever, is no task.
+    Cue(Kind.TASK, 0.64, "says who does something", re.compile(
+        rf"\A(?!.*\b(?:when|whenever|if|unless|always|never)\b){_NAMED}(?:'ll| will| is going to| should| needs to) "
+        r"(?:also |then |please )?"
+        r"(?!(?:\w+ly )?(?:be|have|become|seem|know|like|love|need|want|see|remain|stay)\b)[a-z]+(?: \w+){2,}")),
     _cue(Kind.TASK, 0.62, "says what has yet to be done", r"""
         (?:need|needs|have|has) to (?:be )?\w+  must (?:still )?be \w+ed  someone should  remains to be
         is still (?:missing|open|to be)  not (?:yet )?(?:done|implemented|fixed)"""),
@@ -118,6 +126,13 @@ _CUES = (
     _cue(Kind.PROCEDURE, 0.66, "tells how something is done", r"""
         (?:in order )?to \w+(?: \S+){0,8}, (?:first |you |then |simply )*<do>  how to \w+  the steps are
         first,? <do>\b.{3,160}\bthen"""),
+    Cue(Kind.EPISODE, 0.5, "tells what happened, and why", re.compile(
+        rf"\A(?!{_CHAT}\b)(?:[^,;]+ )?(?:[a-z]+ed|{_HAPPENED})\b.*?[ ,]"
+        r"(?:because|since|due to|as (?:the|a|an|it|there))\b", re.IGNORECASE)),
+    Cue(Kind.CLAIM, 0.48, "compares two things", re.compile(
+        rf"\A(?!(?:{_CHAT}|we|it|this|that)\b)"
+        r"(?!.*\b(?:was|were|had|[a-z]+ed)\b)"
+        r"(?:\S+ ){2,8}?(?:(?:more|less|fewer) (?:\S+ ){1,3}?|better |worse |[a-z]{3,}er )than \w+", re.IGNORECASE)),
     Cue(Kind.CLAIM, 0.56, "states a fact with a figure", re.compile(r"\A(?=.*\d).*\b" + _any("""
         is  are  was  were  has  have  had  takes?  took  needs?  requires?  supports?  costs?  uses?  runs?  handles?
         returns?  holds?
