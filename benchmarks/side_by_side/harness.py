@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from work import GROUPS, Work
 
 ONE_BY_ONE, CLIENTS = 200, 16
+RESTS = 45.0  # seconds that a peer is given to finish what goes on behind its answers, before it is asked
 LEAST = 0.4  # seconds that reading calls are repeated for: a few of a tenth of a millisecond say little
 
 
@@ -73,6 +74,16 @@ class Costs:
                 pass
         return total
 
+    def rest(self, patience: float) -> float:
+        """Until its processes do nothing: some go on with what they were given after it is found. Seconds."""
+        began = time.monotonic()
+        while time.monotonic() < began + patience:
+            before = self.processor()
+            self._driver.idle(0.4)
+            if self.processor() - before < 0.04:
+                break
+        return time.monotonic() - began
+
     def processes(self) -> list:
         found = [psutil.Process(pid) for pid in self._driver.pids()]
         return found + [child for process in found for child in process.children(recursive=True)]
@@ -111,6 +122,7 @@ def run(driver, work: Work, scratch: Path, patience: float, bound: float, result
     ends = max(ends, time.monotonic() + 6 * patience)  # a lot may take longer than was meant, and is worth little unasked
     if broken := result["bulk"].get("failed") or result["add"].get("failed"):
         raise RuntimeError(broken)
+    result["rested_s"] = costs.rest(min(RESTS, 0.3 * (ends - time.monotonic())))
     result["memory_mb"] = costs.memory_mb() - before
     questions = list(range(len(work.questions)))
     for mode in driver.modes:

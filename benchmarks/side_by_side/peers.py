@@ -26,6 +26,8 @@ PEERS = (
     Peer("postgres", "Commonplace, store on Postgres", OURS, "commonplace_store", environment={"BENCH_ENGINE": "postgres"},
          remark="rows, scopes and transactions; vectors injected"),
     Peer("mcp", "Commonplace over MCP", OURS, "commonplace_mcp", remark="the whole product, it embeds by itself", largest=10_000),
+    Peer("library", "Commonplace as a library", OURS, "commonplace_library", largest=10_000,
+         remark="the whole product without a server: what products that are libraries are compared with"),
     Peer("usearch", "usearch", ENGINE, "usearch_", ("usearch==2.26.6",), remark="an index of vectors in memory, nothing else"),
     Peer("tantivy", "tantivy", ENGINE, "tantivy_", ("tantivy==0.27.0",), remark="an index of words, nothing else"),
     Peer("qdrant", "Qdrant edge", ENGINE, "qdrant", ("qdrant-edge-py==0.9.0",)),

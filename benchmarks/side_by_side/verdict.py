@@ -2,20 +2,20 @@
 
 from .figures import MODES, figure, line, mark, runs
 
-MCP, STORE = "Commonplace over MCP", "Commonplace, store on SQLite"
+MCP, LIBRARY, STORE = "Commonplace over MCP", "Commonplace as a library", "Commonplace, store on SQLite"
 FASTER = {"product": 5.0, "engine": 0.5}
 
 
 def targets(results: dict) -> str:
     lines = ["## How far from the targets", "",
-             "Against products: ours over MCP should be 5 x as fast as the fastest of them. Against engines: ours should take no more than",
-             "2 x the time of the fastest. Below, how many times as fast as the fastest other ours is, at the largest number of notes that",
+             "Against products: ours should be 5 x as fast as the fastest of them, over MCP where they are reached over a wire and as a library",
+             "where they are one. Against engines: ours should take no more than 2 x the time of the fastest. Below, how many times as fast as the fastest other ours is, at the largest number of notes that",
              "both were given (a row with fewer than that says so): by p50, or by calls or notes a second. Below 1 it is slower.", "",
              "| call | notes | ours | the fastest other | times as fast | target | met |", "|---|---|---|---|---|---|---|"]
     for call, what in (*((mode, "p50") for mode in MODES), *((f"{mode}_scoped", "p50") for mode in MODES),
                        *((f"{mode}_16", "calls_per_s") for mode in MODES), ("add", "p50"), ("bulk", "per_s"), ("get", "p50"), ("delete", "p50")):
-        for ours, kind in ((MCP, "product"), (STORE, "engine")):
-            if found := _closest(results, call, what, ours, kind):
+        for ours, kind, reached in ((MCP, "product", ("MCP", "REST")), (LIBRARY, "product", ("library",)), (STORE, "engine", ("library",))):
+            if found := _closest(results, call, what, ours, kind, reached):
                 count, name, ratio = found
                 told = call.replace("_scoped", ", narrow scope").replace("_16", ", 16 clients")
                 lines.append(f"| {told} | {count:,} | {ours}{mark(results['peers'][ours]['runs'][str(count)], count)} | "
@@ -24,11 +24,12 @@ def targets(results: dict) -> str:
     return "\n".join(lines)
 
 
-def _closest(results: dict, call: str, what: str, ours: str, kind: str) -> tuple[int, str, float] | None:
+def _closest(results: dict, call: str, what: str, ours: str, kind: str, reached: tuple[str, ...]) -> tuple[int, str, float] | None:
     counts = sorted({int(count) for peer in results["peers"].values() for count in peer["runs"]}, reverse=True)
     for count in counts:
         # Times are turned round, so that more is better in both.
-        found = {name: run[call][what] ** (-1 if what == "p50" else 1) for name, run in runs(results, count) if run.get(call, {}).get(what)}
+        found = {name: run[call][what] ** (-1 if what == "p50" else 1) for name, run in runs(results, count)
+                 if run.get(call, {}).get(what) and (name == ours or run["over"] in reached)}
         others = {name: value for name, value in found.items() if results["peers"][name]["kind"] == kind}
         if ours in found and others:
             best = max(others, key=lambda name: others[name])

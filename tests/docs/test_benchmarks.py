@@ -53,15 +53,19 @@ def test_rows_measured_alone_replace_themselves_and_no_other(monkeypatch: pytest
     assert mine["10000"] == kept and other == {"1000": kept, "10000": kept}
 
 
-def _served(kind: str, p50: float, kept: int = 1_000) -> dict:
-    return {"kind": kind, "runs": {"1000": {"semantic": {"p50": p50}, "kept": kept, "memory_mb": 1.0, "measured": {"dirty": kept < 1_000}}}}
+def _served(kind: str, p50: float, kept: int = 1_000, over: str = "REST") -> dict:
+    return {"kind": kind, "runs": {"1000": {"semantic": {"p50": p50}, "kept": kept, "over": over, "memory_mb": 1.0,
+                                            "measured": {"dirty": kept < 1_000}}}}
 
 
 def test_a_target_is_met_by_the_ratio_to_the_fastest_of_the_others() -> None:
     peers = {verdict.MCP: _served("ours", 2.0), "slow": _served("product", 30.0), "few": _served("product", 9.0, kept=273)}
     assert f"| semantic | 1,000 | {verdict.MCP} | few (273 notes)† | 4.50 | 5 | no |" in verdict.targets({"peers": peers})
+    peers |= {verdict.LIBRARY: _served("ours", 0.5, over="library"), "within": _served("product", 4.0, over="library")}
     del peers["few"]
-    assert f"| semantic | 1,000 | {verdict.MCP} | slow | 15.0 | 5 | yes |" in verdict.targets({"peers": peers})
+    told = verdict.targets({"peers": peers})
+    assert f"| semantic | 1,000 | {verdict.MCP} | slow | 15.0 | 5 | yes |" in told
+    assert f"| semantic | 1,000 | {verdict.LIBRARY} | within | 8.00 | 5 | yes |" in told, "libraries are compared with a library"
 
 
 def test_how_far_from_the_limit_is_told_by_what_was_measured() -> None:

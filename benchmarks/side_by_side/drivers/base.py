@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -45,6 +46,10 @@ class Base:
 
     def settle(self, patience: float) -> None:
         """Until all that was added is found by every mode."""
+
+    def idle(self, seconds: float) -> None:
+        """Ask nothing for so long."""
+        time.sleep(seconds)
 
     def close(self) -> None:
         pass
