@@ -134,8 +134,7 @@ class View:
 
     def _by_phrases(self, tx: Tx, phrases: Sequence[tuple[int, ...]], rows: Rows, size: int) -> Scores:
         ids = self._ids[rows].tolist()
-        by_id = {row["section_id"]: row["sequence"] for row in tx.all(
-            "SELECT section_id, sequence FROM sequences WHERE section_id IN :ids", ids=ids)}
+        by_id = dict(tx.bare("SELECT section_id, sequence FROM sequences WHERE section_id IN :ids", ids=ids))
         parts = [by_id.get(section_id, b"") for section_id in ids]
         sequence = np.frombuffer(b"".join(parts), np.uint16)
         ends = np.cumsum([len(part) // 2 for part in parts])
