@@ -109,6 +109,16 @@ async def test_a_token_is_revoked_on_a_phone(site: Site) -> None:
     await expect(page.get_by_role("button", name="Revoke")).to_be_in_viewport(ratio=1)
 
 
+async def test_the_menu_lies_over_nothing_on_a_phone_without_scripts(site: Site) -> None:
+    item = await site.add("Owls", "\n\n".join(f"Owls turn their heads, and this is paragraph {n}." for n in range(60)))
+    page = await site.signed_in(viewport={"width": 360, "height": 640}, java_script_enabled=False)
+    await page.goto(f"/items/{item.public_id}")
+    last = page.get_by_text("this is paragraph 59.")
+    await last.scroll_into_view_if_needed()
+    await expect(page.locator(".side")).not_to_be_in_viewport()
+    await expect(last).to_be_in_viewport()
+
+
 async def test_reading_works_without_scripts(site: Site) -> None:
     item = await stock(site)
     page = await site.signed_in(java_script_enabled=False)
