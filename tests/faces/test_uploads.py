@@ -246,6 +246,12 @@ async def test_a_file_that_is_not_what_was_announced_is_refused(house: House, ow
     assert f"announced as {kind}, but its first bytes are those of" in answer.json()["message"]
 
 
+async def test_a_file_of_no_known_kind_is_not_called_by_one(house: House, owner: httpx.AsyncClient) -> None:
+    answer = await finish(owner, await send(house, owner, b"MZ" + bytes(400), "setup.exe", "application/x-msdownload"))
+    assert answer.json() == {"error": "invalid_request", "message": (
+        "The file was announced as application/x-msdownload, but its first bytes are of no kind that can be read.")}
+
+
 async def test_the_bytes_must_be_there_and_as_many_as_promised(house: House, owner: httpx.AsyncClient) -> None:
     upload = await announce(owner, NOTES)
     early = await finish(owner, upload["upload_id"])

@@ -265,7 +265,8 @@ def _owner(caller: Caller) -> str:
 def _refuse_mistaken(kind: str, declared: str, document: bool) -> None:
     said = declared.partition(";")[0].strip().lower()
     if _family(said) not in ("application/octet-stream", _family(kind)):
-        raise Invalid(f"The file was announced as {said}, but its first bytes are those of {kind}.")
+        found = "of no kind that can be read" if kind == "application/octet-stream" else f"those of {kind}"
+        raise Invalid(f"The file was announced as {said}, but its first bytes are {found}.")
     if document == kind.startswith(SPEECH):
         right, what = (RECORDING, "recording") if document else (DOCUMENT, "document")
         raise Invalid(f"The file is a {what} ({kind}): finish it with POST {right}.")
