@@ -8,7 +8,7 @@ from playwright.async_api import Page, expect
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.reflection import Notes
 from commonplace.model import Item
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, ready
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -35,6 +35,25 @@ async def test_tasks_are_dragged_where_their_state_may_go(site: Site) -> None:
     assert (await site.app.library.read(site.owner, task.id)).item.status == "doing"
     await page.goto("/work?view=list")
     await expect(page.locator(".row")).to_contain_text("doing")
+
+
+async def test_tasks_are_moved_on_the_board_by_keys(site: Site) -> None:
+    project = await entity(site, "Ship it", "project")
+    task = await entity(site, "Write the docs", "task", project=project.entity_id)
+    page = await site.signed_in()
+    await page.goto("/work")
+    await ready(page)
+    await page.get_by_role("link", name="Write the docs").focus()
+    for key, state, moves in (("ArrowLeft", "To do", False), ("ArrowRight", "Doing", True), ("ArrowRight", "Blocked", True),
+                              ("ArrowRight", "Blocked", False), ("ArrowLeft", "Doing", True)):
+        before = await page.locator(".task").get_attribute("data-next")
+        await page.keyboard.press(f"Shift+{key}")
+        if moves:
+            await expect(page.locator(".task")).not_to_have_attribute("data-next", before or "")  # the server has answered
+        await expect(page.get_by_role("region", name=state).locator(".task")).to_have_count(1)
+        await expect(page.get_by_role("link", name="Write the docs")).to_be_focused()
+    await expect(page.get_by_role("region", name="Doing").locator("h2 small")).to_have_text("1")
+    assert (await site.app.library.read(site.owner, task.id)).item.status == "doing"
 
 
 async def test_a_task_has_notes_and_a_drawing_of_what_it_waits_for(site: Site) -> None:

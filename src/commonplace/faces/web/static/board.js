@@ -20,21 +20,37 @@ board.addEventListener("dragstart", (event) => {
 });
 board.addEventListener("dragover", (event) => { if (event.target.closest(".column.can")) event.preventDefault(); });
 board.addEventListener("dragend", clear);
-board.addEventListener("drop", async (event) => {
+board.addEventListener("drop", (event) => {
   const column = event.target.closest(".column.can");
   clear();
   if (!column || !held || column.contains(held)) return;
   event.preventDefault();
-  const before = held.parentElement, task = held;
-  column.querySelector("ul").append(task);
+  move(held, column);
+});
+
+// With Shift and an arrow: to the nearest column on that side where it may go.
+board.addEventListener("keydown", (event) => {
+  const task = event.target.closest(".task[draggable]"), by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  if (!task || !by || !event.shiftKey) return;
+  event.preventDefault();
+  const columns = [...board.querySelectorAll(".column")], next = task.dataset.next.split(" ");
+  let at = columns.findIndex((column) => column.contains(task)) + by;
+  while (columns[at] && !next.includes(columns[at].dataset.state)) at += by;
+  if (columns[at]) move(task, columns[at]);
+});
+
+async function move(task, column) {
+  const before = task.parentElement, focused = document.activeElement;
+  const put = (list) => { list.append(task); if (task.contains(focused)) focused.focus(); };
+  put(column.querySelector("ul"));
   note.hidden = true;
   try {
     const { next } = await post(`/work/${task.dataset.id}/move`, new URLSearchParams({ status: column.dataset.state }));
     task.dataset.next = next.join(" ");
   } catch (error) {
-    before.append(task);
+    put(before);
     note.textContent = error.message;
     note.hidden = false;
   }
   for (const each of board.querySelectorAll(".column")) each.querySelector("h2 small").textContent = each.querySelectorAll(".task").length;
-});
+}
