@@ -138,10 +138,16 @@ async def _tag(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
 
 
 async def _archive(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
-    back = form.get("action") == "restore"
+    back, refused = form.get("action") == "restore", list[str]()
     for item_id in chosen:
-        await visit.services.library.update(visit.caller, item_id, {"archived": not back})
-    return f"{_things(len(chosen))} {'back in use' if back else 'archived'}."
+        try:
+            await visit.services.library.update(visit.caller, item_id, {"archived": not back})
+        except Invalid as error:  # a task that is under way, say: no reason to leave the others
+            refused.append(error.message)
+    said = f"{_things(len(chosen) - len(refused))} {'back in use' if back else 'archived'}."
+    if refused:
+        raise Invalid(" ".join([*refused, said] if len(chosen) > len(refused) else refused))
+    return said
 
 
 async def _delete(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
