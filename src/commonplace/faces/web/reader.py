@@ -55,7 +55,12 @@ def _passages(reading: Reading) -> list[tuple[Section, Markup, list[str]]]:
     """Each with its text and what is worth a place in the margin. Notes of work are searched with it, and stand below it here."""
     noted = searchable(reading.item, "").strip()
     highest = highest_heading(without_title(reading.text, reading.item.title))
-    said = [section.text.removesuffix(noted) if noted else section.text for section in reading.sections]
+    said, at = [], 0
+    for section in reading.sections:
+        found = reading.text.find(section.text, at)
+        lead = reading.text[reading.text.rfind("\n", 0, found) + 1:found] if found > 0 else ""
+        at = max(at, found)
+        said.append((lead if lead.isspace() else "") + (section.text.removesuffix(noted) if noted else section.text))
     return [(section, rendered(text if section.position else without_title(text, reading.item.title), highest),
              [point for point in section.key_points if not _begins(section.text, point)])
             for section, text in zip(reading.sections, resumed(said), strict=True) if text.strip()]

@@ -73,7 +73,7 @@ def resumed(passages: Iterable[str]) -> Iterator[str]:
     """Passages that can be set one by one: those cut out of a long code block get its fence, and those of a table its head."""
     fence, mark, head = "", "", ""
     for passage in passages:
-        text = passage
+        text = passage.lstrip(" \t")  # of the line that it begins in; only code keeps it
         if fence:
             text = f"{fence}\n{passage}"
         elif head and _ROW.match(passage) and not _HEAD.match(passage):
