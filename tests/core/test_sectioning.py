@@ -40,6 +40,13 @@ def test_long_prose_is_cut_between_sentences_into_sections_of_like_size() -> Non
     assert all(TARGET * 0.8 <= section.word_count <= LARGEST for section in sections)
 
 
+def test_the_number_of_a_list_stays_with_what_it_counts() -> None:
+    points = [f"{n}. Fill tank {n} slowly and write down how much it took, then close the valve before the next" for n in range(1, 61)]
+    sections = cut("\n".join(points))
+    assert len(sections) > 3
+    assert [line for section in sections for line in section.text.splitlines()] == points
+
+
 def test_paragraphs_are_kept_whole() -> None:
     paragraph = prose(6)
     sections = cut("\n\n".join([paragraph] * 9))

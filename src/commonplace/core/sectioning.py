@@ -21,7 +21,8 @@ _Path = tuple[str, ...]
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
 _UNSPACED = re.compile(f"[{words.UNSPACED}]")
-_SENTENCES = re.compile(r"""[.!?…]["')\]”’]*\s+|[。！？]["」』”’]*""")
+# Not after a short number by itself, which is a list's more often than a sentence's last word.
+_SENTENCES = re.compile(r"""(?<!\s\d)(?<!\s\d\d)[.!?…]["')\]”’]*\s+|[。！？]["」』”’]*""")
 _LINES = re.compile(r"\n+")
 _GAPS = re.compile(r"\s+")
 _LETTERS = re.compile(r".{1,300}", re.DOTALL)
