@@ -62,6 +62,11 @@ include-path = "/api/entities/{item_id}"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 422]
 
 [[operations]]
+include-path-regex = "/api/entities/.item_id./(supersede|restore)"
+# What was never corrected cannot be restored, and what replaces something is named in one of two ways.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 422]
+
+[[operations]]
 include-path-regex = "/api/(tasks|epics).*"
 # What the drawing allows, which ids are somebody's, and days that no month has.
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 422]
