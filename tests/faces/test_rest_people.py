@@ -122,3 +122,22 @@ async def test_activity_tells_what_a_token_did_and_was_refused(house: House, own
         ("create_folder", "No", False), ("list", None, True)]
     [entry] = [token for token in (await owner.get("/api/v1/tokens")).json()["tokens"] if token["id"] == made["id"]]
     assert entry["last_used_at"] == events[0]["at"]
+
+
+async def test_activity_that_is_being_written_is_waited_for(house: House, owner: httpx.AsyncClient) -> None:
+    made = await make_token(owner)
+    async with house.client(token=made["token"]) as client:
+        await client.get("/api/v1/items")
+    record = house.app.store.tokens.record
+
+    async def slowly(events: Any) -> None:
+        await anyio.sleep(0.2)
+        await record(events)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(house.app.store.tokens, "record", slowly)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(house.app.access.flush)
+            await anyio.sleep(0.01)
+            events = (await owner.get(f"/api/v1/tokens/{made['id']}/activity")).json()["events"]
+    assert [event["action"] for event in events] == ["list"]

@@ -35,6 +35,7 @@ class Access:
         self._limits = limits
         self._settings = settings
         self._events: list[Event] = []
+        self._flushing = asyncio.Lock()
 
     async def identify(self, bearer: str | None) -> Caller:
         """The caller behind an Authorization header's value (without `Bearer `)."""
@@ -80,9 +81,10 @@ class Access:
 
     async def flush(self) -> None:
         """Write the activity noted since the last time."""
-        events, self._events = self._events, []
-        if events:
-            await self._store.tokens.record(events)
+        async with self._flushing:  # whoever reads the log next waits for what is being written
+            events, self._events = self._events, []
+            if events:
+                await self._store.tokens.record(events)
 
     async def keep_flushing(self, every: float = 1.0) -> None:
         while True:
