@@ -22,7 +22,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from work import GROUPS, Work
 
 ONE_BY_ONE, CLIENTS = 200, 16
-RESTS = 45.0  # seconds that a peer is given to finish what goes on behind its answers, before it is asked
 LEAST = 0.4  # seconds that reading calls are repeated for: a few of a tenth of a millisecond say little
 
 
@@ -122,7 +121,7 @@ def run(driver, work: Work, scratch: Path, patience: float, bound: float, result
     ends = max(ends, time.monotonic() + 6 * patience)  # a lot may take longer than was meant, and is worth little unasked
     if broken := result["bulk"].get("failed") or result["add"].get("failed"):
         raise RuntimeError(broken)
-    result["rested_s"] = costs.rest(min(RESTS, 0.3 * (ends - time.monotonic())))
+    result["rested_s"] = costs.rest(0.6 * (ends - time.monotonic()))
     result["memory_mb"] = costs.memory_mb() - before
     questions = list(range(len(work.questions)))
     for mode in driver.modes:

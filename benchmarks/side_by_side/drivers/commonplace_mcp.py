@@ -19,7 +19,7 @@ class Driver(Server):
     own_vectors = True  # the title is embedded with the text
     modes = ("semantic", "keyword", "hybrid")
     scopes = True
-    batch = 2_500
+    batch = 10_000  # a folder is imported by one command
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.folder = work, folder
