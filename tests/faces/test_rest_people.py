@@ -128,10 +128,10 @@ async def test_activity_that_is_being_written_is_waited_for(house: House, owner:
     made = await make_token(owner)
     async with house.client(token=made["token"]) as client:
         await client.get("/api/v1/items")
-    record = house.app.store.tokens.record
+    record, late = house.app.store.tokens.record, [0.5]
 
     async def slowly(events: Any) -> None:
-        await anyio.sleep(0.2)
+        await anyio.sleep(late.pop() if late else 0)
         await record(events)
 
     with pytest.MonkeyPatch.context() as patch:
