@@ -122,8 +122,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
 PARTS = {
     "items": r"^/api/v1/(items|ingest|search|jobs|folders)",
     "entities": r"^/api/(entities|explore)",
-    "work": r"^/api/(tasks|epics)",
-    "rest": r"^/(?!api/v1/(items|ingest|search|jobs|folders)|api/(entities|explore|tasks|epics))",
+    "tasks": r"^/api/tasks",
+    "epics": r"^/api/epics",
+    "memory": r"^/api/v1/(memory|disks)",
+    "rest": r"^/(?!api/v1/(items|ingest|search|jobs|folders|memory|disks)|api/(entities|explore|tasks|epics))",
 }
 
 
