@@ -18,7 +18,7 @@ _LONGEST_HEADING = 120
 
 _Path = tuple[str, ...]
 
-_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
 _UNSPACED = re.compile(f"[{words.UNSPACED}]")
 # Not after a short number by itself, which is a list's more often than a sentence's last word.
@@ -157,7 +157,7 @@ def _blocks(text: str) -> Iterator[tuple[int, _Path, bool, Sequence[re.Pattern[s
                 fence, between = "", True
         elif not bare:
             between = True
-        elif found := _FENCE.match(line):
+        elif found := FENCE.match(line):
             fence = found[1]
             yield at, path, False, _CODE
         # A lone # within a paragraph is more often a comment of code than a heading.

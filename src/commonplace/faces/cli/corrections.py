@@ -1,6 +1,5 @@
 """graph supersede, mark-wrong, mark-stale, restore, delete."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -25,7 +24,7 @@ async def supersede(
         content: Annotated[str | None, typer.Option(help="Or the text of a new memory; - reads standard input.")] = None,
         title: Annotated[str | None, typer.Option(help="With --content: its title.")] = None, reason: Reason = "") -> None:
     """Say what replaces a memory; it stands below that from now on."""
-    text = sys.stdin.read() if content == "-" else content
+    text = None if content is None else work.typed(content)
     async with desk.open() as (app, caller):
         done = await app.memory.supersede(caller, entity, by=by, title=title, content=text, reason=reason)
         await work.answer(desk, app, caller, done)

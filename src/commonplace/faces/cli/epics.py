@@ -1,6 +1,5 @@
 """epic: what tasks are parts of; it follows them by itself."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -36,14 +35,10 @@ async def add(
 ) -> None:
     """Add an epic to a project."""
     from commonplace.core.entity_rules import NewEntity
-    from commonplace.core.work import Done
 
-    text = sys.stdin.read() if content == "-" else content
-    new = NewEntity(title, text or title, "epic", project=project, priority=priority, assignees=tuple(assignee or ()),
+    new = NewEntity(title, content, "epic", project=project, priority=priority, assignees=tuple(assignee or ()),
                     due_date=due, tags=tuple(tag or ()), depends_on=tuple(depends_on or ()))
-    async with desk.open() as (app, caller):
-        added = await app.entities.add(caller, new, sync=True)
-        await work.answer(desk, app, caller, Done(added.item, f"{added.message} ({added.item.entity_id})"))
+    await work.added(desk, new)
 
 
 async def list_epics(
@@ -95,6 +90,4 @@ async def archive(desk: Desk, epic: EpicId) -> None:
 async def note(desk: Desk, epic: EpicId,
                text: Annotated[str, typer.Argument(help="What to note; - reads standard input.")]) -> None:
     """Note something on an epic; it is found by it."""
-    async with desk.open() as (app, caller):
-        done = await app.work.note(caller, epic, sys.stdin.read() if text == "-" else text)
-        await work.answer(desk, app, caller, done)
+    await work.noted(desk, epic, text)

@@ -1,6 +1,5 @@
 """task: work in projects, moved along the drawing; and the epics that it is part of."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -43,14 +42,10 @@ async def add(
         depends_on: Annotated[list[str] | None, typer.Option(help="Id of a task that must be done before.")] = None) -> None:
     """Add a task to a project."""
     from commonplace.core.entity_rules import NewEntity
-    from commonplace.core.work import Done
 
-    text = sys.stdin.read() if content == "-" else content
-    new = NewEntity(title, text or title, "task", project=project, priority=priority, epic=epic, assignees=tuple(assignee or ()),
+    new = NewEntity(title, content, "task", project=project, priority=priority, epic=epic, assignees=tuple(assignee or ()),
                     due_date=due, tags=tuple(tag or ()), depends_on=tuple(depends_on or ()))
-    async with desk.open() as (app, caller):
-        added = await app.entities.add(caller, new, sync=True)
-        await work.answer(desk, app, caller, Done(added.item, f"{added.message} ({added.item.entity_id})"))
+    await work.added(desk, new)
 
 
 async def list_tasks(
@@ -148,6 +143,4 @@ async def archive(desk: Desk, task: TaskId) -> None:
 async def note(desk: Desk, task: TaskId,
                text: Annotated[str, typer.Argument(help="What to note; - reads standard input.")]) -> None:
     """Note something on a task; it is found by it."""
-    async with desk.open() as (app, caller):
-        done = await app.work.note(caller, task, sys.stdin.read() if text == "-" else text)
-        await work.answer(desk, app, caller, done)
+    await work.noted(desk, task, text)

@@ -1,5 +1,7 @@
 """What the commands on tasks and on epics share: options, listing, showing, and how they answer."""
 
+import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +13,7 @@ from commonplace.model import Caller, ItemFilter
 if TYPE_CHECKING:
     from commonplace.app import App
     from commonplace.core.entities import Entity
+    from commonplace.core.entity_rules import NewEntity
     from commonplace.core.states import Machine
     from commonplace.core.work import Done
 
@@ -54,8 +57,27 @@ async def shown(desk: Desk, entity_id: str, machine: "Machine") -> None:
         if value:
             show.text(f"  {name}: {value}")
     show.text(f"\n{entity.text}")
-    for noted in notes(item):
-        show.text(f"\n{noted['at'][:16].replace('T', ' ')} {noted['author']}: {noted['text']}")
+    for said in notes(item):
+        show.text(f"\n{said['at'][:16].replace('T', ' ')} {said['author']}: {said['text']}")
+
+
+async def added(desk: Desk, new: "NewEntity") -> None:
+    """`content`: - stands for standard input; without any, the title says it all."""
+    from commonplace.core.work import Done
+
+    new = replace(new, content=typed(new.content) or new.title)
+    async with desk.open() as (app, caller):
+        kept = await app.entities.add(caller, new, sync=True)
+        await answer(desk, app, caller, Done(kept.item, f"{kept.message} ({kept.item.entity_id})"))
+
+
+async def noted(desk: Desk, entity_id: str, text: str) -> None:
+    async with desk.open() as (app, caller):
+        await answer(desk, app, caller, await app.work.note(caller, entity_id, typed(text)))
+
+
+def typed(text: str) -> str:
+    return sys.stdin.read() if text == "-" else text
 
 
 async def step(desk: Desk, entity_id: str, action: str, **more: Any) -> None:

@@ -10,9 +10,10 @@ from commonplace.errors import Invalid
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.text import plain_text
 from commonplace.faces.web.visit import Visit
-from commonplace.model import EntityType, ItemFilter, Kind
+from commonplace.faces.web.work import projects_of
+from commonplace.model import EntityType, Kind
 
-SHOWN, PROJECTS = 20, 100
+SHOWN = 20
 EXCERPT = 600
 KINDS = [kind for kind in EntityType if kind is not EntityType.DOCUMENT]
 OF_PROJECTS = (EntityType.TASK, EntityType.EPIC)   # which have to be of one
@@ -38,9 +39,8 @@ async def show(visit: Visit) -> Response:
     for candidate in candidates:
         judged = await reflection.candidate(visit.caller, candidate.id)
         waiting.append((candidate, [*await _beside(visit, judged)]))
-    projects, _ = await visit.services.entities.page(visit.caller, ItemFilter(entity_types=(EntityType.PROJECT,)), limit=PROJECTS)
     return visit.page("review.html", waiting=waiting, total=total, kinds=KINDS, of_projects=OF_PROJECTS,
-                      projects=[each.item for each in projects])
+                      projects=[each.item for each in await projects_of(visit)])
 
 
 async def _beside(visit: Visit, judged: Judged) -> list[Beside]:

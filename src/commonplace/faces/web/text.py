@@ -11,13 +11,13 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
+from commonplace.core.sectioning import FENCE
 from commonplace.faces.web.templating import web_address
 
 TAGS = {"p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "s",
         "a", "table", "thead", "tbody", "tr", "th", "td", "span", "sup", "sub"}
 ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "span": {"class"}, "li": {"class"},
               "th": {"align"}, "td": {"align"}, "code": {"class"}}
-_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _ROW, _HEAD = re.compile(r"\s*\|"), re.compile(r"\s*\|.*\n\s*\|[\s|:-]+(?:\n|$)")
 _HEADINGS = re.compile(r"(?m)^(#{1,6})[ \t]")
 _BOXES = {"[ ] ": "☐ ", "[x] ": "☑ "}
@@ -90,7 +90,7 @@ def _left_open(text: str) -> tuple[str, str, str]:
         bare = line.strip()
         if fence:
             fence = "" if bare.startswith(mark) and not bare.strip(mark[0]) else fence
-        elif found := _FENCE.match(line):
+        elif found := FENCE.match(line):
             fence, mark, table = line, found[1], []
         else:
             table = [*table, line] if bare.startswith("|") else []

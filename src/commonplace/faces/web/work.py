@@ -29,7 +29,7 @@ KINDS = (EntityType.TASK, EntityType.EPIC, EntityType.PROJECT)
 
 async def show(visit: Visit) -> Response:
     entities, project = visit.services.entities, visit.query("project") or None
-    projects, epics = await _projects(visit), await _epics(visit, project)
+    projects, epics = await projects_of(visit), await _epics(visit, project)
     tasks, total = await entities.page(visit.caller, ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",)),
                                        project=project, limit=MOST)
     board = {state: [task for task in tasks if TASK.state(task.item) == state] for state in COLUMNS}
@@ -41,7 +41,7 @@ async def show(visit: Visit) -> Response:
                       today=f"{now():%Y-%m-%d}")
 
 
-async def _projects(visit: Visit) -> list[Entity]:
+async def projects_of(visit: Visit) -> list[Entity]:
     return (await visit.services.entities.page(visit.caller, ItemFilter(entity_types=(EntityType.PROJECT,)), limit=100))[0]
 
 
@@ -78,7 +78,7 @@ async def one(visit: Visit) -> Response:
     tasks = (await visit.services.work.page(visit.caller, ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",)),
                                             epic=item.id, limit=MOST, offset=0))[0] if machine is EPIC else []
     return visit.page("task.html", entity=entity, item=item, tasks=tasks, columns=COLUMNS, named=_named, priorities=PRIORITIES,
-                      projects=await _projects(visit), epics=await _epics(visit, None), today=f"{now():%Y-%m-%d}",
+                      projects=await projects_of(visit), epics=await _epics(visit, None), today=f"{now():%Y-%m-%d}",
                       text=rendered(entity.text or ""), notes=notes(item),
                       state=machine.state(item) if machine else "", next=machine.next[machine.state(item)] if machine else (),
                       drawing=drawn, cycles=chain.cycles if chain else ())
