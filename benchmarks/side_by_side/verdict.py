@@ -4,37 +4,55 @@ from .figures import MODES, figure, line, mark, runs
 
 MCP, LIBRARY, STORE = "Commonplace over MCP", "Commonplace as a library", "Commonplace, store on SQLite"
 FASTER = {"product": 5.0, "engine": 0.5}
+ENOUGH = 0.98  # recall@10 of an engine that is compared as one that finds what there is
 
 
 def targets(results: dict) -> str:
     lines = ["## How far from the targets", "",
              "Against products: ours should be 5 x as fast as the fastest of them, over MCP where they are reached over a wire and as a library",
-             "where they are one. Against engines: ours should take no more than 2 x the time of the fastest. Below, how many times as fast as the fastest other ours is, at the largest number of notes that",
-             "both were given (a row with fewer than that says so): by p50, or by calls or notes a second. Below 1 it is slower.", "",
+             "where they are one. Against engines: ours should take no more than 2 x the time of the fastest; searches by meaning are compared besides",
+             f"with the fastest of those that find at least {ENOUGH} of the true nearest ten. Below, how many times as fast as the fastest other ours is,",
+             "at the largest number of notes that both were given (a row with fewer than that says so): by p50, or by calls or notes a second.",
+             "Below 1 it is slower. *Nobody*: what the target asks for is less than a bare server or the embedder alone takes here.", "",
              "| call | notes | ours | the fastest other | times as fast | target | met |", "|---|---|---|---|---|---|---|"]
     for call, what in (*((mode, "p50") for mode in MODES), *((f"{mode}_scoped", "p50") for mode in MODES),
                        *((f"{mode}_16", "calls_per_s") for mode in MODES), ("add", "p50"), ("bulk", "per_s"), ("get", "p50"), ("delete", "p50")):
-        for ours, kind, reached in ((MCP, "product", ("MCP", "REST")), (LIBRARY, "product", ("library",)), (STORE, "engine", ("library",))):
-            if found := _closest(results, call, what, ours, kind, reached):
+        approximate = not call.startswith("keyword") and call.startswith(MODES)
+        for ours, kind, reached, recall in ((MCP, "product", ("MCP", "REST"), 0.0), (LIBRARY, "product", ("library",), 0.0),
+                                            (STORE, "engine", ("library",), 0.0), *([(STORE, "engine", ("library",), ENOUGH)] if approximate else [])):
+            if found := _closest(results, call, what, ours, kind, reached, recall):
                 count, name, ratio = found
-                told = call.replace("_scoped", ", narrow scope").replace("_16", ", 16 clients")
+                told = call.replace("_scoped", ", narrow scope").replace("_16", ", 16 clients") + (f", recall from {recall} on" if recall else "")
+                theirs = results["peers"][name]["runs"][str(count)]
+                met = "yes" if ratio >= FASTER[kind] else "nobody" if _beyond(results, call, theirs, reached) else "no"
                 lines.append(f"| {told} | {count:,} | {ours}{mark(results['peers'][ours]['runs'][str(count)], count)} | "
-                             f"{name}{mark(results['peers'][name]['runs'][str(count)], count)} | {figure(ratio)} | {FASTER[kind]:g} | "
-                             f"{'yes' if ratio >= FASTER[kind] else 'no'} |")
+                             f"{name}{mark(theirs, count)} | {figure(ratio)} | {FASTER[kind]:g} | {met} |")
     return "\n".join(lines)
 
 
-def _closest(results: dict, call: str, what: str, ours: str, kind: str, reached: tuple[str, ...]) -> tuple[int, str, float] | None:
+def _closest(results: dict, call: str, what: str, ours: str, kind: str, reached: tuple[str, ...], recall: float) -> tuple[int, str, float] | None:
     counts = sorted({int(count) for peer in results["peers"].values() for count in peer["runs"]}, reverse=True)
     for count in counts:
         # Times are turned round, so that more is better in both.
         found = {name: run[call][what] ** (-1 if what == "p50" else 1) for name, run in runs(results, count)
-                 if run.get(call, {}).get(what) and (name == ours or run["over"] in reached)}
+                 if run.get(call, {}).get(what) and (name == ours or run["over"] in reached and run.get("recall", 0.0) >= recall)}
         others = {name: value for name, value in found.items() if results["peers"][name]["kind"] == kind}
         if ours in found and others:
             best = max(others, key=lambda name: others[name])
             return count, best, found[ours] / others[best]
     return None
+
+
+def _beyond(results: dict, call: str, theirs: dict, reached: tuple[str, ...]) -> bool:
+    """Whether five times as fast as a product on a wire is faster than what every call or note takes at least."""
+    if "limits" not in results or "library" in reached:
+        return False
+    hello, alone = results["limits"]["calls"], results["limits"]["embedder"]
+    if call == "bulk":
+        return FASTER["product"] * theirs["bulk"]["per_s"] > alone["per_s"]
+    if call.endswith("_16"):
+        return FASTER["product"] * theirs[call]["calls_per_s"] > hello["calls_per_s"]
+    return theirs[call]["p50"] / FASTER["product"] < hello["p50"] + (alone["alone_ms"] if call == "add" else 0.0)
 
 
 def limits(results: dict, counts: list[int]) -> str:

@@ -68,6 +68,23 @@ def test_a_target_is_met_by_the_ratio_to_the_fastest_of_the_others() -> None:
     assert f"| semantic | 1,000 | {verdict.LIBRARY} | within | 8.00 | 5 | yes |" in told, "libraries are compared with a library"
 
 
+def test_searching_by_meaning_is_compared_with_engines_that_find_as_much() -> None:
+    quick, wide = _served("engine", 1.0, over="library"), _served("engine", 4.0, over="library")
+    quick["runs"]["1000"]["recall"], wide["runs"]["1000"]["recall"] = 0.8, 0.99
+    told = verdict.targets({"peers": {verdict.STORE: _served("ours", 3.0, over="library"), "quick": quick, "wide": wide}})
+    assert f"| semantic | 1,000 | {verdict.STORE} | quick | 0.33 | 0.5 | no |" in told
+    assert f"| semantic, recall from 0.98 on | 1,000 | {verdict.STORE} | wide | 1.33 | 0.5 | yes |" in told
+
+
+def test_a_target_that_nobody_could_meet_is_told_as_one() -> None:
+    peers = {verdict.MCP: _served("ours", 0.9), "quick": _served("product", 0.9)}
+    limits = {"calls": {"p50": 0.2, "calls_per_s": 4_000.0}, "embedder": {"alone_ms": 1.0, "per_s": 1_000.0}}
+    told = verdict.targets({"peers": peers, "limits": limits})
+    assert f"| semantic | 1,000 | {verdict.MCP} | quick | 1.00 | 5 | nobody |" in told
+    limits["calls"]["p50"] = 0.1
+    assert "| 1.00 | 5 | no |" in verdict.targets({"peers": peers, "limits": limits})
+
+
 def test_how_far_from_the_limit_is_told_by_what_was_measured() -> None:
     found = {"memory": {"gb_per_s": 10.0, "bytes_a_vector": 512}, "calls": {"p50": 0.2, "cpu_ms": 0.1, "calls_per_s": 4_000.0},
              "embedder": {"alone_ms": 1.0, "cpu_ms": 0.5}, "measured": {"date": "today", "load": 0.1}}

@@ -81,7 +81,8 @@ class Server(Base):
 
 
 def number(name: str) -> int:
-    return int(name.rsplit("-", 1)[1])
+    """Of a note, or of a part of it: some name parts after the whole."""
+    return int(name.rsplit("-", 1)[1].split()[0])
 
 
 def plain(text: str) -> str:

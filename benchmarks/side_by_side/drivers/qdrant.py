@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 from drivers.base import Base
@@ -18,6 +19,7 @@ from qdrant_edge import (
     Prefetch,
     Query,
     QueryRequest,
+    SearchParams,
     UpdateOperation,
 )
 from work import Work
@@ -30,6 +32,8 @@ class Driver(Base):
 
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.bm25 = work, Bm25()
+        breadth = os.environ.get("BENCH_BREADTH")
+        self.params = SearchParams(hnsw_ef=int(breadth)) if breadth else None
         place = folder / "shard"
         if place.exists():
             self.shard = EdgeShard.load(str(place))
@@ -54,9 +58,10 @@ class Driver(Base):
         words = Query.Nearest(self.bm25.embed_query(text), using="words") if mode != "semantic" else None
         if mode == "hybrid":
             request = QueryRequest(limit=10, query=Fusion.Rrf(k=60), with_payload=True, prefetches=[
-                Prefetch(limit=50, query=near, filter=only), Prefetch(limit=50, query=words, filter=only)])
+                Prefetch(limit=50, query=near, params=self.params, filter=only),
+                Prefetch(limit=50, query=words, filter=only)])
         else:
-            request = QueryRequest(limit=10, query=near or words, filter=only, with_payload=True)
+            request = QueryRequest(limit=10, query=near or words, params=self.params if near else None, filter=only, with_payload=True)
         return [int(point.id) for point in self.shard.query(request) if point.payload["text"]]
 
     def get(self, n: int) -> None:

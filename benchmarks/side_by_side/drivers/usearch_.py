@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ class Driver(Base):
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.file = work, folder / "vectors.usearch"
         self.index = Index(ndim=work.dimensions, metric="ip", dtype="f16")
+        if "BENCH_BREADTH" in os.environ:
+            self.index.expansion_search = int(os.environ["BENCH_BREADTH"])
         if self.file.exists():
             self.index.load(str(self.file))
 
