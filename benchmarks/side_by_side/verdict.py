@@ -35,7 +35,7 @@ def _closest(results: dict, call: str, what: str, ours: str, kind: str, reached:
     for count in counts:
         # Times are turned round, so that more is better in both.
         found = {name: run[call][what] ** (-1 if what == "p50" else 1) for name, run in runs(results, count)
-                 if run.get(call, {}).get(what) and (name == ours or run["over"] in reached and run.get("recall", 0.0) >= recall)}
+                 if run.get(call, {}).get(what) and (name == ours or (run["over"] in reached and run.get("recall", 0.0) >= recall))}
         others = {name: value for name, value in found.items() if results["peers"][name]["kind"] == kind}
         if ours in found and others:
             best = max(others, key=lambda name: others[name])
