@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from itertools import chain
 from math import sqrt
 
 from commonplace.adapters.transform.prose import UNSPACED
 
-_MOST_WORDS = 3
 _LONGEST_TAG = 40
 _RUN = re.compile(rf"[{UNSPACED}]+")
 _IDEOGRAPHS = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+|[\u30a1-\u30ff]{2,}")
@@ -16,39 +16,62 @@ _TITLE = 3          # a word of the title or of a heading counts as often
 
 def tags(sentences: Sequence[Sequence[str]], titles: Sequence[Sequence[str]], silent: frozenset[str],
          limit: int) -> tuple[str, ...]:
-    counts = Counter(phrase for sentence in sentences for phrase in _phrases(sentence, silent))
+    said = Counter(chain.from_iterable(sentences))
+    telling = {word for word in chain(said, *titles) if _tells(word, silent)}
+    counts = Counter({(word,): count for word, count in said.items() if word in telling})
+    for word, count in said.items():
+        for gram in _grams(word, silent):
+            counts[gram,] += count
     for title in titles:
-        counts.update({phrase: _TITLE for phrase in _phrases(title, silent) if len(phrase) == 1 or phrase in counts})
+        words = (*telling.intersection(title), *(gram for word in title for gram in _grams(word, silent)))
+        counts.update({(word,): _TITLE for word in words})
+    # A run that is said twice is made of words that are: the others need not be looked at.
+    again = {word for word in telling if counts[word,] > 1}
+    runs = Counter(run for sentence in sentences for run in _runs(sentence, again))
+    for title in titles:
+        runs.update({run: _TITLE for run in _runs(title, again) if run in runs})
     often = 2 if len(sentences) > 3 else 1
     worth = {phrase: count * (1 + 0.8 * (len(phrase) - 1)) * _length(phrase)
-             for phrase, count in counts.items() if count >= (often if len(phrase) == 1 else 2)}
+             for found, least in ((counts, often), (runs, 2)) for phrase, count in found.items() if count >= least}
     chosen: list[tuple[str, ...]] = []
+    taken: set[str] = set()
     for phrase in sorted(worth, key=lambda phrase: (-worth[phrase], phrase)):
         if len(chosen) == limit:
             break
-        if not any(_overlap(phrase, other) for other in chosen):
+        stems = set(map(_stem, phrase))
+        if taken.isdisjoint(stems) and not (_RUN.match(phrase[0]) and any(_overlap(phrase[0], other) for other in taken)):
             chosen.append(phrase)
+            taken |= stems
     return tuple(dict.fromkeys(_joined(phrase)[:_LONGEST_TAG] for phrase in chosen))
 
 
-def _phrases(words: Iterable[str], silent: frozenset[str]) -> Iterator[tuple[str, ...]]:
-    """Runs of one to three words with something to say; in texts without spaces, runs of two to four characters."""
-    run: list[str] = []
-    for word in (*words, ""):
-        if _tells(word, silent):
-            run.append(word)
-            yield from (tuple(run[-size:]) for size in range(1, min(_MOST_WORDS, len(run)) + 1))
+def _runs(words: Sequence[str], again: Container[str]) -> Iterator[tuple[str, ...]]:
+    """Two or three words side by side."""
+    before, last = "", ""
+    for word in words:
+        if word not in again:
+            before = last = ""
             continue
-        run = []
-        for part in _IDEOGRAPHS.findall(word) if _RUN.match(word) else ():
-            yield from ((gram,) for gram in _grams(part) if gram not in silent)
+        if last:
+            yield last, word
+            if before:
+                yield before, last, word
+        before, last = last, word
 
 
 def _tells(word: str, silent: frozenset[str]) -> bool:
     return len(word) > 2 and word not in silent and not word[0].isdigit() and not _RUN.match(word)
 
 
-def _grams(part: str) -> Iterator[str]:
+def _grams(word: str, silent: frozenset[str]) -> Iterator[str]:
+    """What stands for words in texts without spaces: runs of two to four characters."""
+    if word.isascii() or not _RUN.match(word):
+        return
+    for part in _IDEOGRAPHS.findall(word):
+        yield from (gram for gram in _pieces(part) if gram not in silent)
+
+
+def _pieces(part: str) -> Iterator[str]:
     if 2 <= len(part) <= 4:
         yield part
     elif len(part) > 4:
@@ -61,10 +84,8 @@ def _length(phrase: tuple[str, ...]) -> float:
     return sqrt(min(letters, 12.0))
 
 
-def _overlap(phrase: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    if _RUN.match(phrase[0]):
-        return phrase[0] in other[0] or other[0] in phrase[0]
-    return any(_stem(word) == _stem(mine) for word in phrase for mine in other)
+def _overlap(gram: str, other: str) -> bool:
+    return gram in other or other in gram
 
 
 def _stem(word: str) -> str:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import log
 
 from anyio import to_thread
@@ -22,12 +23,13 @@ _ALIKE = 0.5                                # share of common words from which o
 _CODE = re.compile(r"[{}\[\]=<>\\_|;#$]")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Sentence:
     place: int
     text: str
-    terms: frozenset[str]
+    terms: set[str]
     share: float          # of its section that lies before it
+    worth: float = 0.0    # wherever it stands
 
 
 class LocalTransformer:
@@ -49,15 +51,13 @@ def transformed(title: str, sections: Sequence[str]) -> Transformed:
     titles = [prose.words(title), *(prose.words(heading) for section in sections for heading in prose.headings(section))]
     rows = _rows(texts, spoken, silent)
     everything = [sentence for section in rows for sentence in section]
-    uses = Counter(term for sentence in everything for term in sentence.terms)
-    weigh = _Weigher(uses, {word for words in titles[:1] for word in words})
-    sample = everything[::len(everything) // _READ + 1]
-    best = weigh.best(sample, _POINTS, early=True)
-    counted = Counter(word for words in (*flat, *titles) for word in words if word not in silent and len(word) > 2)
+    _weigh(everything, set(titles[0]))
+    best = _best(everything[::len(everything) // _READ + 1], _POINTS, early=True)
+    counted = {word: count for word, count in Counter(chain(*flat, *titles)).items() if word not in silent and len(word) > 2}
     return Transformed(
         summary=_summary(best, everything, sections),
         key_points=tuple(prose.cut(sentence.text, _POINT_CHARS) for sentence in _in_order(best)),
-        section_points=tuple(_points(weigh, section, text) for section, text in zip(rows, sections, strict=True)),
+        section_points=tuple(_points(section, text) for section, text in zip(rows, sections, strict=True)),
         tags=tags(flat, titles, silent, _TAGS),
         category=category(counted))
 
@@ -65,48 +65,43 @@ def transformed(title: str, sections: Sequence[str]) -> Transformed:
 def _rows(texts: Sequence[Sequence[str]], spoken: Sequence[Sequence[list[str]]], silent: frozenset[str]) -> list[list[_Sentence]]:
     place = 0
     rows: list[list[_Sentence]] = []
+    telling = {word for word in set(chain.from_iterable(chain.from_iterable(spoken))) - silent if len(word) > 2}
+    unspaced = {word for word in telling if "\u2fff" < word[0] < "\uac00"}
     for sentences, words in zip(texts, spoken, strict=True):
         row: list[_Sentence] = []
         for index, (text, said) in enumerate(zip(sentences, words, strict=True)):
-            row.append(_Sentence(place, text, frozenset(_terms(said, silent)), index / len(sentences)))
+            terms = telling.intersection(said)
+            for run in unspaced and unspaced & terms:  # to have anything in common with another it has to be taken apart
+                terms.remove(run)
+                terms.update(run[at:at + 2] for at in range(len(run) - 1))
+            row.append(_Sentence(place, text, terms, index / len(sentences)))
             place += 1
         rows.append(row)
     return rows
 
 
-def _terms(words: Iterable[str], silent: frozenset[str]) -> Iterable[str]:
-    for word in words:
-        if word.isascii() or len(word) < 3:
-            if word not in silent and len(word) > 2:
-                yield word
-        elif word not in silent:   # a run without spaces has to be taken apart to have anything in common with another
-            yield from (word[at:at + 2] for at in range(len(word) - 1)) if "\u2fff" < word[0] < "\uac00" else (word,)
-
-
-class _Weigher:
+def _weigh(sentences: Sequence[_Sentence], title: set[str]) -> None:
     """Sentences are worth what their words are: those that the text and its title use again and again."""
+    uses = Counter(term for sentence in sentences for term in sentence.terms)
+    worth = {term: log(1 + count) * (1.6 if term in title else 1.0) for term, count in uses.items()}
+    for sentence in sentences:
+        if _says_something(sentence):
+            fit = min(1.0, _EASY_CHARS / len(sentence.text)) * (0.7 if sentence.text.endswith("?") else 1.0)
+            sentence.worth = sum(map(worth.__getitem__, sentence.terms)) / (len(sentence.terms) + 6) * fit
 
-    def __init__(self, uses: Counter[str], title: set[str]) -> None:
-        self._worth = {term: log(1 + count) * (1.6 if term in title else 1.0) for term, count in uses.items()}
 
-    def best(self, sentences: Sequence[_Sentence], limit: int, *, early: bool) -> list[_Sentence]:
-        """Best first, none that repeats another."""
-        last = sentences[-1].place + 1 if sentences else 1
-        scored = sorted(sentences, key=lambda one: (-self._score(one, one.place / last if early else one.share), one.place))
-        chosen: list[_Sentence] = []
-        for sentence in scored:
-            if len(chosen) == limit or not _says_something(sentence):
-                break
-            if not any(_alike(sentence, other) for other in chosen):
-                chosen.append(sentence)
-        return chosen
-
-    def _score(self, sentence: _Sentence, before: float) -> float:
-        if not _says_something(sentence):
-            return 0.0
-        worth = sum(map(self._worth.__getitem__, sentence.terms))
-        fit = min(1.0, _EASY_CHARS / len(sentence.text)) * (0.7 if sentence.text.endswith("?") else 1.0)
-        return worth / (len(sentence.terms) + 6) * (1.5 - 0.5 * before) * fit
+def _best(sentences: Sequence[_Sentence], limit: int, *, early: bool) -> list[_Sentence]:
+    """Best first, none that repeats another; what stands early is worth more."""
+    telling = [sentence for sentence in sentences if sentence.worth]
+    last = sentences[-1].place + 1 if sentences else 1
+    scored = sorted(telling, key=lambda one: (-one.worth * (1.5 - 0.5 * (one.place / last if early else one.share)), one.place))
+    chosen: list[_Sentence] = []
+    for sentence in scored:
+        if len(chosen) == limit:
+            break
+        if not any(_alike(sentence, other) for other in chosen):
+            chosen.append(sentence)
+    return chosen
 
 
 def _says_something(sentence: _Sentence) -> bool:
@@ -133,8 +128,8 @@ def _summary(best: Sequence[_Sentence], everything: Sequence[_Sentence], section
     return " ".join(chosen) or next((prose.cut(text, _SUMMARY_CHARS) for text in sections if text.strip()), "")
 
 
-def _points(weigh: _Weigher, sentences: Sequence[_Sentence], text: str) -> tuple[str, ...]:
+def _points(sentences: Sequence[_Sentence], text: str) -> tuple[str, ...]:
     count = 1 if len(text) < 400 else 2 if len(text) < 900 else 3
-    chosen = _in_order(weigh.best(sentences, count, early=False))
+    chosen = _in_order(_best(sentences, count, early=False))
     points = tuple(prose.cut(sentence.text, _POINT_CHARS) for sentence in chosen)
     return points or ((prose.cut(text, _POINT_CHARS),) if text.strip() else ())

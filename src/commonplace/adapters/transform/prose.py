@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 
 from stopwordsiso import langs, stopwords
 
@@ -68,7 +69,8 @@ def silent_words(sample: Iterable[list[str]]) -> frozenset[str]:
             break
     if sum(map(_ENGLISH.__contains__, seen)) >= _SURE * len(seen):
         return _ENGLISH
-    counted = Counter(language for word in seen for language in _languages().get(word, ()))
+    known = _languages()
+    counted = Counter(chain.from_iterable(known[word] for word in seen if word in known))
     return _lists()[max(_lists(), key=lambda language: (counted[language], language == "en"))]
 
 
@@ -99,5 +101,8 @@ def cut(text: str, limit: int) -> str:
 
 
 def _plain(paragraph: str) -> str:
-    text = _LINK.sub(r"\1", _IMAGE.sub("", paragraph))
-    return " ".join(_MARKS.sub("", _ADDRESS.sub("", text)).split())
+    if "](" in paragraph:
+        paragraph = _LINK.sub(r"\1", _IMAGE.sub("", paragraph))
+    if "://" in paragraph:
+        paragraph = _ADDRESS.sub("", paragraph)
+    return " ".join(_MARKS.sub("", paragraph).split())
