@@ -13,6 +13,7 @@ Halves = NDArray[np.float16]
 @dataclass(frozen=True, slots=True)
 class Format:
     column: str                                     # how a vector is read, as bytes
+    name: str                                       # the column itself
     put: str                                        # writes :vector of section :id with :stamp, if there is such a section
     value: Callable[[bytes], Any]                   # what :vector is given as
     matrix: Callable[[Sequence[bytes]], Halves]     # rows of what was read, all of one length
@@ -27,21 +28,26 @@ def _sent(read: Sequence[bytes]) -> Halves:
     return np.frombuffer(b"".join(read), ">f2").reshape(len(read), -1)[:, 2:].astype(np.float16)
 
 
-def _literal(vector: bytes) -> str:
-    return "[" + ",".join(map(str, np.frombuffer(vector, np.float16).tolist())) + "]"
+class Sent(bytes):
+    """A vector as it goes over the wire to Postgres."""
+
+
+def _to_send(vector: bytes) -> Sent:
+    halves = np.frombuffer(vector, np.float16)
+    return Sent(np.array([len(halves), 0], ">u2").tobytes() + halves.astype(">f2").tobytes())
 
 
 FORMATS = {
     "sqlite": Format(
-        "vector", """INSERT INTO vectors (library_id, item_id, section_id, stamp, vector)
+        "vector", "vector", """INSERT INTO vectors (library_id, item_id, section_id, stamp, vector)
                      SELECT library_id, item_id, id, :stamp, :vector FROM sections WHERE id = :id
                      ON CONFLICT (library_id, item_id, section_id)
                      DO UPDATE SET stamp = excluded.stamp, vector = excluded.vector""",
         bytes, _plain),
     "postgres": Format(
-        "halfvec_send(embedding)",
+        "halfvec_send(embedding)", "embedding",
         """INSERT INTO vectors (library_id, item_id, section_id, stamp, embedding)
            SELECT s.library_id, s.item_id, s.id, :stamp, :vector::halfvec FROM sections AS s WHERE s.id = :id FOR KEY SHARE OF s
            ON CONFLICT (section_id) DO UPDATE SET stamp = excluded.stamp, embedding = excluded.embedding""",
-        _literal, _sent),
+        _to_send, _sent),
 }

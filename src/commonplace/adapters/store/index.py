@@ -16,8 +16,7 @@ from commonplace.ports import Matches, Question
 
 SHELVES_KEPT = 64  # libraries that stay in memory
 
-_SECTION = """INSERT INTO sections (library_id, item_id, position, title, heading, text, extra, word_count, key_points, locator)
-              VALUES (:library_id, :item_id, :position, :title, :heading, :text, :extra, :word_count, :key_points, :locator)"""
+_SECTION = "library_id, item_id, position, title, heading, text, extra, word_count, key_points, locator"
 
 
 class SectionIndex:
@@ -29,15 +28,16 @@ class SectionIndex:
 
     def insert(self, tx: Tx, item: Item, sections: Sequence[Section], stamp: str) -> None:
         """Write section rows (and the vectors they carry), searchable by keyword once committed."""
-        of_item = {"library_id": item.library_id, "item_id": item.id}
-        tx.many(_SECTION, [
-            {**of_item, "title": item.title, "position": s.position, "heading": s.heading, "text": s.text, "extra": s.extra,
-             "word_count": s.word_count, "key_points": json.dumps(s.key_points, ensure_ascii=False),
-             "locator": json.dumps(s.locator)} for s in sections])
+        tx.insert("sections", _SECTION, [
+            (item.library_id, item.id, s.position, item.title, s.heading, s.text, s.extra, s.word_count,
+             json.dumps(s.key_points, ensure_ascii=False), json.dumps(s.locator)) for s in sections])
         ids = {row["position"]: row["id"] for row in tx.all(
-            "SELECT id, position FROM sections WHERE library_id = :library_id AND item_id = :item_id", **of_item)}
+            "SELECT id, position FROM sections WHERE library_id = :library_id AND item_id = :item_id",
+            library_id=item.library_id, item_id=item.id)}
         put_terms(tx, item.library_id, item.id, item.title, [(ids[s.position], s) for s in sections])
-        _put_vectors(tx, stamp, [(ids[s.position], s.vector) for s in sections if s.vector is not None])
+        form = FORMATS[tx.engine]
+        tx.insert("vectors", f"library_id, item_id, section_id, stamp, {form.name}", [
+            (item.library_id, item.id, ids[s.position], stamp, form.value(s.vector)) for s in sections if s.vector is not None])
         changes.note(tx, item.library_id, item.id)
 
     def remove(self, tx: Tx, library_id: str, item_id: str) -> None:
@@ -78,12 +78,9 @@ class SectionIndex:
 
 def put_terms(tx: Tx, library_id: str, item_id: str, title: str, sections: Sequence[tuple[int, Section]]) -> None:
     given = [(section_id, *packed(title, section)) for section_id, section in sections]
-    tx.many("""INSERT INTO section_terms (library_id, item_id, section_id, length, terms, counts)
-               VALUES (:library_id, :item_id, :section_id, :length, :terms, :counts)""",
-            [{"library_id": library_id, "item_id": item_id, "section_id": section_id, "length": length, "terms": terms,
-              "counts": counts} for section_id, terms, counts, _, length in given])
-    tx.many("INSERT INTO sequences (section_id, sequence) VALUES (:section_id, :sequence)",
-            [{"section_id": section_id, "sequence": sequence} for section_id, _, _, sequence, _ in given])
+    tx.insert("section_terms", "library_id, item_id, section_id, length, terms, counts",
+              [(library_id, item_id, section_id, length, terms, counts) for section_id, terms, counts, _, length in given])
+    tx.insert("sequences", "section_id, sequence", [(section_id, sequence) for section_id, _, _, sequence, _ in given])
 
 
 def read_words_anew(tx: Tx) -> None:

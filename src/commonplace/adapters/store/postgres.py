@@ -3,17 +3,19 @@
 import random
 import re
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
 
 import psycopg
 from psycopg import Connection, errors, sql
+from psycopg.adapt import Dumper
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row, tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from commonplace.adapters.store.database import Values, missing, percent_style
+from commonplace.adapters.store.halves import Sent
 from commonplace.adapters.store.index import read_words_anew
 from commonplace.adapters.store.threads import Threads
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
@@ -24,12 +26,28 @@ ATTEMPTS = 6
 CONNECT_SECONDS = 10
 MIGRATION_LOCK = 0x636F6D6D6F6E  # one for the database: the vector extension belongs to all schemas
 
+# Columns that rows are copied into, where they are no text.
+_TYPES = {"section_id": "int8", "position": "int4", "word_count": "int4", "length": "int4", "terms": "bytea", "counts": "bytea",
+          "sequence": "bytea", "embedding": "bytea"}
+
 # What a change of the schema leaves to do that SQL cannot.
 FOLLOWED_BY: dict[int, Callable[["PostgresTx"], None]] = {20: read_words_anew}
 
 # A rival came between a check and the write that relied on it; run again, the check itself tells the caller.
 _RIVALS = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation, errors.ForeignKeyViolation)
 _LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+
+
+class _AsSent(Dumper):
+    """Bytes that are already what the server takes for the column's type."""
+
+    format = psycopg.pq.Format.BINARY
+
+    def dump(self, obj: Any) -> bytes:
+        return bytes(obj)
+
+
+psycopg.adapters.register_dumper(Sent, _AsSent)
 
 
 class PostgresTx:
@@ -60,6 +78,14 @@ class PostgresTx:
     def many(self, statement: str, rows: Iterable[Values]) -> None:
         with self._connection.cursor() as cursor:
             cursor.executemany(_statement(statement), rows)
+
+    def insert(self, table: str, columns: str, rows: Sequence[Sequence[Any]]) -> None:
+        if not rows:
+            return
+        with self._connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT binary)") as copy:
+            copy.set_types([_TYPES.get(column, "text") for column in columns.split(", ")])
+            for row in rows:
+                copy.write_row(row)
 
     def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
         return work(self, *args)

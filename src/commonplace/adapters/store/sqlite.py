@@ -4,7 +4,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -67,6 +67,10 @@ class SqliteTx:
 
     def many(self, sql: str, rows: Iterable[Values]) -> None:
         self._connection.executemany(sql, rows)
+
+    def insert(self, table: str, columns: str, rows: Sequence[Sequence[Any]]) -> None:
+        places = ", ".join("?" * len(columns.split(",")))
+        self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", rows)
 
     def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
         if self._recalled is None:  # it sees its own writes
