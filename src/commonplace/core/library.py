@@ -230,7 +230,8 @@ class Library:
             return None
 
     async def recent(self, caller: Caller, limit: int = 20) -> list[Item]:
-        return (await self.page(caller, ItemFilter(), limit=limit))[0]
+        await self._access.admit(caller, READ, "list")
+        return (await self._store.items.page(caller.scope, ItemFilter(), limit=limit, offset=0, count=False))[0]
 
     async def page(self, caller: Caller, where: ItemFilter, *, limit: int = 20, offset: int = 0,
                    order: Order = Order.NEWEST) -> tuple[list[Item], int]:

@@ -58,6 +58,11 @@ class Database(Protocol):
         """Run `work(tx, *args, **kwargs)` on a snapshot."""
         ...
 
+    async def peek(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        """As `read`, for a few rows that are found by their keys: where they are at hand, this is done at once and not in
+        another thread, which would take longer than the rows."""
+        ...
+
     async def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
         """As `read`, for what is asked again and again: the answer is kept where it can be told for almost nothing that
         not one row was written since, by this process or another. `work` is a function of a module."""

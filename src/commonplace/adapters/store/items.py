@@ -38,6 +38,7 @@ NO_ITEM = "Item not found"
 _ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS
     (SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id AND f.item_id = i.id)"""
 # CROSS JOIN: SQLite then starts from the one content, never from all items of a type that the library has.
+_WITH_TEXT = rows.SELECT_ITEM.replace(" FROM items AS i", ", c.text FROM items AS i JOIN contents AS c ON c.id = i.content_id")
 _BY_CONTENT = rows.SELECT_ITEM.replace("FROM items", "FROM contents AS c CROSS JOIN items") + " WHERE i.content_id = c.id"
 # What an import brings up to date in an item that is there already.
 _BROUGHT = ("content_id", "entity_type", "title", "url", "summary", "key_points", "tags", "category", "in_kb",
@@ -119,10 +120,10 @@ class SqlItems:
         return Outcome.CHANGED if self._file(tx, before, item.folders) or changes else Outcome.UNCHANGED
 
     async def get(self, scope: Scope, ref: ItemRef) -> Item:
-        return await self._db.read(find, scope, ref)
+        return await self._db.peek(find, scope, ref)
 
     async def whole(self, scope: Scope, ref: ItemRef) -> Reading:
-        return await self._db.read(_whole, scope, ref)
+        return await self._db.peek(_whole, scope, ref)
 
     async def several(self, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
         def work(tx: Tx) -> dict[str, Item]:
@@ -271,8 +272,7 @@ def _brought(item: Item, before: Item) -> dict[str, Any]:
 
 def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:
     """The item by any of its three names, or NotFound: gone and out of scope read the same."""
-    condition, values = rows.visible(scope)
-    row = _by_ref(tx, condition, values, ref, lock=lock)
+    row = _by_ref(tx, *rows.visible(scope), ref, lock=lock)
     if row is None:
         raise NotFound(NO_ITEM)
     return rows.item(row, _folders_of(tx, scope, [row["id"]]).get(row["id"], ()))
@@ -288,13 +288,18 @@ def _find_at(tx: Tx, scope: Scope, item_id: str, expected_revision: int | None) 
 
 
 def _whole(tx: Tx, scope: Scope, ref: ItemRef) -> Reading:
-    item = find(tx, scope, ref)
-    sections = tx.all("SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position",
-                      library_id=item.library_id, item_id=item.id)
-    folders = tx.all("""SELECT id, library_id, name, created_at, 0 AS item_count FROM folders
-                        WHERE library_id = :library_id AND id IN :ids ORDER BY id""",
-                     library_id=item.library_id, ids=list(item.folders)) if item.folders else ()
-    return Reading(item, _text(tx, item), tuple(map(rows.section, sections)), tuple(map(rows.folder, folders)))
+    row = _by_ref(tx, *rows.visible(scope), ref, select=_WITH_TEXT)
+    if row is None:
+        raise NotFound(NO_ITEM)
+    of_item = {"library_id": row["library_id"], "item_id": row["id"]}
+    sections = tx.all("SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position", **of_item)
+    filed = tx.all("""SELECT d.id, d.library_id, d.name, d.created_at, 0 AS item_count
+                      FROM folder_items AS f CROSS JOIN folders AS d WHERE f.library_id = :library_id AND f.item_id = :item_id
+                      AND d.library_id = f.library_id AND d.id = f.folder_id""", **of_item)
+    folders = tuple(rows.folder(each) for each in sorted(filed, key=lambda each: str(each["id"]))
+                    if scope.folders is None or each["id"] in scope.folders)
+    item = rows.item(row, tuple(folder.id for folder in folders))
+    return Reading(item, row["text"], tuple(map(rows.section, sections)), folders)
 
 
 def _text(tx: Tx, item: Item) -> str:
@@ -316,12 +321,13 @@ def delete_items(tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequenc
             drop_unused_content(tx, content_id)
 
 
-def _by_ref(tx: Tx, condition: str, values: dict[str, Any], ref: ItemRef, *, lock: bool) -> Any | None:
+def _by_ref(tx: Tx, condition: str, values: dict[str, Any], ref: ItemRef, *, lock: bool = False,
+            select: str = rows.SELECT_ITEM) -> Any | None:
     # SQLite has one writer at a time; on Postgres those who change one item take turns.
     end = " FOR NO KEY UPDATE OF i" if lock and tx.engine == "postgres" else ""
     if ref.id is not None:
-        return tx.one(f"{rows.SELECT_ITEM} WHERE {condition} AND i.id = :id{end}", id=ref.id, **values)
-    row = tx.one(f"{rows.SELECT_ITEM} WHERE {condition} AND i.public_id = :public_id{end}",
+        return tx.one(f"{select} WHERE {condition} AND i.id = :id{end}", id=ref.id, **values)
+    row = tx.one(f"{select} WHERE {condition} AND i.public_id = :public_id{end}",
                  public_id=ref.public_id, **values)
     return row if row and ref.entity_type in (None, row["entity_type"]) else None
 

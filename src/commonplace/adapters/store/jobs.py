@@ -109,7 +109,7 @@ class SqlJobs:
         return await self._db.write(work)
 
     async def latest(self, item: Item, kind: str) -> Job | None:
-        row = await self._db.read(lambda tx: tx.one(
+        row = await self._db.peek(lambda tx: tx.one(
             """SELECT * FROM jobs WHERE library_id = :library_id AND item_id = :item_id AND kind = :kind
                ORDER BY created_at DESC LIMIT 1""", library_id=item.library_id, item_id=item.id, kind=kind))
         return rows.job(row) if row else None
@@ -137,7 +137,7 @@ class SqlJobs:
 
     async def get(self, scope: Scope, job_id: str) -> Job:
         condition, values = rows.visible(scope)
-        row = await self._db.read(lambda tx: tx.one(
+        row = await self._db.peek(lambda tx: tx.one(
             f"""SELECT j.* FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
                 WHERE {condition} AND j.library_id = :library_id AND j.id = :id""", id=job_id, **values))
         if row is None:

@@ -114,6 +114,8 @@ class PostgresDatabase:
     async def read(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         return await self._threads.run(lambda: self._persist(True, work, args, kwargs))
 
+    peek = read
+
     async def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
         return await self.read(work, *args)
 

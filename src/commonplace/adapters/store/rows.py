@@ -15,6 +15,7 @@ from commonplace.model import (
     ItemFilter,
     Job,
     JobState,
+    Json,
     Passage,
     Person,
     Relation,
@@ -134,12 +135,21 @@ def column_value(column: str, value: Any) -> Any:
 
 def item(row: Any, folders: tuple[str, ...] = ()) -> Item:
     values = {column: row[column] for column in ITEM_COLUMNS}
-    values |= {
-        **{column: tuple(json.loads(row[column])) for column in _TUPLES}, "metadata": json.loads(row["metadata"]),
-        "in_kb": bool(row["in_kb"]), "archived": bool(row["archived"]),
-        "created_at": when(row["created_at"]), "updated_at": when(row["updated_at"]), "folders": folders,
-    }
-    return Item(**values)
+    for column in _TUPLES:
+        values[column] = _texts(values[column])
+    return Item(**values | {
+        "metadata": _json(values["metadata"]), "in_kb": bool(values["in_kb"]), "archived": bool(values["archived"]),
+        "created_at": when(values["created_at"]), "updated_at": when(values["updated_at"]), "folders": folders})
+
+
+def _texts(column: str) -> tuple[str, ...]:
+    return () if column == "[]" else tuple(orjson.loads(column))
+
+
+def _json(column: str) -> Json:
+    """By the reader that keeps a number as long as it is."""
+    found: Json = {} if column == "{}" else json.loads(column)
+    return found
 
 
 def relation(row: Any) -> Relation:
@@ -149,18 +159,17 @@ def relation(row: Any) -> Relation:
 
 def section(row: Any, vector: bytes | None = None) -> Section:
     return Section(position=row["position"], text=row["text"], heading=row["heading"], extra=row["extra"],
-                   word_count=row["word_count"], key_points=tuple(json.loads(row["key_points"])),
-                   locator=json.loads(row["locator"]), vector=vector)
+                   word_count=row["word_count"], key_points=_texts(row["key_points"]),
+                   locator=_json(row["locator"]), vector=vector)
 
 
 def passage(row: Any) -> Passage:
     return Passage(section_id=row["id"], item_id=row["item_id"], public_id=row["public_id"],
                    entity_type=row["entity_type"], title=row["title"], url=row["url"], position=row["position"],
                    heading=row["heading"], text=row["text"], word_count=row["word_count"],
-                   key_points=tuple(orjson.loads(row["key_points"])), locator=orjson.loads(row["locator"]),
+                   key_points=_texts(row["key_points"]), locator=_json(row["locator"]),
                    status=row["status"], visibility=row["visibility"], category=row["category"],
-                   tags=tuple(orjson.loads(row["tags"])),
-                   metadata={} if row["metadata"] == "{}" else json.loads(row["metadata"]),
+                   tags=_texts(row["tags"]), metadata=_json(row["metadata"]),
                    created_at=when(row["created_at"]))
 
 

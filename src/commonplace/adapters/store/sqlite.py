@@ -112,6 +112,9 @@ class SqliteDatabase:
     async def read(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         return await self._readers.run(lambda: self._within(READ, work, args, kwargs))
 
+    async def peek(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        return self._within(READ, work, args, kwargs)
+
     async def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
         """On the loop's own connection: a few microseconds, where a hop to another thread and a lookup take two hundred."""
         with _plain_errors():
