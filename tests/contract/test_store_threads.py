@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from commonplace.adapters.store.threads import Threads
+from commonplace.adapters.threads import Threads
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from commonplace.ports import Embedder, Transformer
 log = logging.getLogger(__name__)
 TRANSFORM = "transform"
 IN_CALL = 8             # sections that get their vectors within the call; longer texts are keyword-live at once, vectors follow
-BRIEF = 2_000           # characters that are cut in less time than handing them to a thread takes
+BRIEF = 5_000           # characters that are cut in less time than handing them to a thread takes
 SHORT = 50_000          # characters that are summarised within the call: about a tenth of a second
 BY_MODEL = ("ai_generated", "cost_usd")   # metadata of what a model wrote
 
@@ -43,18 +43,24 @@ class Preparer:
         jobs: list[Job] = []
         if auto_transform or len(text) > SHORT:
             jobs.append(job_for(item, TRANSFORM, {"auto": auto_transform}))
-        if len(text) <= SHORT and (made := await self._transformed(item.title, sections)) is not None:
+        first = len(sections) if len(sections) <= embed_up_to else embed_first
+        # Side by side: tokenisers leave the interpreter to others.
+        passages, made = await asyncio.gather(
+            self._embedded(item.title, sections, first if item.in_kb else 0),
+            self._transformed(item.title, text, sections))
+        if made is not None:
             item = replace(item, **described(item, made))
-            sections = [replace(section, key_points=points)
-                        for section, points in zip(sections, made.section_points, strict=True)]
+            passages = [replace(section, key_points=points)
+                        for section, points in zip(passages, made.section_points, strict=True)]
         if not item.in_kb:
             return Prepared(item, (), tuple(jobs))
-        sections = await self._embedded(item.title, sections, len(sections) if len(sections) <= embed_up_to else embed_first)
-        if any(section.vector is None for section in sections):
+        if any(section.vector is None for section in passages):
             jobs.insert(0, job_for(item, EMBED))
-        return Prepared(item, tuple(sections), tuple(jobs))
+        return Prepared(item, tuple(passages), tuple(jobs))
 
-    async def _transformed(self, title: str, sections: Sequence[Section]) -> Transformed | None:
+    async def _transformed(self, title: str, text: str, sections: Sequence[Section]) -> Transformed | None:
+        if len(text) > SHORT:
+            return None
         try:
             return await self._transformer.transform(title, [section.text for section in sections])
         except Exception:

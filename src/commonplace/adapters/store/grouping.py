@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from commonplace.adapters.store.threads import Threads
+from commonplace.adapters.threads import Threads
 
 MOST = 64             # in one commit
 QUICK_SECONDS = 0.003  # on the processor

@@ -17,7 +17,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from commonplace.adapters.store.database import Values, missing, percent_style
 from commonplace.adapters.store.halves import Sent
 from commonplace.adapters.store.index import read_words_anew
-from commonplace.adapters.store.threads import Threads
+from commonplace.adapters.threads import Threads
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
 
 T = TypeVar("T")

@@ -61,6 +61,8 @@ class SqlRelations:
 def put_relations(tx: Tx, scope: Scope, relations: Sequence[Relation], new: str | None = None) -> int:
     """How many are new. What somebody said outlasts what was found by likeness. `new`: an item that this transaction
     made; it may lie where its maker does not see it."""
+    if not relations:
+        return 0
     _require_visible(tx, scope, {end for r in relations for end in (r.from_id, r.to_id)} - {new})
     added = sum(_insert(tx, scope, r) for r in relations)
     settle_replaced(tx, scope.library_id, {r.to_id for r in relations if r.kind == Kind.SUPERSEDES})

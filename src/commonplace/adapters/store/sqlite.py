@@ -14,7 +14,7 @@ import orjson
 
 from commonplace.adapters.store.database import Values, missing
 from commonplace.adapters.store.grouping import Group
-from commonplace.adapters.store.threads import Threads
+from commonplace.adapters.threads import Threads
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
 
 T = TypeVar("T")

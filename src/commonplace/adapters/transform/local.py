@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from math import log
 
-from anyio import to_thread
-
+from commonplace.adapters.threads import Threads
 from commonplace.adapters.transform import prose
 from commonplace.adapters.transform.categories import category
 from commonplace.adapters.transform.keyphrases import tags
@@ -34,13 +33,13 @@ class _Sentence:
 
 class LocalTransformer:
     def __init__(self, settings: Settings) -> None:
-        pass
+        self._thread = Threads(1, "transform")
 
     async def transform(self, title: str, sections: Sequence[str]) -> Transformed:
-        return await to_thread.run_sync(transformed, title, sections)
+        return await self._thread.run(lambda: transformed(title, sections))
 
     async def close(self) -> None:
-        pass
+        self._thread.close()
 
 
 def transformed(title: str, sections: Sequence[str]) -> Transformed:
