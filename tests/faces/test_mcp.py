@@ -12,7 +12,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from commonplace.faces.mcp import http as mcp_http
+from commonplace.faces.mcp.plain import PlainCalls
 from tests.faces.house import ADDRESS, House, open_house
 
 pytestmark = pytest.mark.anyio
@@ -252,6 +252,8 @@ CALLS: list[tuple[object, dict[str, str]]] = [
     ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "list_recent", "arguments": {"limit": 3}}}, {}),
     ({"jsonrpc": "2.0", "id": "seven", "method": "tools/call", "params": {"name": "list_recent"}}, {}),
     ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "list_recent", "arguments": {"limit": 0}}}, {}),
+    ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "add_to_knowledge", "arguments": {
+        "kind": "text", "title": "Tides", "text": "The moon pulls the sea, and twice a day it comes and goes."}}}, {}),
     ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "list_recent", "arguments": [1]}}, {}),
     ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "no such tool", "arguments": {}}}, {}),
     ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"arguments": {}}}, {}),
@@ -294,7 +296,7 @@ async def test_a_call_in_one_piece_is_answered_as_by_the_sdk(
             answer = await http.post(ADDRESS + "/mcp/knowledge", content=json.dumps(message))
             kind = answer.headers.get("content-type", "")
             answers.append((answer.status_code, kind, answer.json() if kind == "application/json" and answer.text else answer.text))
-            monkeypatch.setattr(mcp_http, "plain_call", _no_plain_call)
+            monkeypatch.setattr(PlainCalls, "answer", _no_answer)
     assert answers[0] == answers[1]
 
 
@@ -304,5 +306,5 @@ async def test_no_argument_has_to_be_in_a_header_too(house: House) -> None:
         assert "x-mcp-header" not in (await client.list_tools()).model_dump_json()
 
 
-async def _no_plain_call(*_: object) -> None:
+async def _no_answer(*_: object) -> None:
     return None

@@ -7,7 +7,7 @@ import pytest
 from mcp import Client, MCPError
 
 from commonplace import errors
-from commonplace.faces.mcp.server import ALL_TOOLS, door_server
+from commonplace.faces.mcp.server import ALL_TOOLS, Door
 from commonplace.model import Caller, Capability, Found, Hit, Mode, Passage
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +18,7 @@ QUOTA = {"resource": "transcription_minutes", "tier": "free", "cap_per_month": 6
 
 
 def client(mode: str, **services: Any) -> Client:
-    return Client(door_server(ALL_TOOLS, SimpleNamespace(**services), _caller), mode=mode)  # type: ignore[arg-type]
+    return Client(Door(ALL_TOOLS, SimpleNamespace(**services)).server(_caller), mode=mode)  # type: ignore[arg-type]
 
 
 async def _caller(_: object) -> Caller:

@@ -106,13 +106,14 @@ async def test_unknown_paths_and_methods_have_the_same_shape(owner: httpx.AsyncC
     assert wrong.headers["Allow"] == "DELETE, GET, PATCH"
 
 
-async def test_a_body_over_8_mib_is_refused_whether_or_not_it_says_its_size(owner: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize("path", ["/api/v1/ingest", "/mcp"])
+async def test_a_body_over_8_mib_is_refused_whether_or_not_it_says_its_size(owner: httpx.AsyncClient, path: str) -> None:
     async def chunks() -> AsyncIterator[bytes]:
         for _ in range(9):
             yield b" " * 1024 * 1024
 
     for content in (b" " * (8 * 1024 * 1024 + 1), chunks()):
-        response = await owner.post("/api/v1/ingest", content=content, headers=JSON)
+        response = await owner.post(path, content=content, headers=JSON)
         assert (response.status_code, response.json()["error"]) == (413, "payload_too_large")
 
 

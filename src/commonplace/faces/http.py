@@ -2,11 +2,11 @@
 
 import logging
 import re
+from collections.abc import Iterable
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import orjson
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -52,6 +52,8 @@ INVITED = "/api/v1/invitations/accept"  # whoever has no account yet comes witho
 NOBODY = Caller("", "", "nobody", frozenset(), limit_key="nobody")
 SIGNED = re.compile(r"/api/v1/uploads/[^/]+/content")  # the address itself is the credential; what it brings is a file
 HOOK = re.compile(r"/api/v1/webhooks/[^/]+/[^/]+")       # the secret that the service was given is
+HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
+API_HEADERS = (*HEADERS, (b"cache-control", b"no-store"))
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -180,21 +182,23 @@ class Gate:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                _harden(scope["path"], MutableHeaders(raw=message.setdefault("headers", [])))
+                message["headers"] = _hardened(scope["path"], message.get("headers", ()))
             await send(message)
 
         try:
-            refusal = await self._refuse(scope, Headers(scope=scope))
+            refusal = await self._refuse(scope, headers_of(scope))
             await (refusal or self._app)(scope, receive if _is_signed(scope) else _bounded(receive), send_hardened)
         except CommonplaceError as error:
             await _before_tools(scope["path"], error)(scope, receive, send_hardened)
+        except HTTPException:  # that of `_bounded`
+            await too_large()(scope, receive, send_hardened)
         except Exception:
             log.exception("%s %s failed unexpectedly", scope["method"], scope["path"])
             if not started:
                 failed = problem(500, "internal_error", "The server failed; its log says why.")
                 await failed(scope, receive, send_hardened)
 
-    async def _refuse(self, scope: Scope, headers: Headers) -> Response | None:
+    async def _refuse(self, scope: Scope, headers: dict[str, str]) -> Response | None:
         path = scope["path"]
         if path not in PROBES:
             host, origin = headers.get("host", ""), headers.get("origin")
@@ -256,7 +260,12 @@ def _shown(header: str) -> str:
     return repr(header[:200])
 
 
-def _bearer(headers: Headers) -> str | None:
+def headers_of(scope: Scope) -> dict[str, str]:
+    """By their names in lower case; the first where there are several."""
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(scope["headers"])}
+
+
+def _bearer(headers: dict[str, str]) -> str | None:
     scheme, _, credential = headers.get("authorization", "").partition(" ")
     return credential.strip() if scheme.lower() == "bearer" else None
 
@@ -276,8 +285,8 @@ def _bounded(receive: Receive) -> Receive:
     return bounded
 
 
-def _harden(path: str, headers: MutableHeaders) -> None:
-    headers.setdefault("X-Content-Type-Options", "nosniff")
-    headers.setdefault("Referrer-Policy", "no-referrer")
-    if path.startswith(("/api", "/mcp")):
-        headers.setdefault("Cache-Control", "no-store")
+def _hardened(path: str, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """With what every answer says unless it says otherwise."""
+    given = [*headers]
+    said = {name for name, _ in given}
+    return given + [line for line in (API_HEADERS if path.startswith(("/api", "/mcp")) else HEADERS) if line[0] not in said]

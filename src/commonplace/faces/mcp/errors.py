@@ -64,9 +64,13 @@ async def explain_params(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -
         early = f"{ctx.method}: send `initialize` first, or say the protocol's version in `params._meta`."
         raise to_wire(Invalid(early)) from error
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise to_wire(Invalid(f"{ctx.method}: `{where}`: {first['msg']}.")) from error
+        raise malformed(ctx.method, error) from error
+
+
+def malformed(method: str, error: ValidationError) -> MCPError:
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return to_wire(Invalid(f"{method}: `{where}`: {first['msg']}."))
 
 
 def no_message(body: bytes) -> JSONRPCError | None:

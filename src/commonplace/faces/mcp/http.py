@@ -6,25 +6,28 @@ from typing import Any, cast
 
 from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from commonplace.faces.http import MAX_BODY, Services, not_json, problem
+from commonplace.faces.http import MAX_BODY, Services, headers_of, not_json, problem
 from commonplace.faces.mcp.errors import lone_surrogates, no_message
-from commonplace.faces.mcp.plain import plain_call
-from commonplace.faces.mcp.server import ALL_TOOLS, DOORS, Context, door_server
+from commonplace.faces.mcp.plain import Call, PlainCalls
+from commonplace.faces.mcp.server import ALL_TOOLS, DOORS, Context, Door
 from commonplace.model import Caller
 
 
 def mcp_routes(services: Services) -> tuple[list[Route], AbstractAsyncContextManager[None]]:
     """Routes of all doors, and the context that they are served within. The Gate is expected around them."""
-    everything = Endpoint(door_server(ALL_TOOLS, services, _caller))
-    doors = {f"/mcp/{name}": Endpoint(door_server(tools, services, _caller)) for name, tools in DOORS.items()}
+    everything = _endpoint(Door(ALL_TOOLS, services))
+    doors = {f"/mcp/{name}": _endpoint(Door(tools, services)) for name, tools in DOORS.items()}
     endpoints = {"/mcp": everything, "/api/mcp": everything, **doors}
     return [Route(path, endpoint) for path, endpoint in endpoints.items()], _running([everything, *doors.values()])
+
+
+def _endpoint(door: Door) -> "Endpoint":
+    return Endpoint(door.server(_caller), door.call)
 
 
 async def _caller(ctx: Context) -> Caller:
@@ -41,13 +44,13 @@ async def _running(endpoints: "Iterable[Endpoint]") -> AsyncIterator[None]:
 
 
 class Endpoint:
-    """An ASGI application that serves one MCP server, without sessions unless `stateful`.
+    """An ASGI application that serves one MCP server, without sessions unless `stateful`; tool calls go straight to `call`.
 
     Answers are plain JSON, which costs less than a stream, except where the request asks to hear of progress.
     """
 
-    def __init__(self, server: Server[Any], *, stateful: bool = False) -> None:
-        self._server, self._stateful = server, stateful
+    def __init__(self, server: Server[Any], call: Call | None = None, *, stateful: bool = False) -> None:
+        self._stateful, self._calls = stateful, PlainCalls(server, call) if call else None
         self._streaming = StreamableHTTPSessionManager(server, stateless=not stateful, max_request_body_size=MAX_BODY)
         self._plain = self._streaming if stateful else StreamableHTTPSessionManager(
             server, stateless=True, json_response=True, max_request_body_size=MAX_BODY)
@@ -64,7 +67,8 @@ class Endpoint:
             message = "There are no sessions here to listen to or to end; send a POST."
             await problem(405, "method_not_allowed", message, {"Allow": "POST"})(scope, receive, send)
             return
-        if Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        headers = headers_of(scope)
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             await not_json()(scope, receive, send)
             return
         body = await _read(receive)
@@ -72,9 +76,11 @@ class Endpoint:
             await JSONResponse(garbled.model_dump(), status_code=400)(scope, receive, send)
             return
         tells = b'"progressToken"' in body
-        if not tells and not self._stateful and (answer := await plain_call(self._server, scope, body)):
-            await answer(scope, receive, send)
-            return
+        if self._calls and not tells and len(headers) == len(scope["headers"]):  # none is said twice
+            answer = await self._calls.answer(scope["state"]["caller"], headers, body)
+            if answer is not None:
+                await answer(scope, receive, send)
+                return
         if (garbled := no_message(body)) is not None:
             await JSONResponse(garbled.model_dump(), status_code=400)(scope, receive, send)
             return

@@ -1,105 +1,90 @@
 """A tool call that is one request and one JSON answer, without what the SDK does for all the others.
 
 For clients of the revisions before the newest, which are most, the SDK opens a session of streams and tasks for each request; for
-those of the newest it goes twice through the whole answer to write it. Whatever is not an ordinary tool call is left to it.
+those of the newest it goes twice through the whole answer to write it. Here the SDK says whether a request is one, and once for
+each revision what stands around an answer. Whatever is not an ordinary tool call is left to it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
-import anyio
 import orjson
 from mcp.server import Server
-from mcp.server.connection import Connection
-from mcp.server.runner import modern_error_data, serve_one
+from mcp.server.runner import modern_error_data
 from mcp.server.streamable_http import check_accept_headers
-from mcp.shared.dispatcher import CallOptions
-from mcp.shared.exceptions import MCPError, NoBackChannelError
-from mcp.shared.inbound import (
-    ERROR_CODE_HTTP_STATUS,
-    InboundModernRoute,
-    classify_inbound_request,
-    find_duplicated_routing_header,
-)
-from mcp.shared.message import MessageMetadata, ServerMessageMetadata
-from mcp.shared.transport_context import TransportContext
-from mcp_types import DEFAULT_NEGOTIATED_VERSION, RequestId
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS, InboundModernRoute, classify_inbound_request
+from mcp_types import DEFAULT_NEGOTIATED_VERSION, SERVER_INFO_META_KEY, CallToolResult, RequestId
+from mcp_types.methods import serialize_server_result, validate_client_request
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Scope
 
 from commonplace.faces.http import Json
-from commonplace.model import Json as Body
+from commonplace.faces.mcp.errors import guarded, malformed
+from commonplace.model import Caller, Json as Body
+
+METHOD = "tools/call"
+
+Call = Callable[[Caller, str, Body | None], Awaitable[tuple[str, Mapping[str, Any]]]]
 
 
-async def plain_call(server: Server[Any], scope: Scope, body: bytes) -> Response | None:
-    """None: not one of these."""
-    request = Request(scope)
-    if not check_accept_headers(request)[0]:
+class PlainCalls:
+    def __init__(self, server: Server[Any], call: Call) -> None:
+        """`call`: of a tool by its name, with its arguments, none of which has to be in a header as well."""
+        self._call = guarded(call)
+        self._around = {version: _around(server, version)
+                        for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)}
+
+    async def answer(self, caller: Caller, headers: Mapping[str, str], body: bytes) -> Response | None:
+        """None: not one of these."""
+        if not _takes_json(headers.get("accept", "")):
+            return None
+        try:
+            message = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            return None
+        match message:
+            case {"jsonrpc": "2.0", "id": int() | str() as number, "method": "tools/call", "params": dict() as params} \
+                    if not isinstance(number, bool):
+                version = _version(headers, message)
+                return await self._answer(caller, version, number, params) if version else None
         return None
-    try:
-        message = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    match message:
-        case {"jsonrpc": "2.0", "id": int() | str() as number, "method": "tools/call", "params": dict() as params} \
-                if not isinstance(number, bool):
-            connection = _connection(server, request, message)
-            return await _answer(server, request, connection, number, params) if connection else None
-    return None
+
+    async def _answer(self, caller: Caller, version: str, number: RequestId, params: Body) -> Response:
+        try:
+            validate_client_request(METHOD, version, params)
+            text, structured = await self._call(caller, params["name"], params.get("arguments"))
+        except (MCPError, ValidationError) as error:  # calls are guarded, so what is not valid is the request
+            told = modern_error_data(malformed(METHOD, error) if isinstance(error, ValidationError) else error)
+            status = ERROR_CODE_HTTP_STATUS.get(told.code, 200) if version in MODERN_PROTOCOL_VERSIONS else 200
+            return Json({"jsonrpc": "2.0", "id": number,
+                         "error": told.model_dump(mode="json", by_alias=True, exclude_none=True)}, status)
+        around = self._around[version]
+        result = {**around, "content": [{"type": "text", "text": text}]}
+        if "structuredContent" in around:
+            result["structuredContent"] = structured
+        return Json({"jsonrpc": "2.0", "id": number, "result": result})
 
 
-def _connection(server: Server[Any], request: Request, message: Body) -> Connection | None:
-    """What the request says of its client; None when it says it wrongly."""
-    version = request.headers.get("mcp-protocol-version", DEFAULT_NEGOTIATED_VERSION)
+def _around(server: Server[Any], version: str) -> Body:
+    """An answer that says nothing, as clients of this revision get it."""
+    nothing = CallToolResult(content=[], structured_content={}).model_dump(by_alias=True, mode="json", exclude_none=True)
+    answer = serialize_server_result(METHOD, version, nothing)
+    return answer | {"_meta": {SERVER_INFO_META_KEY: server.server_info_stamp}} if version in MODERN_PROTOCOL_VERSIONS else answer
+
+
+@lru_cache(maxsize=256)
+def _takes_json(accept: str) -> bool:
+    return check_accept_headers(Request({"type": "http", "headers": [(b"accept", accept.encode("latin-1"))]}))[0]
+
+
+def _version(headers: Mapping[str, str], message: Body) -> str | None:
+    """The revision that the request speaks; None when it says that wrongly."""
+    version = headers.get("mcp-protocol-version", DEFAULT_NEGOTIATED_VERSION)
     if version in HANDSHAKE_PROTOCOL_VERSIONS:
-        return Connection.from_envelope(version, None, None)
-    if version not in MODERN_PROTOCOL_VERSIONS or find_duplicated_routing_header(request.headers.items()):
-        return None
-    told = classify_inbound_request(message, headers=dict(request.headers))
-    if not isinstance(told, InboundModernRoute) or _from_headers(server, message["params"].get("name")):
-        return None
-    return Connection.from_envelope(told.protocol_version, told.client_info, told.client_capabilities)
-
-
-def _from_headers(server: Server[Any], name: Any) -> bool:
-    """Whether the tool may want to see an argument in a header as well: a server without such tools says so."""
-    return server.get_tool_input_schema is None or not isinstance(name, str) or server.get_tool_input_schema(name) is not None
-
-
-async def _answer(server: Server[Any], request: Request, connection: Connection, number: RequestId,
-                  params: dict[str, Any]) -> Response:
-    exchange = _Exchange(TransportContext(kind="streamable-http", can_send_request=False, headers=request.headers), number,
-                         ServerMessageMetadata(request_context=request))
-    try:
-        result = await serve_one(server, exchange, "tools/call", params, lifespan_state={}, connection=connection)
-    except MCPError as error:  # handlers are guarded, so there is no other kind
-        told = modern_error_data(error)
-        status = ERROR_CODE_HTTP_STATUS.get(told.code, 200) if connection.protocol_version in MODERN_PROTOCOL_VERSIONS else 200
-        return Json({"jsonrpc": "2.0", "id": number,
-                     "error": told.model_dump(mode="json", by_alias=True, exclude_none=True)}, status)
-    return Json({"jsonrpc": "2.0", "id": number, "result": result})
-
-
-@dataclass
-class _Exchange:
-    """What the SDK asks of a transport; nobody listens to anything but the answer."""
-
-    transport: TransportContext
-    request_id: RequestId
-    message_metadata: MessageMetadata
-    can_send_request: bool = False
-    progress_token: None = None
-    cancel_requested: anyio.Event = field(default_factory=anyio.Event)
-
-    async def send_raw_request(self, method: str, params: Mapping[str, Any] | None,
-                               opts: CallOptions | None = None) -> dict[str, Any]:
-        raise NoBackChannelError(method)
-
-    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
-        return
-
-    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        return
+        return version
+    told = classify_inbound_request(message, headers=headers)
+    return told.protocol_version if isinstance(told, InboundModernRoute) else None

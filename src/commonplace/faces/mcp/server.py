@@ -1,6 +1,6 @@
 """MCP servers made of tools. A door is a choice of tools; every door goes through the same two handlers."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from mcp.server import Server, ServerRequestContext
@@ -15,7 +15,7 @@ from commonplace.faces.http import Services
 from commonplace.faces.mcp import disks, entities, explore, knowledge, memory, work
 from commonplace.faces.mcp.errors import explain_params, guarded
 from commonplace.faces.mcp.tools import Tool
-from commonplace.model import Caller
+from commonplace.model import Caller, Json
 
 AnyTool = Tool[Any, Any]
 
@@ -35,6 +35,11 @@ INSTRUCTIONS = (
 TOOLS_LIST_CACHE = CacheHint(ttl_ms=300_000, scope="private")
 
 Context = ServerRequestContext[Any, Any]
+Report = Callable[[float, float | None, str | None], Awaitable[None]]  # progress, heard by clients that asked for it
+
+
+async def unheard(progress: float, total: float | None, message: str | None) -> None:
+    return None
 
 
 def new_server(**handlers: Any) -> Server[Any]:
@@ -48,44 +53,54 @@ def new_server(**handlers: Any) -> Server[Any]:
     return server
 
 
-def door_server(tools: Sequence[AnyTool], services: Services,
-                caller_of: Callable[[Context], Awaitable[Caller]]) -> Server[Any]:
-    by_name = {tool.name: tool for tool in tools}
+class Door:
+    """A choice of tools. The SDK's handlers and the short way of plain.py end in the same call."""
 
-    async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        have = (await caller_of(ctx)).capabilities
-        return ListToolsResult(tools=[tool.listing for tool in tools if tool.needs in have])
+    def __init__(self, tools: Sequence[AnyTool], services: Services) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._services = services
 
-    async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        caller, tool = await caller_of(ctx), by_name.get(params.name)
+    async def call(self, caller: Caller, name: str, arguments: Json | None,
+                   report: Report = unheard) -> tuple[str, Mapping[str, Any]]:
+        """What the tool answers, in words and as a value."""
+        tool = self._tools.get(name)
         if tool is None:
-            raise Invalid(f"Unknown tool {params.name!r}; tools/list names the ones there are.")
+            raise Invalid(f"Unknown tool {name!r}; tools/list names the ones there are.")
         if tool.needs not in caller.capabilities:  # what is not listed is refused whole, whatever it was asked for
-            await services.access.admit(caller, WRITE, tool.name)
-        args = tool.parse(params.arguments)
+            await self._services.access.admit(caller, WRITE, tool.name)
+        args = tool.parse(arguments)
         if tool.telling is not None:
-            text, answer = await tool.telling(services, caller, args, _teller(ctx))
+            text, answer = await tool.telling(self._services, caller, args, _teller(report))
         else:
-            text, answer = await tool.run(services, caller, args)
+            text, answer = await tool.run(self._services, caller, args)
         if (share := answer.get("transcription_progress")) is not None:
-            await ctx.session.report_progress(share, 1.0)  # heard by clients that asked for it
-        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
+            await report(share, 1.0, None)
+        return text, answer
 
-    return new_server(on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=_of_headers)
+    def server(self, caller_of: Callable[[Context], Awaitable[Caller]]) -> Server[Any]:
+        async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+            have = (await caller_of(ctx)).capabilities
+            return ListToolsResult(tools=[tool.listing for tool in self._tools.values() if tool.needs in have])
+
+        async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+            text, answer = await self.call(await caller_of(ctx), params.name, params.arguments, ctx.session.report_progress)
+            return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
+
+        return new_server(on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=_of_headers)
 
 
 def _of_headers(name: str) -> None:
     """What of a tool's arguments has to be in headers too (`x-mcp-header`): no tool of ours asks for any."""
 
 
-def _teller(ctx: Context) -> Tell:
-    """Steps as progress, heard by clients that asked for it. It only ever grows, also when a step is done again."""
+def _teller(report: Report) -> Tell:
+    """Steps as progress. It only ever grows, also when a step is done again."""
     told = 0.0
 
     async def tell(share: float, message: str) -> None:
         nonlocal told
         if share > told:
             told = share
-            await ctx.session.report_progress(share, 1.0, message)
+            await report(share, 1.0, message)
 
     return tell

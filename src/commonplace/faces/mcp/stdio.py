@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from commonplace.faces.http import Services
 from commonplace.faces.mcp.errors import lone_surrogates
-from commonplace.faces.mcp.server import ALL_TOOLS, door_server
+from commonplace.faces.mcp.server import ALL_TOOLS, Door
 from commonplace.model import Caller
 
 Line = SessionMessage | Exception
@@ -49,7 +49,7 @@ async def serve_stdio(services: Services, caller: Callable[[], Awaitable[Caller]
 
     `caller` is asked anew for each request: such a server runs for weeks, and a token may be revoked at any moment.
     """
-    server = door_server(ALL_TOOLS, services, lambda _: caller())
+    server = Door(ALL_TOOLS, services).server(lambda _: caller())
     async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
         asked = Asked()
         legible_in, legible_out = anyio.create_memory_object_stream[Line]()

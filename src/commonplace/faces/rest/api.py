@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -43,7 +43,7 @@ DESCRIPTION = ("Keep texts and pages in a library, file them in folders, and sea
 NO_TELEMETRY: Any = dict.fromkeys(["tracing", "metrics", "logs", "operation_spans", "auto_configure"], False)
 
 
-def rest_app(services: Services, routes: Sequence[BaseRoute], running: AbstractAsyncContextManager[None],
+def rest_app(services: Services, routes: Sequence[Route], running: AbstractAsyncContextManager[None],
              pages: ASGIApp) -> FastAPI:
     """REST, and beside it `routes` of other faces, which are served while `running` is open; `pages` gets what is no API."""
     meters = Meters()
@@ -52,15 +52,31 @@ def rest_app(services: Services, routes: Sequence[BaseRoute], running: AbstractA
         openapi_url=None, telemetry=NO_TELEMETRY, lifespan=lambda app: _serving(app, services, running),
         exception_handlers={CommonplaceError: _ours, RequestValidationError: _invalid, HTTPException: _http},
         middleware=[Middleware(ProxyHeadersMiddleware, trusted_hosts=services.settings.proxies),
-                    Middleware(Metered, meters), Middleware(Gate, services.access, services.settings)])
+                    Middleware(Metered, meters), Middleware(Gate, services.access, services.settings),
+                    Middleware(_Direct, routes)])
     app.state.services, app.state.meters, app.state.embedder = services, meters, "loading"
     parts = (items, memory, disks, entities, corrections, uploads, webhooks, feeds, folders, graph, tasks, tokens, members,
              probes)
     own = [route for part in parts for route in part.router.routes]
-    app.router.routes.extend([*routes, *own, *docs_routes()])  # MCP first: it is asked most
+    app.router.routes.extend([*routes, *own, *docs_routes()])
     app.router.default = _Elsewhere(pages)
     app.state.pages = pages
     return app
+
+
+class _Direct:
+    """ASGI middleware that hands requests for these very paths over at once: a router looks for them at length."""
+
+    def __init__(self, app: ASGIApp, routes: Sequence[Route]) -> None:
+        self._app = app
+        self._endpoints = {route.path: route.app for route in routes}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (endpoint := self._endpoints.get(scope["path"])):
+            scope.update(endpoint=endpoint, path_params={})
+            await endpoint(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
 
 class _Elsewhere:
