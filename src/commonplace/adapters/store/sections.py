@@ -51,7 +51,7 @@ class SqlSections:
 
     async def keyword(self, scope: Scope, words: Words, limit: int, where: ItemFilter | None = None) -> list[Scored]:
         found = await self.matches(scope, Question(words, None, "", limit), where)
-        return _best_first(found.ids, found.keyword)
+        return _best_first(found.ids, found.keyword)[:limit]
 
     async def nearest(self, scope: Scope, vector: Vector, stamp: str, limit: int,
                       where: ItemFilter | None = None) -> list[Scored]:

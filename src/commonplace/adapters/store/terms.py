@@ -4,7 +4,7 @@ import re
 import threading
 import unicodedata
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -54,13 +54,17 @@ def shortened(each: Terms) -> NDArray[np.uint16]:
     return (each ^ each >> np.uint32(16)).astype(np.uint16)
 
 
-def phrase_counts(sequence: NDArray[np.uint16], ends: NDArray[np.intp], phrase: Sequence[int]) -> NDArray[np.int64]:
-    """How often each part of a long sequence has the phrase. Parts end with a gap, so none reaches over."""
-    first, *others = shortened(np.array(phrase, np.uint32))
-    places = (sequence[:max(0, len(sequence) - len(others))] == first).nonzero()[0]
-    for offset, term in enumerate(others, 1):
-        places = places[sequence[places + offset] == term]
-    return np.bincount(ends.searchsorted(places, "right"), minlength=len(ends))
+def phrase_counts(sequence: NDArray[np.uint16], ends: NDArray[np.intp],
+                  phrases: Iterable[Sequence[int]]) -> Iterator[NDArray[np.int64]]:
+    """For each phrase that is there, how often each part of a long sequence has it. Parts end with a gap: none reaches over."""
+    pairs = sequence[:-1].astype(np.uint32) << np.uint32(16) | sequence[1:]
+    for phrase in phrases:
+        first, second, *others = ((term ^ term >> 16) & 0xFFFF for term in phrase)
+        places = (pairs == np.uint32(first << 16 | second)).nonzero()[0]
+        for offset, term in enumerate(others, 2):
+            places = places[sequence.take(places + offset, mode="clip") == term]
+        if len(places):
+            yield np.bincount(ends.searchsorted(places, "right"), minlength=len(ends))
 
 
 @lru_cache(maxsize=200_000)

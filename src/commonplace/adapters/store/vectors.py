@@ -11,7 +11,7 @@ from commonplace.adapters.store.signs import sign_words
 from commonplace.ports import Vector
 
 SCANNED_AT_ONCE = 16_384  # rows, so that what is worked out on the way stays in the processor's cache
-FAR = np.uint16(65_535)
+FAR = 255  # sign bits that differ, for what may not be found
 
 
 class Vectors:

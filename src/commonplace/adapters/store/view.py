@@ -17,15 +17,15 @@ from commonplace.model import Words
 from commonplace.ports import Matches, Question, Vector
 
 K1, B = 1.2, 0.75
-PHRASED = 64          # best sections that are looked at for phrases; with five times as many no ranking got better
+PHRASED = 32          # best sections that are looked at for phrases; with ten times as many no ranking got better
 PHRASE = 0.75         # what a phrase counts: its words have been counted already
 FAINT = 0.01          # what a word that is only part of a phrase counts in choosing them
 FEW = 8               # less than an eighth of all: looked up one by one; more: all are worked out, and some left out
 EXACT_UP_TO = 2_000   # vectors that are cheaper to compare than to scan
 # Best by sign bits that are compared exactly: a twentieth, within bounds. recall@10 stays above .99 on real vectors.
-RESCORED, MOST_RESCORED = 600, 2_000
+RESCORED, MOST_RESCORED = 600, 1_200
 SAMPLED = 4_096       # distances that the others are judged by
-HALVED_FROM = 20_000  # rows; so many are scanned by half of their bits, and the likelier seventh by the other half
+SCANNED_WORDS = 4     # of sign bits, all rows'; of the likelier eighth the others too. Their differences are counted in bytes
 
 NO_ROWS: Rows = np.empty(0, np.intp)
 
@@ -109,7 +109,7 @@ class View:
         if longer:
             chosen = best if len(best) <= PHRASED else best[leaning[best].argpartition(-PHRASED)[-PHRASED:]]
             scores[chosen] += self._by_phrases(tx, longer, chosen if pool.rows is None else pool.rows[chosen], pool.size)
-        return best[_top(scores[best], limit)], scores
+        return best[scores[best] > 0], scores
 
     def _bm25(self, asked: Iterable[int], pool: Pool) -> Scores:
         damped = self._damped if pool.rows is None else self._damped[pool.rows]
@@ -136,14 +136,11 @@ class View:
         ids = self._ids[rows].tolist()
         by_id = dict(tx.bare("SELECT section_id, sequence FROM sequences WHERE section_id IN :ids", ids=ids))
         parts = [by_id.get(section_id, b"") for section_id in ids]
-        sequence = np.frombuffer(b"".join(parts), np.uint16)
-        ends = np.cumsum([len(part) // 2 for part in parts])
+        sequence, ends = np.frombuffer(b"".join(parts), np.uint16), np.cumsum([len(part) // 2 for part in parts])
         total, damped = np.zeros(len(rows), np.float32), self._damped[rows]
-        for phrase in phrases:
-            counts = phrase_counts(sequence, ends, phrase).astype(np.float32)
-            frequency = int(np.count_nonzero(counts))  # among the candidates, which hold nearly all there are
-            if frequency:
-                total += counts * np.float32(_idf(frequency, size) * (K1 + 1) * PHRASE) / (counts + damped)
+        for found in phrase_counts(sequence, ends, phrases):
+            counts, frequency = found.astype(np.float32), int(np.count_nonzero(found))  # the candidates hold nearly all there are
+            total += counts * np.float32(_idf(frequency, size) * (K1 + 1) * PHRASE) / (counts + damped)
         return total
 
     # -- by meaning
@@ -154,17 +151,14 @@ class View:
             return pool.seen
         size = len(self._ids) - len(pool.unseen) if pool.seen is None else len(pool.seen)
         wanted, words = max(limit, min(size, MOST_RESCORED, max(RESCORED, size // 20))), sign_words(vector.reshape(1, -1))[:, 0]
-        most = 64 * len(words)
         if pool.seen is not None:
             rows = pool.seen if pool.rows is None else pool.rows[pool.seen]
-            return pool.seen[_smallest(self._differing(rows, words), most, wanted, limit)]
-        half = len(words) // 2 if size >= HALVED_FROM else len(words)
-        distances = self._scan(words[:half])
+            return pool.seen[_smallest(self._differing(rows, words), wanted, limit)]
+        distances = self._scan(words[:SCANNED_WORDS])
         distances[pool.unseen] = FAR
-        if half == len(words):
-            return _smallest(distances, most, wanted, limit)
-        likely = _smallest(distances, most, max(wanted, size // 7), wanted)
-        return likely[_smallest(distances[likely] + self._differing(likely, words[half:], half), most, wanted, limit)]
+        likely = _smallest(distances, max(4 * wanted, size // 8), wanted, FAR)
+        further = self._differing(likely, words[SCANNED_WORDS:], SCANNED_WORDS)
+        return likely[_smallest(distances[likely] + further, wanted, limit)]
 
     def _differing(self, rows: Rows, words: NDArray[np.uint64], first: int = 0) -> NDArray[np.uint16]:
         """Sign bits, from a word on."""
@@ -173,13 +167,13 @@ class View:
             total += np.bitwise_count(signs[rows] ^ word)
         return total
 
-    def _scan(self, words: NDArray[np.uint64]) -> NDArray[np.uint16]:
-        """Sign bits that differ, of all rows, in so many words."""
-        total = np.zeros(len(self._ids), np.uint16)
+    def _scan(self, words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+        """Sign bits that differ, of all rows, in the first words."""
+        total, changed = np.zeros(len(self._ids), np.uint8), np.empty(SCANNED_AT_ONCE, np.uint64)
         for start in range(0, len(total), SCANNED_AT_ONCE):
-            part = slice(start, min(start + SCANNED_AT_ONCE, len(total)))
+            part = total[start:start + SCANNED_AT_ONCE]
             for signs, word in zip(self._signs, words, strict=False):
-                total[part] += np.bitwise_count(signs[part] ^ word)
+                part += np.bitwise_count(np.bitwise_xor(signs[start:start + len(part)], word, out=changed[:len(part)]))
         return total
 
     def _rows_of(self, items: Iterable[str]) -> Rows:
@@ -194,19 +188,22 @@ def _idf(frequency: int, size: int) -> float:
 
 def _top(scores: Scores, limit: int) -> Rows:
     """Places of the best scores above 0, in order of place."""
-    most = scores.max(initial=0)
-    for bound in (most * 0.5, most * 0.25, 0):  # most lie far below the best ones, and need not be compared
-        places: Rows = (scores > bound).nonzero()[0]
-        if len(places) >= limit:
-            kept = scores[places].argpartition(-limit)[-limit:]
-            kept.sort()
-            return places[kept]
-    return places
+    # The best of each of many groups: as many of these as are wanted, and no wanted one is below them.
+    each = max(1, len(scores) // (8 * limit))
+    groups = scores[:len(scores) // each * each].reshape(each, -1).max(axis=0)
+    bound = np.partition(groups, -limit)[-limit] if len(groups) >= limit else 0
+    places: Rows = (scores >= bound if bound > 0 else scores > 0).nonzero()[0]
+    if len(places) <= limit:
+        return places
+    kept = scores[places].argpartition(-limit)[-limit:]
+    kept.sort()
+    return places[kept]
 
 
-def _smallest(distances: NDArray[np.uint16], most: int, wanted: int, least: int) -> Rows:
-    """Places, in order, of about so many; of at least the least, where no more than `most` bits differ."""
+def _smallest(distances: NDArray[np.unsignedinteger], wanted: int, least: int, far: int = 65_535) -> Rows:
+    """Places, in order, of about so many, and of at least the least, of those that are not far."""
     sample = distances[::max(1, len(distances) // SAMPLED)]
-    bound = np.partition(sample, kth)[kth] if (kth := wanted * len(sample) // len(distances)) < len(sample) else most
-    near: Rows = (distances <= min(bound, most)).nonzero()[0]
-    return near if len(near) >= least or bound >= most else _smallest(distances, most, 2 * wanted, least)
+    share = wanted * len(sample) // len(distances)
+    bound = int(np.bincount(sample).cumsum().searchsorted(share, "right")) if share < len(sample) else far
+    near: Rows = (distances <= min(bound, far - 1)).nonzero()[0]
+    return near if len(near) >= least or bound >= far else _smallest(distances, 2 * wanted, least, far)
