@@ -97,3 +97,15 @@ async def test_all_or_none(ann: Library) -> None:
         await put(ann, entry(ann, "zebra"), entry(ann, "walrus", folders=("no such folder",)))
     assert await titles(ann, "zebra") == []
     assert await ann.store.jobs.counts() == {}
+
+
+async def test_a_lot_knows_what_it_brought_itself(ann: Library) -> None:
+    new = [entry(ann, f"zebra number {n}", title=f"t{n}") for n in range(5)]
+    same, grown = entry(ann, "zebra number 0", title="t0"), entry(ann, "walrus", title="t1", id=new[1].item.id)
+    renamed, rival = entry(ann, "zebra number 2", title="t5"), entry(ann, "zebra", title="t6", public_id=new[3].item.public_id)
+    assert await put(ann, *new, same, grown, renamed, rival) == [Outcome.ADDED] * 5 + [
+        Outcome.UNCHANGED, Outcome.CHANGED, Outcome.ADDED, Outcome.ADDED]
+    assert await titles(ann, "zebra") == ["t0", "t2", "t3", "t4", "t5", "t6"]
+    assert await titles(ann, "walrus") == ["t1"]
+    one, other = [await ann.store.items.get(ann.scope(), ItemRef(id=each.item.id)) for each in (new[2], renamed)]
+    assert one.content_id == other.content_id

@@ -170,7 +170,7 @@ def _restore_sections(tx: Tx, index: SectionIndex, found: Iterable[dict[str, Any
     for (library_id, item_id, stamp), group in groupby(found, key=lambda s: (s["library_id"], s["item_id"], s["stamp"])):
         item = tx.one(f"{rows.SELECT_ITEM} WHERE i.library_id = :library_id AND i.id = :id", library_id=library_id, id=item_id)
         sections = [rows.section(row, b64decode(row["vector"]) or None) for row in group]
-        index.insert(tx, rows.item(item), sections, stamp or "")
+        index.insert(tx, [(rows.item(item), sections)], stamp or "")
         count += len(sections)
     return count
 

@@ -6,6 +6,7 @@ oldest one that may still be under way: what is at or behind that is looked at a
 own: after a move to another one, those of the future are not from here.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from commonplace.adapters.store.database import Tx
@@ -42,10 +43,13 @@ class News:
     behind: bool                # the transaction is older than the mark, and may not see all that was seen by then
 
 
-def note(tx: Tx, library_id: str, item_id: str) -> None:
+def note(tx: Tx, items: Sequence[tuple[str, str]]) -> None:
+    """(library, item) of each."""
+    *others, (library_id, item_id) = items
+    tx.insert("changes", "library_id, item_id", others)
     seq = tx.all("INSERT INTO changes (library_id, item_id) VALUES (:library_id, :item_id) RETURNING seq",
                  library_id=library_id, item_id=item_id)[0]["seq"]
-    if seq % _PRUNED_EVERY == 0:
+    if seq % _PRUNED_EVERY < len(items):
         tx.run(_PRUNE[tx.engine], seq=seq - KEPT)
 
 

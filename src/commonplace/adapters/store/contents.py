@@ -101,6 +101,12 @@ def content(row: Any) -> Content:
                    json.loads(row["about"]), row["hash"])
 
 
+def insert_contents(tx: Tx, new: Sequence[tuple[Content, datetime]]) -> None:
+    tx.insert("contents", "id, key, hash, text, url, segments, about, created_at", [
+        (content.id, content.key, content.hash, content.text, content.url, _json(content.segments), _json(content.about),
+         rows.micros(at)) for content, at in new])
+
+
 def put_content(tx: Tx, new: Content, at: datetime) -> tuple[str, bool]:
     """The id of the content with this key, which another may have put there first, and whether it says the same."""
     # The update that changes nothing locks the row: two adds of one source take turns, and the second finds the

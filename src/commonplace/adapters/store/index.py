@@ -3,8 +3,7 @@
 import json
 import threading
 from collections.abc import Sequence
-from itertools import groupby
-from operator import itemgetter
+from typing import Any
 
 from commonplace.adapters.store import changes, filters, rows
 from commonplace.adapters.store.database import Tx
@@ -26,34 +25,37 @@ class SectionIndex:
         self._shelves: dict[str, Shelf] = {}
         self._guard = threading.Lock()
 
-    def insert(self, tx: Tx, item: Item, sections: Sequence[Section], stamp: str) -> None:
-        """Write section rows (and the vectors they carry), searchable by keyword once committed."""
+    def insert(self, tx: Tx, cut: Sequence[tuple[Item, Sequence[Section]]], stamp: str) -> None:
+        """Write the section rows of items of one library (and the vectors they carry), searchable by keyword once committed."""
         tx.insert("sections", _SECTION, [
             (item.library_id, item.id, s.position, item.title, s.heading, s.text, s.extra, s.word_count,
-             json.dumps(s.key_points, ensure_ascii=False), json.dumps(s.locator)) for s in sections])
-        ids = {row["position"]: row["id"] for row in tx.all(
-            "SELECT id, position FROM sections WHERE library_id = :library_id AND item_id = :item_id",
-            library_id=item.library_id, item_id=item.id)}
-        put_terms(tx, item.library_id, item.id, item.title, [(ids[s.position], s) for s in sections])
+             _json(s.key_points), _json(s.locator)) for item, sections in cut for s in sections])
+        ids = {(row["item_id"], row["position"]): row["id"] for row in tx.all(
+            "SELECT id, item_id, position FROM sections WHERE library_id = :library_id AND item_id IN :ids",
+            library_id=cut[0][0].library_id, ids=[item.id for item, _ in cut])}
+        written = [(item, ids[item.id, s.position], s) for item, sections in cut for s in sections]
+        put_terms(tx, [(item.library_id, item.id, item.title, section_id, s) for item, section_id, s in written])
         form = FORMATS[tx.engine]
         tx.insert("vectors", f"library_id, item_id, section_id, stamp, {form.name}", [
-            (item.library_id, item.id, ids[s.position], stamp, form.value(s.vector)) for s in sections if s.vector is not None])
-        changes.note(tx, item.library_id, item.id)
+            (item.library_id, item.id, section_id, stamp, form.value(s.vector)) for item, section_id, s in written
+            if s.vector is not None])
+        changes.note(tx, [(item.library_id, item.id) for item, _ in cut])
 
     def remove(self, tx: Tx, library_id: str, item_id: str) -> None:
         tx.run("DELETE FROM sections WHERE library_id = :library_id AND item_id = :item_id",
                library_id=library_id, item_id=item_id)
-        changes.note(tx, library_id, item_id)
+        changes.note(tx, [(library_id, item_id)])
 
     def refile(self, tx: Tx, library_id: str, item_id: str) -> None:
         """The item's folders changed."""
-        changes.note(tx, library_id, item_id)
+        changes.note(tx, [(library_id, item_id)])
 
     def set_vectors(self, tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
         _put_vectors(tx, stamp, vectors)
-        for row in tx.all("SELECT DISTINCT library_id, item_id FROM sections WHERE id IN :ids",
-                          ids=[section_id for section_id, _ in vectors]):
-            changes.note(tx, row["library_id"], row["item_id"])
+        given = tx.all("SELECT DISTINCT library_id, item_id FROM sections WHERE id IN :ids",
+                       ids=[section_id for section_id, _ in vectors])
+        if given:
+            changes.note(tx, [(row["library_id"], row["item_id"]) for row in given])
 
     def vectors(self, tx: Tx, library_id: str, item_ids: Sequence[str]) -> dict[int, tuple[str, bytes]]:
         """Stamp and float16 bytes by section id."""
@@ -76,19 +78,23 @@ class SectionIndex:
             return shelf
 
 
-def put_terms(tx: Tx, library_id: str, item_id: str, title: str, sections: Sequence[tuple[int, Section]]) -> None:
-    given = [(section_id, *packed(title, section)) for section_id, section in sections]
+def put_terms(tx: Tx, sections: Sequence[tuple[str, str, str, int, Section]]) -> None:
+    """Of each: its library, its item, the item's title, its number."""
+    given = [(library_id, item_id, section_id, *packed(title, section))
+             for library_id, item_id, title, section_id, section in sections]
     tx.insert("section_terms", "library_id, item_id, section_id, length, terms, counts",
-              [(library_id, item_id, section_id, length, terms, counts) for section_id, terms, counts, _, length in given])
-    tx.insert("sequences", "section_id, sequence", [(section_id, sequence) for section_id, _, _, sequence, _ in given])
+              [(*of_section, length, terms, counts) for *of_section, terms, counts, _, length in given])
+    tx.insert("sequences", "section_id, sequence", [(section_id, sequence) for _, _, section_id, _, _, sequence, _ in given])
 
 
 def read_words_anew(tx: Tx) -> None:
     """For databases that kept words in another way before."""
-    of_section = itemgetter("library_id", "item_id", "title")
     for found in tx.lots("SELECT * FROM sections ORDER BY library_id, item_id, position", 1_000):
-        for (library_id, item_id, title), group in groupby(found, of_section):
-            put_terms(tx, library_id, item_id, title, [(row["id"], rows.section(row)) for row in group])
+        put_terms(tx, [(row["library_id"], row["item_id"], row["title"], row["id"], rows.section(row)) for row in found])
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _put_vectors(tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:

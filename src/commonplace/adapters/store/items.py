@@ -5,11 +5,19 @@ from dataclasses import replace
 from typing import Any
 
 from commonplace.adapters.store import rows
+from commonplace.adapters.store.brought import brought, fresh
 from commonplace.adapters.store.captures import insert_capture
-from commonplace.adapters.store.contents import content as content_of, drop_unused_content, put_content, renew_content
+from commonplace.adapters.store.contents import (
+    content as content_of,
+    drop_unused_content,
+    insert_contents,
+    put_content,
+    renew_content,
+)
 from commonplace.adapters.store.database import Database, Tx
+from commonplace.adapters.store.filing import folders_of, put_in_folder, require_folders
 from commonplace.adapters.store.index import SectionIndex
-from commonplace.adapters.store.jobs import insert_job
+from commonplace.adapters.store.jobs import insert_jobs
 from commonplace.adapters.store.margins import with_notes
 from commonplace.adapters.store.relations import drop_relations, put_relations
 from commonplace.adapters.store.standing import bridge, replaced_by, settle_replaced
@@ -40,10 +48,6 @@ _ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_i
 # CROSS JOIN: SQLite then starts from the one content, never from all items of a type that the library has.
 _WITH_TEXT = rows.SELECT_ITEM.replace(" FROM items AS i", ", c.text FROM items AS i JOIN contents AS c ON c.id = i.content_id")
 _BY_CONTENT = rows.SELECT_ITEM.replace("FROM items", "FROM contents AS c CROSS JOIN items") + " WHERE i.content_id = c.id"
-# What an import brings up to date in an item that is there already.
-_BROUGHT = ("content_id", "entity_type", "title", "url", "summary", "key_points", "tags", "category", "in_kb",
-            "archived", "metadata", "word_count", "status", "priority", "due_date", "languages", "technologies", "assignees")
-_MADE = ("tags_derived", "ai_generated", "cost_usd")  # metadata of what was made of the text
 
 
 class SqlItems:
@@ -76,17 +80,19 @@ class SqlItems:
         if not same:
             raise Conflict("The source was read by somebody else at the same moment, and said something else to them.")
         item = replace(item, content_id=content_id, folders=(folder_id,) if folder_id else ())
-        self._insert(tx, item, sections, stamp, jobs)
+        self._insert(tx, [Entry(item, content, tuple(sections), tuple(jobs))], stamp)
         return item, True
 
-    def _insert(self, tx: Tx, item: Item, sections: Sequence[Section], stamp: str, jobs: Sequence[Job]) -> None:
-        tx.run(rows.INSERT_ITEM, **rows.item_values(item))
-        for folder_id in item.folders:
-            if not _put_in_folder(tx, item.library_id, item.id, folder_id):
-                raise NotFound("Folder not found", folder_ids=[folder_id])
-        self._index.insert(tx, item, sections, stamp)
-        for job in jobs:
-            insert_job(tx, job)
+    def _insert(self, tx: Tx, entries: Sequence[Entry], stamp: str) -> None:
+        """What is new, of one library; their contents are there."""
+        items = [entry.item for entry in entries]
+        tx.insert("items", ", ".join(rows.ITEM_COLUMNS), list(map(rows.item_values, items)))
+        filed = [(item.library_id, folder_id, item.id) for item in items for folder_id in item.folders]
+        if filed:
+            require_folders(tx, items[0].library_id, {folder_id for _, folder_id, _ in filed})
+            tx.insert("folder_items", "library_id, folder_id, item_id", filed)
+        self._index.insert(tx, [(entry.item, entry.sections) for entry in entries], stamp)
+        insert_jobs(tx, [job for entry in entries for job in entry.jobs])
 
     async def known(self, scope: Scope, key: str, entity_type: str, *,
                     token_id: str | None = None) -> tuple[Content | None, Item | None]:
@@ -99,7 +105,18 @@ class SqlItems:
         return await self._db.read(work) if await self._db.recall(_is_content, key) else (None, None)
 
     async def put(self, entries: Sequence[Entry], *, scope: Scope, stamp: str) -> list[Outcome]:
-        return await self._db.write(lambda tx: [self._put(tx, entry, scope, stamp) for entry in entries])
+        return await self._db.write(self._put_all, entries, scope, stamp) if entries else []
+
+    def _put_all(self, tx: Tx, entries: Sequence[Entry], scope: Scope, stamp: str) -> list[Outcome]:
+        """What nothing is known of is written in one go, whatever else there is one by one."""
+        are_fresh = fresh(tx, scope, entries)
+        new = [replace(entry, item=replace(entry.item, content_id=entry.content.id))
+               for entry, is_fresh in zip(entries, are_fresh, strict=True) if is_fresh]
+        if new:
+            insert_contents(tx, [(entry.content, entry.item.created_at) for entry in new])
+            self._insert(tx, new, stamp)
+        return [Outcome.ADDED if is_fresh else self._put(tx, entry, scope, stamp)
+                for entry, is_fresh in zip(entries, are_fresh, strict=True)]
 
     def _put(self, tx: Tx, entry: Entry, scope: Scope, stamp: str) -> Outcome:
         content = replace(entry.content, id=put_content(tx, entry.content, entry.item.created_at)[0])
@@ -109,9 +126,9 @@ class SqlItems:
         if before is None:
             if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=item.public_id):
                 item = replace(item, public_id=new_public_id())
-            self._insert(tx, item, entry.sections, stamp, entry.jobs)
+            self._insert(tx, [replace(entry, item=item)], stamp)
             return Outcome.ADDED
-        changes = _brought(item, before) if known else {}
+        changes = brought(item, before) if known else {}
         if changes:
             recut = bool(changes.keys() & {"content_id", "title", "in_kb"})
             self._update(tx, scope, before.id, changes, None, entry.sections if recut else None, stamp,
@@ -129,7 +146,7 @@ class SqlItems:
         def work(tx: Tx) -> dict[str, Item]:
             condition, values = rows.visible(scope)
             found = tx.all(f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {condition}", ids=list(item_ids), **values)
-            folders = _folders_of(tx, scope, [row["id"] for row in found])
+            folders = folders_of(tx, scope, [row["id"] for row in found])
             return {row["id"]: rows.item(row, folders.get(row["id"], ())) for row in found}
 
         return await self._db.read(work) if item_ids else {}
@@ -179,9 +196,8 @@ class SqlItems:
             keep_version(tx, before, after)
         if sections is not None:
             self._index.remove(tx, after.library_id, after.id)
-            self._index.insert(tx, after, sections, stamp)
-        for job in jobs:
-            insert_job(tx, job)
+            self._index.insert(tx, [(after, sections)], stamp)
+        insert_jobs(tx, jobs)
         return after
 
     async def renew(self, scope: Scope, item_id: str, content: Content, changes: dict[str, Any], *,
@@ -220,11 +236,7 @@ class SqlItems:
     async def file(self, scope: Scope, ref: ItemRef, folder_ids: Sequence[str], *, token_id: str | None) -> list[str]:
         def work(tx: Tx) -> list[str]:
             item = _find_to_file(tx, scope, ref, token_id)
-            wanted = set(folder_ids)
-            known = {row["id"] for row in tx.all("SELECT id FROM folders WHERE library_id = :library_id AND id IN :ids",
-                                                 library_id=item.library_id, ids=sorted(wanted))}
-            if wanted - known:
-                raise NotFound("Folder not found", folder_ids=sorted(wanted - known))
+            require_folders(tx, item.library_id, set(folder_ids))
             return self._file(tx, item, folder_ids)
 
         return await self._db.write(work)
@@ -237,7 +249,7 @@ class SqlItems:
         added = [folder_id for folder_id in dict.fromkeys(folder_ids) if folder_id not in held]
         for item_id in with_notes(tx, item.library_id, [item.id]) if added else ():
             for folder_id in added:
-                _put_in_folder(tx, item.library_id, item_id, folder_id)
+                put_in_folder(tx, item.library_id, item_id, folder_id)
             self._index.refile(tx, item.library_id, item_id)
         return added
 
@@ -255,27 +267,12 @@ class SqlItems:
         await self._db.write(work)
 
 
-def _brought(item: Item, before: Item) -> dict[str, Any]:
-    """What an import changes. What was made of the same text stays where the import does not bring its own."""
-    changes = {c: getattr(item, c) for c in _BROUGHT if getattr(item, c) != getattr(before, c)}
-    if "content_id" in changes:
-        return changes
-    stays = {c for c in ("summary", "key_points", "category") if not getattr(item, c)}
-    if not item.tags and before.metadata.get("tags_derived"):
-        stays.add("tags")
-    made = {name: before.metadata[name] for name in _MADE
-            if name in before.metadata and (name != "tags_derived" or "tags" in stays)}
-    metadata = item.metadata | made
-    return {c: value for c, value in (changes | {"metadata": metadata}).items()
-            if c not in stays and (c != "metadata" or metadata != before.metadata)}
-
-
 def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:
     """The item by any of its three names, or NotFound: gone and out of scope read the same."""
     row = _by_ref(tx, *rows.visible(scope), ref, lock=lock)
     if row is None:
         raise NotFound(NO_ITEM)
-    return rows.item(row, _folders_of(tx, scope, [row["id"]]).get(row["id"], ()))
+    return rows.item(row, folders_of(tx, scope, [row["id"]]).get(row["id"], ()))
 
 
 def _find_at(tx: Tx, scope: Scope, item_id: str, expected_revision: int | None) -> Item:
@@ -348,18 +345,6 @@ def _find_to_file(tx: Tx, scope: Scope, ref: ItemRef, token_id: str | None) -> I
         return rows.item(row)
 
 
-def _folders_of(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Which folders the items lie in, as far as the scope goes."""
-    found: dict[str, tuple[str, ...]] = {}
-    # Put in order here: for the sake of an order SQLite would read the filings of the whole library.
-    filed = tx.all("SELECT item_id, folder_id FROM folder_items WHERE library_id = :library_id AND item_id IN :ids",
-                   library_id=scope.library_id, ids=list(item_ids))
-    for row in sorted(filed, key=lambda row: str(row["folder_id"])):
-        if scope.folders is None or row["folder_id"] in scope.folders:
-            found[row["item_id"]] = (*found.get(row["item_id"], ()), row["folder_id"])
-    return found
-
-
 def _find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None:
     """An address or a file is one thing, whatever it is called. Two texts are the same when they say the same under one
     title; so are two files, which have contents of their own when tokens of different scopes brought them."""
@@ -376,13 +361,7 @@ def _seen(tx: Tx, scope: Scope, token_id: str | None, entity_type: str, wanted: 
     condition, within = rows.visible(scope)
     row = tx.one(f"""{_BY_CONTENT} AND {wanted} AND i.entity_type = :entity_type AND (({condition}) OR ({_ADDED_AND_NOT_FILED}))
                      ORDER BY i.created_at LIMIT 1""", entity_type=entity_type, token_id=token_id, **within, **values)
-    return rows.item(row, _folders_of(tx, scope, [row["id"]]).get(row["id"], ())) if row else None
-
-
-def _put_in_folder(tx: Tx, library_id: str, item_id: str, folder_id: str) -> int:
-    return tx.run("""INSERT INTO folder_items (library_id, folder_id, item_id)
-                     SELECT library_id, id, :item_id FROM folders WHERE library_id = :library_id AND id = :folder_id
-                     ON CONFLICT DO NOTHING""", library_id=library_id, item_id=item_id, folder_id=folder_id)
+    return rows.item(row, folders_of(tx, scope, [row["id"]]).get(row["id"], ())) if row else None
 
 
 _ORDERS = {Order.NEWEST: "i.created_at DESC", Order.OLDEST: "i.created_at", Order.CHANGED: "i.updated_at DESC",
@@ -396,5 +375,5 @@ def _page(tx: Tx, scope: Scope, where: ItemFilter, limit: int, offset: int, orde
     found = tx.all(f"{rows.SELECT_ITEM} WHERE {condition} ORDER BY {_ORDERS[order]}, i.id DESC LIMIT :limit OFFSET :offset",
                    limit=limit, offset=offset, **values)
     total = tx.one(f"SELECT count(*) AS n FROM items AS i WHERE {condition}", **values) if count else None
-    folders = _folders_of(tx, scope, [row["id"] for row in found])
+    folders = folders_of(tx, scope, [row["id"] for row in found])
     return [rows.item(row, folders.get(row["id"], ())) for row in found], total["n"] if total else 0

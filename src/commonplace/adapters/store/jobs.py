@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
@@ -12,13 +11,14 @@ from commonplace.model import Item, Job, JobState, Json, Scope, new_id, now
 
 _COLUMNS = ("library_id", "id", "item_id", "kind", "state", "attempts", "error", "progress", "payload", "created_at",
             "updated_at", "run_after")
-_INSERT = f"INSERT INTO jobs ({', '.join(_COLUMNS)}) VALUES ({', '.join(':' + c for c in _COLUMNS)})"
 
 _READY = "((state = 'queued' AND run_after <= :now) OR (state = 'running' AND leased_until < :now))"
 
 
-def insert_job(tx: Tx, job: Job) -> None:
-    tx.run(_INSERT, **_values(job))
+def insert_jobs(tx: Tx, jobs: Sequence[Job]) -> None:
+    tx.insert("jobs", ", ".join(_COLUMNS), [
+        (job.library_id, job.id, job.item_id, job.kind, job.state, job.attempts, job.error, job.progress,
+         json.dumps(job.payload), *map(rows.micros, (job.created_at, job.updated_at, job.run_after))) for job in jobs])
 
 
 class SqlJobs:
@@ -36,7 +36,7 @@ class SqlJobs:
                      (SELECT 1 FROM jobs AS j WHERE j.library_id = s.library_id AND j.item_id = s.item_id
                       AND j.kind = 'embed' AND j.state = 'queued')""", stamp=stamp)
             jobs = [Job(id=new_id(), library_id=row["library_id"], item_id=row["item_id"], kind="embed") for row in stale]
-            tx.many(_INSERT, [_values(job) for job in jobs])
+            insert_jobs(tx, jobs)
             return len(jobs)
 
         return await self._db.write(work)
@@ -115,7 +115,7 @@ class SqlJobs:
         return rows.job(row) if row else None
 
     async def enqueue(self, jobs: Sequence[Job]) -> None:
-        await self._db.write(lambda tx: tx.many(_INSERT, [_values(job) for job in jobs]))
+        await self._db.write(insert_jobs, jobs)
 
     async def withdraw(self, scope: Scope, item_ids: Sequence[str], kind: str) -> int:
         condition, values = rows.visible(scope)
@@ -169,9 +169,3 @@ class SqlJobs:
         found = await self._db.read(lambda tx: tx.all("SELECT state, count(*) AS n FROM jobs GROUP BY state"))
         return {row["state"]: row["n"] for row in found}
 
-
-def _values(job: Job) -> dict[str, Any]:
-    return {"library_id": job.library_id, "id": job.id, "item_id": job.item_id, "kind": job.kind, "state": job.state,
-            "attempts": job.attempts, "error": job.error, "progress": job.progress, "payload": json.dumps(job.payload),
-            "created_at": rows.micros(job.created_at), "updated_at": rows.micros(job.updated_at),
-            "run_after": rows.micros(job.run_after)}

@@ -24,11 +24,13 @@ T = TypeVar("T")
 CONNECTIONS = 8
 ATTEMPTS = 6
 CONNECT_SECONDS = 10
+FEW = 4  # rows that are sent sooner one by one than copied
 MIGRATION_LOCK = 0x636F6D6D6F6E  # one for the database: the vector extension belongs to all schemas
 
 # Columns that rows are copied into, where they are no text.
 _TYPES = {"section_id": "int8", "position": "int4", "word_count": "int4", "length": "int4", "terms": "bytea", "counts": "bytea",
-          "sequence": "bytea", "embedding": "bytea"}
+          "sequence": "bytea", "embedding": "bytea", "in_kb": "int4", "archived": "int4", "revision": "int4",
+          "attempts": "int4", "progress": "float8", "created_at": "int8", "updated_at": "int8", "run_after": "int8"}
 
 # What a change of the schema leaves to do that SQL cannot.
 FOLLOWED_BY: dict[int, Callable[["PostgresTx"], None]] = {20: read_words_anew}
@@ -80,7 +82,10 @@ class PostgresTx:
             cursor.executemany(_statement(statement), rows)
 
     def insert(self, table: str, columns: str, rows: Sequence[Sequence[Any]]) -> None:
-        if not rows:
+        if len(rows) < FEW:
+            places = ", ".join(["%s"] * len(columns.split(",")))
+            for row in rows:
+                self._connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})", row)
             return
         with self._connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT binary)") as copy:
             copy.set_types([_TYPES.get(column, "text") for column in columns.split(", ")])

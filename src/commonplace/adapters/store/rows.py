@@ -118,16 +118,16 @@ ITEM_COLUMNS = ("library_id", "id", "public_id", "content_id", "entity_type", "k
 _JSON = frozenset({"key_points", "tags", "metadata", "languages", "technologies", "assignees"})
 _TUPLES = _JSON - {"metadata"}
 SELECT_ITEM = "SELECT " + ", ".join(f"i.{c}" for c in ITEM_COLUMNS) + " FROM items AS i"
-INSERT_ITEM = (f"INSERT INTO items ({', '.join(ITEM_COLUMNS)}) VALUES ({', '.join(':' + c for c in ITEM_COLUMNS)})")
 
 
-def item_values(item: Item) -> dict[str, Any]:
-    return {column: column_value(column, getattr(item, column)) for column in ITEM_COLUMNS}
+def item_values(item: Item) -> tuple[Any, ...]:
+    """As ITEM_COLUMNS has them."""
+    return tuple(column_value(column, getattr(item, column)) for column in ITEM_COLUMNS)
 
 
 def column_value(column: str, value: Any) -> Any:
     if column in _JSON:
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False) if value else "{}" if column == "metadata" else "[]"
     if column in ("in_kb", "archived"):
         return int(value)
     return micros(value) if isinstance(value, datetime) else value

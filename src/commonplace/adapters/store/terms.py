@@ -4,6 +4,7 @@ import re
 import threading
 import unicodedata
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
@@ -33,19 +34,18 @@ def plain(text: str) -> str:
 
 
 def terms(text: str) -> list[int]:
-    return [_term(word) for word in plain(text).split()]
+    return list(map(_term, plain(text).split()))
 
 
 def packed(title: str, section: Section) -> tuple[bytes, bytes, bytes, int]:
     """(different terms, how much each counts, all terms in order, how many there are)."""
-    counts: dict[int, int] = {}
-    sequence: list[int] = []
+    counts, sequence = Counter[int](), list[int]()
     for text, worth in ((title, TITLE), (section.heading, HEADING), (section.text, TEXT), (section.extra, EXTRA)):
         found = terms(text)
-        for term in found:
-            counts[term] = counts.get(term, 0) + worth
+        counts.update(found * worth)
         sequence += [*found, GAP]
-    return (np.fromiter(counts, np.uint32, len(counts)).tobytes(), bytes(min(count, 255) for count in counts.values()),
+    return (np.fromiter(counts, np.uint32, len(counts)).tobytes(),
+            np.fromiter(counts.values(), np.int64, len(counts)).clip(max=255).astype(np.uint8).tobytes(),
             shortened(np.array(sequence, np.uint32)).tobytes(), len(sequence) - 4)
 
 
