@@ -8,7 +8,7 @@ from mcp import Client, MCPError
 
 from commonplace import errors
 from commonplace.faces.mcp.server import ALL_TOOLS, Door
-from commonplace.model import Caller, Capability, Found, Hit, Mode, Passage
+from commonplace.model import Caller, Capability, Found, Hit, Mode, Passage, now
 
 pytestmark = pytest.mark.anyio
 
@@ -71,7 +71,8 @@ def searching(found: Found) -> Any:
 async def test_a_degraded_answer_says_so() -> None:
     why = "Only words were compared: 3 of 9 passages have no vector yet."
     address = "https://tides.example/"
-    passage = Passage(1, "item", "public", "document", "Tides", address, 4, "", "High\nwater.", 2, (), {})
+    passage = Passage(1, "item", "public", "document", "Tides", address, 4, "", "High\nwater.", 2, (), {}, "", "private", "",
+                      (), {}, now())
     found = Found("tides", Mode.HYBRID, (Hit(1, 0.841, passage),), why)
     async with client("2026-07-28", search=searching(found)) as asking:
         answer = await asking.call_tool("search_knowledge_base", {"query": "tides"})

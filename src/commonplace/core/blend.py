@@ -21,5 +21,8 @@ def blend(mode: Mode, found: Matches, weights: tuple[float, float], limit: int |
     else:
         known, scores = (found.keyword > 0, by_keyword) if mode is Mode.KEYWORD else (~np.isnan(found.cosines), by_meaning)
         ids, scores = ids[known], scores[known]
+    if limit is not None and limit < len(scores):  # sorting all would take longer than all the rest
+        likely = scores >= np.partition(scores, -limit)[-limit]
+        ids, scores = ids[likely], scores[likely]
     best = np.lexsort((ids, -scores))[:limit]
     return list(map(Scored, ids[best].tolist(), scores[best].tolist()))

@@ -1,11 +1,11 @@
 """Questions and answers."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from commonplace.model.basics import Json, now
+from commonplace.model.basics import Json
 
 
 class Mode(StrEnum):
@@ -26,9 +26,8 @@ class Scored(NamedTuple):
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A section loaded for an answer, with what its item says about it."""
+class Passage(NamedTuple):
+    """A section loaded for an answer, with what its item says about it. A tuple: every search makes a dozen."""
 
     section_id: int
     item_id: str
@@ -42,12 +41,12 @@ class Passage:
     word_count: int
     key_points: tuple[str, ...]
     locator: Json
-    status: str = ""
-    visibility: str = "private"
-    category: str = ""
-    tags: tuple[str, ...] = ()
-    metadata: Json = field(default_factory=dict)
-    created_at: datetime = field(default_factory=now)
+    status: str
+    visibility: str
+    category: str
+    tags: tuple[str, ...]
+    metadata: Json
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,14 +163,11 @@ def section(row: Any, vector: bytes | None = None) -> Section:
                    locator=_json(row["locator"]), vector=vector)
 
 
-def passage(row: Any) -> Passage:
-    return Passage(section_id=row["id"], item_id=row["item_id"], public_id=row["public_id"],
-                   entity_type=row["entity_type"], title=row["title"], url=row["url"], position=row["position"],
-                   heading=row["heading"], text=row["text"], word_count=row["word_count"],
-                   key_points=_texts(row["key_points"]), locator=_json(row["locator"]),
-                   status=row["status"], visibility=row["visibility"], category=row["category"],
-                   tags=_texts(row["tags"]), metadata=_json(row["metadata"]),
-                   created_at=when(row["created_at"]))
+def passage(row: tuple[Any, ...]) -> Passage:
+    """Of columns in the order of its fields."""
+    *first, key_points, locator, status, visibility, category, tags, metadata, created_at = row
+    return Passage._make((*first, tuple(orjson.loads(key_points)), orjson.loads(locator), status, visibility, category,
+                          tuple(orjson.loads(tags)), {} if metadata == "{}" else json.loads(metadata), when(created_at)))
 
 
 def person(row: Any) -> Person:

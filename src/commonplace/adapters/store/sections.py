@@ -81,7 +81,7 @@ class SqlSections:
 
     async def openings(self, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None) -> list[Passage]:
         (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where or ItemFilter())
-        found = await self._db.read(lambda tx: tx.all(
+        found = await self._db.read(lambda tx: tx.bare(
             f"""{_PASSAGE} WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND {_OF_ITEM}
                 AND {condition} AND {asked}""", ids=list(item_ids), **values, **wanted))
         return [rows.passage(row) for row in found]
@@ -136,7 +136,7 @@ class SqlSections:
 
 def _passages(tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
     condition, values = rows.visible(scope)
-    found = tx.all(f"{_PASSAGE} WHERE s.id IN :ids AND {_OF_ITEM} AND {condition}", ids=list(section_ids), **values)
+    found = tx.bare(f"{_PASSAGE} WHERE s.id IN :ids AND {_OF_ITEM} AND {condition}", ids=list(section_ids), **values)
     return [rows.passage(row) for row in found]
 
 
