@@ -58,7 +58,7 @@ def rest_app(services: Services, routes: Sequence[Route], running: AbstractAsync
     parts = (items, memory, disks, entities, corrections, uploads, webhooks, feeds, folders, graph, tasks, tokens, members,
              probes)
     own = [route for part in parts for route in part.router.routes]
-    app.router.routes.extend([*routes, *own, *docs_routes()])
+    app.router.routes.extend([*own, *docs_routes(), *routes])
     app.router.default = _Elsewhere(pages)
     app.state.pages = pages
     return app

@@ -1,12 +1,11 @@
 """Memories that are corrected: replaced, marked, and taken as they were again."""
 
-from fastapi import APIRouter
 
 from commonplace.faces import wire_work as wire
-from commonplace.faces.rest.desk import RESPONSES, Desk, ItemId
+from commonplace.faces.rest.desk import Desk, ItemId, api_router
 from commonplace.faces.rest.tasks import Changed, changed
 
-router = APIRouter(prefix="/api/entities/{item_id}", tags=["entities"], responses=RESPONSES)
+router = api_router("entities", "/api/entities/{item_id}")
 
 
 @router.post("/supersede", summary="Say what replaces a memory")

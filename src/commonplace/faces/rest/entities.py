@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Query
+from fastapi import Body, Query
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from starlette.responses import Response
 from typing_extensions import TypedDict
@@ -10,12 +10,12 @@ from typing_extensions import TypedDict
 from commonplace.core import entity_rules as rules
 from commonplace.core.entities import since
 from commonplace.faces import wire_graph
-from commonplace.faces.rest.desk import OK, RESPONSES, AtRevision, Desk, ItemId, Ok
+from commonplace.faces.rest.desk import OK, AtRevision, Desk, ItemId, Ok, api_router
 from commonplace.faces.wire import Input, whole
 from commonplace.faces.wire_graph import AnyTypeName, DueDate, PriorityName, Reference, Short, ShortList, Since
 from commonplace.model import ItemFilter
 
-router = APIRouter(prefix="/api", tags=["entities"], responses=RESPONSES)
+router = api_router("entities", "/api")
 EXAMPLE = {"title": "Redis connection pooling insight", "category": "debugging", "technologies": ["redis", "asyncio"],
            "content": "The pool size must be at least the number of concurrent requests."}
 

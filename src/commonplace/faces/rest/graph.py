@@ -2,15 +2,15 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
 from commonplace.faces import exploring, wire_explore as wire
-from commonplace.faces.rest.desk import OK, RESPONSES, Desk, ItemId, Ok
+from commonplace.faces.rest.desk import OK, Desk, ItemId, Ok, api_router
 from commonplace.faces.wire import Input
 
-router = APIRouter(prefix="/api", tags=["graph"], responses=RESPONSES)
+router = api_router("graph", "/api")
 
 
 class ExploreQuery(wire.Explore):

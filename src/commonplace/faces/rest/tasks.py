@@ -3,19 +3,19 @@
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body, Query
+from fastapi import Body, Query
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
 from commonplace.core.states import EPIC, TASK, Machine
 from commonplace.core.work import Done
 from commonplace.faces import wire_graph, wire_work as wire
-from commonplace.faces.rest.desk import RESPONSES, AtDesk, Desk, ItemId
+from commonplace.faces.rest.desk import Desk, ItemId, api_router
 from commonplace.faces.wire import Input
 from commonplace.faces.wire_graph import PriorityName, Reference, Short
 from commonplace.model import ItemFilter
 
-router = APIRouter(prefix="/api", tags=["tasks"], responses=RESPONSES)
+router = api_router("tasks", "/api")
 EXAMPLE = {"title": "Implement GitHub OAuth callback", "content": "Validate state, exchange the code, issue a session.",
            "project": "project_abc123def456", "priority": "high"}
 
@@ -173,7 +173,7 @@ for _path, _action, _summary in (
     router.post(_path, summary=_summary)(_plain(_action))
 
 
-async def _page(desk: AtDesk, machine: Machine, query: WorkQuery,
+async def _page(desk: Desk, machine: Machine, query: WorkQuery,
                 epic: str | None = None) -> tuple[list[wire_graph.Entity], Page]:
     where = ItemFilter(entity_types=(machine.entity_type,), statuses=tuple(query.status), assignee=query.assignee,
                        priority=query.priority)
@@ -184,18 +184,18 @@ async def _page(desk: AtDesk, machine: Machine, query: WorkQuery,
         "total": total, "page": query.page, "per_page": query.per_page, "has_more": offset + len(found) < total}
 
 
-async def _read(desk: AtDesk, machine: Machine, item_id: str) -> wire_graph.EntityInFull:
+async def _read(desk: Desk, machine: Machine, item_id: str) -> wire_graph.EntityInFull:
     entity = await desk.services.entities.get(desk.caller, item_id)
     machine.require(entity.item)
     return wire_graph.entity_in_full(entity, desk.services.settings)
 
 
-async def _step(desk: AtDesk, item_id: str, action: str, body: wire.Nothing | None, **words: str) -> Changed:
+async def _step(desk: Desk, item_id: str, action: str, body: wire.Nothing | None, **words: str) -> Changed:
     given = body or wire.Nothing()
     return await changed(desk, await desk.services.work.step(
         desk.caller, item_id, action, about=given.about, expected_revision=given.expected_revision, **words))
 
 
-async def changed(desk: AtDesk, done: Done) -> Changed:
+async def changed(desk: Desk, done: Done) -> Changed:
     [entity] = await desk.services.entities.described(desk.caller, [done.item])
     return {**wire_graph.entity(entity, desk.services.settings), "message": done.message}
