@@ -59,13 +59,17 @@ def _served(kind: str, p50: float, kept: int = 1_000, over: str = "REST") -> dic
 
 
 def test_a_target_is_met_by_the_ratio_to_the_fastest_of_the_others() -> None:
-    peers = {verdict.MCP: _served("ours", 2.0), "slow": _served("product", 30.0), "few": _served("product", 9.0, kept=273)}
-    assert f"| semantic | 1,000 | {verdict.MCP} | few (273 notes)† | 4.50 | 5 | no |" in verdict.targets({"peers": peers})
-    peers |= {verdict.LIBRARY: _served("ours", 0.5, over="library"), "within": _served("product", 4.0, over="library")}
-    del peers["few"]
-    told = verdict.targets({"peers": peers})
-    assert f"| semantic | 1,000 | {verdict.MCP} | slow | 15.0 | 5 | yes |" in told
-    assert f"| semantic | 1,000 | {verdict.LIBRARY} | within | 8.00 | 5 | yes |" in told, "libraries are compared with a library"
+    peers = {verdict.REST: _served("ours", 2.0), "slow": _served("product", 30.0), "few": _served("product", 9.0, kept=273)}
+    assert f"| semantic | 1,000 | {verdict.REST} | few (273 notes)† | 4.50 | 5 | no |" in verdict.targets({"peers": peers})
+
+
+def test_products_are_compared_with_the_row_that_is_reached_as_they_are() -> None:
+    told = verdict.targets({"peers": {
+        verdict.MCP: _served("ours", 3.0, over="MCP"), verdict.REST: _served("ours", 2.0), verdict.LIBRARY: _served("ours", 0.5, over="library"),
+        "agents": _served("product", 36.0, over="MCP"), "programs": _served("product", 30.0), "within": _served("product", 4.0, over="library")}})
+    assert f"| semantic | 1,000 | {verdict.MCP} | agents | 12.0 | 5 | yes |" in told
+    assert f"| semantic | 1,000 | {verdict.REST} | programs | 15.0 | 5 | yes |" in told
+    assert f"| semantic | 1,000 | {verdict.LIBRARY} | within | 8.00 | 5 | yes |" in told
 
 
 def test_searching_by_meaning_is_compared_with_engines_that_find_as_much() -> None:
@@ -77,10 +81,10 @@ def test_searching_by_meaning_is_compared_with_engines_that_find_as_much() -> No
 
 
 def test_a_target_that_nobody_could_meet_is_told_as_one() -> None:
-    peers = {verdict.MCP: _served("ours", 0.9), "quick": _served("product", 0.9)}
+    peers = {verdict.REST: _served("ours", 0.9), "quick": _served("product", 0.9)}
     limits = {"calls": {"p50": 0.2, "calls_per_s": 4_000.0}, "embedder": {"alone_ms": 1.0, "per_s": 1_000.0}}
     told = verdict.targets({"peers": peers, "limits": limits})
-    assert f"| semantic | 1,000 | {verdict.MCP} | quick | 1.00 | 5 | nobody |" in told
+    assert f"| semantic | 1,000 | {verdict.REST} | quick | 1.00 | 5 | nobody |" in told
     limits["calls"]["p50"] = 0.1
     assert "| 1.00 | 5 | no |" in verdict.targets({"peers": peers, "limits": limits})
 

@@ -44,8 +44,8 @@ class Driver(Server):
             self.tokens[name] = self._rest("POST", "/api/v1/tokens", {
                 "name": name, "capabilities": ["read", "write"], "folder_ids": [folder]})["token"]
 
-    def _rest(self, method: str, path: str, body=None):
-        status, _, answer = self.http.ask(method, path, body, {"Authorization": f"Bearer {self.token}"})
+    def _rest(self, method: str, path: str, body=None, token: "str | None" = None):
+        status, _, answer = self.http.ask(method, path, body, {"Authorization": f"Bearer {token or self.token}"})
         assert status < 300, answer
         return answer
 
@@ -57,9 +57,17 @@ class Driver(Server):
         assert status == 200 and "result" in answer, answer
         return answer["result"]["structuredContent"]
 
+    def _keep(self, token: str, note: dict) -> dict:
+        return self._call(token, "add_to_knowledge", note)
+
+    def _find(self, token: str, question: dict) -> dict:
+        return self._call(token, "search_knowledge_base", question)
+
+    def _read(self, item: str) -> dict:
+        return self._call(self.token, "get_item", {"item_id": item})
+
     def add(self, n: int) -> None:
-        kept = self._call(self.tokens[Work.group(n)], "add_to_knowledge",
-                          {"kind": "text", "title": Work.name(n), "text": self.work.texts[n]})
+        kept = self._keep(self.tokens[Work.group(n)], {"kind": "text", "title": Work.name(n), "text": self.work.texts[n]})
         self.ids[n] = kept["user_item_id"]
 
     def bulk(self, notes: range) -> None:
@@ -75,18 +83,17 @@ class Driver(Server):
 
     def settle(self, patience: float) -> None:
         end = time.monotonic() + patience
-        while self._call(self.token, "search_knowledge_base", {"query": "anything", "mode": "semantic"})["degraded"]:
+        while self._find(self.token, {"query": "anything", "mode": "semantic"})["degraded"]:
             if time.monotonic() > end:
                 raise TimeoutError("vectors are not there yet")
             time.sleep(0.1)
 
     def search_text(self, mode, text, vector, group=None):
-        found = self._call(self.tokens[group] if group else self.token, "search_knowledge_base",
-                           {"query": text, "mode": mode, "limit": 10})
+        found = self._find(self.tokens[group] if group else self.token, {"query": text, "mode": mode, "limit": 10})
         return [number(hit["title"]) for hit in found["hits"]]
 
     def get(self, n: int) -> None:
-        assert self._call(self.token, "get_item", {"item_id": self.ids[n]})["text"] == self.work.texts[n]
+        assert self._read(self.ids[n])["text"] == self.work.texts[n]
 
     def delete(self, n: int) -> None:
         self._rest("DELETE", f"/api/v1/items/{self.ids[n]}")
