@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from commonplace.errors import CapabilityDenied, CommonplaceError, ForbiddenScope, RateLimited, Unauthorized
 from commonplace.model import Caller, Capability, Event, Role, Token, now
@@ -113,7 +113,7 @@ class Access:
             raise Unauthorized("The token is unknown or was revoked.")
         if token.expires_at is not None and token.expires_at <= now():
             raise Unauthorized("The token has expired; make a new one.")
-        return replace(bearer_of(token), limit_key=token.id)
+        return bearer_of(token, limit_key=token.id)
 
     async def _by_jwt(self, encoded: str) -> Caller:
         if not self._settings.jwt_secret:
@@ -137,12 +137,12 @@ class Access:
                       limit_key=f"jwt:{library_id}:{person_id}", role=Role(role))
 
 
-def bearer_of(token: Token) -> Caller:
+def bearer_of(token: Token, limit_key: str | None = None) -> Caller:
     """Whoever holds the token: with what it was given, as far as its person's role goes today."""
     if token.role is None:
         raise Unauthorized("The token's person is not a member of the library any more.")
     return Caller(token.library_id, token.person_id, token.name, may(token.role, token.capabilities), token.folders,
-                  token.kb_only, token.id, role=token.role)
+                  token.kb_only, token.id, limit_key, token.role)
 
 
 def may(role: Role, given: frozenset[Capability]) -> frozenset[Capability]:
