@@ -38,6 +38,9 @@ class Settings:
     database_url: str = setting(
         "", "postgresql://... to keep everything in Postgres; empty: SQLite in the data folder.", secret=True)
     database_schema: str = setting("commonplace", "Postgres schema that holds the tables.")
+    checkpoint_sections: int = setting(
+        10_000, "Sections from which on what is searched of a library is also kept in a file of the data folder, so that "
+                "the first search after a start need not read it all; 0: never.")
     redis_url: str = setting("", "redis://... to share limits between servers and wake their workers.", secret=True)
 
     embedder: str = setting("local", "local, static, voyage, openai or fastembed.")

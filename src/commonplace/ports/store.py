@@ -87,7 +87,7 @@ class Store(Protocol):
     async def ping(self) -> None: ...
 
     async def describe(self) -> Json:
-        """`engine`, its `version`, and the `schema`'s number."""
+        """`engine`, its `version`, the `schema`'s number, and `checkpoint_bytes`: files kept for a quick start."""
         ...
 
     async def dump(self, file: Path) -> dict[str, int]:

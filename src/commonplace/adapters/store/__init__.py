@@ -6,6 +6,7 @@ from commonplace.adapters.store import backup
 from commonplace.adapters.store.accounts import SqlAccounts
 from commonplace.adapters.store.candidates import SqlCandidates
 from commonplace.adapters.store.captures import SqlCaptures
+from commonplace.adapters.store.checkpoint import Checkpoints
 from commonplace.adapters.store.contents import SqlContents, SqlQuotas
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.disks import SqlDisks
@@ -15,6 +16,7 @@ from commonplace.adapters.store.folders import SqlFolders
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.items import SqlItems
 from commonplace.adapters.store.jobs import SqlJobs
+from commonplace.adapters.store.keeper import Keeper
 from commonplace.adapters.store.members import SqlMembers
 from commonplace.adapters.store.people import SqlPeople, SqlTokens
 from commonplace.adapters.store.relations import SqlRelations
@@ -27,10 +29,13 @@ from commonplace.settings import Settings
 
 
 class SqlStore:
-    def __init__(self, db: Database, index: SectionIndex) -> None:
+    def __init__(self, db: Database, checkpoints: Checkpoints) -> None:
+        index = SectionIndex(checkpoints)
         self._db = db
         self._index = index
-        self.people = SqlPeople(db)
+        self._checkpoints = checkpoints
+        self._keeper = Keeper(db, index, checkpoints)
+        self.people = SqlPeople(db, index)
         self.tokens = SqlTokens(db)
         self.accounts = SqlAccounts(db)
         self.figures = SqlFigures(db)
@@ -51,12 +56,13 @@ class SqlStore:
 
     async def open(self) -> None:
         await self._db.open()
+        self._keeper.start()
 
     async def ping(self) -> None:
         await self._db.read(lambda tx: tx.one("SELECT 1"))
 
     async def describe(self) -> Json:
-        return await self._db.read(_describe)
+        return await self._db.read(_describe) | {"checkpoint_bytes": self._checkpoints.size()}
 
     async def dump(self, file: Path) -> dict[str, int]:
         return await self._db.read(backup.dump, self._index, file)
@@ -70,6 +76,7 @@ class SqlStore:
             await self._db.write(_drop_schema)
 
     async def close(self) -> None:
+        await self._keeper.stop()
         await self._db.close()
 
 
@@ -86,10 +93,11 @@ def _describe(tx: Tx) -> Json:
 
 
 def make_store(settings: Settings) -> SqlStore:
+    checkpoints = Checkpoints(settings.data_dir / "shelves", settings.checkpoint_sections)
     if not settings.database_url:
         from commonplace.adapters.store.sqlite import SqliteDatabase
-        return SqlStore(SqliteDatabase(settings.data_dir / "commonplace.sqlite3"), SectionIndex())
+        return SqlStore(SqliteDatabase(settings.data_dir / "commonplace.sqlite3"), checkpoints)
     if settings.database_url.startswith(("postgresql://", "postgres://")):
         from commonplace.adapters.store.postgres import PostgresDatabase
-        return SqlStore(PostgresDatabase(settings.database_url, settings.database_schema), SectionIndex())
+        return SqlStore(PostgresDatabase(settings.database_url, settings.database_schema), checkpoints)
     raise ConfigurationError("COMMONPLACE_DATABASE_URL must start with postgresql:// (leave it empty for SQLite).")

@@ -160,6 +160,7 @@ def _make_room(tx: Tx, index: SectionIndex, replace: bool) -> None:
         raise Conflict(f"There is a library already ({there}); --force replaces all of it by the backup.")
     for item in _rows(tx, "items", TABLES["items"]):
         delete_items(tx, index, item["library_id"], [item["id"]])
+    tx.run("DELETE FROM checkpoints")
     for table in reversed(TABLES):
         if table != "sections":
             tx.run(f"DELETE FROM {table}")

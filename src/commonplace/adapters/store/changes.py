@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from commonplace.adapters.store.database import Tx
 
 KEPT = 50_000
+MARKED_BY = {"sqlite": "seq", "postgres": "xid"}
 _PRUNED_EVERY = 1_000
 
 _UNSEEN = {

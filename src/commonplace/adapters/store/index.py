@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from commonplace.adapters.store import changes, filters, rows
+from commonplace.adapters.store.checkpoint import Checkpoints
 from commonplace.adapters.store.database import Tx
 from commonplace.adapters.store.halves import FORMATS
 from commonplace.adapters.store.shelf import Shelf
@@ -21,7 +22,8 @@ _SECTION = "library_id, item_id, position, title, heading, text, extra, word_cou
 class SectionIndex:
     """Methods with `tx` run inside the caller's transaction."""
 
-    def __init__(self) -> None:
+    def __init__(self, checkpoints: Checkpoints) -> None:
+        self._checkpoints = checkpoints
         self._shelves: dict[str, Shelf] = {}
         self._guard = threading.Lock()
 
@@ -68,10 +70,20 @@ class SectionIndex:
         view, current = self._shelf(scope.library_id).view(tx, None if question.vector is None else question.stamp)
         return view.matches(tx, question, filters.pool(tx, view, scope, where or ItemFilter(), current))
 
+    def shelves(self) -> list[Shelf]:
+        with self._guard:
+            return list(self._shelves.values())
+
+    def forget(self, library_id: str) -> None:
+        """The library is gone, and nothing of it stays."""
+        with self._guard:
+            self._shelves.pop(library_id, None)
+        self._checkpoints.forget(library_id)
+
     def _shelf(self, library_id: str) -> Shelf:
         """From memory or anew; what was used longest ago is let go of."""
         with self._guard:
-            shelf = self._shelves.pop(library_id, None) or Shelf(library_id)
+            shelf = self._shelves.pop(library_id, None) or Shelf(library_id, self._checkpoints)
             self._shelves[library_id] = shelf
             while len(self._shelves) > SHELVES_KEPT:
                 del self._shelves[next(iter(self._shelves))]

@@ -1,6 +1,6 @@
 """Which item each row of a shelf belongs to, and where the rows of an item are."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,16 @@ class Owners:
         self._items = np.empty(0, np.int64)
         self._order: Rows = np.empty(0, np.intp)  # the first rows, by item
         self.count = 0
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "Owners":
+        owners = cls()
+        owners._items, owners.count = arrays["items"], len(arrays["items"])
+        return owners
+
+    def arrays(self, rows: Rows | slice) -> Iterator[tuple[str, NDArray[Any]]]:
+        """What it can be made of again, with these rows only."""
+        yield "items", self._items[rows]
 
     def reserve(self, size: int) -> None:
         self._items = room_for(self._items, size, self.count)

@@ -5,6 +5,7 @@ from typing import Any
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
+from commonplace.adapters.store.index import SectionIndex
 from commonplace.errors import Conflict, NameTaken
 from commonplace.model import Event, Person, Token, now
 
@@ -15,8 +16,9 @@ _TOKEN = """SELECT t.*, f.folder_id, m.role FROM tokens AS t
 
 
 class SqlPeople:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, index: SectionIndex) -> None:
         self._db = db
+        self._index = index
 
     async def create(self, person: Person) -> None:
         await self._db.write(insert_person, person)
@@ -41,6 +43,7 @@ class SqlPeople:
             tx.run("DELETE FROM people WHERE id = :id", id=person_id)
 
         await self._db.write(work)
+        self._index.forget(person_id)
 
 
 class SqlTokens:

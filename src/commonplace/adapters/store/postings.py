@@ -1,7 +1,8 @@
 """Which sections have which terms, in arrays that are made once and never changed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +70,31 @@ class Run:
             return self.rows[:0], self.counts[:0]
         span = slice(self.starts[place], self.starts[place + 1])
         return self.rows[span], self.counts[span]
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "Run":
+        return cls(arrays["terms"], arrays["starts"], arrays["rows"], arrays["counts"],
+                   dict(zip(arrays["common"].tolist(), arrays["bits"], strict=True)), *arrays["span"].tolist())
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """What it can be made of again."""
+        yield "terms", self.terms
+        yield "starts", self.starts
+        yield "rows", self.rows
+        yield "counts", self.counts
+        yield "common", np.fromiter(self.common, np.uint32, len(self.common))
+        yield "bits", np.array([*self.common.values()], np.uint8)
+        yield "span", np.array([self.first, self.last])
+
+    def without_dead(self, alive: NDArray[np.bool_]) -> "Run":
+        """With the numbers that rows have once the others are gone."""
+        before = np.append(0, np.cumsum(alive))
+        kept = alive[self.rows]
+        starts = np.append(0, np.cumsum(kept))[self.starts]
+        used, mine = starts[1:] > starts[:-1], alive[self.first:self.last]
+        common = {term: np.packbits(np.unpackbits(bits, count=len(mine))[mine]) for term, bits in self.common.items()}
+        return Run(self.terms[used], np.append(starts[:-1][used], starts[-1]), before[self.rows[kept]].astype(np.uint32),
+                   self.counts[kept], common, int(before[self.first]), int(before[self.last]))
 
     def postings(self) -> Postings:
         """Everything again as term, row and count in one number each."""

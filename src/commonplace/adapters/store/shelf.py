@@ -5,13 +5,16 @@ process reads on from where it was before it searches, so that all of them see a
 """
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from commonplace.adapters.memory import give_back
 from commonplace.adapters.store import changes
+from commonplace.adapters.store.checkpoint import Checkpoints, Holding, Named, named
 from commonplace.adapters.store.database import Tx
 from commonplace.adapters.store.halves import FORMATS, Format
 from commonplace.adapters.store.owners import Owners, item_key, item_keys, room_for
@@ -21,6 +24,7 @@ from commonplace.adapters.store.view import View
 
 RELOAD_FROM = 20_000  # changed items; reading everything again is faster then
 DEAD_SHARE, DEAD_ROWS = 0.2, 1_000  # more than these, and everything is read again
+KEEP_SHARE, KEEP_SECONDS = 0.05, 3_600  # more changed, or anything so long ago, and it is written to a file
 _ITEMS, _ROWS = 500, 4_000  # read at once
 
 _TERMS = "SELECT item_id, section_id, terms, counts, length FROM section_terms WHERE library_id = :library_id"
@@ -33,9 +37,9 @@ def _vectors(form: Format) -> str:
 class Shelf:
     """A row a section. Rows only ever grow and dropped ones are marked, so that a view stays true to what it was made of."""
 
-    def __init__(self, library_id: str) -> None:
+    def __init__(self, library_id: str, checkpoints: Checkpoints) -> None:
         self._guard = threading.Lock()
-        self._library_id = library_id
+        self._library_id, self._checkpoints = library_id, checkpoints
         self._stamp: str | None = None
         self._view: View | None = None
         self._read_all = False  # since the last view
@@ -59,6 +63,28 @@ class Shelf:
                     self._read_all = False
             return self._view, current
 
+    @property
+    def count(self) -> int:
+        return self._owners.count
+
+    def to_keep(self, stopping: bool) -> Holding | None:
+        """All of it, when it is time to write it to a file: much is not in the one that is there, or something is still."""
+        with self._guard:
+            count, now = self.count, time.time()
+            due = (self._changed > KEEP_SHARE * count or (self._changed and now - self._kept_at > KEEP_SECONDS)
+                   or (self._gone and stopping))
+            if self._mark is None or not due:
+                return None
+            self._kept(now)
+            self._vectors.reserve(count)
+            return Holding(self._library_id, self._mark, self._stamp, _arrays(
+                self._alive[:count].copy(), self._ids, self._lengths, self._owners, self._runs, self._vectors))
+
+    def _kept(self, at: float) -> None:
+        self._kept_at = at
+        self._changed = 0     # rows since
+        self._gone = False    # some of them
+
     def _begin_anew(self) -> None:
         self._mark: int | None = None
         self._seen: frozenset[int] = frozenset()
@@ -74,8 +100,11 @@ class Shelf:
         self._fresh: list[Postings] = []  # postings that are in no run yet
         self._vectors = Vectors()
         self._view = None
+        self._kept(at=0)
 
     def _catch_up(self, tx: Tx) -> bool:
+        if self._mark is None:
+            self._take_up(tx)
         news = tx.recall(changes.since, self._library_id, self._mark)
         current = not news.behind and self._seen <= news.items.keys()
         changed = list({item_id for seq, item_id in news.items.items() if seq not in self._seen})
@@ -93,6 +122,20 @@ class Shelf:
             self._runs, self._fresh = settled(self._runs, self._fresh, self._owners.count), []
         return current
 
+    def _take_up(self, tx: Tx) -> None:
+        """From a file, if there is one that is not too far behind."""
+        found = self._checkpoints.find(tx, self._library_id)
+        news = changes.since(tx, self._library_id, found.mark) if found else None
+        near = news is not None and news.complete and not news.behind and len(news.items) <= RELOAD_FROM
+        if found and near and (parts := found.parts()):
+            self._clear()
+            self._ids, self._lengths, self._owners = parts["rows"]["ids"], parts["rows"]["lengths"], Owners.of(parts["owners"])
+            self._alive = np.ones(len(self._ids), bool)
+            self._runs = [Run.of(arrays) for name, arrays in parts.items() if name.startswith("run")]
+            self._stamp, self._vectors = found.stamp, Vectors.of(parts["vectors"])
+            self._mark = found.mark
+            self._kept(found.written_at)
+
     def _reload(self, tx: Tx) -> None:
         """Everything anew, a lot at a time: small leftovers of one big answer would stay in the process for good."""
         self._clear()
@@ -101,6 +144,7 @@ class Shelf:
         self._reserve(row["n"])
         for found in tx.lots(_TERMS, _ROWS, library_id=self._library_id):
             self._append(found)
+        self._changed = self._owners.count
         if self._stamp is not None:
             self._read_vectors(tx, self._stamp)
 
@@ -110,7 +154,7 @@ class Shelf:
         rows, form = np.arange(self._owners.count), FORMATS[tx.engine]
         for found in tx.lots(_vectors(form), _ROWS, library_id=self._library_id, stamp=stamp):
             self._give_vectors(rows, found, form)
-        self._stamp = stamp  # they are all there
+        self._stamp, self._changed = stamp, self._owners.count  # they are all there
 
     def _follow(self, tx: Tx, item_ids: Sequence[str]) -> None:
         self._view = None
@@ -122,6 +166,7 @@ class Shelf:
         gone = rows[~np.isin(known, there)]
         self._alive[gone] = False
         self._dead += len(gone)
+        self._changed, self._gone = self._changed + len(there) + len(gone), self._gone or len(gone) > 0
         new = np.setdiff1d(there, known)  # a section's terms never change, so only those of new ones are read
         if len(new):
             self._append(tx.all(f"{_TERMS} AND item_id IN :ids AND section_id IN :new", **which, new=new.tolist()))
@@ -167,3 +212,15 @@ class Shelf:
     def _rows_of(self, item_ids: Sequence[str]) -> Rows:
         rows = self._owners.rows_of(item_keys(item_ids))
         return rows[self._alive[rows]]
+
+
+def _arrays(alive: NDArray[np.bool_], ids: NDArray[np.uint32], lengths: NDArray[np.uint16], owners: Owners, runs: Sequence[Run],
+            vectors: Vectors) -> Named:
+    """Of the living, one after the other: nothing of what was deleted is in them."""
+    whole = bool(alive.all())
+    rows: Rows | slice = slice(len(alive)) if whole else alive.nonzero()[0]
+    yield from named("rows", [("ids", ids[rows]), ("lengths", lengths[rows])])
+    yield from named("owners", owners.arrays(rows))
+    yield from named("vectors", vectors.arrays(rows))
+    for n, run in enumerate(runs):
+        yield from named(f"run{n}", (run if whole else run.without_dead(alive)).arrays())

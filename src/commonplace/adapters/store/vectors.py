@@ -1,5 +1,8 @@
 """The vectors of a shelf's rows: 16-bit floats, and sign bits to find the likely ones by."""
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 import numpy as np
 import simsimd
 from numpy.typing import NDArray
@@ -20,6 +23,20 @@ class Vectors:
         # Word by word of the sign bits, each for all rows: a scan reads them one after the other.
         self.signs: list[NDArray[np.uint64]] = []
         self.has = np.empty(0, bool)
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "Vectors":
+        vectors = cls()
+        vectors.has, vectors.matrix = arrays["has"], arrays["matrix"]
+        vectors.signs = [array for name, array in arrays.items() if name.startswith("signs")]
+        return vectors
+
+    def arrays(self, rows: Rows | slice) -> Iterator[tuple[str, NDArray[Any]]]:
+        """What it can be made of again, with these rows only."""
+        yield "has", self.has[rows]
+        yield "matrix", self.matrix[rows]
+        for n, signs in enumerate(self.signs):
+            yield f"signs{n}", signs[rows]
 
     def reserve(self, size: int) -> None:
         used = len(self.has)

@@ -72,7 +72,8 @@ async def _examine(app: "App", caller: Caller, facts: dict[str, Any], problems: 
     free = shutil.disk_usage(app.settings.data_dir if app.settings.data_dir.exists() else Path.cwd()).free
     facts |= {"engine": f"{engine['engine']} {engine['version']}", "schema": engine["schema"], "embedder": app.embedder.stamp,
               "people": len(await app.people.all()), "items": (await app.library.page(caller, ItemFilter(), limit=1))[1],
-              "sections": total, "sections_with_vectors": done, "jobs": jobs, "free_bytes": free}
+              "sections": total, "sections_with_vectors": done, "jobs": jobs, "checkpoint_bytes": engine["checkpoint_bytes"],
+              "free_bytes": free}
     if await app.store.sections.has_other_stamp(app.embedder.stamp):
         problems.append("Some vectors were made by another embedder: run `commonplace reindex`.")
     elif done < total and not jobs.get("queued") and not jobs.get("running"):
