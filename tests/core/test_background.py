@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from commonplace.adapters.embed.static import StaticEmbedder
 from commonplace.adapters.transform.local import LocalTransformer
 from commonplace.core.portable import import_folder
+from commonplace.errors import EmbeddingFailed
 from commonplace.model import ItemFilter, Job, JobState, Transformed
 from tests.core.workshop import Workshop, open_workshop
 
@@ -22,6 +24,7 @@ async def import_notes(shop: Workshop, folder: Path, count: int) -> None:
 
 
 async def test_what_is_found_by_meaning_comes_before_what_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StaticEmbedder, "quick", False)
     async with open_workshop(tmp_path / "data") as shop:
         (tmp_path / "notes").mkdir()
         await import_notes(shop, tmp_path / "notes", 150)
@@ -39,6 +42,24 @@ async def test_what_is_found_by_meaning_comes_before_what_is_described(tmp_path:
             await asyncio.sleep(0.02)
         working.cancel()
         assert taken[:3] == ["embed"] * 3 and set(taken[3:]) == {"transform"}
+
+
+async def test_a_quick_embedder_that_is_down_leaves_its_work_to_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(self: StaticEmbedder, texts: Sequence[Sequence[str]]) -> list[Any]:
+        raise EmbeddingFailed("no")
+
+    async with open_workshop(tmp_path / "data") as shop:
+        (tmp_path / "notes").mkdir()
+        with monkeypatch.context() as patched:
+            patched.setattr(StaticEmbedder, "documents", fail)
+            await import_notes(shop, tmp_path / "notes", 3)
+        assert await shop.app.store.sections.coverage(shop.owner.scope, shop.app.embedder.stamp) == (0, 3)
+        await shop.app.worker.turn()
+        assert await shop.app.store.sections.coverage(shop.owner.scope, shop.app.embedder.stamp) == (3, 3)
+        (tmp_path / "notes/n1.md").write_text("# Note 1\n\nHares box in spring.")
+        await import_notes(shop, tmp_path / "notes", 0)
+        assert await shop.app.store.sections.coverage(shop.owner.scope, shop.app.embedder.stamp) == (3, 3)
+        assert not await shop.app.store.jobs.is_open(shop.owner.scope, "embed")
 
 
 async def test_one_text_that_cannot_be_described_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,9 @@ import numpy as np
 
 from commonplace.core.retrying import give_back
 from commonplace.core.sectioning import embedding_text
-from commonplace.model import Job, Section
-from commonplace.ports import Embedder, Store
+from commonplace.errors import EmbeddingFailed
+from commonplace.model import Entry, Job, Section
+from commonplace.ports import Embedder, Store, Vectors
 
 EMBED = "embed"
 AT_ONCE = 256      # sections between two commits of a long job
@@ -19,6 +20,24 @@ LEASE_SECONDS = 120
 async def with_vectors(embedder: Embedder, title: str, sections: Sequence[Section]) -> list[Section]:
     [vectors] = await embedder.documents([[embedding_text(title, section) for section in sections]])
     return [replace(section, vector=packed(vector)) for section, vector in zip(sections, vectors, strict=True)]
+
+
+async def embedded(store: Store, embedder: Embedder, entries: Sequence[Entry]) -> list[Entry]:
+    """What is new with vectors, and without the jobs that would make them; what is known may have its vectors already. An
+    embedder that is down only delays them."""
+    known = await store.contents.known([entry.content.key for entry in entries])
+    texts = [[embedding_text(entry.item.title, section) for section in entry.sections if entry.content.key not in known]
+             for entry in entries]
+    try:
+        vectors = await embedder.documents(texts)
+    except EmbeddingFailed:
+        return list(entries)
+    return [_given(entry, found) if len(found) else entry for entry, found in zip(entries, vectors, strict=True)]
+
+
+def _given(entry: Entry, vectors: Vectors) -> Entry:
+    sections = (replace(section, vector=packed(vector)) for section, vector in zip(entry.sections, vectors, strict=True))
+    return replace(entry, sections=tuple(sections), jobs=tuple(job for job in entry.jobs if job.kind != EMBED))
 
 
 def packed(vector: np.ndarray) -> bytes:

@@ -189,7 +189,7 @@ class _Once:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self.stamp, self.dimensions = embedder.stamp, embedder.dimensions
+        self.stamp, self.dimensions, self.quick = embedder.stamp, embedder.dimensions, embedder.quick
         self._known: tuple[str, Vector] | None = None
 
     async def query(self, text: str) -> Vector:

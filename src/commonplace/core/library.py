@@ -13,7 +13,7 @@ from commonplace.core import sectioning
 from commonplace.core.access import DELETE, READ, WRITE, Access
 from commonplace.core.addresses import canonical
 from commonplace.core.changing import worked_out
-from commonplace.core.embedding import EMBED
+from commonplace.core.embedding import EMBED, embedded
 from commonplace.core.following import Epics
 from commonplace.core.notes import searchable
 from commonplace.core.preparing import TRANSFORM, Preparer, job_for
@@ -193,9 +193,11 @@ class Library:
         return await self._store.jobs.get(caller.scope, job_id)
 
     async def put(self, caller: Caller, records: Sequence[Record]) -> list[Outcome]:
-        """Many at once, in one transaction: found by their words when this returns, by meaning once jobs have run."""
+        """Many at once, in one transaction: found by their words when this returns, by meaning then or once jobs have run."""
         await self._access.admit(caller, WRITE, "import", owner=True)
         entries = await asyncio.to_thread(lambda: [self._entry(caller, record) for record in records])
+        if self._embedder.quick:
+            entries = await embedded(self._store, self._embedder, entries)
         outcomes = await self._store.items.put(entries, scope=caller.scope, stamp=self._embedder.stamp)
         await self._wake.signal()
         return outcomes

@@ -3,6 +3,7 @@
 Texts are kept to the byte and files keep their places, so wiki links and relative links lead where they led before.
 """
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ async def import_folder(library: Library, caller: Caller, root: Path, advance: A
     before = len(folders)
     skipped: list[tuple[str, str]] = []
     relations: list[Relation] = []
+    base = await asyncio.to_thread(root.resolve)
 
     async def batches() -> AsyncIterator[list[Record]]:
         for start in range(0, len(files), AT_ONCE):
@@ -61,7 +63,7 @@ async def import_folder(library: Library, caller: Caller, root: Path, advance: A
                     continue
                 names = _folder_names(note, path)
                 folder_ids = [await _folder_id(library, caller, folders, name) for name in names]
-                records.append(_record(note, caller.library_id, root, path, folder_ids))
+                records.append(_record(note, caller.library_id, base, path, folder_ids))
                 relations.extend(_relations(note, caller.library_id))
             yield records
 
@@ -111,7 +113,7 @@ def _record(note: markdown.Note, library_id: str, root: Path, path: str, folder_
     metadata = front["metadata"] if isinstance(front.get("metadata"), dict) else {}
     created = note.created_at or now()
     # The same file of the same folder is the same item, also after it was edited.
-    item_id = exported or str(uuid5(NAMESPACE_URL, f"{library_id}:{(root.resolve() / path).as_uri()}"))
+    item_id = exported or str(uuid5(NAMESPACE_URL, f"{library_id}:{(root / path).as_uri()}"))
     return Record(Item(
         id=item_id, library_id=library_id, public_id=_public_id(front.get("public_id")), content_id="",
         entity_type=_entity_type(front.get("entity_type")), kind=_text(front, "kind") or "text", title=note.title,

@@ -23,6 +23,7 @@ _RUN = re.compile(f"[{UNSPACED}]+")
 _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|[A-Z][a-z]{2})")   # a capital after a small letter, or HTTPServer's S
 _BETWEEN_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+_NEXT_HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]{2}))")     # what follows such a gap; sooner found in a text
 
 # Snowball's English list. In a small or unusual library (code, say) such words are rare enough to look telling.
 _ENGLISH = """
@@ -39,7 +40,7 @@ def extra(text: str) -> str:
     """Words to index beside the text: parts of identifiers, pairs of unspaced characters. Plain prose has none."""
     found = []
     if _HUMP.search(text):
-        found += [part.lower() for word in _WORD.findall(text) for part in _humps(word)]
+        found += [part.lower() for word in _WORD.findall(text) if not word.islower() for part in _humps(word)]
     if not text.isascii() and _RUN.search(text := unicodedata.normalize("NFKC", text)):
         runs = _RUN.findall(text)
         mixed = [word for word in _WORD.findall(text) if _RUN.search(word)]
@@ -59,7 +60,7 @@ def parse(query: str) -> Words:
 
 def spoken(text: str) -> str:
     """Identifiers taken apart, for embedders: `runTarget_now` reads as words that they know."""
-    return _BETWEEN_HUMPS.sub(" ", text).replace("_", " ")
+    return _NEXT_HUMP.sub(lambda found: " " + found[0], text).replace("_", " ")
 
 
 def _alternatives(chunk: str) -> Iterator[tuple[str, ...]]:
@@ -83,7 +84,7 @@ def _neighbours(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _humps(word: str) -> list[str]:
-    return _BETWEEN_HUMPS.split(word) if not word.islower() and _HUMP.search(word) else []
+    return _BETWEEN_HUMPS.split(word) if _HUMP.search(word) else []
 
 
 def _pairs(run: str) -> list[str]:

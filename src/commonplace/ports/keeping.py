@@ -133,6 +133,10 @@ class Contents(Protocol):
 
     async def get(self, content_id: str) -> Content: ...
 
+    async def known(self, keys: Sequence[str]) -> set[str]:
+        """Those that there is a content for."""
+        ...
+
     async def claim(self, content_id: str, job_id: str, until: datetime) -> bool:
         """Whether this job is the one that writes it down, until then; again to hold it longer."""
         ...

@@ -21,6 +21,7 @@ class Embedder(Protocol):
 
     stamp: str
     dimensions: int
+    quick: bool        # so that what is added in bulk gets its vectors as it is written, not by jobs
 
     async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
         """Per document, its passages in order (contextualised models see them together)."""

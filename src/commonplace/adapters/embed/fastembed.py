@@ -17,6 +17,8 @@ _BYTES = 100_000
 
 
 class FastembedEmbedder:
+    quick = False
+
     def __init__(self, settings: Settings) -> None:
         try:
             from fastembed import TextEmbedding

@@ -24,6 +24,7 @@ _BYTES = 20_000       # of a text; 256 tokens are far fewer
 
 
 class LocalEmbedder:
+    quick = False
     dimensions = minilm.DIMENSIONS
     stamp = f"local/{minilm.MODEL}/{minilm.DIMENSIONS}"
 

@@ -18,6 +18,8 @@ _TEXT_BYTES, _REQUEST_BYTES, _REQUEST_TEXTS = 8_000, 280_000, 128
 
 
 class OpenAIEmbedder:
+    quick = False
+
     def __init__(self, settings: Settings, *, pauses: Sequence[float] = PAUSES, timeout: float = TIMEOUT) -> None:
         url = settings.embedder_url or _URL
         if url == _URL and not settings.embedder_key:

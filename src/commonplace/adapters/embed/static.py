@@ -28,6 +28,7 @@ class _Loaded(NamedTuple):
 
 class StaticEmbedder:
     dimensions = _DIMENSIONS
+    quick = True
     stamp = f"static/{_MODEL}/{_DIMENSIONS}"
 
     def __init__(self, settings: Settings) -> None:

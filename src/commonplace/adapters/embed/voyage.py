@@ -18,6 +18,8 @@ _BYTES, _DOCUMENTS = 64_000, 1_000
 
 
 class VoyageEmbedder:
+    quick = False
+
     def __init__(self, settings: Settings, *, pauses: Sequence[float] = PAUSES, timeout: float = TIMEOUT) -> None:
         if not settings.embedder_key:
             raise ConfigurationError("The voyage embedder needs a key: set COMMONPLACE_EMBEDDER_KEY.")

@@ -23,6 +23,10 @@ class SqlContents:
             raise NotFound("Item not found")
         return content(row)
 
+    async def known(self, keys: Sequence[str]) -> set[str]:
+        found = await self._db.read(lambda tx: tx.all("SELECT key FROM contents WHERE key IN :keys", keys=list(keys)))
+        return {row["key"] for row in found}
+
     async def claim(self, content_id: str, job_id: str, until: datetime) -> bool:
         def work(tx: Tx) -> bool:
             claimed = tx.run("""UPDATE contents SET claimed_by = :job_id, claimed_until = :until WHERE id = :id AND text = ''
