@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from commonplace.errors import NotFound
-from commonplace.model import Content, Entry, Item, ItemRef, Job, Outcome, new_id, new_public_id
+from commonplace.model import Annotation, Content, Entry, Item, ItemRef, Job, Outcome, new_id, new_public_id
 from tests.contract.library import STAMP, Library, cut
 
 pytestmark = pytest.mark.anyio
@@ -66,7 +66,7 @@ async def test_what_was_made_of_a_text_outlives_the_same_import_and_not_another_
     await put(ann, first)
     item = await ann.store.items.get(ann.scope(), ItemRef(id=first.item.id))
     made = {"summary": "Zebras.", "key_points": ("They graze.",), "category": "nature", "tags": ("zebra",)}
-    await ann.store.items.annotate(item, made | {"metadata": item.metadata | {"tags_derived": True}}, ())
+    await ann.store.items.annotate([Annotation(item, made | {"metadata": item.metadata | {"tags_derived": True}})])
     assert await put(ann, replace(first, jobs=())) == [Outcome.UNCHANGED]
     moved = replace(first, item=replace(first.item, metadata={"path": "b.md"}), jobs=())
     assert await put(ann, moved) == [Outcome.CHANGED]

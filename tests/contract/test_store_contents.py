@@ -8,7 +8,7 @@ import pytest
 
 from commonplace.adapters.store.versions import KEPT
 from commonplace.errors import Conflict, NotFound
-from commonplace.model import Content, Item, ItemRef, Job, JobState, new_id, now
+from commonplace.model import Annotation, Content, Item, ItemRef, Job, JobState, new_id, now
 from tests.contract.library import STAMP, Library, cut, unit
 
 pytestmark = pytest.mark.anyio
@@ -157,7 +157,7 @@ async def test_renewing_leaves_others_what_they_have(ann: Library, bob: Library)
 
 async def test_annotations_keep_vectors_and_revision(ann: Library) -> None:
     item = await ann.add("quartz\n\nmica", vectors=[unit([1] * 16), unit([2] * 16)])
-    await ann.store.items.annotate(item, {"summary": "Rocks.", "tags": ("a",)}, [["one"], ["two"]])
+    await ann.store.items.annotate([Annotation(item, {"summary": "Rocks.", "tags": ("a",)}, (("one",), ("two",)))])
     after = await ann.store.items.get(ann.scope(), ref(item))
     assert (after.summary, after.tags, after.revision) == ("Rocks.", ("a",), item.revision)
     assert [s.key_points for s in await ann.store.sections.of_item(item)] == [("one",), ("two",)]

@@ -6,7 +6,7 @@ import pytest
 
 from commonplace.adapters.store import SqlStore
 from commonplace.errors import NotFound
-from commonplace.model import Audience, Content, DiskFilter, Item, ItemRef, OutlinedSection, RedactedDisk, new_id
+from commonplace.model import Annotation, Audience, Content, DiskFilter, Item, ItemRef, OutlinedSection, RedactedDisk, new_id
 from tests.contract.library import STAMP, Library
 
 pytestmark = pytest.mark.anyio
@@ -89,7 +89,7 @@ async def test_whoever_changes_the_item_its_view_is_known_to_be_old(store: SqlSt
             await store.items.update(ann.scope(), item.id, {"tags": ("new",)}, expected_revision=None, sections=None,
                                      stamp=STAMP, jobs=[])
         case "annotate":
-            await store.items.annotate(item, {"summary": "Another."}, [["point"]])
+            await store.items.annotate([Annotation(item, {"summary": "Another."}, (("point",),))])
         case "renew":
             await store.items.renew(ann.scope(), item.id, Content(new_id(), new_id(), "Another text."), {}, sections=[],
                                     stamp=STAMP, jobs=[])
@@ -107,7 +107,7 @@ async def test_whoever_changes_the_item_its_view_is_known_to_be_old(store: SqlSt
 
 async def test_an_item_that_changed_while_its_view_was_derived_is_published_as_old(store: SqlStore, ann: Library) -> None:
     item = await ann.add("The fox hunts at night.")
-    await store.items.annotate(item, {"summary": "Another."}, [])
+    await store.items.annotate([Annotation(item, {"summary": "Another."})])
     assert (await store.disks.publish(ann.scope(), item, Audience.MEMBERS, VIEW)).stale
 
 
@@ -141,7 +141,7 @@ async def test_vectors_of_views_are_of_the_view_that_is_there(store: SqlStore, a
     assert await store.disks.view_vector(published, STAMP) == b"\0\1" * 16
     assert await store.disks.view_vector(published, "another") is None
     assert await store.disks.saved_vectors(bob.id, STAMP, 10) == [(item.public_id, "Shown", b"\0\1" * 16)]
-    await store.items.annotate(item, {"summary": "Another."}, [])
+    await store.items.annotate([Annotation(item, {"summary": "Another."})])
     assert await store.disks.saved_vectors(bob.id, STAMP, 10) == []
     stale = await store.disks.find(ItemRef(id=item.id), None)
     await store.disks.derived(stale, VIEW)

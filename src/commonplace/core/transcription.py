@@ -12,7 +12,21 @@ from commonplace.core.preparing import Preparer, job_for
 from commonplace.core.retrying import in_words, retry_at
 from commonplace.core.sources import MEGABYTE, segments
 from commonplace.errors import IngestFailed, NotFound, QuotaExceeded
-from commonplace.model import Caller, Content, Errand, Item, ItemRef, Job, Json, Mark, Scope, Transcript, Utterance, now
+from commonplace.model import (
+    Annotation,
+    Caller,
+    Content,
+    Errand,
+    Item,
+    ItemRef,
+    Job,
+    Json,
+    Mark,
+    Scope,
+    Transcript,
+    Utterance,
+    now,
+)
 from commonplace.ports import Blobs, Fetcher, Soundtracks, Store, Transcriber, Wake
 from commonplace.settings import Settings
 
@@ -177,14 +191,14 @@ class TranscribeJobs:
         reason, again = in_words(job, error), retry_at(job, ATTEMPTS)
         if isinstance(error, QuotaExceeded):
             await self._store.jobs.fail(worker, job.id, reason, None)
-            await self._store.items.annotate(item, {"transcription_status": "failed"}, ())
+            await self._store.items.annotate([Annotation(item, {"transcription_status": "failed"})])
             await self._store.contents.release(item.content_id, job.id)
         elif isinstance(error, IngestFailed) or again is None:
             await self._store.contents.give_up(item.content_id, reason)
         else:
             # Held until then, so that those who wait for it do not try in its place.
             await self._store.contents.claim(item.content_id, job.id, again + timedelta(seconds=WAIT_SECONDS))
-            await self._store.items.annotate(item, {"transcription_status": "queued"}, ())
+            await self._store.items.annotate([Annotation(item, {"transcription_status": "queued"})])
             await self._store.jobs.fail(worker, job.id, reason, again)
 
     @asynccontextmanager

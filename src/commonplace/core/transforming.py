@@ -1,24 +1,21 @@
 """Summaries that take longer than a call: of long texts, of what imports bring, and by a model for those who asked for it."""
 
-import asyncio
-from collections.abc import Awaitable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
+from itertools import groupby
 
 from commonplace.core import sectioning
 from commonplace.core.preparing import described
 from commonplace.core.retrying import give_back
-from commonplace.errors import NotFound
-from commonplace.model import ItemRef, Job, Reading, Scope, Transformed
+from commonplace.model import Annotation, Job, Scope
 from commonplace.ports import Store, Transformer
 
 MODEL_SECONDS = 600
-T = TypeVar("T")
 
 
 class TransformJobs:
     """Runs jobs of kind `transform`; with `auto` in the payload, by the transformer of the settings."""
 
-    at_once = 16
+    at_once = 64
 
     def __init__(self, store: Store, local: Transformer, chosen: Transformer) -> None:
         self._store = store
@@ -26,33 +23,44 @@ class TransformJobs:
         self._chosen = chosen
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
-        """One after the other; the next is read while what was made of the last is written, so that many share a commit."""
-        async with asyncio.TaskGroup() as writing:
-            for done, job in enumerate(jobs):
-                if job.payload.get("auto"):  # a model takes its time, and what it was paid for is not to be asked for twice
-                    await self._store.jobs.extend(worker, [left.id for left in jobs[done:]], MODEL_SECONDS)
-                made = await self._tried(worker, job, self._make(job))
-                if made is not None:
-                    writing.create_task(self._tried(worker, job, self._keep(worker, job, *made)))
+        """Read and written together; one by one what a model is asked for, which takes its time."""
+        by_model = [job for job in jobs if job.payload.get("auto")]
+        others = sorted((job for job in jobs if not job.payload.get("auto")), key=_library)
+        for _, group in groupby(others, _library):
+            await self._tried(worker, list(group), self._local)
+        for done, job in enumerate(by_model):
+            # What it was paid for is not to be asked for twice.
+            await self._store.jobs.extend(worker, [left.id for left in by_model[done:]], MODEL_SECONDS)
+            await self._tried(worker, [job], self._chosen)
 
-    async def _tried(self, worker: str, job: Job, step: Awaitable[T]) -> T | None:
+    async def _tried(self, worker: str, jobs: Sequence[Job], transformer: Transformer) -> None:
+        """All together; one by one when that fails, so that one bad item harms no other."""
         try:
-            return await step
-        except NotFound:  # the item was deleted while the job waited: there is nothing left to describe
-            await self._store.jobs.finish(worker, [job.id])
+            await self._describe(jobs, transformer)
         except Exception as error:
-            await give_back(self._store, worker, job, error)
-        return None
+            for job in jobs if len(jobs) > 1 else ():
+                await self._tried(worker, [job], transformer)
+            if len(jobs) == 1:
+                await give_back(self._store, worker, jobs[0], error)
+            return
+        await self._store.jobs.finish(worker, [job.id for job in jobs])
 
-    async def _make(self, job: Job) -> tuple[Reading, Transformed]:
-        read = await self._store.items.whole(Scope(job.library_id), ItemRef(id=job.item_id))
-        sections = read.sections or sectioning.cut(read.text, read.item.title)
-        transformer = self._chosen if job.payload.get("auto") else self._local
-        return read, await transformer.transform(read.item.title, [section.text for section in sections])
-
-    async def _keep(self, worker: str, job: Job, read: Reading, made: Transformed) -> None:
+    async def _describe(self, jobs: Sequence[Job], transformer: Transformer) -> None:
+        """What was deleted while its job waited needs no description."""
+        scope, item_ids = Scope(jobs[0].library_id), [job.item_id for job in jobs]
+        read = await self._store.items.several(scope, item_ids)
+        sections = await self._store.sections.of_items(list(read.values()))
+        texts = await self._store.items.texts([item for item in read.values() if item.id not in sections])
+        made = {}
+        for item in read.values():
+            cut = sections.get(item.id) or sectioning.cut(texts.get(item.id, ""), item.title)
+            made[item.id] = await transformer.transform(item.title, [section.text for section in cut])
         # Read anew: somebody may have tagged it meanwhile, or changed its text, which then has a job of its own.
-        item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
-        if item.content_id == read.item.content_id:
-            await self._store.items.annotate(item, described(item, made), made.section_points if read.sections else ())
-        await self._store.jobs.finish(worker, [job.id])
+        items = await self._store.items.several(scope, item_ids)
+        await self._store.items.annotate([
+            Annotation(item, described(item, made[item.id]), made[item.id].section_points if item.id in sections else ())
+            for item in items.values() if item.id in made and item.content_id == read[item.id].content_id])
+
+
+def _library(job: Job) -> str:
+    return job.library_id

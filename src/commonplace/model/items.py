@@ -206,6 +206,15 @@ class Revised:
 
 
 @dataclass(frozen=True, slots=True)
+class Annotation:
+    """What was made of an item's text: fields, and each section's key points."""
+
+    item: Item
+    changes: Json
+    key_points: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """An item that is ready to be written: its content, its passages, the jobs for what is left, `item.folders` to lie in.
 

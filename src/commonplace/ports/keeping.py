@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from commonplace.model import (
     EVERYTHING,
+    Annotation,
     Candidate,
     CandidateState,
     Capture,
@@ -80,8 +81,8 @@ class Items(Protocol):
         """From now on the content's key stands for this content, and the item has it. Others keep what they have."""
         ...
 
-    async def annotate(self, item: Item, changes: dict[str, Any], key_points: Sequence[Sequence[str]]) -> None:
-        """Change what was made of the text: fields, and each section's key points. Not a revision of anybody's."""
+    async def annotate(self, made: Sequence[Annotation]) -> None:
+        """Change what was made of texts. Not a revision of anybody's."""
         ...
 
     async def put(self, entries: Sequence[Entry], *, scope: Scope, stamp: str) -> list[Outcome]:
@@ -200,6 +201,10 @@ class Matches(NamedTuple):
 
 class Sections(Protocol):
     async def of_item(self, item: Item) -> list[Section]: ...
+
+    async def of_items(self, items: Sequence[Item]) -> dict[str, list[Section]]:
+        """By the ids of the items, which are of one library; those that have none are left out."""
+        ...
 
     async def of_content(self, content_id: str, title: str, stamp: str) -> list[Section]:
         """With vectors of this stamp, of some item that has the content under this title; none if there is no such item."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from commonplace.adapters.store import rows
@@ -24,6 +25,7 @@ from commonplace.adapters.store.standing import bridge, replaced_by, settle_repl
 from commonplace.adapters.store.versions import contents_of, keep_version
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
+    Annotation,
     Capture,
     Content,
     Entry,
@@ -213,16 +215,17 @@ class SqlItems:
 
         return await self._db.write(work)
 
-    async def annotate(self, item: Item, changes: dict[str, Any], key_points: Sequence[Sequence[str]]) -> None:
+    async def annotate(self, made: Sequence[Annotation]) -> None:
         def work(tx: Tx) -> None:
-            of_item = {"library_id": item.library_id, "item_id": item.id}
-            tx.run(f"""UPDATE items SET {', '.join(f'{c} = :{c}' for c in changes)}
-                       WHERE library_id = :library_id AND id = :item_id""",
-                   **of_item, **{c: rows.column_value(c, value) for c, value in changes.items()})
+            for columns, same in groupby(made, lambda each: tuple(each.changes)):
+                tx.many(f"""UPDATE items SET {', '.join(f'{c} = :{c}' for c in columns)}
+                            WHERE library_id = :library_id AND id = :item_id""",
+                        [{**_of(each.item), **{c: rows.column_value(c, value) for c, value in each.changes.items()}}
+                         for each in same])
             tx.many("""UPDATE sections SET key_points = :points
                        WHERE library_id = :library_id AND item_id = :item_id AND position = :position""",
-                    [{**of_item, "position": n, "points": rows.column_value("key_points", points)}
-                     for n, points in enumerate(key_points)])
+                    [{**_of(each.item), "position": n, "points": rows.column_value("key_points", points)}
+                     for each in made for n, points in enumerate(each.key_points)])
 
         await self._db.write(work)
 
@@ -265,6 +268,10 @@ class SqlItems:
                 self._index.refile(tx, item.library_id, each)
 
         await self._db.write(work)
+
+
+def _of(item: Item) -> dict[str, str]:
+    return {"library_id": item.library_id, "item_id": item.id}
 
 
 def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:

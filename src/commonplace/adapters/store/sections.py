@@ -1,6 +1,8 @@
 """Sections: reading them, searching them, giving them vectors."""
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +32,12 @@ class SqlSections:
             "SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position",
             library_id=item.library_id, item_id=item.id))
         return [rows.section(row) for row in found]
+
+    async def of_items(self, items: Sequence[Item]) -> dict[str, list[Section]]:
+        found = await self._db.read(lambda tx: tx.all(
+            "SELECT * FROM sections WHERE library_id = :library_id AND item_id IN :ids ORDER BY item_id, position",
+            library_id=items[0].library_id, ids=[item.id for item in items])) if items else []
+        return {item_id: list(map(rows.section, group)) for item_id, group in groupby(found, itemgetter("item_id"))}
 
     async def of_content(self, content_id: str, title: str, stamp: str) -> list[Section]:
         def work(tx: Tx) -> list[Section]:
