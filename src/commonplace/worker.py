@@ -19,6 +19,7 @@ POLL_SECONDS = 1.0
 AFTER_TROUBLE_SECONDS = 5.0
 PRUNE_SECONDS = 3600
 PATIENT_SECONDS = 10.0
+QUIET_SECONDS = 0.2
 AFTER = {TRANSFORM: EMBED}  # what is found by its meaning comes before what is described
 
 
@@ -53,7 +54,7 @@ class Worker:
     async def _run(self, kind: str) -> None:
         while True:
             try:
-                await self._let_others_pass(AFTER.get(kind))
+                await self._let_others_pass(kind)
                 busy = await self._turn(kind)
             except Exception:
                 # Leases run out by themselves and jobs are taken up again; the worker must outlive a lost database.
@@ -76,8 +77,12 @@ class Worker:
             await self._store.jobs.prune(now() - timedelta(days=1))
         return 0
 
-    async def _let_others_pass(self, kind: str | None) -> None:
-        """For a while: a library that is read anew takes hours, and the rest goes on meanwhile, if slowly."""
-        if kind is not None:
+    async def _let_others_pass(self, kind: str) -> None:
+        """What comes first, and an import that is still under way. For a while: a library that is read anew takes hours, and
+        the rest goes on meanwhile, if slowly."""
+        if kind in AFTER:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._idle[kind].wait(), PATIENT_SECONDS)
+                async with asyncio.timeout(PATIENT_SECONDS):
+                    await self._idle[AFTER[kind]].wait()
+                    while await self._store.jobs.came(kind, now() - timedelta(seconds=QUIET_SECONDS)):  # noqa: ASYNC110
+                        await asyncio.sleep(QUIET_SECONDS / 2)

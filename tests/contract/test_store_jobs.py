@@ -148,6 +148,17 @@ async def test_whether_anybody_works_is_told_by_what_was_taken_up(ann: Library) 
     assert not await ann.store.jobs.worked_on(now() + timedelta(seconds=60))
 
 
+async def test_what_came_lately_is_told_until_it_is_taken_up(ann: Library) -> None:
+    began, jobs = now(), ann.store.jobs
+    item = await ann.add("One")
+    await jobs.enqueue([Job(new_id(), ann.id, item.id, "transform"),
+                        Job(new_id(), ann.id, item.id, "remove", run_after=now() + timedelta(hours=1))])
+    assert await jobs.came("transform", began)
+    assert not await jobs.came("transform", now()) and not await jobs.came("embed", began) and not await jobs.came("remove", began)
+    await jobs.lease("w1", limit=1, seconds=60, kinds=["transform"])
+    assert not await jobs.came("transform", began)
+
+
 async def test_jobs_in_scope_are_listed_and_taken_out_of_the_queue(ann: Library, bob: Library) -> None:
     jobs = ann.store.jobs
     item, other = await ann.add("One"), await ann.add("Two")

@@ -44,6 +44,25 @@ async def test_what_is_found_by_meaning_comes_before_what_is_described(tmp_path:
         assert taken[:3] == ["embed"] * 3 and set(taken[3:]) == {"transform"}
 
 
+async def test_nothing_is_described_while_more_is_coming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_workshop(tmp_path / "data") as shop:
+        (tmp_path / "notes").mkdir()
+        await import_notes(shop, tmp_path / "notes", 3)
+        coming, seen = [True] * 3, []
+
+        async def came(kind: str, since: Any) -> bool:
+            items, _ = await shop.app.store.items.page(shop.owner.scope, ItemFilter(), limit=9, offset=0)
+            seen.append(any(item.summary for item in items))
+            return bool(coming) and coming.pop()
+
+        monkeypatch.setattr(shop.app.store.jobs, "came", came)
+        working = asyncio.create_task(shop.app.worker.run())
+        while (await shop.app.store.jobs.counts()).keys() & {"queued", "running"}:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        working.cancel()
+        assert seen[:4] == [False] * 4
+
+
 async def test_a_quick_embedder_that_is_down_leaves_its_work_to_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fail(self: StaticEmbedder, texts: Sequence[Sequence[str]]) -> list[Any]:
         raise EmbeddingFailed("no")

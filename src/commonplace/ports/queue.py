@@ -61,6 +61,10 @@ class Jobs(Protocol):
         """Whether anybody has taken up or finished a job since then."""
         ...
 
+    async def came(self, kind: str, since: datetime) -> bool:
+        """Whether jobs of this kind were queued since then that nobody has taken up."""
+        ...
+
     async def underway(self) -> float:
         """How many jobs' worth of the running ones is done."""
         ...

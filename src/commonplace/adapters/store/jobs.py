@@ -160,6 +160,11 @@ class SqlJobs:
             "SELECT 1 FROM jobs WHERE state IN ('running', 'done') AND updated_at >= :since LIMIT 1",
             since=rows.micros(since))) is not None
 
+    async def came(self, kind: str, since: datetime) -> bool:
+        return await self._db.read(lambda tx: tx.one(
+            "SELECT 1 FROM jobs WHERE state = 'queued' AND run_after >= :since AND run_after <= :now AND kind = :kind LIMIT 1",
+            since=rows.micros(since), now=rows.micros(now()), kind=kind)) is not None
+
     async def underway(self) -> float:
         row = await self._db.read(lambda tx: tx.one(
             "SELECT coalesce(sum(progress), 0) AS done FROM jobs WHERE state = 'running'"))
