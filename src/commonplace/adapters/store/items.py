@@ -378,9 +378,14 @@ _ORDERS = {Order.NEWEST: "i.created_at DESC", Order.OLDEST: "i.created_at", Orde
 def _page(tx: Tx, scope: Scope, where: ItemFilter, limit: int, offset: int, order: Order,
           count: bool) -> tuple[list[Item], int]:
     (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
-    condition, values = f"{condition} AND {asked}", values | wanted
-    found = tx.all(f"{rows.SELECT_ITEM} WHERE {condition} ORDER BY {_ORDERS[order]}, i.id DESC LIMIT :limit OFFSET :offset",
-                   limit=limit, offset=offset, **values)
-    total = tx.one(f"SELECT count(*) AS n FROM items AS i WHERE {condition}", **values) if count else None
+    found = tx.all(f"""{rows.SELECT_ITEM} WHERE {condition} AND {asked}
+                       ORDER BY {_ORDERS[order]}, i.id DESC LIMIT :limit OFFSET :offset""",
+                   limit=limit, offset=offset, **values, **wanted)
     folders = folders_of(tx, scope, [row["id"] for row in found])
-    return [rows.item(row, folders.get(row["id"], ())) for row in found], total["n"] if total else 0
+    return [rows.item(row, folders.get(row["id"], ())) for row in found], tx.recall(_total, scope, where) if count else 0
+
+
+def _total(tx: Tx, scope: Scope, where: ItemFilter) -> int:
+    (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
+    row = tx.one(f"SELECT count(*) AS n FROM items AS i WHERE {condition} AND {asked}", **values, **wanted)
+    return row["n"] if row else 0
