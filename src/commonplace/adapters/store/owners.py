@@ -1,6 +1,6 @@
 """Which item each row of a shelf belongs to, and where the rows of an item are."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ class Owners:
     def reserve(self, size: int) -> None:
         self._items = room_for(self._items, size, self.count)
 
-    def append(self, items: Sequence[int]) -> None:
+    def append(self, items: NDArray[np.int64]) -> None:
         self.reserve(self.count + len(items))
         self._items[self.count:self.count + len(items)] = items
         self.count += len(items)
@@ -42,18 +42,16 @@ class Owners:
         first, last = (np.searchsorted(self._items[:sorted_part], wanted, side, sorter=order) for side in ("left", "right"))
         lengths = last - first
         places = np.arange(lengths.sum()) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
-        tail = np.flatnonzero(np.isin(self._items[sorted_part:count], wanted)) + sorted_part
-        return np.sort(np.concatenate([order[places], tail]))
+        rows = np.sort(order[places])
+        if sorted_part == count:
+            return rows
+        return np.concatenate([rows, np.flatnonzero(np.isin(self._items[sorted_part:count], wanted)) + sorted_part])
 
 
 def item_keys(item_ids: Iterable[str]) -> NDArray[np.int64]:
-    return np.array([item_key(item_id) for item_id in item_ids], np.int64)
-
-
-def item_key(item_id: str) -> int:
     """A UUID's first 64 bits, signed: eight bytes a row instead of a string. Passages are checked by SQL anyway."""
-    value = int(item_id.replace("-", "")[:16], 16)
-    return value - (1 << 64) if value >> 63 else value
+    digits = "".join([item_id.replace("-", "")[:16] for item_id in item_ids])
+    return np.frombuffer(bytes.fromhex(digits), ">i8").astype(np.int64)
 
 
 def room_for(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:

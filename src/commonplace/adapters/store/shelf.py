@@ -17,7 +17,7 @@ from commonplace.adapters.store import changes
 from commonplace.adapters.store.checkpoint import Checkpoints, Holding, Named, named
 from commonplace.adapters.store.database import Tx
 from commonplace.adapters.store.halves import FORMATS, Format
-from commonplace.adapters.store.owners import Owners, item_key, item_keys, room_for
+from commonplace.adapters.store.owners import Owners, item_keys, room_for
 from commonplace.adapters.store.postings import Postings, Rows, Run, packed, settled
 from commonplace.adapters.store.vectors import Vectors
 from commonplace.adapters.store.view import View
@@ -192,7 +192,7 @@ class Shelf:
         self._ids[start:end] = [row["section_id"] for row in found]
         self._lengths[start:end] = [min(row["length"], 65_535) for row in found]
         self._alive[start:end] = True
-        self._owners.append([item_key(row["item_id"]) for row in found])
+        self._owners.append(item_keys(row["item_id"] for row in found))
         counts = np.frombuffer(b"".join(row["counts"] for row in found), np.uint8)
         numbers = np.repeat(np.arange(start, end, dtype=np.uint32), [len(row["counts"]) for row in found])
         each = np.frombuffer(b"".join(row["terms"] for row in found), np.uint32)
