@@ -1,13 +1,28 @@
 """What SQLite does for one item does not grow with the library: counted in steps of its machine, which no other load changes."""
 
 import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commonplace.adapters.store import make_store
-from commonplace.model import Content, Entry, Folder, Item, ItemRef, Person, Scope, Section, new_id, new_public_id, now
+from commonplace.adapters.store import SqlStore, make_store
+from commonplace.model import (
+    Content,
+    Entry,
+    Folder,
+    Item,
+    ItemFilter,
+    ItemRef,
+    Person,
+    Scope,
+    Section,
+    new_id,
+    new_public_id,
+    now,
+)
 from commonplace.settings import Settings
 
 pytestmark = pytest.mark.anyio
@@ -28,8 +43,9 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
-async def steps_for_one(items: int, folder: Path, steps: list[int]) -> dict[str, int]:
-    """Of reading, adding and deleting one item in a library of so many."""
+@asynccontextmanager
+async def library(items: int, folder: Path) -> AsyncIterator[tuple[SqlStore, Scope, list[Entry]]]:
+    """Of so many items, and two more that are not added yet."""
     store = make_store(Settings(data_dir=folder))
     await store.open()
     person = Person(new_id(), "a", "a@example.com", now())
@@ -39,15 +55,22 @@ async def steps_for_one(items: int, folder: Path, steps: list[int]) -> dict[str,
         await store.folders.create(one)
     entries = [_entry(person, n, folders[n % 20].id) for n in range(items + 2)]
     await store.items.put(entries[:items], scope=whole, stamp="none")
-    taken = {}
-    for name, does in {"read": lambda n: store.items.get(whole, ItemRef(id=entries[n].item.id)),
-                       "add": lambda n: store.items.put([entries[items + n]], scope=whole, stamp="none"),
-                       "delete": lambda n: store.items.delete(whole, entries[n].item.id)}.items():
-        await does(0)
-        steps.clear()
-        await does(1)
-        taken[name] = len(steps)
+    yield store, whole, entries
     await store.close()
+
+
+async def steps_for_one(items: int, folder: Path, steps: list[int]) -> dict[str, int]:
+    """Of reading, adding and deleting one item in a library of so many."""
+    async with library(items, folder) as (store, whole, entries):
+        taken = {}
+        for name, does in {"get": lambda n: store.items.get(whole, ItemRef(id=entries[n].item.id)),
+                           "read": lambda n: store.items.whole(whole, ItemRef(id=entries[n].item.id)),
+                           "add": lambda n: store.items.put([entries[items + n]], scope=whole, stamp="none"),
+                           "delete": lambda n: store.items.delete(whole, entries[n].item.id)}.items():
+            await does(0)
+            steps.clear()
+            await does(1)
+            taken[name] = len(steps)
     return taken
 
 
@@ -62,3 +85,16 @@ async def test_one_item_takes_as_many_steps_in_a_large_library(tmp_path: Path, s
     for name in few:
         # A thread that has no connection yet makes one, in about a thousand; each filing or item read is eight and more.
         assert 0 < many[name] < few[name] + 2_000, (name, few, many)
+
+
+async def test_items_are_counted_again_only_when_something_was_written(tmp_path: Path, steps: list[int]) -> None:
+    async with library(1_200, tmp_path) as (store, whole, entries):
+        taken = []
+        for _ in range(6):  # more than there are threads that read, each of which counts once
+            steps.clear()
+            assert (await store.items.page(whole, ItemFilter(), limit=1, offset=0))[1] == 1_200
+            taken.append(len(steps))
+        assert min(taken) < 1_200
+        await store.items.put(entries[1_200:], scope=whole, stamp="none")
+        for _ in range(6):
+            assert (await store.items.page(whole, ItemFilter(), limit=1, offset=0))[1] == 1_202
