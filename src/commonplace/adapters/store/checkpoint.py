@@ -13,7 +13,7 @@ import shutil
 import struct
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -25,7 +25,7 @@ from commonplace.adapters.store import changes
 from commonplace.adapters.store.database import Tx
 from commonplace.model import new_id
 
-FORMAT = 1          # another one for each change of what the arrays mean
+FORMAT = 2          # another one for each change of what the arrays mean
 UNUSED_DAYS = 1     # after which a file goes that no longer says what the rows say, and that nobody has written anew
 _PIECE = 1 << 20
 _END = struct.Struct("<QI")
@@ -34,7 +34,7 @@ _SERVER = {"sqlite": "''", "postgres": "(SELECT system_identifier::text FROM pg_
 _MIGRATIONS = "(SELECT count(*) FROM schema_version)"
 
 Arrays = dict[str, NDArray[Any]]
-Named = Iterable[tuple[str, NDArray[Any]]]
+Named = Iterable[tuple[str, NDArray[Any], int]]  # part and name, what is in it, and how much more there is to be room for
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +46,7 @@ class Holding:
     library_id: str
     mark: int
     stamp: str | None
+    count: int
     arrays: Named
 
 
@@ -65,16 +66,18 @@ class Checkpoint:
     mark: int
     stamp: str | None
     written_at: float
-    listed: list[tuple[str, str, list[int], int, int]]
+    count: int
+    listed: list[tuple[str, str, list[int], int, int, int]]
 
     def parts(self) -> dict[str, Arrays] | None:
         """Mapped, each by itself: what is written to them stays in memory, and one that is let go of takes none."""
         parts: dict[str, Arrays] = {}
         try:
             with self.path.open("rb") as file:
-                for name, kind, shape, offset, checksum in self.listed:
-                    array: Any = np.memmap(file, kind, "c", offset, tuple(shape)) if all(shape) else np.empty(shape, kind)
-                    if zlib.crc32(array) != checksum:
+                for name, kind, (length, *others), room, offset, checksum in self.listed:
+                    shape = (length + room, *others)
+                    array: Any = np.memmap(file, kind, "c", offset, shape) if all(shape) else np.zeros(shape, kind)
+                    if zlib.crc32(array[:length]) != checksum:
                         return None
                     part, own = name.split()
                     parts.setdefault(part, {})[own] = array.view(np.ndarray)
@@ -98,7 +101,7 @@ class Checkpoints:
             return None
         row = tx.one(f"""SELECT mark FROM checkpoints WHERE library_id = :library_id AND id = :id AND migrations = {_MIGRATIONS}
                          AND server = {_SERVER[tx.engine]}""", library_id=library_id, id=told["id"])
-        return Checkpoint(path, row["mark"], told["stamp"], told["written_at"], told["arrays"]) if row else None
+        return Checkpoint(path, row["mark"], told["stamp"], told["written_at"], told["count"], told["arrays"]) if row else None
 
     def write(self, holding: Holding) -> Draft | None:
         """None where there is no room to write, or no right to."""
@@ -134,7 +137,7 @@ class Checkpoints:
         self._path(library_id).unlink(missing_ok=True)
 
     def size(self) -> int:
-        return sum(path.stat().st_size for path in self._folder.glob("*.shelf"))
+        return sum(512 * path.stat().st_blocks for path in self._folder.glob("*.shelf"))
 
     def tidy(self, tx: Tx) -> None:
         """Let go of what was deleted from the rows long ago, and is in a file still."""
@@ -151,7 +154,7 @@ class Checkpoints:
 
 def _write(file: IO[bytes], draft: Draft) -> None:
     listed = []
-    for name, array in draft.holding.arrays:
+    for name, array, room in draft.holding.arrays:
         file.write(bytes(-file.tell() % 64))
         offset, checksum = file.tell(), 0
         if shutil.disk_usage(draft.path.parent).free < 2 * array.nbytes:
@@ -161,9 +164,10 @@ def _write(file: IO[bytes], draft: Draft) -> None:
             piece = array[start:start + step].tobytes()  # a copy: it may change between its sum and its writing
             checksum = zlib.crc32(piece, checksum)
             file.write(piece)
-        listed.append([name, array.dtype.str, array.shape, offset, checksum])
+        file.seek(array.nbytes // max(1, len(array)) * room, os.SEEK_CUR)  # a hole, which takes nothing on the disk
+        listed.append([name, array.dtype.str, array.shape, room, offset, checksum])
     told = json.dumps({"format": FORMAT, "id": draft.id, "library_id": draft.holding.library_id, "stamp": draft.holding.stamp,
-                       "written_at": time.time(), "arrays": listed}).encode()
+                       "written_at": time.time(), "count": draft.holding.count, "arrays": listed}).encode()
     file.write(told + _END.pack(len(told), zlib.crc32(told)))
     file.flush()
     os.fsync(file.fileno())
@@ -189,5 +193,5 @@ def _last(file: IO[bytes], count: int) -> bytes:
     return file.read(count)
 
 
-def named(part: str, arrays: Named) -> Iterator[tuple[str, NDArray[Any]]]:
-    return ((f"{part} {name}", array) for name, array in arrays)
+def named(part: str, arrays: Iterable[tuple[str, NDArray[Any]]], room: int = 0) -> Named:
+    return ((f"{part} {name}", array, room) for name, array in arrays)

@@ -16,9 +16,9 @@ class Owners:
         self.count = 0
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "Owners":
+    def of(cls, arrays: Mapping[str, NDArray[Any]], count: int) -> "Owners":
         owners = cls()
-        owners._items, owners.count = arrays["items"], len(arrays["items"])
+        owners._items, owners.count = arrays["items"], count
         return owners
 
     def arrays(self, rows: Rows | slice) -> Iterator[tuple[str, NDArray[Any]]]:

@@ -24,6 +24,7 @@ from commonplace.adapters.store.view import View
 
 RELOAD_FROM = 20_000  # changed items; reading everything again is faster then
 DEAD_SHARE, DEAD_ROWS = 0.2, 1_000  # more than these, and everything is read again
+ROOM = 8  # an eighth more rows can come before what there is must be copied; room that is not used takes no memory
 KEEP_SHARE, KEEP_SECONDS = 0.05, 3_600  # more changed, or anything so long ago, and it is written to a file
 _ITEMS, _ROWS = 500, 4_000  # read at once
 
@@ -77,8 +78,9 @@ class Shelf:
                 return None
             self._kept(now)
             self._vectors.reserve(count)
-            return Holding(self._library_id, self._mark, self._stamp, _arrays(
-                self._alive[:count].copy(), self._ids, self._lengths, self._owners, self._runs, self._vectors))
+            alive = self._alive[:count].copy()
+            return Holding(self._library_id, self._mark, self._stamp, int(np.count_nonzero(alive)), _arrays(
+                alive, self._ids, self._lengths, self._owners, self._runs, self._vectors))
 
     def _kept(self, at: float) -> None:
         self._kept_at = at
@@ -129,8 +131,10 @@ class Shelf:
         near = news is not None and news.complete and not news.behind and len(news.items) <= RELOAD_FROM
         if found and near and (parts := found.parts()):
             self._clear()
-            self._ids, self._lengths, self._owners = parts["rows"]["ids"], parts["rows"]["lengths"], Owners.of(parts["owners"])
-            self._alive = np.ones(len(self._ids), bool)
+            self._ids, self._lengths = parts["rows"]["ids"], parts["rows"]["lengths"]
+            self._owners = Owners.of(parts["owners"], found.count)
+            self._alive = np.zeros(len(self._ids), bool)
+            self._alive[:found.count] = True
             self._runs = [Run.of(arrays) for name, arrays in parts.items() if name.startswith("run")]
             self._stamp, self._vectors = found.stamp, Vectors.of(parts["vectors"])
             self._mark = found.mark
@@ -141,7 +145,7 @@ class Shelf:
         self._clear()
         self._read_all = True
         [row] = tx.all("SELECT count(*) AS n FROM section_terms WHERE library_id = :library_id", library_id=self._library_id)
-        self._reserve(row["n"])
+        self._reserve(row["n"] + row["n"] // ROOM)
         for found in tx.lots(_TERMS, _ROWS, library_id=self._library_id):
             self._append(found)
         self._changed = self._owners.count
@@ -150,7 +154,7 @@ class Shelf:
 
     def _read_vectors(self, tx: Tx, stamp: str) -> None:
         self._view, self._vectors, self._read_all, self._stamp = None, Vectors(), True, None
-        self._vectors.reserve(self._owners.count)
+        self._vectors.reserve(len(self._ids))
         rows, form = np.arange(self._owners.count), FORMATS[tx.engine]
         for found in tx.lots(_vectors(form), _ROWS, library_id=self._library_id, stamp=stamp):
             self._give_vectors(rows, found, form)
@@ -219,8 +223,8 @@ def _arrays(alive: NDArray[np.bool_], ids: NDArray[np.uint32], lengths: NDArray[
     """Of the living, one after the other: nothing of what was deleted is in them."""
     whole = bool(alive.all())
     rows: Rows | slice = slice(len(alive)) if whole else alive.nonzero()[0]
-    yield from named("rows", [("ids", ids[rows]), ("lengths", lengths[rows])])
-    yield from named("owners", owners.arrays(rows))
-    yield from named("vectors", vectors.arrays(rows))
+    yield from named("rows", [("ids", ids[rows]), ("lengths", lengths[rows])], len(alive) // ROOM)
+    yield from named("owners", owners.arrays(rows), len(alive) // ROOM)
+    yield from named("vectors", vectors.arrays(rows), len(alive) // ROOM)
     for n, run in enumerate(runs):
         yield from named(f"run{n}", (run if whole else run.without_dead(alive)).arrays())
