@@ -86,12 +86,14 @@ async def test_a_section_that_is_gone_gets_no_vector(ann: Library) -> None:
 @pytest.mark.slow
 async def test_a_scan_by_signs_finds_the_true_nearest_among_thousands(ann: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(view, "RESCORED", 80)
+    monkeypatch.setattr(view, "MOST_RESCORED", 80)  # so few that all of the bits are needed
     random, folder = np.random.default_rng(5), await ann.folder("half")
-    centres = random.normal(size=(60, 128))
+    centres = random.normal(size=(60, 256))
     ids, matrix = [], []
     for n in range(40):
-        vectors = [unit(centres[random.integers(60)] + 0.7 * random.normal(size=128)) for _ in range(150)]
-        item = await ann.add("\n\n".join(f"{n} {m}" for m in range(150)), title=str(n), vectors=vectors, stamp="test/128",
+        vectors = [unit(centres[random.integers(60)] + 0.7 * random.normal(size=256)) for _ in range(150)]
+        item = await ann.add("\n\n".join(f"{n} {m}" for m in range(150)), title=str(n), vectors=vectors, stamp="test/256",
                              folder=folder if n % 2 else None)
         ids += [(section_id, n % 2) for section_id in await ann.section_ids(item)]
         matrix += vectors
@@ -99,10 +101,10 @@ async def test_a_scan_by_signs_finds_the_true_nearest_among_thousands(ann: Libra
     for scope, inside in [(ann.scope(), np.ones(len(ids), bool)), (ann.scope(folder), np.array([half == 1 for _, half in ids]))]:
         kept = []
         for _ in range(40):
-            vector = unit(centres[random.integers(60)] + 0.7 * random.normal(size=128))
+            vector = unit(centres[random.integers(60)] + 0.7 * random.normal(size=256))
             scores = np.where(inside, stored @ vector, -2)
             best = {ids[n][0] for n in np.argsort(-scores)[:10]}
-            found = await ann.store.sections.nearest(scope, vector, "test/128", 10)
+            found = await ann.store.sections.nearest(scope, vector, "test/256", 10)
             assert len(found) == 10
             kept.append(len(best & {hit.section_id for hit in found}) / 10)
-        assert np.mean(kept) >= 0.99
+        assert np.mean(kept) >= 0.97
