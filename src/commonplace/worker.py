@@ -19,7 +19,7 @@ POLL_SECONDS = 1.0
 AFTER_TROUBLE_SECONDS = 5.0
 PRUNE_SECONDS = 3600
 PATIENT_SECONDS = 10.0
-QUIET_SECONDS = 0.2
+QUIET_SECONDS = 0.5
 AFTER = {TRANSFORM: EMBED}  # what is found by its meaning comes before what is described
 
 
@@ -85,4 +85,4 @@ class Worker:
                 async with asyncio.timeout(PATIENT_SECONDS):
                     await self._idle[AFTER[kind]].wait()
                     while await self._store.jobs.came(kind, now() - timedelta(seconds=QUIET_SECONDS)):  # noqa: ASYNC110
-                        await asyncio.sleep(QUIET_SECONDS / 2)
+                        await asyncio.sleep(QUIET_SECONDS / 5)

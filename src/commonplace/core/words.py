@@ -40,7 +40,7 @@ def extra(text: str) -> str:
     """Words to index beside the text: parts of identifiers, pairs of unspaced characters. Plain prose has none."""
     found = []
     if _HUMP.search(text):
-        found += [part.lower() for word in _WORD.findall(text) if not word.islower() for part in _humps(word)]
+        found += [part.lower() for word in filter(_HUMP.search, _WORD.findall(text)) for part in _BETWEEN_HUMPS.split(word)]
     if not text.isascii() and _RUN.search(text := unicodedata.normalize("NFKC", text)):
         runs = _RUN.findall(text)
         mixed = [word for word in _WORD.findall(text) if _RUN.search(word)]
