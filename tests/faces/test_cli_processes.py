@@ -147,10 +147,10 @@ def test_a_signal_ends_it_though_nothing_comes_in(cli: Commands, command: str, s
 def test_a_worker_works_and_stops_when_told(cli: Commands, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# Alpha\n\nwaits for the worker")
-    assert cli.json("import", tmp_path / "notes")["waiting"] == 2  # its vector, and its summary
+    assert cli.json("import", tmp_path / "notes")["waiting"] == 1  # its summary
     process = cli.start("worker")
     deadline = time.monotonic() + SECONDS
-    while cli.json("doctor")["sections_with_vectors"] == 0:
+    while cli.json("import", tmp_path / "notes")["waiting"]:
         assert time.monotonic() < deadline
     process.send_signal(signal.SIGTERM)
     finish(process)
