@@ -23,6 +23,7 @@ from work import GROUPS, Work
 
 ONE_BY_ONE, CLIENTS = 200, 16
 LEAST = 0.4  # seconds that reading calls are repeated for: a few of a tenth of a millisecond say little
+RESTING = 3.0  # seconds without work after which nothing more is under way: some put off what can wait
 
 
 class Costs:
@@ -78,8 +79,8 @@ class Costs:
         began = time.monotonic()
         while time.monotonic() < began + patience:
             before = self.processor()
-            self._driver.idle(0.4)
-            if self.processor() - before < 0.04:
+            self._driver.idle(RESTING)
+            if self.processor() - before < 0.1 * RESTING:
                 break
         return time.monotonic() - began
 
@@ -163,6 +164,9 @@ def bulk(driver, costs: Costs, notes: range, patience: float) -> tuple[dict, int
     try:
         for start in range(notes.start, notes.stop, driver.batch):
             lot = range(start, min(start + driver.batch, notes.stop))
+            laying = time.perf_counter()
+            driver.lay_out(lot)
+            began += time.perf_counter() - laying
             driver.bulk(lot)
             done += len(lot)
             if time.perf_counter() - began > patience:

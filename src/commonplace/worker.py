@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0
 AFTER_TROUBLE_SECONDS = 5.0
 PRUNE_SECONDS = 3600
-PATIENT_SECONDS = 10.0
-QUIET_SECONDS = 0.5
+PATIENT_SECONDS = 60.0
+QUIET_SECONDS = 2.0  # a lot of an import is on its way for longer than a second before it is seen
 AFTER = {TRANSFORM: EMBED}  # what is found by its meaning comes before what is described
 
 

@@ -19,6 +19,7 @@ from commonplace.model import (
     Person,
     Scope,
     Section,
+    Words,
     new_id,
     new_public_id,
     now,
@@ -44,8 +45,8 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @asynccontextmanager
-async def library(items: int, folder: Path) -> AsyncIterator[tuple[SqlStore, Scope, list[Entry]]]:
-    """Of so many items, and two more that are not added yet."""
+async def library(items: int, folder: Path, later: int = 2) -> AsyncIterator[tuple[SqlStore, Scope, list[Entry]]]:
+    """Of so many items, and some more that are not added yet."""
     store = make_store(Settings(data_dir=folder))
     await store.open()
     person = Person(new_id(), "a", "a@example.com", now())
@@ -53,7 +54,7 @@ async def library(items: int, folder: Path) -> AsyncIterator[tuple[SqlStore, Sco
     whole, folders = Scope(person.id), [Folder(new_id(), person.id, f"folder {n}", now()) for n in range(20)]
     for one in folders:
         await store.folders.create(one)
-    entries = [_entry(person, n, folders[n % 20].id) for n in range(items + 2)]
+    entries = [_entry(person, n, folders[n % 20].id) for n in range(items + later)]
     await store.items.put(entries[:items], scope=whole, stamp="none")
     yield store, whole, entries
     await store.close()
@@ -85,6 +86,16 @@ async def test_one_item_takes_as_many_steps_in_a_large_library(tmp_path: Path, s
     for name in few:
         # A thread that has no connection yet makes one, in about a thousand; each filing or item read is eight and more.
         assert 0 < many[name] < few[name] + 2_000, (name, few, many)
+
+
+async def test_a_search_follows_many_new_items_one_by_one_and_not_each_with_each(tmp_path: Path, steps: list[int]) -> None:
+    async with library(20, tmp_path, later=400) as (store, whole, entries):
+        for _ in range(2):  # one of the threads that read has a connection already
+            assert len(await store.sections.keyword(whole, Words((("words",),)), 500)) == 20
+        await store.items.put(entries[20:], scope=whole, stamp="none")
+        steps.clear()
+        assert len(await store.sections.keyword(whole, Words((("words",),)), 500)) == 420
+        assert len(steps) < 100 * 400
 
 
 async def test_items_are_counted_again_only_when_something_was_written(tmp_path: Path, steps: list[int]) -> None:

@@ -25,6 +25,9 @@ class Base:
     def add(self, n: int) -> None:
         self.bulk(range(n, n + 1))
 
+    def lay_out(self, notes: range) -> None:
+        """As files, where that is how many notes at once are given: whoever has them has them so."""
+
     def bulk(self, notes: range) -> None:
         raise NotImplementedError
 

@@ -58,11 +58,13 @@ class Driver(Server):
         if not isinstance(answer, dict) or answer.get("error"):
             raise RuntimeError(str(answer)[:300])
 
-    def bulk(self, notes: range) -> None:
+    def lay_out(self, notes: range) -> None:
         for n in notes:
             file = self.notes / Work.group(n) / f"{Work.name(n)}.md"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"---\ntitle: {Work.name(n)}\ntype: note\n---\n\n{self.work.texts[n]}", "utf-8", "ignore")
+
+    def bulk(self, notes: range) -> None:
         done = subprocess.run([*self.command, "reindex", "-p", "main"], env=self.env, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError((done.stderr or done.stdout)[-300:])

@@ -11,6 +11,7 @@ from work import GROUPS, Work
 
 from commonplace.app import open_app
 from commonplace.core.library import Draft, Record
+from commonplace.core.portable import AT_ONCE
 from commonplace.model import Caller, Item, Mode, new_id, new_public_id
 from commonplace.settings import Settings
 
@@ -49,9 +50,18 @@ class Driver(Base):
         self.ids[n] = self._run(self.app.library.add(self._within(Work.group(n)), draft)).item.id
 
     def bulk(self, notes: range) -> None:
-        records = [Record(Item(new_id(), self.owner.library_id, new_public_id(), "", "document", "text", Work.name(n),
-                               folders=(self.folders[Work.group(n)],)), self.work.texts[n]) for n in notes]
-        self._run(self.app.library.put(self.owner, records))
+        self._run(self._put_all(notes))
+
+    async def _put_all(self, notes: range) -> None:
+        """As an import does."""
+        async def lots():
+            for start in range(notes.start, notes.stop, AT_ONCE):
+                yield [Record(Item(new_id(), self.owner.library_id, new_public_id(), "", "document", "text", Work.name(n),
+                                   folders=(self.folders[Work.group(n)],)), self.work.texts[n])
+                       for n in range(start, min(start + AT_ONCE, notes.stop))]
+
+        async for _ in self.app.library.put_all(self.owner, lots()):
+            pass
 
     def settle(self, patience: float) -> None:
         end = time.monotonic() + patience

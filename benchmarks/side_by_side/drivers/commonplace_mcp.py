@@ -70,12 +70,15 @@ class Driver(Server):
         kept = self._keep(self.tokens[Work.group(n)], {"kind": "text", "title": Work.name(n), "text": self.work.texts[n]})
         self.ids[n] = kept["user_item_id"]
 
-    def bulk(self, notes: range) -> None:
+    def lay_out(self, notes: range) -> None:
         root = self.folder / f"import-{notes.start}"
         for n in notes:
             file = root / Work.group(n) / f"{Work.name(n)}.md"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"---\ntitle: {Work.name(n)}\n---\n{self.work.texts[n]}", "utf-8", "ignore")
+
+    def bulk(self, notes: range) -> None:
+        root = self.folder / f"import-{notes.start}"
         done = subprocess.run([sys.executable, "-m", "commonplace", "import", str(root)], env=self.env, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(done.stderr[-300:])

@@ -173,7 +173,8 @@ class Shelf:
         self._changed, self._gone = self._changed + len(there) + len(gone), self._gone or len(gone) > 0
         new = np.setdiff1d(there, known)  # a section's terms never change, so only those of new ones are read
         if len(new):
-            self._append(tx.all(f"{_TERMS} AND item_id IN :ids AND section_id IN :new", **which, new=new.tolist()))
+            # The sign: else SQLite looks for every item with every section.
+            self._append(tx.all(f"{_TERMS} AND item_id IN :ids AND +section_id IN :new", **which, new=new.tolist()))
         if self._stamp is not None:
             rows, form = self._rows_of(item_ids), FORMATS[tx.engine]
             found = tx.all(f"{_vectors(form)} AND item_id IN :ids", **which, stamp=self._stamp)

@@ -65,7 +65,8 @@ async def import_(desk: Desk, source: Annotated[Path, typer.Argument(
     for path, reason in result.unread:
         show.note(f"Passed over {path}: {reason}")
     if waiting:
-        show.note(f"Found by their words from now on. Vectors and summaries ({waiting} to make) follow, made by `commonplace "
+        found, follow = ("words and meaning", "Summaries") if app.embedder.quick else ("words", "Vectors and summaries")
+        show.note(f"Found by their {found} from now on. {follow} ({waiting} to make) follow, made by `commonplace "
                   "serve` or `commonplace worker` as it runs, or now by `commonplace reindex`.")
     if result.skipped:
         raise Invalid(f"{len(result.skipped)} of them could not be imported; run it again to try those.")
