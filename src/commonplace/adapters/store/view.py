@@ -17,7 +17,7 @@ from commonplace.model import Words
 from commonplace.ports import Matches, Question, Vector
 
 K1, B = 1.2, 0.75
-PHRASED = 32          # best sections that are looked at for phrases; with ten times as many no ranking got better
+PHRASED = 64          # best sections that are looked at for phrases; with five times as many no ranking got better
 PHRASE = 0.75         # what a phrase counts: its words have been counted already
 FAINT = 0.01          # what a word that is only part of a phrase counts in choosing them
 FEW = 8               # less than an eighth of all: looked up one by one; more: all are worked out, and some left out
