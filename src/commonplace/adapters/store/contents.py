@@ -47,8 +47,8 @@ class SqlContents:
         def work(tx: Tx) -> None:
             tx.run("""UPDATE contents SET text = :text, hash = :hash, segments = :segments, about = :about,
                       claimed_by = NULL, claimed_until = NULL WHERE id = :id AND text = ''""",
-                   id=content_id, text=text, hash=digest(text), segments=_json(segments),
-                   about=_json(about))
+                   id=content_id, text=text, hash=digest(text), segments=rows.as_json(segments),
+                   about=rows.as_json(about))
             _wake_waiting(tx, content_id)
 
         await self._db.write(work)
@@ -107,8 +107,8 @@ def content(row: Any) -> Content:
 
 def insert_contents(tx: Tx, new: Sequence[tuple[Content, datetime]]) -> None:
     tx.insert("contents", "id, key, hash, text, url, segments, about, created_at", [
-        (content.id, content.key, content.hash, content.text, content.url, _json(content.segments), _json(content.about),
-         rows.micros(at)) for content, at in new])
+        (content.id, content.key, content.hash, content.text, content.url, rows.as_json(content.segments),
+         rows.as_json(content.about), rows.micros(at)) for content, at in new])
 
 
 def put_content(tx: Tx, new: Content, at: datetime) -> tuple[str, bool]:
@@ -118,8 +118,8 @@ def put_content(tx: Tx, new: Content, at: datetime) -> tuple[str, bool]:
     found = tx.all("""INSERT INTO contents (id, key, hash, text, url, segments, about, created_at)
                       VALUES (:id, :key, :hash, :text, :url, :segments, :about, :at)
                       ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING id, text = :text AS same""",
-                   id=new.id, key=new.key, hash=new.hash, text=new.text, url=new.url, segments=_json(new.segments),
-                   about=_json(new.about), at=rows.micros(at))
+                   id=new.id, key=new.key, hash=new.hash, text=new.text, url=new.url, segments=rows.as_json(new.segments),
+                   about=rows.as_json(new.about), at=rows.micros(at))
     return str(found[0]["id"]), bool(found[0]["same"])
 
 
@@ -150,7 +150,3 @@ def _used(tx: Tx, library_id: str, person_id: str, month: str) -> float:
                     WHERE library_id = :library_id AND person_id = :person_id AND month = :month""",
                  library_id=library_id, person_id=person_id, month=month)
     return float(row["seconds"]) if row else 0.0
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -1,9 +1,7 @@
 """Sections made searchable: written with their terms, found through what each process keeps of a library in memory."""
 
-import json
 import threading
 from collections.abc import Sequence
-from typing import Any
 
 from commonplace.adapters.store import changes, filters, rows
 from commonplace.adapters.store.checkpoint import Checkpoints
@@ -31,7 +29,7 @@ class SectionIndex:
         """Write the section rows of items of one library (and the vectors they carry), searchable by keyword once committed."""
         tx.insert("sections", _SECTION, [
             (item.library_id, item.id, s.position, item.title, s.heading, s.text, s.extra, s.word_count,
-             _json(s.key_points), _json(s.locator)) for item, sections in cut for s in sections])
+             rows.as_json(s.key_points), rows.as_json(s.locator)) for item, sections in cut for s in sections])
         ids = {(row["item_id"], row["position"]): row["id"] for row in tx.all(
             "SELECT id, item_id, position FROM sections WHERE library_id = :library_id AND item_id IN :ids",
             library_id=cut[0][0].library_id, ids=[item.id for item, _ in cut])}
@@ -103,10 +101,6 @@ def read_words_anew(tx: Tx) -> None:
     """For databases that kept words in another way before."""
     for found in tx.lots("SELECT * FROM sections ORDER BY library_id, item_id, position", 1_000):
         put_terms(tx, [(row["library_id"], row["item_id"], row["title"], row["id"], rows.section(row)) for row in found])
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _put_vectors(tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:

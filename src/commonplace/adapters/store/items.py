@@ -104,7 +104,7 @@ class SqlItems:
                 return None, None
             return content_of(row), _seen(tx, scope, token_id, entity_type, "c.id = :content_id", content_id=row["id"])
 
-        return await self._db.read(work) if await self._db.recall(_is_content, key) else (None, None)
+        return await self._db.peek(work)
 
     async def put(self, entries: Sequence[Entry], *, scope: Scope, stamp: str) -> list[Outcome]:
         return await self._db.write(self._put_all, entries, scope, stamp) if entries else []
@@ -304,10 +304,6 @@ def _whole(tx: Tx, scope: Scope, ref: ItemRef) -> Reading:
                     if scope.folders is None or each["id"] in scope.folders)
     item = rows.item(row, tuple(folder.id for folder in folders))
     return Reading(item, row["text"], tuple(map(rows.section, sections)), folders)
-
-
-def _is_content(tx: Tx, key: str) -> bool:
-    return tx.one("SELECT 1 FROM contents WHERE key = :key", key=key) is not None
 
 
 def _text(tx: Tx, item: Item) -> str:

@@ -103,7 +103,7 @@ def listing(column: str, name: str) -> str:
 
 def in_list(value: str | None) -> str:
     """As an element of a list of texts is written in JSON."""
-    return ", " + json.dumps(value, ensure_ascii=False)
+    return ", " + as_json(value)
 
 
 def like(text: str | None) -> str:
@@ -125,9 +125,13 @@ def item_values(item: Item) -> tuple[Any, ...]:
     return tuple(column_value(column, getattr(item, column)) for column in ITEM_COLUMNS)
 
 
+def as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
 def column_value(column: str, value: Any) -> Any:
     if column in _JSON:
-        return json.dumps(value, ensure_ascii=False) if value else "{}" if column == "metadata" else "[]"
+        return as_json(value) if value else "{}" if column == "metadata" else "[]"
     if column in ("in_kb", "archived"):
         return int(value)
     return micros(value) if isinstance(value, datetime) else value

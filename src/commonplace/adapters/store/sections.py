@@ -28,10 +28,7 @@ class SqlSections:
         self._index = index
 
     async def of_item(self, item: Item) -> list[Section]:
-        found = await self._db.read(lambda tx: tx.all(
-            "SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position",
-            library_id=item.library_id, item_id=item.id))
-        return [rows.section(row) for row in found]
+        return (await self.of_items([item])).get(item.id, [])
 
     async def of_items(self, items: Sequence[Item]) -> dict[str, list[Section]]:
         found = await self._db.read(lambda tx: tx.all(

@@ -127,7 +127,7 @@ class Shelf:
     def _take_up(self, tx: Tx) -> None:
         """From a file, if there is one that is not too far behind."""
         found = self._checkpoints.find(tx, self._library_id)
-        news = changes.since(tx, self._library_id, found.mark) if found else None
+        news = tx.recall(changes.since, self._library_id, found.mark) if found else None
         near = news is not None and news.complete and not news.behind and len(news.items) <= RELOAD_FROM
         if found and near and (parts := found.parts()):
             self._clear()
