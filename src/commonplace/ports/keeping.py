@@ -120,7 +120,9 @@ class Items(Protocol):
         that is not there is as good as dropped."""
         ...
 
-    async def delete(self, scope: Scope, item_id: str, *, expected_revision: int | None = None) -> None: ...
+    async def delete(self, scope: Scope, item_id: str, *, expected_revision: int | None = None) -> None:
+        """What also lies in a folder out of the scope is taken out of the scope's own, and stays there."""
+        ...
 
     async def file(self, scope: Scope, ref: ItemRef, folder_ids: Sequence[str], *, token_id: str | None) -> list[str]:
         """Folders it was not in before. A token may also file what it added and nobody has filed yet."""
