@@ -171,6 +171,9 @@ ROUTES: dict[tuple[str, str], Row] = {
     ("POST", "/api/v1/items/{item_id}/retry"): Row(rest("POST", "/api/v1/items/{}/retry"), "item", WRITE),
     ("POST", "/api/v1/items/{item_id}/folders"): Row(file_in_red, "item", WRITE - {"one_folder"}),
     ("DELETE", "/api/v1/items/{item_id}/folders/{folder_id}"): Row(take_out_of_red, "item", WRITE),
+    ("GET", "/api/v1/items/{item_id}/versions"): Row(rest("GET", "/api/v1/items/{}/versions"), "item"),
+    **{("GET", f"/api/v1/items/{{item_id}}/versions/{{revision}}{what}"): Row(
+        rest("GET", f"/api/v1/items/{{}}/versions/1{what}"), "rewritten") for what in ("", "/diff")},
     ("GET", "/api/v1/disks"): Row(rest("GET", "/api/v1/disks")),
     ("GET", "/api/v1/disks/{item_id}"): Row(rest("GET", "/api/v1/disks/{}"), "item"),
     ("POST", "/api/v1/disks/batch"): Row(read_some, "item"),
@@ -299,8 +302,10 @@ async def make(house: House, what: str, which: str) -> tuple[str, str]:
         notes = Notes(f"{NOTES['content']} {name}", name, persist=True, review=True)
         [queued] = (await house.app.reflection.reflect(by, notes)).candidates
         return str(queued.queued and queued.queued.id), ""
-    if what == "memory":
+    if what in ("memory", "rewritten"):
         kept = await house.app.memory.remember(by, Memo(NewEntity(name, MEMORY["content"])))
+        if what == "rewritten":
+            await house.app.entities.update(by, kept.item.id, {"content": "The zebra has left."})
         if folder:
             await house.app.library.file(by, kept.item.id, [house.folders[folder]])
         if not in_kb:
