@@ -230,9 +230,9 @@ class Sections(Protocol):
         """What both kinds of search find, and what each says of the other's. In no order."""
         ...
 
-    async def search(self, scope: Scope, question: Question, choose: Callable[[Matches], list[Scored]],
+    async def search(self, scope: Scope, question: Question, choose: Callable[[Matches], list[Scored]], limit: int,
                      where: ItemFilter | None = None) -> list[tuple[float, Passage]]:
-        """Matches and the passages that `choose` picks of them, as of one moment and in its order."""
+        """The first `limit` passages of those that `choose` puts in order, as of one moment; what is gone by now is left out."""
         ...
 
     async def passages(self, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:

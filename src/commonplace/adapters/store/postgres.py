@@ -104,6 +104,7 @@ def _statement(text: str) -> str:
 
 class PostgresDatabase:
     engine = "postgres"
+    at_hand = False
 
     def __init__(self, url: str, schema: str) -> None:
         self._url, self._schema = url, schema
