@@ -19,7 +19,7 @@ class SqlContents:
         self._db = db
 
     async def get(self, content_id: str) -> Content:
-        row = await self._db.read(lambda tx: tx.one("SELECT * FROM contents WHERE id = :id", id=content_id))
+        row = await self._db.peek(lambda tx: tx.one("SELECT * FROM contents WHERE id = :id", id=content_id))
         if row is None:
             raise NotFound("Item not found")
         return content(row)

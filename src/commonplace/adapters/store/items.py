@@ -155,7 +155,7 @@ class SqlItems:
         return await self._db.read(work) if item_ids else {}
 
     async def text(self, item: Item) -> str:
-        return await self._db.read(_text, item)
+        return await self._db.peek(_text, item)
 
     async def texts(self, items: Sequence[Item]) -> dict[str, str]:
         found = await self._db.read(lambda tx: tx.all(
