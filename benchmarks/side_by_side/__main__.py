@@ -1,7 +1,7 @@
 """Commonplace and its peers at the same work on this machine; results as JSON, docs/benchmarks.md made of them.
 
     python -m benchmarks.side_by_side                                    # all peers, up to 100,000 notes
-    python -m benchmarks.side_by_side --only sqlite,qdrant --sizes 10000 # replaces these rows of the last result, no other
+    python -m benchmarks.side_by_side --only sqlite,qdrant --sizes 10000 # these take turns and replace their rows of the last result
     python -m benchmarks.side_by_side --parts quality --data FOLDER      # likewise
     python -m benchmarks.side_by_side --parts growth --growth 1000000
     python -m benchmarks.side_by_side --parts report                     # docs/benchmarks.md again, nothing is measured
@@ -23,7 +23,8 @@ from . import compare, corpus, growth, limits, quality, report
 from .drivers.http_ import Http, free_port
 from .install import install
 from .peers import OURS, PEERS, Peer
-from .row import HERE, ROOT, bound_of, measure
+from .row import HERE, ROOT
+from .turns import bound_of, measure
 
 RESULTS = HERE.parent / "results"
 LAST = RESULTS / "last.json"
@@ -34,7 +35,6 @@ QUICK = {"sqlite": 10_000, "mcp": 1_000, "usearch": 10_000, "tantivy": 10_000, "
 def main() -> None:
     given = _options()
     cache, begun = given.cache.resolve(), time.monotonic()
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what we run is compiled once, as what peers run was at their installation
     peers = [peer for peer in PEERS if not given.only or peer.key in given.only]
     if given.quick:
         peers = [replace(peer, largest=QUICK[peer.key]) for peer in peers if peer.key in QUICK]
@@ -44,7 +44,6 @@ def main() -> None:
     results["machine"] = machine()
     if set(given.parts) - {"report"}:
         corpus.make(cache / "work", max(sizes))
-    # Ours before theirs at each size: should time run out, it does so where it matters least.
     if "rows" in given.parts or given.quick:
         _rows(results, peers, sizes, cache, given, begun)
     if "limits" in given.parts and not given.quick:
@@ -70,14 +69,22 @@ def _rows(results: dict, peers: list[Peer], sizes: list[int], cache: Path, given
         row |= {"kind": peer.kind, "remark": peer.remark, "install": install(peer, cache)}
     with Embedding() as embedding:
         for size in sizes:
-            for peer in peers:
-                left = given.minutes * 60 - (time.monotonic() - begun)
-                row = results["peers"][peer.name]
-                when = moment()
-                run = measure(peer, size, cache, embedding, given.seconds, min(left, given.bound or bound_of(size)), row["install"])
-                if "left_out" not in run or str(size) not in row["runs"]:  # what was not tried this time takes nothing away
-                    row["runs"][str(size)] = run | {"measured": when}
-                _keep(results, cache / "running.json")
+            found, when = {peer.name: _unfit(peer, size, results) for peer in peers}, moment()
+            # Ours before theirs: should time run out, it does so where it matters least.
+            fit = [peer for peer in peers if not found[peer.name]]
+            found |= measure(fit, size, cache, embedding, given.seconds, given.bound or bound_of(size), begun + 60 * given.minutes)
+            for name, run in found.items():
+                runs = results["peers"][name]["runs"]
+                if "left_out" not in run or str(size) not in runs:  # what was not tried this time takes nothing away
+                    runs[str(size)] = run | {"measured": when}
+            _keep(results, cache / "running.json")
+
+
+def _unfit(peer: Peer, size: int, results: dict) -> dict:
+    """Why it is not measured with as many, or nothing."""
+    if failed := results["peers"][peer.name]["install"].get("failed"):
+        return {"failed": f"cannot be installed here: {failed}"}
+    return {"left_out": "too slow for as many"} if size > peer.largest else {}
 
 
 def _keep(results: dict, file: Path) -> None:
@@ -91,9 +98,9 @@ def _options() -> argparse.Namespace:
     options.add_argument("--parts", type=_list(PARTS), default=["rows", "limits"], help=f"some of {', '.join(PARTS)}")
     options.add_argument("--only", type=_list([peer.key for peer in PEERS]), help=f"some of {', '.join(peer.key for peer in PEERS)}")
     options.add_argument("--sizes", type=lambda sizes: [int(n) for n in sizes.split(",")], help="numbers of notes")
-    options.add_argument("--seconds", type=float, default=4.0, help="the longest that one kind of call is asked")
+    options.add_argument("--seconds", type=float, default=4.0, help="the longest that one kind of call is asked of a peer, in all rounds")
     options.add_argument("--bound", type=float, help="seconds that one peer may take with one number of notes")
-    options.add_argument("--minutes", type=float, default=40.0, help="no run is begun after that; what growing may take, of all engines")
+    options.add_argument("--minutes", type=float, default=40.0, help="no part is begun after that; what growing may take, of all engines")
     options.add_argument("--data", type=Path, help="folder of retrieval sets: corpus.jsonl, queries.jsonl, qrels.tsv in a folder each")
     options.add_argument("--growth", type=int, default=1_000_000, help="sections to grow to")
     options.add_argument("--engines", type=_list(growth.ENGINES), default=list(growth.ENGINES), help="that are grown")

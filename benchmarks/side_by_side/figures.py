@@ -21,5 +21,9 @@ def figure(value: float | None, places: int | None = None) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
 
 
+def called(kind: str) -> str:
+    return kind.replace("_scoped", ", narrow scope").replace("_16", ", 16 clients")
+
+
 def line(text: str) -> str:
     return " ".join(text.replace("|", "/").split())[:300]

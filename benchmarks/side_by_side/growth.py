@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ENGINES = ("sqlite", "postgres")
-PER_ITEM, LOT, ASKED = 20, 2_000, 100
+PER_ITEM, LOT, ASKED, LEAST = 20, 2_000, 100, 0.4
 SCOPES = {"whole library": None, "5 %": 10, "0.5 %": 1}  # groups of the two hundred
 
 
@@ -62,8 +62,8 @@ def main() -> None:
     driver, work = Driver(), Work.load(Path(work_folder), 100_000 if step == "build" else 1_000)
     began, busy = time.perf_counter(), time.process_time()
     driver.open(Path(folder), work)
-    costs = Costs(driver, float(seconds) / 12)
-    told = _build(driver, costs, int(count), float(seconds)) if step == "build" else _ask(driver, costs, began, busy, Path(folder))
+    costs = Costs(driver)
+    told = _build(driver, costs, int(count), float(seconds)) if step == "build" else _ask(driver, costs, began, busy, Path(folder), float(seconds) / 12)
     driver.close()
     print("\nRESULT " + json.dumps(told), flush=True)
 
@@ -101,7 +101,9 @@ def _build(driver, costs, count: int, seconds: float) -> dict:
             "cpu_ms": 1000 * (costs.processor() - busy) / added}
 
 
-def _ask(driver, costs, began: float, busy: float, folder: Path) -> dict:
+def _ask(driver, costs, began: float, busy: float, folder: Path, patience: float) -> dict:
+    from harness import summed
+
     from commonplace.model import Scope
 
     driver.search("hybrid", 0)
@@ -114,7 +116,7 @@ def _ask(driver, costs, began: float, busy: float, folder: Path) -> dict:
                 driver.ask(mode, driver.work.questions[q], driver.work.question_vectors[q], scope)
 
             ask(0)
-            found["scopes"].setdefault(name, {})[mode] = costs.of(ask, range(ASKED))
+            found["scopes"].setdefault(name, {})[mode] = summed([costs.of(ask, range(ASKED), patience, LEAST)])
     found["sections"] = driver.sections()
     found["memory_mb"] = costs.memory_mb()
     found["disk_mb"] = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / 1e6

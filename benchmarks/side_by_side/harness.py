@@ -1,18 +1,17 @@
-"""Gives one peer the work and measures it. Runs in the peer's own environment; prints one JSON object.
+"""Gives one peer the work and measures it, part by part, as it is told. Runs in the peer's own environment.
 
-    python harness.py DRIVER WORK_FOLDER SCRATCH_FOLDER COUNT [--seconds N] [--bound N]
+    python harness.py MODULE WORK_FOLDER SCRATCH_FOLDER COUNT SECONDS PIPE
 
-What was found so far is printed after each part: who ends a run that takes too long keeps that.
+Each message that comes by the pipe names a part and how it is to be done; what was found so far is the answer to it.
 """
 
-import argparse
 import importlib
-import json
 import os
 import sys
 import time
 import traceback
-from itertools import cycle
+from itertools import cycle, islice
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -22,43 +21,41 @@ sys.path.insert(0, str(Path(__file__).parent))
 from work import GROUPS, Work
 
 ONE_BY_ONE, CLIENTS = 200, 16
-LEAST = 0.4  # seconds that reading calls are repeated for: a few of a tenth of a millisecond say little
+LEAST = 0.2  # seconds that reading calls are repeated for in a round: a few of a tenth of a millisecond say little
 RESTING = 3.0  # seconds without work after which nothing more is under way: some put off what can wait
 
 
 class Costs:
     """Wall time of each call, and what all processes of the peer spent on processors meanwhile."""
 
-    def __init__(self, driver, patience: float) -> None:
-        self._driver, self._patience = driver, patience
+    def __init__(self, driver) -> None:
+        self._driver = driver
 
-    def of(self, call, arguments, again: bool = True) -> dict:
-        before, began, spent, failed = self.processor(), time.perf_counter(), [], None
-        for n, argument in enumerate(cycle(arguments) if again else arguments):
+    def of(self, call, arguments, most: float, least: float = 0.0) -> dict:
+        """With each argument once, unless that takes `most` seconds; over and over until `least` have passed."""
+        before, began, spent, failed = self.processor(), time.perf_counter(), [], {}
+        for n, argument in enumerate(cycle(arguments)):
             start = time.perf_counter()
-            if start - began > (self._patience if n < len(arguments) else LEAST):
+            if n and start - began > (most if n < len(arguments) else least):
                 break
             try:
                 call(argument)
             except Exception as error:  # a peer's failure is a result, not ours to raise
-                failed = _said(error)
+                failed = {"failed": _said(error)}
                 break
             spent.append(1000 * (time.perf_counter() - start))
-        if not spent:
-            return {"failed": failed or "nothing was asked"}
-        return {"p50": float(np.percentile(spent, 50)), "p95": float(np.percentile(spent, 95)), "calls": len(spent),
-                "cpu_ms": 1000 * (self.processor() - before) / len(spent), **({"failed": failed} if failed else {})}
+        return {"spent": spent, "cpu_ms": 1000 * (self.processor() - before), **failed}
 
-    def together(self, mode: str, questions: list[int], alone: float) -> dict:
-        """Calls a second with many clients; as many as take about a second or two. `alone`: ms of one."""
-        start, done, lot = time.perf_counter(), 0, CLIENTS * (4 if alone < 50 else 1)
+    def together(self, mode: str, questions: range, lot: int, least: float) -> dict:
+        """Lots of calls by many clients, until `least` seconds have passed."""
+        start, done, failed = time.perf_counter(), 0, {}
         try:
-            while time.perf_counter() - start < min(2.0, self._patience):
-                self._driver.together(mode, (questions * 4)[:lot], CLIENTS)
+            while not done or time.perf_counter() - start < least:
+                self._driver.together(mode, list(islice(cycle(questions), lot)), CLIENTS)
                 done += lot
         except Exception as error:
-            return {"failed": _said(error)}
-        return {"calls_per_s": done / (time.perf_counter() - start)}
+            failed = {"failed": _said(error)}
+        return {"calls": done, "seconds": time.perf_counter() - start, **failed}
 
     def processor(self) -> float:
         """The clock of this process is a fine one; what the system tells of others comes in hundredths of a second."""
@@ -92,70 +89,110 @@ class Costs:
         return sum(process.memory_info().rss for process in self.processes()) / 1e6
 
 
-def run(driver, work: Work, scratch: Path, patience: float, bound: float, result: dict) -> None:
-    costs, count, ends = Costs(driver, patience), len(work.texts), 0.0
-    result |= {"over": driver.over, "answers": driver.answers, "durable": driver.durable, "own_vectors": driver.own_vectors,
-               "modes": driver.modes, "count": count}
-
-    def begin(part: str) -> None:
-        _tell(result)
-        print(f"{time.strftime('%H:%M:%S')} {part}", file=sys.stderr, flush=True)
-
-    def late(part: str) -> bool:
-        begin(part)
-        if time.monotonic() > ends:
-            result.setdefault("left", []).append(part)
-            return True
-        return False
-
-    before, start = costs.memory_mb(), time.perf_counter()
-    driver.open(scratch, work)
-    result["start_s"] = time.perf_counter() - start
-    if hasattr(driver, "prepare"):
-        driver.prepare()
-    ends = time.monotonic() + bound
-    begin("add")
-    result["add"] = costs.of(driver.add, range(min(ONE_BY_ONE, count)), again=False)
-    added = result["add"].get("calls", 0)
-    begin("bulk")
-    result["bulk"], result["kept"] = bulk(driver, costs, range(added, count), max(patience, 0.6 * (ends - time.monotonic())))
-    ends = max(ends, time.monotonic() + 6 * patience)  # a lot may take longer than was meant, and is worth little unasked
-    if broken := result["bulk"].get("failed") or result["add"].get("failed"):
-        raise RuntimeError(broken)
-    result["rested_s"] = costs.rest(0.6 * (ends - time.monotonic()))
-    result["memory_mb"] = costs.memory_mb() - before
-    questions = list(range(len(work.questions)))
-    for mode in driver.modes:
-        if late(mode):
-            continue
-        costs.of(lambda q, mode=mode: driver.search(mode, q), questions[:5], again=False)  # whatever is loaded by the first
-        result[mode] = costs.of(lambda q, mode=mode: driver.search(mode, q), questions)
-        result[f"{mode}_16"] = costs.together(mode, questions, result[mode].get("p50", 0.0))
-        if driver.scopes and not late(f"{mode} in a scope"):
-            result[f"{mode}_scoped"] = costs.of(lambda q, mode=mode: driver.search(mode, q, Work.group(q)), questions)
-    if "semantic" in driver.modes and not driver.own_vectors and result["kept"] == count and not late("recall"):
-        result["recall"] = recall(driver, work, questions[:100], None)
-        if driver.scopes:
-            result["recall_scoped"] = recall(driver, work, questions[:100], GROUPS)
-    if not late("get"):
-        result["get"] = costs.of(driver.get, range(added))
-    if not late("delete"):
-        gone = list(range(0, added, 4))
-        result["delete"] = costs.of(driver.delete, gone, again=False)
-        result["deleted_still_found"] = still_found(driver, work, gone[:result["delete"].get("calls", 0)])
-    result["memory_mb"] = max(result["memory_mb"], costs.memory_mb() - before)
-    begin("restart")
-    driver.close()
-    result["disk_mb"] = sum(f.stat().st_size for f in scratch.rglob("*") if f.is_file() and not f.is_symlink()) / 1e6
-    start = time.perf_counter()
-    driver.open(scratch, work)
-    driver.search(driver.modes[0], 0)
-    result["restart_s"] = time.perf_counter() - start
-    driver.close()
+def summed(rounds: list[dict]) -> dict:
+    """What a kind of call cost in all rounds, and in each."""
+    failed = next(({"failed": turn["failed"]} for turn in rounds if "failed" in turn), {})
+    if calls := sum(turn.get("calls", 0) for turn in rounds):
+        return {"calls_per_s": calls / sum(turn["seconds"] for turn in rounds),
+                "rounds": [turn["calls"] / turn["seconds"] if turn["calls"] else None for turn in rounds], **failed}
+    spent = [ms for turn in rounds for ms in turn.get("spent", ())]
+    if not spent:
+        return failed or {"failed": "nothing was asked"}
+    return {"p50": float(np.percentile(spent, 50)), "p95": float(np.percentile(spent, 95)), "calls": len(spent),
+            "cpu_ms": sum(turn["cpu_ms"] for turn in rounds) / len(spent),
+            "rounds": [float(np.percentile(turn["spent"], 50)) if turn["spent"] else None for turn in rounds], **failed}
 
 
-def _tell(result: dict) -> None:
-    print("\nRESULT " + json.dumps(result), flush=True)
+class Peer:
+    """One method for each part. `seconds`: the longest that one kind of call is asked, in all its rounds."""
+
+    def __init__(self, driver, work: Work, scratch: Path, seconds: float) -> None:
+        self.driver, self.work, self.scratch, self.seconds = driver, work, scratch, seconds
+        self.costs, self.added, self.gone, self._rounds = Costs(driver), 0, [], {}
+        self._idle, self._left = np.zeros(2), None
+        self.found: dict = {"over": driver.over, "answers": driver.answers, "durable": driver.durable, "own_vectors": driver.own_vectors,
+                            "modes": driver.modes, "scopes": driver.scopes, "count": len(work.texts)}
+
+    def do(self, part: str, *how) -> None:
+        """And how busy it was while others were asked, as a share of a core: that should be next to nothing."""
+        if self._left is not None:
+            self._idle += self._clocks() - self._left
+            self.found["busy_at_rest"] = float(self._idle[0] / max(10.0, self._idle[1]))
+        getattr(self, part)(*how)
+        self._left = self._clocks() if "rested_s" in self.found else None
+
+    def _clocks(self) -> np.ndarray:
+        return np.array([self.costs.processor(), time.monotonic()])
+
+    def open(self) -> None:
+        self.before, start = self.costs.memory_mb(), time.perf_counter()
+        self.driver.open(self.scratch, self.work)
+        self.found["start_s"] = time.perf_counter() - start
+        if hasattr(self.driver, "prepare"):
+            self.driver.prepare()
+
+    def add(self, turn: int, rounds: int) -> None:
+        upto = min(ONE_BY_ONE * (turn + 1) // rounds, len(self.work.texts))
+        self.added += self._turn("add", self.costs.of(self.driver.add, range(self.added, upto), self.seconds / rounds))
+
+    def fill(self, patience: float) -> None:
+        self.found["bulk"], self.found["kept"] = bulk(self.driver, self.costs, range(self.added, len(self.work.texts)), 0.6 * patience)
+        if broken := self.found["bulk"].get("failed") or self.found["add"].get("failed"):
+            raise RuntimeError(broken)
+        self.found["rested_s"] = self.costs.rest(0.4 * patience)
+        self.found["memory_mb"] = self.costs.memory_mb() - self.before
+
+    def ask(self, kind: str, turn: int, rounds: int) -> None:
+        """The same questions in the same round, whoever is asked."""
+        mode, _, how = kind.partition("_")
+        if "failed" in self.found.get(kind, {}):
+            return
+        numbers = range(self.added if mode == "get" else len(self.work.questions))[turn::rounds]
+        most = self.seconds / rounds
+        least = min(LEAST, most)
+
+        def call(n: int) -> None:
+            if mode == "get":
+                self.driver.get(n)
+            else:
+                self.driver.search(mode, n, Work.group(n) if how == "scoped" else None)
+
+        # Before it counts: what is loaded by the first, and what grew cold while others were asked.
+        if how == "16":
+            slow = self.found[mode].get("p50", 0.0) > 50
+            self.costs.together(mode, numbers, CLIENTS, 0.0)
+            self._turn(kind, self.costs.together(mode, numbers, CLIENTS * (1 if slow else 4), least))
+        else:
+            self.costs.of(call, numbers, 0.1 * most)
+            self._turn(kind, self.costs.of(call, numbers, most, least))
+
+    def recall(self) -> None:
+        if "semantic" in self.driver.modes and not self.driver.own_vectors and self.found["kept"] == len(self.work.texts):
+            questions = range(len(self.work.questions))[:100]
+            self.found["recall"] = recall(self.driver, self.work, questions, None)
+            if self.driver.scopes:
+                self.found["recall_scoped"] = recall(self.driver, self.work, questions, GROUPS)
+
+    def delete(self, turn: int, rounds: int) -> None:
+        lot = range(0, self.added, 4)[turn::rounds]
+        self.gone += lot[:self._turn("delete", self.costs.of(self.driver.delete, lot, self.seconds / rounds))]
+
+    def restart(self) -> None:
+        self.found["deleted_still_found"] = still_found(self.driver, self.work, self.gone)
+        self.found["memory_mb"] = max(self.found["memory_mb"], self.costs.memory_mb() - self.before)
+        self.driver.close()
+        self.found["disk_mb"] = sum(f.stat().st_size for f in self.scratch.rglob("*") if f.is_file() and not f.is_symlink()) / 1e6
+        start = time.perf_counter()
+        self.driver.open(self.scratch, self.work)
+        self.driver.search(self.driver.modes[0], 0)
+        self.found["restart_s"] = time.perf_counter() - start
+        self.driver.close()
+
+    def _turn(self, kind: str, cost: dict) -> int:
+        """How many calls it was."""
+        self._rounds.setdefault(kind, []).append(cost)
+        self.found[kind] = summed(self._rounds[kind])
+        return len(cost.get("spent", ()))
 
 
 def bulk(driver, costs: Costs, notes: range, patience: float) -> tuple[dict, int]:
@@ -180,7 +217,7 @@ def bulk(driver, costs: Costs, notes: range, patience: float) -> tuple[dict, int
     return {"per_s": done / seconds, "cpu_ms": 1000 * (costs.processor() - before) / done}, notes.start + done
 
 
-def recall(driver, work: Work, questions: list[int], groups: "int | None") -> float:
+def recall(driver, work: Work, questions: range, groups: "int | None") -> float:
     shares = []
     for q in questions:
         among = None if groups is None else [n for n in range(len(work.texts)) if n % groups == q % groups]
@@ -205,25 +242,24 @@ def _said(error: Exception) -> str:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser()
-    for name in ("driver", "work", "scratch", "count"):
-        options.add_argument(name)
-    options.add_argument("--seconds", type=float, default=30.0, help="the longest that one kind of call is asked")
-    options.add_argument("--bound", type=float, default=600.0, help="no kind of call is begun after that, from when it was ready")
-    given = options.parse_args()
-    driver = importlib.import_module(f"drivers.{given.driver}").Driver()
-    scratch = Path(given.scratch)
-    scratch.mkdir(parents=True, exist_ok=True)
-    result: dict = {}
-    try:
-        run(driver, Work.load(Path(given.work), int(given.count)), scratch, given.seconds, given.bound, result)
-    except Exception as error:
-        traceback.print_exc()
-        result["failed"] = _said(error)
-    for pid in driver.pids():  # a server that a failure left behind would be measured with the next peer
-        if pid != os.getpid() and psutil.pid_exists(pid):
-            psutil.Process(pid).terminate()
-    print("\nRESULT " + json.dumps(result), flush=True)
+    module, folder, scratch, count, seconds, pipe = sys.argv[1:]
+    told, driver = Connection(int(pipe)), importlib.import_module(module).Driver()
+    peer = Peer(driver, Work.load(Path(folder), int(count)), Path(scratch), float(seconds))
+    while "failed" not in peer.found:
+        try:
+            part, *how = told.recv()
+        except EOFError:
+            break
+        try:
+            peer.do(part, *how)
+        except Exception as error:
+            traceback.print_exc()
+            peer.found["failed"] = _said(error)
+        told.send(peer.found)
+    servers = [psutil.Process(pid) for pid in driver.pids() if pid != os.getpid() and psutil.pid_exists(pid)]
+    for server in servers:  # what a failure left behind would be measured with the others
+        server.terminate()
+    psutil.wait_procs(servers, timeout=5)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@ from math import log
 from pathlib import Path
 
 from . import plot, verdict
-from .figures import MODES, figure, line, mark, runs
+from .figures import MODES, called, figure, line, mark, runs
 from .peers import ABSENT
 
 HERE = Path(__file__).parent
 READING = HERE / "reading.md"
 MENDED = HERE.parent / "results" / "mended.json"
+RESTLESS = 0.03  # of a core: what disturbs the others
 Cell = Callable[[dict], str]
 
 
@@ -45,9 +46,9 @@ def _head(results: dict) -> str:
     return f"""# Benchmarks
 
 Made by `make bench` from `benchmarks/results/last.json`: Commonplace and what one might pick instead, at the same work on one
-machine: {m['cores']} cores, {m['memory_gib']} GiB, {m['system']}, Python {m['python']}. Rows are measured one by one and may be
-measured again alone; each has its own date, revision and load, below. What single parts were measured to cost while they were built
-is in [measured](measured.md).
+machine: {m['cores']} cores, {m['memory_gib']} GiB, {m['system']}, Python {m['python']}. Rows that are measured together take turns,
+and some may be measured again without the others; each has its own date, revision and load, below. What single parts were measured to cost while they
+were built is in [measured](measured.md).
 
 Notes are pieces of 180 words of the text and source of installed Python packages, their vectors those of the `static` embedder
 (256 dimensions): injected into engines, served on loopback to products. Questions are runs of six words out of the notes, ten hits
@@ -81,8 +82,9 @@ def _when(results: dict) -> str:
         for count, run in sorted(peer["runs"].items(), key=lambda entry: int(entry[0])):
             when = run.get("measured", {})
             kept = f"{run['kept']:,} notes were there when time was up" if run.get("kept", int(count)) < int(count) else ""
-            left = f"no time for: {', '.join(run['left'])}" if "left" in run else ""
-            missing = "; ".join(filter(None, [kept, left, run.get("late"), run.get("left_out"), line(run.get("failed", ""))]))
+            left = f"no time for: {'; '.join(map(called, run['left']))}" if "left" in run else ""
+            restless = f"{run['busy_at_rest']:.0%} of a core busy while others were asked" if run.get("busy_at_rest", 0.0) > RESTLESS else ""
+            missing = "; ".join(filter(None, [kept, left, restless, run.get("late"), run.get("left_out"), line(run.get("failed", ""))]))
             lines.append(f"| {name} | {int(count):,} | {when.get('date', '–')} | {when.get('revision', '–')}{'†' if when.get('dirty') else ''} | "
                          f"{when.get('load', '–')} | {missing} |")
     return "\n".join(lines)

@@ -42,7 +42,8 @@ def test_rows_measured_alone_replace_themselves_and_no_other(monkeypatch: pytest
     monkeypatch.setattr(run, "install", lambda peer, cache: {})
     monkeypatch.setattr(run.Embedding, "__enter__", lambda self: "nowhere")
     monkeypatch.setattr(run.Embedding, "__exit__", lambda self, *_: None)
-    monkeypatch.setattr(run, "measure", lambda peer, size, *_: {"left_out": "too slow"} if size > 1_000 else {"semantic": {"p50": 1.0}})
+    monkeypatch.setattr(run, "measure", lambda peers, size, *_: {
+        peer.name: {"left_out": "no time was left"} if size > 1_000 else {"semantic": {"p50": 1.0}} for peer in peers})
     kept = {"semantic": {"p50": 7.0}, "measured": {"date": "before"}}
     results = {"peers": {name: {"kind": "engine", "runs": {"1000": kept, "10000": kept}} for name in ("usearch", "tantivy")}}
     chosen = [peer for peer in PEERS if peer.key == "usearch"]
@@ -60,33 +61,41 @@ def _served(kind: str, p50: float, kept: int = 1_000, over: str = "REST") -> dic
 
 def test_a_target_is_met_by_the_ratio_to_the_fastest_of_the_others() -> None:
     peers = {verdict.REST: _served("ours", 2.0), "slow": _served("product", 30.0), "few": _served("product", 9.0, kept=273)}
-    assert f"| semantic | 1,000 | {verdict.REST} | few (273 notes)† | 4.50 | 5 | no |" in verdict.targets({"peers": peers})
+    assert f"| semantic | 1,000 | {verdict.REST} | few (273 notes)† | 4.50, apart | 5 | no |" in verdict.targets({"peers": peers})
+
+
+def test_rows_that_took_turns_are_compared_round_by_round() -> None:
+    ours, theirs = _served("ours", 2.0), _served("product", 9.0)
+    ours["runs"]["1000"]["semantic"]["rounds"], theirs["runs"]["1000"]["semantic"]["rounds"] = [2.0, 4.0, 2.0], [12.0, 24.0, 8.0]
+    assert f"| {verdict.REST} | other | 6.00 | 5 | yes |" in verdict.targets({"peers": {verdict.REST: ours, "other": theirs}})
+    theirs["runs"]["1000"]["measured"] = {"date": "another day"}
+    assert f"| {verdict.REST} | other | 4.50, apart | 5 | no |" in verdict.targets({"peers": {verdict.REST: ours, "other": theirs}})
 
 
 def test_products_are_compared_with_the_row_that_is_reached_as_they_are() -> None:
     told = verdict.targets({"peers": {
         verdict.MCP: _served("ours", 3.0, over="MCP"), verdict.REST: _served("ours", 2.0), verdict.LIBRARY: _served("ours", 0.5, over="library"),
         "agents": _served("product", 36.0, over="MCP"), "programs": _served("product", 30.0), "within": _served("product", 4.0, over="library")}})
-    assert f"| semantic | 1,000 | {verdict.MCP} | agents | 12.0 | 5 | yes |" in told
-    assert f"| semantic | 1,000 | {verdict.REST} | programs | 15.0 | 5 | yes |" in told
-    assert f"| semantic | 1,000 | {verdict.LIBRARY} | within | 8.00 | 5 | yes |" in told
+    assert f"| semantic | 1,000 | {verdict.MCP} | agents | 12.0, apart | 5 | yes |" in told
+    assert f"| semantic | 1,000 | {verdict.REST} | programs | 15.0, apart | 5 | yes |" in told
+    assert f"| semantic | 1,000 | {verdict.LIBRARY} | within | 8.00, apart | 5 | yes |" in told
 
 
 def test_searching_by_meaning_is_compared_with_engines_that_find_as_much() -> None:
     quick, wide = _served("engine", 1.0, over="library"), _served("engine", 4.0, over="library")
     quick["runs"]["1000"]["recall"], wide["runs"]["1000"]["recall"] = 0.8, 0.99
     told = verdict.targets({"peers": {verdict.STORE: _served("ours", 3.0, over="library"), "quick": quick, "wide": wide}})
-    assert f"| semantic | 1,000 | {verdict.STORE} | quick | 0.33 | 0.5 | no |" in told
-    assert f"| semantic, recall from 0.97 on | 1,000 | {verdict.STORE} | wide | 1.33 | 0.5 | yes |" in told
+    assert f"| semantic | 1,000 | {verdict.STORE} | quick | 0.33, apart | 0.5 | no |" in told
+    assert f"| semantic, recall from 0.97 on | 1,000 | {verdict.STORE} | wide | 1.33, apart | 0.5 | yes |" in told
 
 
 def test_a_target_that_nobody_could_meet_is_told_as_one() -> None:
     peers = {verdict.REST: _served("ours", 0.9), "quick": _served("product", 0.9)}
     limits = {"calls": {"p50": 0.2, "calls_per_s": 4_000.0}, "embedder": {"alone_ms": 1.0, "per_s": 1_000.0}}
     told = verdict.targets({"peers": peers, "limits": limits})
-    assert f"| semantic | 1,000 | {verdict.REST} | quick | 1.00 | 5 | nobody |" in told
+    assert f"| semantic | 1,000 | {verdict.REST} | quick | 1.00, apart | 5 | nobody |" in told
     limits["calls"]["p50"] = 0.1
-    assert "| 1.00 | 5 | no |" in verdict.targets({"peers": peers, "limits": limits})
+    assert "| 1.00, apart | 5 | no |" in verdict.targets({"peers": peers, "limits": limits})
 
 
 def test_how_far_from_the_limit_is_told_by_what_was_measured() -> None:
