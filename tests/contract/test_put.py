@@ -3,12 +3,17 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
+from commonplace.adapters.store import make_store
+from commonplace.adapters.store.postgres import COUNTED_FROM
 from commonplace.errors import NotFound
 from commonplace.model import Annotation, Content, Entry, Item, ItemRef, Job, Outcome, new_id, new_public_id
+from commonplace.settings import Settings
 from tests.contract.library import STAMP, Library, cut
 
 pytestmark = pytest.mark.anyio
@@ -109,3 +114,18 @@ async def test_a_lot_knows_what_it_brought_itself(ann: Library) -> None:
     assert await titles(ann, "walrus") == ["t1"]
     one, other = [await ann.store.items.get(ann.scope(), ItemRef(id=each.item.id)) for each in (new[2], renamed)]
     assert one.content_id == other.content_id
+
+
+async def test_postgres_has_counted_what_an_import_brought(data_dir: Path, postgres_url: str, postgres_schema: str) -> None:
+    """Else it plans for empty tables until it does so by itself, a minute later."""
+    store = make_store(Settings(data_dir=data_dir, database_url=postgres_url, database_schema=postgres_schema))
+    await store.open()
+    ann = await Library.create(store)
+    folder = await ann.folder("work")
+    for start in range(0, COUNTED_FROM, 100):
+        await put(ann, *(entry(ann, f"zebra number {n}", folders=(folder,)) for n in range(start, start + 100)))
+    await store.close()
+    with psycopg.connect(postgres_url) as connection:
+        counted = dict(connection.execute("SELECT relname, reltuples FROM pg_class WHERE relnamespace = %s::regnamespace",
+                                          [postgres_schema]).fetchall())
+    assert {counted[table] for table in ("items", "contents", "sections", "section_terms", "folder_items")} == {COUNTED_FROM}

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from commonplace.adapters.reflect import make_reflector
 from commonplace.adapters.reflect.anthropic import AnthropicReflector
-from commonplace.adapters.reflect.local import reflected
+from commonplace.adapters.reflect.rules import reflected
 from commonplace.errors import ConfigurationError, TransformFailed
 from commonplace.model import Proposal
 from commonplace.settings import Settings

@@ -250,6 +250,22 @@ async def test_a_deleted_item_leaves_nothing(ann: Library) -> None:
     assert (await ann.put("quartz", title="T"))[1], "and can be added again"
 
 
+async def test_what_others_hold_too_is_deleted_only_where_the_scope_goes(ann: Library) -> None:
+    work, home, other = [await ann.folder(name) for name in ("work", "home", "other")]
+    item = await ann.add("quartz", title="T", folder=work)
+    await ann.store.items.file(ann.scope(), ItemRef(id=item.id), [home, other], token_id=None)
+    scope = ann.scope(work, home)
+    with pytest.raises(Conflict):
+        await ann.store.items.delete(scope, item.id, expected_revision=7)
+    await ann.store.items.delete(scope, item.id)
+    assert not await readable(ann.store, scope, item)
+    assert await ann.found("quartz", scope) == []
+    assert await ann.found("quartz", ann.scope(other)) == ["T"]
+    assert (await ann.store.items.get(ann.scope(), ItemRef(id=item.id))).folders == (other,)
+    await ann.store.items.delete(ann.scope(other), item.id)
+    assert not await readable(ann.store, ann.scope(), item)
+
+
 async def test_of_two_who_change_one_revision_one_wins(ann: Library) -> None:
     item = await ann.add("quartz")
 

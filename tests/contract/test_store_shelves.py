@@ -7,16 +7,26 @@ from typing import Any
 
 import pytest
 
-from commonplace.adapters.store import filters, make_store, shelf as shelves, view
+from commonplace.adapters.store import SqlStore, filters, make_store, shelf as shelves, view
 from commonplace.adapters.store.database import Tx
 from commonplace.core.words import parse
-from commonplace.model import ItemRef, Scope
-from commonplace.ports import Question
+from commonplace.model import ItemRef, Scope, Scored
+from commonplace.ports import Matches, Question
 from commonplace.settings import Settings
 from tests.contract.library import STAMP, Library, packed, unit
 
 pytestmark = pytest.mark.anyio
 UP = unit([1, *[0] * 15])
+
+
+class Seen:
+    """Chooses everything, and remembers what there was to choose from."""
+
+    found: Matches
+
+    def __call__(self, found: Matches) -> list[Scored]:
+        self.found = found
+        return [Scored(section_id, 1.0) for section_id in found.ids.tolist()]
 
 
 class Breaking:
@@ -146,7 +156,10 @@ async def test_searches_see_all_that_stands_while_much_else_changes(
         count = 0
         while not done.is_set():
             gone = set(deleted)
-            found = await sections.matches(scope, Question(parse("quartz"), UP, STAMP, 100))
+            seen = Seen()
+            brought = await sections.search(scope, Question(parse("quartz"), UP, STAMP, 100), seen, 100)
+            found, loaded = seen.found, {passage.section_id for _, passage in brought}
+            assert wanted <= loaded and not gone & loaded
             near = {int(i) for i, cosine in zip(found.ids, found.cosines, strict=True) if cosine > 0.99}
             assert wanted <= near
             assert wanted <= {int(i) for i, score in zip(found.ids, found.keyword, strict=True) if score > 0}
@@ -166,3 +179,46 @@ async def test_searches_see_all_that_stands_while_much_else_changes(
         deleted |= set(ids)
     done.set()
     assert min(await asyncio.gather(*searching)) > 0
+
+
+@pytest.mark.parametrize("at_once", [20_000, 0])
+async def test_a_search_sees_what_others_did_since(
+        ann: Library, open_store: Callable[[], Awaitable[SqlStore]], monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr(shelves, "GLANCED", at_once)
+    elsewhere, folder = Library(await open_store(), ann.id), await ann.folder("a")
+    question = Question(parse("quartz"), UP, STAMP, 100)
+
+    async def found(scope: Scope, limit: int = 100) -> list[str]:
+        return sorted(passage.title for _, passage in await ann.store.sections.search(scope, question, Seen(), limit))
+
+    first = await ann.add("quartz", title="first", folder=folder, vectors=[UP])
+    for _ in range(2):
+        assert await found(ann.scope()) == await found(ann.scope(folder)) == ["first"]
+    await elsewhere.add("quartz too", title="second", vectors=[UP])
+    for _ in range(2):
+        assert await found(ann.scope()) == ["first", "second"]
+        assert await found(ann.scope(folder)) == ["first"]
+        assert len(await found(ann.scope(), 1)) == 1
+    await elsewhere.store.items.delete(ann.scope(), first.id)
+    for _ in range(2):
+        assert await found(ann.scope()) == ["second"]
+        assert await found(ann.scope(folder)) == []
+
+
+async def test_nobody_else_waits_while_a_shelf_is_being_read(ann: Library) -> None:
+    await ann.add("quartz", title="one", vectors=[UP])
+    question, reading, ticks = Question(parse("quartz"), UP, STAMP, 10), threading.Event(), 0
+
+    async def search() -> int:
+        return len(await ann.store.sections.search(ann.scope(), question, Seen(), 10))
+
+    assert await search() == 1
+    [shelf] = ann.store._index.shelves()
+    guard = shelf._guard
+    guard.acquire()
+    threading.Timer(0.3, lambda: (reading.set(), guard.release())).start()
+    searching = asyncio.create_task(search())
+    while not reading.is_set():
+        await asyncio.sleep(0.01)
+        ticks += 1
+    assert await searching == 1 and ticks > 5

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -51,7 +52,7 @@ def captions(tmp_path: Path) -> Callable[..., Captions]:
             path = tmp_path / "answer"
             path.write_text(page if asked.path == "/watch" else timed)
             yield Fetched(url, "text/html", "utf-8", path, path.stat().st_size)
-        return Captions(get, languages)
+        return Captions(SimpleNamespace(get=get), languages)
     asked_for: list = []
     serve.asked_for = asked_for
     return serve

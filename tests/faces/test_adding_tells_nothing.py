@@ -35,6 +35,20 @@ async def test_no_id_tells_that_the_text_is_kept_out_of_scope(house: House) -> N
     assert len({*seen, hidden.item.content_id}) == 3
 
 
+async def test_what_is_deleted_here_and_stays_elsewhere_reads_like_gone(house: House) -> None:
+    seen = []
+    async with house.client("one_folder") as client, house.client("owner") as owner:
+        for elsewhere in (True, False):
+            added = (await client.post("/api/v1/ingest", json=TEXT)).json()
+            item = f"/api/v1/items/{added['user_item_id']}"
+            if elsewhere:
+                await owner.post(f"{item}/folders", json={"folder_ids": [house.folders["Green"]]})
+            seen.append([added["content_id"], *[(answer.status_code, answer.json()) for answer in (
+                await client.delete(item), await client.delete(item), await client.get(item))]])
+            assert (await owner.get(item)).status_code == (200 if elsewhere else 404)
+    assert seen[0][0] != seen[1][0] and seen[0][1:] == seen[1][1:]
+
+
 async def test_jobs_out_of_scope_do_not_show_in_a_search(house: House) -> None:
     await house.add("Zebras", folder="Green", text=LONG_TEXT)  # no worker runs: its vectors stay missing
     async with house.client("owner") as owner, house.client("one_folder") as scoped:

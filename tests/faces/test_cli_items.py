@@ -147,3 +147,18 @@ def test_data_dir_can_be_named_in_the_call(cli: Commands, fox: str, tmp_path: Pa
 def test_a_data_folder_that_cannot_be_made_is_named(cli: Commands, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     assert str(tmp_path / "file") in cli.fails("list", "--data-dir", tmp_path / "file" / "data")
+
+
+def test_what_an_item_said_before_is_listed_read_and_compared(cli: Commands, tmp_path: Path) -> None:
+    note = tmp_path / "notes" / "sea.md"
+    note.parent.mkdir()
+    for said in ("The sea is blue.", "The sea is green.", "The sea is grey."):
+        note.write_text(f"# Sea\n\n{said}\n\nIt is wide.\n")
+        cli.text("import", note.parent)
+    item = cli.json("list")["items"][0]["id"]
+    newest, oldest = [version["revision"] for version in cli.json("history", "list", item)["versions"]]
+    assert [line.split("\t")[0] for line in cli.text("history", "list", item).splitlines()] == [str(newest), str(oldest)]
+    assert "The sea is blue." in cli.text("history", "get", item, oldest)
+    assert "- The sea is blue.\n+ The sea is green.\n" in cli.text("history", "diff", item, oldest)
+    assert cli.json("history", "diff", item, newest)["followed_by"] is None
+    assert "Version not found" in cli.fails("history", "get", item, newest + 1)

@@ -3,6 +3,7 @@
 import pytest
 
 from commonplace.core.entities import NewEntity, since
+from commonplace.core.likeness import CANDIDATES
 from commonplace.errors import CapabilityDenied, Invalid
 from commonplace.model import EntityType, ItemFilter, Kind, Scope, now
 from tests.faces.conftest import OpenHouse
@@ -104,6 +105,17 @@ async def test_what_was_superseded_says_so_at_once_and_is_no_conflict(house: Hou
     assert (await house.app.entities.get(owner, old.id)).item.status == "superseded"
     hits = (await house.app.search.search(owner, "We retry three times")).hits
     assert [hit.passage.item_id for hit in hits] == [new.item.id, old.id]
+
+
+async def test_what_was_corrected_is_no_conflict_and_hides_none(house: House) -> None:
+    add, memory, owner = house.app.entities.add, house.app.memory, house.owner
+    new = NewEntity("Retries", "We retry three times.", "decision")
+    wrong = [(await add(owner, new, sync=True, check_conflicts=False)).item for _ in range(CANDIDATES)]
+    holds, replaced = [(await add(owner, new, sync=True, check_conflicts=False)).item for _ in range(2)]
+    for item in wrong:
+        await memory.mark_wrong(owner, item.id)
+    await memory.supersede(owner, replaced.id, by=holds.id)
+    assert [found.item_id for found in (await add(owner, new, sync=True)).conflicts] == [holds.id]
 
 
 async def test_the_projects_own_tags_are_used_where_the_text_names_them(house: House) -> None:

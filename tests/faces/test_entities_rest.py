@@ -118,3 +118,20 @@ async def test_documents_are_seen_here_and_changed_elsewhere(owner: httpx.AsyncC
     item, _ = await house.add("A page")
     assert (await owner.get(f"/api/entities/{item}")).json()["entity_type"] == "document"
     assert (await owner.patch(f"/api/entities/{item}", json={"tags": ["x"]})).status_code == 422
+
+
+async def test_what_an_entity_said_before_is_listed_read_and_compared(house: House) -> None:
+    async with house.client("owner") as client:
+        added = (await client.post("/api/entities?sync=true", json={"title": "Sea", "content": "It is blue.\n\nAnd wide."})).json()
+        for said in ("It is green.\n\nAnd wide.", "It is green.\n\nAnd deep."):
+            await client.patch(f"/api/entities/{added['id']}", json={"content": said})
+        versions = f"/api/v1/items/{added['id']}/versions"
+        listed = (await client.get(versions)).json()["versions"]
+        assert [(version["revision"], version["title"]) for version in listed] == [(2, "Sea"), (1, "Sea")]
+        assert (await client.get(f"{versions}/1")).json() == listed[1] | {"text": "It is blue.\n\nAnd wide."}
+        assert (await client.get(f"{versions}/1/diff")).json() == {"revision": 1, "followed_by": 2, "lines": [
+            {"sign": "-", "text": "It is blue."}, {"sign": "+", "text": "It is green."}, {"sign": " ", "text": ""},
+            {"sign": " ", "text": "And wide."}]}
+        assert (await client.get(f"{versions}/2/diff")).json()["followed_by"] is None
+        for revision, status in ((3, 404), (0, 422), ("x", 422), (2**31, 422)):
+            assert (await client.get(f"{versions}/{revision}")).status_code == status

@@ -47,6 +47,8 @@ async def test_null_is_the_same_as_left_out_and_8_0_the_same_as_8(owner: httpx.A
     kept = await owner.post("/api/v1/ingest", json={"kind": "text", "title": "T", "text": TEXT, "url": None})
     assert kept.status_code == 201
     assert (await owner.post("/api/v1/search", json={"query": "fox", "limit": 8.0})).status_code == 200
+    promise = {"filename": "n.md", "content_type": "text/markdown", "size": 5.0}
+    assert (await owner.post("/api/v1/uploads/signed-url", json=promise)).status_code < 300
     assert (await owner.post("/api/v1/search", json={"query": "fox", "limit": 8.5})).status_code == 422
 
 

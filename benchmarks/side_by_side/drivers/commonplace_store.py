@@ -80,7 +80,7 @@ class Driver(Base):
 
     async def _search(self, mode, text, vector, scope: Scope) -> list[str]:
         asked = Question(None if mode == "semantic" else parse(text), None if mode == "keyword" else vector, STAMP, CANDIDATES)
-        found = await self.store.sections.search(scope, asked, lambda m: blend(Mode(mode), m, (0.7, 0.3), 10), TRUE)
+        found = await self.store.sections.search(scope, asked, lambda m: blend(Mode(mode), m, (0.7, 0.3), 10), 10, TRUE)
         return [passage.title for _, passage in found]
 
     def ask(self, mode, text, vector, scope: Scope) -> list[str]:

@@ -18,6 +18,8 @@ from commonplace.core.rivals import retried
 from commonplace.core.states import a, known_statuses
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
+    SUPERSEDED,
+    WRONG,
     Caller,
     Capture,
     Content,
@@ -40,6 +42,7 @@ TASKS_READ = 200                          # of a project, for the tags that they
 SEEN_WORKING = timedelta(minutes=10)
 POINTER = ("capture_id", "capture_hash")
 _OF_THE_TEXT = ("summary", "key_points", "word_count")
+_HOLDING = ItemFilter(not_statuses=(WRONG, SUPERSEDED))   # what was corrected already is no conflict
 _SHOWN = (Kind.BELONGS_TO, Kind.PART_OF, Kind.DEPENDS_ON)
 
 
@@ -244,7 +247,7 @@ class Entities:
         parts = [Part(section.text, unpacked(section.vector)) for section in made.sections] or [Part(new.content, None)]
         known = [relation.to_id for relation in joins if relation.kind in (Kind.SUPERSEDES, Kind.CONTRADICTS)]
         try:
-            return await self._likeness.conflicts(caller.scope, new.title, parts, threshold=threshold, but=known)
+            return await self._likeness.conflicts(caller.scope, new.title, parts, threshold=threshold, but=known, where=_HOLDING)
         except EmbeddingFailed:
             return ()
 

@@ -274,7 +274,7 @@ class Library:
         return updated
 
     async def delete(self, caller: Caller, item_id: str, expected_revision: int | None = None) -> Item:
-        """Gone: the item, its passages and capture, what joined it to others, and candidates that quote it."""
+        """With passages, capture, relations, and candidates that quote it; unless it also lies where the caller does not look."""
         await self._access.admit(caller, DELETE, "delete", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         await self._epics.delete(caller.scope, item, expected_revision)

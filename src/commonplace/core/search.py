@@ -14,6 +14,7 @@ from commonplace.ports import Embedder, Matches, Question, Store, Vector
 from commonplace.settings import Settings
 
 CANDIDATES = 200
+SPARE = 4
 EMBEDDED_CHARACTERS = 2_000
 RECHECK_SECONDS = 2.0
 
@@ -44,7 +45,7 @@ class Search:
         question, degraded = await self._question(caller, query, mode)
         # A few more than asked for: what another process is about to delete may be gone when it is loaded.
         found = await self._store.sections.search(
-            caller.scope, question, lambda matches: self._blend(mode, question, matches, limit + 4), where)
+            caller.scope, question, lambda matches: self._blend(mode, question, matches, limit + SPARE), limit, where)
         found = await newest_first(self._store, caller.scope, where, found)
         return Found(query, mode, tuple(Hit(n + 1, score, p) for n, (score, p) in enumerate(found[:limit])), degraded)
 

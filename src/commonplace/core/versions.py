@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import Literal
 
 from commonplace.core.access import READ, Access
 from commonplace.errors import NotFound
@@ -16,12 +17,13 @@ MOST_LINES = 20_000      # of both texts together; comparing takes longer than i
 MOST_WORDS = 2_000       # of a line
 _WORDS = re.compile(r"\s+|[^\s]+")
 
+Sign = Literal["-", "+", " ", "…"]
 Part = tuple[str, bool]  # a stretch of a line, and whether it is what changed
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    sign: str            # "-": went, "+": came, " ": stayed, "…": lines that stayed and are left out
+    sign: Sign           # went, came, stayed; "…": lines that stayed and are left out
     parts: tuple[Part, ...] = ()
 
 

@@ -120,7 +120,9 @@ class Items(Protocol):
         that is not there is as good as dropped."""
         ...
 
-    async def delete(self, scope: Scope, item_id: str, *, expected_revision: int | None = None) -> None: ...
+    async def delete(self, scope: Scope, item_id: str, *, expected_revision: int | None = None) -> None:
+        """What also lies in a folder out of the scope is taken out of the scope's own, and stays there."""
+        ...
 
     async def file(self, scope: Scope, ref: ItemRef, folder_ids: Sequence[str], *, token_id: str | None) -> list[str]:
         """Folders it was not in before. A token may also file what it added and nobody has filed yet."""
@@ -228,9 +230,9 @@ class Sections(Protocol):
         """What both kinds of search find, and what each says of the other's. In no order."""
         ...
 
-    async def search(self, scope: Scope, question: Question, choose: Callable[[Matches], list[Scored]],
+    async def search(self, scope: Scope, question: Question, choose: Callable[[Matches], list[Scored]], limit: int,
                      where: ItemFilter | None = None) -> list[tuple[float, Passage]]:
-        """Matches and the passages that `choose` picks of them, as of one moment and in its order."""
+        """The first `limit` passages of those that `choose` puts in order, as of one moment; what is gone by now is left out."""
         ...
 
     async def passages(self, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:

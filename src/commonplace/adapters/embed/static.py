@@ -1,6 +1,8 @@
 """The fast embedder: a table of word vectors, averaged. Some hundred times faster than `local`, somewhat weaker."""
 
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
@@ -53,7 +55,6 @@ class StaticEmbedder:
 
     async def close(self) -> None:
         self._threads.close()
-        self._loaded = None
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
         tokenizer, table = self._load()
@@ -66,9 +67,13 @@ class StaticEmbedder:
     def _load(self) -> _Loaded:
         with self._lock:
             if self._loaded is None:
-                tokenizer = Tokenizer.from_file(str(self._vocabulary))
-                tokenizer.no_padding()
-                tokenizer.no_truncation()
-                table = load_file(self._weights)["embedding.weight"].astype(np.float32)
-                self._loaded = _Loaded(tokenizer, table)
+                self._loaded = _read(self._vocabulary, self._weights)
             return self._loaded
+
+
+@cache  # every application in a process has the same, and nobody changes it
+def _read(vocabulary: Path, weights: Path) -> _Loaded:
+    tokenizer = Tokenizer.from_file(str(vocabulary))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return _Loaded(tokenizer, load_file(weights)["embedding.weight"].astype(np.float32))

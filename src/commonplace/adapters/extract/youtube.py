@@ -24,17 +24,17 @@ _PLAYER = re.compile(r"ytInitialPlayerResponse\s*=\s*(?=\{)")
 _SOUND = re.compile(r"^\s*[\[(][^\])]*[\])]\s*$")  # [Music], (Applause)
 
 
-class Get(Protocol):
-    """The fetcher's `get`."""
+class Web(Protocol):
+    """What is needed of the fetcher."""
 
-    def __call__(self, url: str, *, max_bytes: int) -> AbstractAsyncContextManager[Fetched]: ...
+    def get(self, url: str, *, max_bytes: int) -> AbstractAsyncContextManager[Fetched]: ...
 
 
 class Captions:
     """`languages` are preferred in their order; captions that a person wrote come before those of a machine."""
 
-    def __init__(self, get: Get, languages: Sequence[str] = ("en",), watch: str = _WATCH) -> None:
-        self._get = get
+    def __init__(self, web: Web, languages: Sequence[str] = ("en",), watch: str = _WATCH) -> None:
+        self._web = web
         self._languages = tuple(languages)
         self._watch = watch
 
@@ -51,7 +51,7 @@ class Captions:
         return _extracted(player, text, marks, track) if text else None
 
     async def _text(self, url: str, max_bytes: int) -> str:
-        async with self._get(url, max_bytes=max_bytes) as fetched:
+        async with self._web.get(url, max_bytes=max_bytes) as fetched:
             return (await AsyncPath(fetched.path).read_bytes()).decode("utf-8", "replace")
 
     def _best(self, player: Json) -> Json | None:

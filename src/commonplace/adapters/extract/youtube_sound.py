@@ -4,7 +4,6 @@ import io
 import logging
 import re
 import shutil
-import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
@@ -19,12 +18,13 @@ import anyio
 from anyio import from_thread, to_thread
 
 from commonplace.adapters.extract.source import title
-from commonplace.adapters.fetch.client import Answer, Wish
 from commonplace.errors import IngestFailed
 from commonplace.model import Fetched, Json, Soundtrack
 
 if TYPE_CHECKING:
     from yt_dlp import YoutubeDL
+
+    from commonplace.adapters.fetch.client import Answer, Wish
 
 _log = logging.getLogger(__name__)
 _WATCH = "https://www.youtube.com/watch?v="
@@ -49,7 +49,7 @@ class Web(Protocol):
 
     def get(self, url: str, *, max_bytes: int) -> AbstractAsyncContextManager[Fetched]: ...
 
-    async def send(self, url: str, wish: Wish, *, max_bytes: int) -> Answer: ...
+    async def send(self, url: str, wish: "Wish", *, max_bytes: int) -> "Answer": ...
 
 
 class YouTubeSound:
@@ -112,9 +112,13 @@ class YouTubeSound:
 
 def _downloader(web: Web) -> "YoutubeDL":
     """A yt-dlp that has no way out but ours."""
+    from urllib.request import Request
+
     from yt_dlp import YoutubeDL
     from yt_dlp.networking.common import RequestDirector, RequestHandler, Response
     from yt_dlp.networking.exceptions import HTTPError, TransportError
+
+    from commonplace.adapters.fetch.client import Wish
 
     class FetcherRH(RequestHandler):  # type: ignore[misc]
         _SUPPORTED_URL_SCHEMES = ("http", "https")
@@ -134,7 +138,7 @@ def _downloader(web: Web) -> "YoutubeDL":
             except IngestFailed as error:
                 raise TransportError(error.message, cause=error) from error
             said_back = _message(answer)
-            cookies.extract_cookies(SimpleNamespace(info=lambda: said_back), urllib.request.Request(request.url))
+            cookies.extract_cookies(SimpleNamespace(info=lambda: said_back), Request(request.url))
             response = Response(io.BytesIO(answer.body), answer.url, said_back, answer.status)
             if not 200 <= answer.status < 300:
                 raise HTTPError(response)
@@ -149,7 +153,7 @@ def _downloader(web: Web) -> "YoutubeDL":
     return Downloader(dict(_OPTIONS))
 
 
-def _message(answer: Answer) -> Message:
+def _message(answer: "Answer") -> Message:
     message = Message()
     for name, value in answer.headers:
         message.add_header(name, value)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from commonplace.adapters.http import PAUSES
 from commonplace.adapters.messages import TEXT, TIMEOUT, Messages, an_object, lists
 from commonplace.adapters.reflect.cues import LABELS
-from commonplace.adapters.reflect.local import TITLE_CHARS
 from commonplace.adapters.reflect.notes import Sentence, blocks
+from commonplace.adapters.reflect.rules import TITLE_CHARS
 from commonplace.adapters.transform.prose import cut
 from commonplace.model import EntityType, Json, Proposal, Quote
 from commonplace.settings import Settings

@@ -11,6 +11,7 @@ from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, Job, Json, digest, now
 
 _JOBS_OF = """kind = 'transcribe' AND item_id IN (SELECT id FROM items WHERE content_id = :content_id)"""
+_KEY_OF_ITS_OWN = "key = 'past:' || id"
 
 
 class SqlContents:
@@ -18,7 +19,7 @@ class SqlContents:
         self._db = db
 
     async def get(self, content_id: str) -> Content:
-        row = await self._db.read(lambda tx: tx.one("SELECT * FROM contents WHERE id = :id", id=content_id))
+        row = await self._db.peek(lambda tx: tx.one("SELECT * FROM contents WHERE id = :id", id=content_id))
         if row is None:
             raise NotFound("Item not found")
         return content(row)
@@ -128,11 +129,16 @@ def renew_content(tx: Tx, new: Content, at: datetime) -> str:
     and the item itself keeps it as a version."""
     held = tx.one("SELECT id, text FROM contents WHERE key = :key", key=new.key)
     if held and held["text"] != new.text:
-        tx.run("UPDATE contents SET key = :past WHERE id = :id", past=f"past:{held['id']}", id=held["id"])
+        tx.run(f"UPDATE contents SET {_KEY_OF_ITS_OWN} WHERE id = :id", id=held["id"])
     content_id, same = put_content(tx, new, at)
     if not same:
         raise Conflict("The source was read by somebody else at the same moment, and said something else to them.")
     return content_id
+
+
+def set_apart(tx: Tx, content_id: str) -> None:
+    """A text that stays where somebody who deleted it does not look: adding it again must not lead them to it."""
+    tx.run(f"UPDATE contents SET {_KEY_OF_ITS_OWN} WHERE id = :id AND url IS NULL", id=content_id)
 
 
 def drop_unused_content(tx: Tx, content_id: str) -> None:

@@ -51,6 +51,7 @@ class Tx(Protocol):
 
 class Database(Protocol):
     engine: str
+    at_hand: bool  # rows are read by this process itself: what is small and in memory already needs no other thread
 
     async def open(self) -> None: ...
 
@@ -59,7 +60,7 @@ class Database(Protocol):
         ...
 
     async def peek(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        """As `read`, for a few rows that are found by their keys: where they are at hand, this is done at once and not in
+        """As `read`, for a few rows that are found by their keys: where they are `at_hand`, this is done at once and not in
         another thread, which would take longer than the rows."""
         ...
 

@@ -18,19 +18,25 @@ def pool(tx: Tx, view: View, scope: Scope, where: ItemFilter, current: bool) -> 
         (condition, values), (asked, more) = rows.visible(scope), rows.matching(where)
         found = tx.all(f"SELECT i.id FROM items AS i WHERE {condition} AND {asked}", **values, **more)
         return view.pool([row["id"] for row in found])
-    # Every change of folders, status or type makes a new view, so the answer holds as long as the view does.
-    key: Hashable = (scope.folders, where.not_statuses, where.not_entity_types)
-    known = view.pools.get(key)
-    if known is not None:
-        return known
+    if (kept := known(view, scope, where)) is not None:
+        return kept
     # Few items have a status or type that is left out, so they are named instead of all others.
     made = view.pool(_filed(tx, scope), [*_with(tx, scope, "status", where.not_statuses),
                                          *_with(tx, scope, "entity_type", where.not_entity_types)])
     if current:
         if len(view.pools) >= POOLS_KEPT or made.nbytes + sum(each.nbytes for each in list(view.pools.values())) > POOL_BYTES:
             view.pools.clear()
-        view.pools[key] = made
+        view.pools[_key(scope, where)] = made
     return made
+
+
+def known(view: View, scope: Scope, where: ItemFilter) -> Pool | None:
+    """What was worked out before: every change of folders, status or type makes a new view, so it holds as long as that."""
+    return view.pools.get(_key(scope, where)) if _only_leaves_out(where) else None
+
+
+def _key(scope: Scope, where: ItemFilter) -> Hashable:
+    return scope.folders, where.not_statuses, where.not_entity_types
 
 
 @lru_cache(maxsize=256)

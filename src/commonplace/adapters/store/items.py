@@ -14,6 +14,7 @@ from commonplace.adapters.store.contents import (
     insert_contents,
     put_content,
     renew_content,
+    set_apart,
 )
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.filing import folders_of, put_in_folder, require_folders
@@ -154,7 +155,7 @@ class SqlItems:
         return await self._db.read(work) if item_ids else {}
 
     async def text(self, item: Item) -> str:
-        return await self._db.read(_text, item)
+        return await self._db.peek(_text, item)
 
     async def texts(self, items: Sequence[Item]) -> dict[str, str]:
         found = await self._db.read(lambda tx: tx.all(
@@ -232,7 +233,12 @@ class SqlItems:
     async def delete(self, scope: Scope, item_id: str, *, expected_revision: int | None = None) -> None:
         def work(tx: Tx) -> None:
             item = _find_at(tx, scope, item_id, expected_revision)
-            delete_items(tx, self._index, item.library_id, [item.id])
+            held = folders_of(tx, Scope(item.library_id), [item.id]).get(item.id, ())
+            if scope.folders is None or scope.folders.issuperset(held):
+                delete_items(tx, self._index, item.library_id, [item.id])
+            else:
+                self._unfile(tx, item, item.folders)
+                set_apart(tx, item.content_id)
 
         await self._db.write(work)
 
@@ -261,13 +267,16 @@ class SqlItems:
             item = find(tx, scope, ref, lock=True)
             if folder_id not in item.folders:
                 raise NotFound("The item is not in that folder")
-            for each in with_notes(tx, item.library_id, [item.id]):
-                tx.run("""DELETE FROM folder_items
-                          WHERE library_id = :library_id AND item_id = :item_id AND folder_id = :folder_id""",
-                       library_id=item.library_id, item_id=each, folder_id=folder_id)
-                self._index.refile(tx, item.library_id, each)
+            self._unfile(tx, item, [folder_id])
 
         await self._db.write(work)
+
+    def _unfile(self, tx: Tx, item: Item, folder_ids: Sequence[str]) -> None:
+        for each in with_notes(tx, item.library_id, [item.id]):
+            tx.run("""DELETE FROM folder_items
+                      WHERE library_id = :library_id AND item_id = :item_id AND folder_id IN :folder_ids""",
+                   library_id=item.library_id, item_id=each, folder_ids=list(folder_ids))
+            self._index.refile(tx, item.library_id, each)
 
 
 def _of(item: Item) -> dict[str, str]:

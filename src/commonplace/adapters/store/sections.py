@@ -1,5 +1,6 @@
 """Sections: reading them, searching them, giving them vectors."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -72,14 +73,16 @@ class SqlSections:
     async def matches(self, scope: Scope, question: Question, where: ItemFilter | None = None) -> Matches:
         return await self._db.read(self._index.matches, scope, question, where)
 
-    async def search(self, scope: Scope, question: Question, choose: Callable[[Matches], list[Scored]],
+    async def search(self, scope: Scope, question: Question, choose: Callable[[Matches], list[Scored]], limit: int,
                      where: ItemFilter | None = None) -> list[tuple[float, Passage]]:
-        def work(tx: Tx) -> list[tuple[float, Passage]]:
-            chosen = choose(self._index.matches(tx, scope, question, where))
-            found = {p.section_id: p for p in _passages(tx, scope, [section_id for section_id, _ in chosen])} if chosen else {}
-            return [(score, found[section_id]) for section_id, score in chosen if section_id in found]
+        def glance(tx: Tx) -> list[tuple[float, Passage]] | None:
+            found = self._index.glance(tx, scope, question, where)
+            return None if found is None else _best(tx, scope, choose(found), limit)
 
-        return await self._db.read(work)
+        found = await self._db.peek(glance) if self._db.at_hand else None
+        await asyncio.sleep(0)  # who asks again and again at once would keep all others waiting
+        return found if found is not None else await self._db.read(
+            lambda tx: _best(tx, scope, choose(self._index.matches(tx, scope, question, where)), limit))
 
     async def passages(self, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
         return await self._db.read(_passages, scope, section_ids)
@@ -137,6 +140,16 @@ class SqlSections:
     async def has_other_stamp(self, stamp: str) -> bool:
         return await self._db.read(lambda tx: tx.one(
             "SELECT 1 FROM vectors WHERE stamp <> :stamp LIMIT 1", stamp=stamp)) is not None
+
+
+def _best(tx: Tx, scope: Scope, chosen: Sequence[Scored], limit: int) -> list[tuple[float, Passage]]:
+    """As many of the chosen as are asked for and there: another process may have just deleted some."""
+    found: list[tuple[float, Passage]] = []
+    while chosen and len(found) < limit:
+        lot, chosen = chosen[:limit - len(found)], chosen[limit - len(found):]
+        loaded = {p.section_id: p for p in _passages(tx, scope, [section_id for section_id, _ in lot])}
+        found += [(score, loaded[section_id]) for section_id, score in lot if section_id in loaded]
+    return found
 
 
 def _passages(tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:

@@ -24,6 +24,7 @@ from commonplace.adapters.store.view import View
 
 RELOAD_FROM = 20_000  # changed items; reading everything again is faster then
 DEAD_SHARE, DEAD_ROWS = 0.2, 1_000  # more than these, and everything is read again
+GLANCED = 20_000  # rows that are searched in a few milliseconds, so that nobody minds to wait
 ROOM = 8  # an eighth more rows can come before what there is must be copied; room that is not used takes no memory
 KEEP_SHARE, KEEP_SECONDS = 0.05, 3_600  # more changed, or anything so long ago, and it is written to a file
 _ITEMS, _ROWS = 500, 4_000  # read at once
@@ -63,6 +64,18 @@ class Shelf:
                     give_back()  # reading and sorting take several times what is kept
                     self._read_all = False
             return self._view, current
+
+    def glance(self, tx: Tx, stamp: str | None) -> View | None:
+        """The same, if it is small and there, and nothing has to be read or waited for first."""
+        if self.count > GLANCED or not self._guard.acquire(blocking=False):
+            return None
+        try:
+            if self._view is None or self._mark is None or stamp not in (None, self._stamp):
+                return None
+            news = tx.recall(changes.since, self._library_id, self._mark)
+            return self._view if news.complete and not news.behind and news.items.keys() == self._seen else None
+        finally:
+            self._guard.release()
 
     @property
     def count(self) -> int:

@@ -96,6 +96,7 @@ def _with_lists(sql: str) -> str:
 
 class SqliteDatabase:
     engine = "sqlite"
+    at_hand = True
 
     def __init__(self, path: Path) -> None:
         self._path = path

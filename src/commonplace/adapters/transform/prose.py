@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import chain
 
-from stopwordsiso import langs, stopwords
-
 ELLIPSIS = "…"
 UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -76,6 +74,8 @@ def silent_words(sample: Iterable[list[str]]) -> frozenset[str]:
 
 @cache
 def _lists() -> dict[str, frozenset[str]]:
+    from stopwordsiso import langs, stopwords  # fifty languages, which few texts need
+
     lists = {language: frozenset(stopwords(language)) for language in sorted(langs())}
     return lists | {"en": _ENGLISH}
 

@@ -5,10 +5,25 @@ from typing import Annotated
 import typer
 
 import commonplace
-from commonplace.faces.cli import again, care, connect, disks, feeds, graph, items, members, memory, move, organise, server, tasks
+from commonplace.faces.cli import (
+    again,
+    care,
+    connect,
+    disks,
+    feeds,
+    graph,
+    history,
+    items,
+    members,
+    memory,
+    move,
+    organise,
+    server,
+    tasks,
+)
 
 app = typer.Typer(name="commonplace", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for part in (server, items, graph, disks, again, feeds, tasks, organise, memory, members, connect, move, care):
+for part in (server, items, history, graph, disks, again, feeds, tasks, organise, memory, members, connect, move, care):
     part.register(app)
 
 

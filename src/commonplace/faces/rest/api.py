@@ -32,6 +32,7 @@ from commonplace.faces.rest import (
     tasks,
     tokens,
     uploads,
+    versions,
     webhooks,
 )
 from commonplace.faces.rest.docs import docs_routes
@@ -55,8 +56,8 @@ def rest_app(services: Services, routes: Sequence[Route], running: AbstractAsync
                     Middleware(Metered, meters), Middleware(Gate, services.access, services.settings),
                     Middleware(_Direct, routes)])
     app.state.services, app.state.meters, app.state.embedder = services, meters, "loading"
-    parts = (items, memory, disks, entities, corrections, uploads, webhooks, feeds, folders, graph, tasks, tokens, members,
-             probes)
+    parts = (items, versions, memory, disks, entities, corrections, uploads, webhooks, feeds, folders, graph, tasks, tokens,
+             members, probes)
     own = [route for part in parts for route in part.router.routes]
     app.router.routes.extend([*own, *docs_routes(), *routes])
     app.router.default = _Elsewhere(pages)

@@ -5,11 +5,13 @@ from html import escape
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from commonplace.faces.http import OPEN, Json
+from commonplace.faces.rest.desk import DeskRoute
 from commonplace.model import Json as Schema
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -37,16 +39,17 @@ async def _docs(request: Request) -> Response:
 
 def openapi(app: FastAPI) -> Schema:
     """FastAPI's own document (made once), with the bearer token that the gate in front asks for."""
-    made = app.openapi_schema is None
-    schema = app.openapi()
-    if made:
+    if app.openapi_schema is None:
+        routes = [route.told() if isinstance(route, DeskRoute) else route for route in app.routes]
+        schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=routes)
         schema["components"]["securitySchemes"] = {"token": {
             "type": "http", "scheme": "bearer", "description": "`sk_...`, or a JWT where the server takes them"}}
         for path, operations in schema["paths"].items():
             for operation in operations.values():
                 operation["security"] = [] if path in OPEN else [{"token": []}]
         _refuse_nul(schema)
-    return schema
+        app.openapi_schema = schema
+    return app.openapi_schema
 
 
 def _refuse_nul(schema: Schema) -> None:

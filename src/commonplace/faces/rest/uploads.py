@@ -4,7 +4,7 @@ import re
 from typing import Annotated, Any
 
 from fastapi import Body, Request, Response
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from starlette.requests import ClientDisconnect
 from typing_extensions import TypedDict
 
@@ -12,7 +12,7 @@ from commonplace.core.uploads import Part
 from commonplace.errors import Invalid
 from commonplace.faces import wire
 from commonplace.faces.rest.desk import Desk, api_router
-from commonplace.faces.wire import Input, Name, Title
+from commonplace.faces.wire import Input, Name, Title, whole
 
 router = api_router("uploads")
 _RANGE = re.compile(r"bytes (?:(\d{1,15})-(\d{1,15})|\*)/(\d{1,15})")
@@ -30,7 +30,7 @@ class Promise(Input):
     content_type: Annotated[str, AfterValidator(_media_type), Field(
         min_length=3, max_length=200, json_schema_extra={"pattern": r"^[A-Za-z0-9_.+-]+/[A-Za-z0-9_.+-]+ *(;.*)?$"},
         examples=["application/pdf"], description="What the file is; its first bytes are checked against this")]
-    size: Annotated[int, Field(ge=1, le=2**40, description="In bytes, exactly", examples=[48_213])]
+    size: Annotated[int, BeforeValidator(whole), Field(ge=1, le=2**40, description="In bytes, exactly", examples=[48_213])]
 
 
 class SignedUrl(TypedDict):

@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from random import Random
+from typing import TYPE_CHECKING
 
-import igraph
 from markupsafe import Markup
 
-from commonplace.core.charting import Chart
 from commonplace.faces.web.labels import BOLD, CHARACTER, Label, placed
 from commonplace.model import Item
+
+if TYPE_CHECKING:
+    import igraph
+
+    from commonplace.core.charting import Chart
 
 WIDTH, HEIGHT = 900.0, 620.0
 SIDE, TOP, FOOT = 115.0, 30.0, 40.0
@@ -32,6 +36,8 @@ class Node:
 
 def picture(nodes: Sequence[Node], edges: Sequence[Edge], said: str, *, layered: bool = False) -> Markup:
     """A neighbourhood, with names; or, layered, what must be done before what, from left to right."""
+    import igraph  # no start should wait for it
+
     igraph.set_random_number_generator(Random(0))  # the same picture for the same graph
     graph = igraph.Graph(n=len(nodes), edges=[(a, b) for a, b, _ in edges], directed=layered)
     laid = _layered(graph) if layered else _spread(graph)
@@ -43,7 +49,7 @@ def picture(nodes: Sequence[Node], edges: Sequence[Edge], said: str, *, layered:
     return _svg("drawing", WIDTH, height, said, _ARROW + lines + spots)
 
 
-def whole_map(chart: Chart, said: str) -> Markup:
+def whole_map(chart: "Chart", said: str) -> Markup:
     """Everything at once: discs with their names, all relations in one shape, and a dot for each item."""
     scale = min(NEAREST, MAP / max(1.0, chart.width))
     width, height = max(MAP / 2, chart.width * scale), max(MAP / 4, chart.height * scale + 2 * TOP)
@@ -72,7 +78,7 @@ _ARROW = ('<defs><marker id="arrow" viewBox="0 0 8 8" refX="15" refY="4" markerW
           'orient="auto-start-reverse"><path class="tip" d="M0 0 8 4 0 8z"/></marker></defs>')
 
 
-def _spread(graph: igraph.Graph) -> list[Point]:
+def _spread(graph: "igraph.Graph") -> list[Point]:
     """As far from each other as there are steps between them; a graph in several pieces is drawn together."""
     seed = [[float(x), float(y)] for x, y in graph.layout_circle()]
     if not graph.ecount():
@@ -82,7 +88,7 @@ def _spread(graph: igraph.Graph) -> list[Point]:
     return [(x, y) for x, y in laid]
 
 
-def _layered(graph: igraph.Graph) -> list[Point]:
+def _layered(graph: "igraph.Graph") -> list[Point]:
     laid = graph.layout_sugiyama(maxiter=200)
     return [(-y, x) for x, y in list(laid)[:graph.vcount()]]
 
