@@ -52,7 +52,7 @@ async def fill(store: SqlStore, nodes: int, edges: int) -> Person:
             found.add((a, dice.choice(KINDS), b))
 
     def write(tx: Tx) -> None:
-        tx.many(rows.INSERT_ITEM, [rows.item_values(item) for item in items[1:]])
+        tx.insert("items", ", ".join(rows.ITEM_COLUMNS), list(map(rows.item_values, items[1:])))
         tx.many("INSERT INTO folder_items (library_id, folder_id, item_id) VALUES (:library_id, :folder_id, :item_id)",
                 [{"library_id": person.id, "folder_id": folder.id, "item_id": item.id}
                  for item in items[1:] if dice.random() < FOLDER])

@@ -35,7 +35,7 @@ async def fill(store: SqlStore, library_id: str, count: int, waiting: int) -> st
     waits |= {(tasks[n].id, tasks[n - 1].id) for n in range(1, count // 10)}
 
     def write(tx: Tx) -> None:
-        tx.many(rows.INSERT_ITEM, [rows.item_values(task) for task in tasks])
+        tx.insert("items", ", ".join(rows.ITEM_COLUMNS), list(map(rows.item_values, tasks)))
         tx.many("""INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
                    VALUES (:library_id, :from_id, :kind, :to_id, 1.0, 1, 0)""",
                 [{"library_id": library_id, "from_id": task.id, "kind": "BELONGS_TO", "to_id": project.id} for task in tasks]
