@@ -103,6 +103,25 @@ async def test_a_task_is_changed_where_it_is_read(site: Site) -> None:
     await expect(page.locator(".due.late")).to_have_count(1)
 
 
+async def test_what_a_task_waits_for_is_chosen_on_its_page(site: Site) -> None:
+    project, other = [await entity(site, title, "project") for title in ("Ship it", "Fix it")]
+    dig, build = [await entity(site, title, "task", project=project.entity_id) for title in ("Dig", "Build")]
+    await entity(site, "Elsewhere", "task", project=other.entity_id)
+    page = await site.signed_in()
+    await page.goto(f"/work/{build.public_id}")
+    await expect(page.locator("select[name=on] option")).to_have_text(["Dig"])
+    await page.locator("select[name=on]").select_option("Dig")
+    await page.get_by_role("button", name="Wait for it").click()
+    await expect(page.locator(".links")).to_contain_text("Dig")
+    stale = await page.context.new_page()
+    await stale.goto(f"/work/{dig.public_id}")
+    await stale.get_by_role("button", name="Wait for it").click()
+    await expect(stale.locator(".note.wrong")).to_contain_text("must not form a cycle")
+    await page.get_by_role("button", name="Wait no more for Dig").click()
+    await expect(page.locator(".drawing")).to_have_count(0)
+    assert (await site.app.entities.get(site.owner, build.id)).depends_on == ()
+
+
 async def test_one_walks_through_the_picture(site: Site) -> None:
     a, b, c = [await entity(site, title, "idea") for title in ("Anchors", "Boats", "Cables")]
     await site.app.graph.link(site.owner, a.id, "REQUIRES", b.id)

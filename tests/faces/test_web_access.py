@@ -35,7 +35,7 @@ class Row:
 
 
 NOTES = "We decided to use Postgres for the archive because it is there already. Always rotate the keys every month."
-IN_FORM: dict[str | None, str] = {"chosen": "item", "viewed": "token"}
+IN_FORM: dict[str | None, str] = {"chosen": "item", "viewed": "token", "waiting": "on"}
 OWN = Row(own=True)
 OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("POST", "/sign-in/open"), ("GET", "/claim/{secret}"),
         ("POST", "/claim/{secret}"), ("POST", "/passkeys/ask"), ("POST", "/passkeys/sign-in"), ("GET", "/d/{public_id}"),
@@ -63,6 +63,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/work"): Row(), ("POST", "/work"): Row(writes=True, form=(("kind", "project"), ("title", "Plans"))),
     ("POST", "/work/{entity_id}"): Row("task", writes=True, form=(("title", "Called otherwise"),)),
     ("GET", "/work/{entity_id}"): Row("task"), ("POST", "/work/{entity_id}/move"): Row("task", writes=True, form=(("status", "doing"),)),
+    ("POST", "/work/{entity_id}/wait"): Row("waiting", writes=True, answer=422),  # for itself, which nothing can
     ("POST", "/work/{entity_id}/note"): Row("task", writes=True, form=(("text", "Looked at"),)),
     ("GET", "/graph"): Row(), ("GET", "/graph/{item_id}"): Row("item"),
     ("GET", "/disks"): Row(), ("GET", "/disks/{disk_id}/publish"): Row("item"),
@@ -120,7 +121,7 @@ async def target(house: House, what: str | None) -> str:
             return ""
         case "job":
             return str((await house.add("Long", text=f"{uuid4()}\n\n{LONG_TEXT}"))[1])
-        case "task":
+        case "task" | "waiting":
             entities = house.app.entities
             project = await entities.add(house.owner, NewEntity("Plans", "All plans", "project"), sync=True)
             task = NewEntity("Do it", "As planned", "task", project=project.item.entity_id)

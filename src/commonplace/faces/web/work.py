@@ -11,14 +11,14 @@ from commonplace.core.entities import Entity
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.graph import Wanted
 from commonplace.core.notes import notes
-from commonplace.core.states import EPIC, TASK
+from commonplace.core.states import CLOSED, EPIC, TASK
 from commonplace.errors import Invalid
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.drawing import Node, picture
 from commonplace.faces.web.graph import edges_of
 from commonplace.faces.web.text import rendered
 from commonplace.faces.web.visit import Visit
-from commonplace.model import EntityType, ItemFilter, now
+from commonplace.model import EntityType, ItemFilter, Kind, now
 
 PRIORITIES = [(value, value) for value in rules.PRIORITIES]
 COLUMNS = {"backlog": "Backlog", "todo": "To do", "doing": "Doing", "blocked": "Blocked", "review": "Review", "done": "Done"}
@@ -81,7 +81,18 @@ async def one(visit: Visit) -> Response:
                       projects=await projects_of(visit), epics=await _epics(visit, None), today=f"{now():%Y-%m-%d}",
                       text=rendered(entity.text or ""), notes=notes(item),
                       state=machine.state(item) if machine else "", next=machine.next[machine.state(item)] if machine else (),
-                      drawing=drawn, cycles=chain.cycles if chain else ())
+                      drawing=drawn, cycles=chain.cycles if chain else (), open=await _open_beside(visit, entity))
+
+
+async def _open_beside(visit: Visit, entity: Entity) -> list[Entity]:
+    """What it could wait for: the open work of its project."""
+    if entity.item.entity_type not in MACHINES or not visit.known.rules:
+        return []
+    where = ItemFilter(entity_types=tuple(MACHINES), not_statuses=(*CLOSED, "completed"))
+    found, _ = await visit.services.entities.page(visit.caller, where, limit=MOST,
+                                                  project=entity.project.id if entity.project else None)
+    held = {entity.item.id, *(each.id for each in entity.depends_on)}
+    return [each for each in found if each.item.id not in held]
 
 
 async def change(visit: Visit) -> Response:
@@ -116,6 +127,16 @@ async def move(visit: Visit) -> Response:
         {"ok": True, "status": done.item.status, "next": TASK.next.get(done.item.status, ())})
 
 
+async def wait(visit: Visit) -> Response:
+    """For another task or epic; or no more."""
+    form, entity_id = await visit.form(), visit.request.path_params["entity_id"]
+    if form.get("action") == "drop":
+        await visit.services.graph.unlink(visit.caller, entity_id, Kind.DEPENDS_ON, form.get("on", ""))
+        return visit.go(visit.back, "It waits for that no more.")
+    _, other, _, _ = await visit.services.graph.link(visit.caller, entity_id, Kind.DEPENDS_ON, form.get("on", ""))
+    return visit.go(visit.back, f"It waits for {other.title}.")
+
+
 async def note(visit: Visit) -> Response:
     text = (await visit.form()).get("text", "").strip()
     done = await visit.services.work.note(visit.caller, visit.request.path_params["entity_id"], text)
@@ -123,4 +144,4 @@ async def note(visit: Visit) -> Response:
 
 
 DOORS = (get("/work", show), post("/work", create), get("/work/{entity_id}", one), post("/work/{entity_id}", change),
-         post("/work/{entity_id}/move", move), post("/work/{entity_id}/note", note))
+         post("/work/{entity_id}/move", move), post("/work/{entity_id}/wait", wait), post("/work/{entity_id}/note", note))
