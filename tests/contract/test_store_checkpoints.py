@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from commonplace.adapters.store import SqlStore, keeper, make_store, postings, shelf as shelves
+from commonplace.adapters.store import SqlStore, changes, keeper, make_store, postings, shelf as shelves
 from commonplace.model import EVERYTHING
 from commonplace.settings import Settings
 from tests.contract.library import STAMP, Library, packed, unit
@@ -145,7 +145,7 @@ async def test_a_file_of_another_library_is_left_unused(place: Settings, ann: Li
 
 
 @pytest.mark.parametrize("change", ["DELETE FROM checkpoints", "UPDATE checkpoints SET server = 'another'",
-                                    "UPDATE checkpoints SET migrations = migrations - 1", "DELETE FROM changes WHERE seq < (SELECT max(seq) FROM changes)"])
+                                    "UPDATE checkpoints SET migrations = migrations - 1"])
 async def test_a_file_that_the_database_does_not_know_or_is_ahead_of_is_left_unused(
         place: Settings, ann: Library, bob: Library, kept: bytes, read_all: list[str], change: str) -> None:
     read_all.clear()
@@ -153,6 +153,19 @@ async def test_a_file_that_the_database_does_not_know_or_is_ahead_of_is_left_unu
     await write(ann, change)
     assert await found(place, ann) == ["a", "b", "c"]
     assert read_all == [ann.id]
+
+
+async def test_only_what_was_forgotten_of_the_library_itself_leaves_its_file_unused(
+        place: Settings, ann: Library, bob: Library, kept: bytes, read_all: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "KEPT", 3)
+    monkeypatch.setattr(changes, "_PRUNED_EVERY", 1)
+    assert await found(place, ann) == ["a", "b", "c"]
+    read_all.clear()
+    await quartz(bob, *"zyxwvu")
+    assert (await found(place, ann), read_all) == (["a", "b", "c"], [])
+    await quartz(ann, "d")
+    await quartz(bob, *"tsrqpo")
+    assert (await found(place, ann), read_all) == (["a", "b", "c", "d"], [ann.id])
 
 
 async def test_an_older_copy_of_the_database_is_not_answered_for_by_a_newer_file(data_dir: Path) -> None:

@@ -11,7 +11,7 @@ from commonplace.adapters.store.backup import TABLES
 from tests.faces.command import Commands
 
 # Made anew from the rest, or about this file only.
-DERIVED = {"changes", "checkpoints", "schema_version", "section_terms", "sequences", "vectors", "sqlite_sequence"}
+DERIVED = {"changes", "checkpoints", "forgotten", "schema_version", "section_terms", "sequences", "vectors", "sqlite_sequence"}
 
 
 def commands(engine: str, folder: Path, request: pytest.FixtureRequest) -> Commands:

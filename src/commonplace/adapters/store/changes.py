@@ -12,26 +12,29 @@ from dataclasses import dataclass
 from commonplace.adapters.store.database import Tx
 
 KEPT = 50_000
-MARKED_BY = {"sqlite": "seq", "postgres": "xid"}
 _PRUNED_EVERY = 1_000
 
 _UNSEEN = {
-    "sqlite": """SELECT h.horizon, h.oldest, c.seq, c.seq AS mark, c.item_id
+    "sqlite": """SELECT h.horizon, h.forgotten, c.seq, c.seq AS mark, c.item_id
                  FROM (SELECT coalesce((SELECT max(seq) FROM changes), 0) + 1 AS horizon,
-                              (SELECT min(seq) FROM changes) AS oldest) AS h
+                              (SELECT mark FROM forgotten WHERE library_id = :library_id) AS forgotten) AS h
                  LEFT JOIN changes AS c ON c.seq >= coalesce(:mark, h.horizon) AND c.library_id = :library_id""",
-    "postgres": """SELECT h.horizon, h.oldest, c.seq, c.xid AS mark, c.item_id
-                   FROM (SELECT s.horizon, s.future, (SELECT min(xid) FROM changes WHERE xid < s.future) AS oldest
+    "postgres": """SELECT h.horizon, h.forgotten, c.seq, c.xid AS mark, c.item_id
+                   FROM (SELECT s.horizon, s.future,
+                                (SELECT mark FROM forgotten WHERE library_id = :library_id AND mark < s.future) AS forgotten
                          FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon,
                                       pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS future) AS s) AS h
                    LEFT JOIN changes AS c ON c.library_id = :library_id AND c.xid >= coalesce(:mark, h.horizon)
                                               AND c.xid < h.future""",
 }
+_FORGOTTEN = """INSERT INTO forgotten (library_id, mark) SELECT library_id, max({mark}) FROM {gone} GROUP BY library_id
+                ON CONFLICT (library_id) DO UPDATE SET mark = excluded.mark"""
 _PRUNE = {
-    "sqlite": "DELETE FROM changes WHERE seq < :seq",
-    # Never what may still be looked at again: else a gap could go unseen.
-    "postgres": """DELETE FROM changes WHERE xid < least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
-                     (SELECT xid FROM changes WHERE seq >= :seq ORDER BY seq LIMIT 1))""",
+    "sqlite": [_FORGOTTEN.format(mark="seq", gone="changes WHERE seq < :seq"), "DELETE FROM changes WHERE seq < :seq"],
+    # Never what may still be looked at again: else a gap could go unseen. Of two at a time, each notes what it deletes itself.
+    "postgres": ["""WITH gone AS (DELETE FROM changes WHERE xid < least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+                      (SELECT xid FROM changes WHERE seq >= :seq ORDER BY seq LIMIT 1)) RETURNING library_id, xid)
+                    """ + _FORGOTTEN.format(mark="xid", gone="gone")],
 }
 
 
@@ -51,15 +54,16 @@ def note(tx: Tx, items: Sequence[tuple[str, str]]) -> None:
     seq = tx.all("INSERT INTO changes (library_id, item_id) VALUES (:library_id, :item_id) RETURNING seq",
                  library_id=library_id, item_id=item_id)[0]["seq"]
     if seq % _PRUNED_EVERY < len(items):
-        tx.run(_PRUNE[tx.engine], seq=seq - KEPT)
+        for statement in _PRUNE[tx.engine]:
+            tx.run(statement, seq=seq - KEPT)
 
 
 def since(tx: Tx, library_id: str, mark: int | None) -> News:
     """What changed at or behind the mark; with None only where to begin, and what will be there once more."""
     found = tx.all(_UNSEEN[tx.engine], library_id=library_id, mark=mark)
-    horizon, oldest = max(found[0]["horizon"], mark or 0), found[0]["oldest"]
+    horizon, forgotten = max(found[0]["horizon"], mark or 0), found[0]["forgotten"]
     seen = [row for row in found if row["seq"] is not None]
     return News(horizon, {row["seq"]: row["item_id"] for row in seen},
                 frozenset(row["seq"] for row in seen if row["mark"] >= horizon),
-                complete=mark is not None and (oldest is None or mark >= oldest),
+                complete=mark is not None and (forgotten is None or mark > forgotten),
                 behind=mark is not None and found[0]["horizon"] < mark)

@@ -120,8 +120,8 @@ class Checkpoints:
     def register(self, tx: Tx, draft: Draft) -> None:
         """To be committed before the draft gets its name."""
         held = draft.holding
-        tx.run(f"""DELETE FROM checkpoints WHERE library_id = :library_id
-                   AND (id = :before OR mark < (SELECT min({changes.MARKED_BY[tx.engine]}) FROM changes))""",
+        tx.run("""DELETE FROM checkpoints WHERE library_id = :library_id
+                  AND (id = :before OR mark <= (SELECT mark FROM forgotten WHERE library_id = :library_id))""",
                library_id=held.library_id, before=draft.before or "")
         tx.run(f"""INSERT INTO checkpoints (library_id, id, mark, server, migrations)
                    SELECT id, :id, :mark, {_SERVER[tx.engine]}, {_MIGRATIONS} FROM libraries WHERE id = :library_id""",
