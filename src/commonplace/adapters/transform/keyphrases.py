@@ -14,14 +14,14 @@ _IDEOGRAPHS = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U
 _TITLE = 3          # a word of the title or of a heading counts as often
 
 
-def tags(sentences: Sequence[Sequence[str]], titles: Sequence[Sequence[str]], silent: frozenset[str],
+def tags(said: Counter[str], sentences: Sequence[Sequence[str]], titles: Sequence[Sequence[str]], silent: frozenset[str],
          limit: int) -> tuple[str, ...]:
-    said = Counter(chain.from_iterable(sentences))
+    """`said`: how often the sentences say each of their words."""
     telling = {word for word in chain(said, *titles) if _tells(word, silent)}
     counts = Counter({(word,): count for word, count in said.items() if word in telling})
-    for word, count in said.items():
+    for word in said.keys() - telling:
         for gram in _grams(word, silent):
-            counts[gram,] += count
+            counts[gram,] += said[word]
     for title in titles:
         words = (*telling.intersection(title), *(gram for word in title for gram in _grams(word, silent)))
         counts.update({(word,): _TITLE for word in words})
@@ -60,12 +60,16 @@ def _runs(words: Sequence[str], again: Container[str]) -> Iterator[tuple[str, ..
 
 
 def _tells(word: str, silent: frozenset[str]) -> bool:
-    return len(word) > 2 and word not in silent and not word[0].isdigit() and not _RUN.match(word)
+    return len(word) > 2 and word not in silent and not word[0].isdigit() and not _is_unspaced(word)
+
+
+def _is_unspaced(word: str) -> bool:
+    return not word.isascii() and _RUN.match(word) is not None
 
 
 def _grams(word: str, silent: frozenset[str]) -> Iterator[str]:
     """What stands for words in texts without spaces: runs of two to four characters."""
-    if word.isascii() or not _RUN.match(word):
+    if not _is_unspaced(word):
         return
     for part in _IDEOGRAPHS.findall(word):
         yield from (gram for gram in _pieces(part) if gram not in silent)
@@ -80,7 +84,7 @@ def _pieces(part: str) -> Iterator[str]:
 
 def _length(phrase: tuple[str, ...]) -> float:
     """Longer words are rarer by themselves; two ideographs say as much as six letters."""
-    letters = sum(len(word) * (3 if _RUN.match(word) else 1) for word in phrase) / len(phrase)
+    letters = sum(len(word) * (3 if _is_unspaced(word) else 1) for word in phrase) / len(phrase)
     return sqrt(min(letters, 12.0))
 
 

@@ -46,18 +46,21 @@ def transformed(title: str, sections: Sequence[str]) -> Transformed:
     texts = [prose.sentences(section) for section in sections]
     spoken = [[prose.words(sentence) for sentence in section] for section in texts]
     flat = [words for section in spoken for words in section]
-    silent = prose.silent_words(flat)
+    said = Counter(chain.from_iterable(flat))
+    silent = prose.silent_words(said)
     titles = [prose.words(title), *(prose.words(heading) for section in sections for heading in prose.headings(section))]
+    everywhere = said.copy()
+    everywhere.update(chain(*titles))
     rows = _rows(texts, spoken, silent)
     everything = [sentence for section in rows for sentence in section]
     _weigh(everything, set(titles[0]))
     best = _best(everything[::len(everything) // _READ + 1], _POINTS, early=True)
-    counted = {word: count for word, count in Counter(chain(*flat, *titles)).items() if word not in silent and len(word) > 2}
+    counted = {word: count for word, count in everywhere.items() if word not in silent and len(word) > 2}
     return Transformed(
         summary=_summary(best, everything, sections),
         key_points=tuple(prose.cut(sentence.text, _POINT_CHARS) for sentence in _in_order(best)),
         section_points=tuple(_points(section, text) for section, text in zip(rows, sections, strict=True)),
-        tags=tags(flat, titles, silent, _TAGS),
+        tags=tags(said, flat, titles, silent, _TAGS),
         category=category(counted))
 
 
@@ -81,7 +84,7 @@ def _rows(texts: Sequence[Sequence[str]], spoken: Sequence[Sequence[list[str]]],
 
 def _weigh(sentences: Sequence[_Sentence], title: set[str]) -> None:
     """Sentences are worth what their words are: those that the text and its title use again and again."""
-    uses = Counter(term for sentence in sentences for term in sentence.terms)
+    uses = Counter(chain.from_iterable(sentence.terms for sentence in sentences))
     worth = {term: log(1 + count) * (1.6 if term in title else 1.0) for term, count in uses.items()}
     for sentence in sentences:
         if _says_something(sentence):

@@ -2,9 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from itertools import chain
 
 ELLIPSIS = "…"
 UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -19,7 +18,6 @@ END = re.compile(r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|Nr|vs|No)\.)(
 # Words, and the marks that part them.
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:-[^\W_{UNSPACED}]+)*|[.,;:!?()\[\]/|\"“”„«»–—、，：；]")
 _LONGEST_SENTENCE, _LONGEST_WORD = 1_000, 40
-_SAMPLE = 3_000     # words that tell a text's language
 _SURE = 0.25        # of the words are English stop words: then it is English
 
 # Snowball's English list, and what else carries no subject. The general list below also drops words such as "computer".
@@ -42,9 +40,10 @@ _ENGLISH = frozenset(_ENGLISH_LIST.split())
 
 def sentences(text: str) -> list[str]:
     """Prose only: no tables, headings, code blocks, addresses."""
-    lines = _FENCE.sub("\n", text).split("\n")
-    paragraphs = " ".join(_LEAD.sub("\0", line).strip() if not _NOT_PROSE.match(line) and line.strip() else "\0"
-                          for line in lines).split("\0")
+    lines = map(str.lstrip, _FENCE.sub("\n", text).split("\n"))
+    # What begins with a letter is neither a mark nor behind one.
+    paragraphs = " ".join(line if line[:1].isalpha() else "\0" if not line or _NOT_PROSE.match(line) else
+                          _LEAD.sub("\0", line).strip() for line in lines).split("\0")
     plain = (_plain(paragraph) for paragraph in paragraphs if paragraph.strip())
     return [whole for part in plain for sentence in END.split(part) if (whole := sentence.strip())]
 
@@ -55,20 +54,20 @@ def headings(text: str) -> Iterator[str]:
 
 def words(sentence: str) -> list[str]:
     """In small letters, with the marks between them: words on both sides of a comma are not neighbours."""
-    return [word.lower() for word in _WORD.findall(sentence[:_LONGEST_SENTENCE]) if len(word) <= _LONGEST_WORD]
+    start = sentence[:_LONGEST_SENTENCE]
+    if start.isascii():
+        return [word for word in _WORD.findall(start.lower()) if len(word) <= _LONGEST_WORD]
+    return [word.lower() for word in _WORD.findall(start) if len(word) <= _LONGEST_WORD]
 
 
-def silent_words(sample: Iterable[list[str]]) -> frozenset[str]:
-    """The stop words of the language that these sentences are in, found by which list they use most."""
-    seen: list[str] = []
-    for sentence in sample:
-        seen += sentence
-        if len(seen) >= _SAMPLE:
-            break
-    if sum(map(_ENGLISH.__contains__, seen)) >= _SURE * len(seen):
+def silent_words(said: Counter[str]) -> frozenset[str]:
+    """The stop words of the language that words so often said are of, found by which list they use most."""
+    if sum(said[word] for word in _ENGLISH & said.keys()) >= _SURE * said.total():
         return _ENGLISH
-    known = _languages()
-    counted = Counter(chain.from_iterable(known[word] for word in seen if word in known))
+    counted = Counter[str]()
+    for word in _languages().keys() & said.keys():
+        for language in _languages()[word]:
+            counted[language] += said[word]
     return _lists()[max(_lists(), key=lambda language: (counted[language], language == "en"))]
 
 
