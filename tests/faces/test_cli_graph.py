@@ -44,8 +44,8 @@ def test_what_cannot_be_done_is_said(cli: Commands) -> None:
     assert "`status` must be one or more of" in cli.fails("graph", "explore", "--status", "lost")
     assert "not found" in cli.fails("graph", "explore", "nowhere", "--mode", "dependencies")
     for asked in (("explore", "--project"), ("explore", "--status"), ("search", "words", "--project")):
-        assert f"{asked[-1]}: String should have at most 200 characters" in cli.fails("graph", *asked, "x" * 201)
-    assert "--query: String" in cli.fails("graph", "search", "x" * 10_001)
+        assert f"{asked[-1]} must have at most 200 characters" in cli.fails("graph", *asked, "x" * 201)
+    assert "--query must have at most 10,000 characters" in cli.fails("graph", "search", "x" * 10_001)
     assert "Unknown priority 'urgent'; it is one of" in cli.fails("task", "list", "--priority", "urgent")
     assert "An argument is not UTF-8 text." in cli.fails("graph", "search", "\udcff")
     assert "may have 500" in cli.fails("add", "-", "--title", "x" * 501)

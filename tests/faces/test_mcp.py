@@ -135,7 +135,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("add_to_knowledge", {"kind": "text", "text": TIDES}, "`title` is required when kind=text"),
     ("add_to_knowledge", {"kind": "text", "text": TIDES, "title": ""}, "`title` must not be blank"),
     ("add_to_knowledge", {"kind": "text", "text": TIDES, "title": "x" * 501}, "`title` must be text from 1 to 500"),
-    ("add_to_knowledge", {"kind": "text", "text": "short", "title": "T"}, "`text` must be text from 20 to 500,000"),
+    ("add_to_knowledge", {"kind": "text", "text": "short", "title": "T"}, "`text` must be text from 20 to 500,000 characters."),
     ("add_to_knowledge", {"kind": "text", "text": "x" * 500_001, "title": "T"}, "`text` must be text from 20 to 500"),
     ("add_to_knowledge", {"kind": "text", "text": TIDES, "title": "T", "in_kb": "yes"}, "`in_kb` must be true or"),
     ("add_to_knowledge", {"kind": "url"}, "`url` is required when kind=url"),

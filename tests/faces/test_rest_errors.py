@@ -96,8 +96,26 @@ async def test_json_that_does_not_say_so_is_told_how(owner: httpx.AsyncClient, k
 async def test_what_is_too_long_is_told_in_characters(owner: httpx.AsyncClient) -> None:
     query = await owner.post("/api/v1/search", json={"query": "x" * 10_001})
     item_id = await owner.get(f"/api/v1/items/{'x' * 201}")
-    assert query.json()["message"] == "`query`: String should have at most 10000 characters."
-    assert item_id.json()["message"] == "`item_id`: String should have at most 200 characters."
+    assert query.json()["message"] == "`query` must have at most 10,000 characters."
+    assert item_id.json()["message"] == "`item_id` must have at most 200 characters."
+
+
+@pytest.mark.parametrize(("method", "path", "body", "sentence"), [
+    ("GET", "/api/v1/items?per_page=101", None, "`per_page` must be at most 100."),
+    ("GET", "/api/v1/items?page=0", None, "`page` must be at least 1."),
+    ("GET", "/api/v1/items?page=one", None, "`page` must be a whole number."),
+    ("GET", "/api/v1/items?in_kb=maybe", None, "`in_kb` must be true or false."),
+    ("GET", "/api/v1/disks?scope=x", None, "`scope` must be 'all', 'owned', 'saved', 'private' or 'published'."),
+    ("POST", "/api/v1/disks/batch", {"ids": ["a"] * 11}, "`ids` must have at most 10 entries."),
+    ("POST", "/api/v1/disks/batch", {"ids": []}, "`ids` must not be empty."),
+    ("POST", "/api/v1/disks/batch", {"ids": "a"}, "`ids` must be a list."),
+    ("POST", "/api/v1/search", [], "The body must be an object."),
+    ("POST", "/api/v1/search", {"query": 1}, "`query` must be text."),
+    ("POST", "/api/v1/search", {"query": "x", "limit": 1.5}, "`limit` must be a whole number.")])
+async def test_what_a_value_must_be_is_told_in_words(
+        owner: httpx.AsyncClient, method: str, path: str, body: object, sentence: str) -> None:
+    response = await owner.request(method, path, json=body)
+    assert (response.status_code, response.json()["message"]) == (422, sentence)
 
 
 async def test_unknown_paths_and_methods_have_the_same_shape(owner: httpx.AsyncClient) -> None:

@@ -127,12 +127,14 @@ def asked(shape: "type[Asked]", **values: Any) -> "Asked":
     """What was asked for in the shape that all faces share, or what is wrong with it, by the option's name."""
     from pydantic import ValidationError
 
+    from commonplace.faces.mistakes import mistake
+
     try:
         return shape.model_validate(values, strict=False)
     except ValidationError as error:
         first = error.errors()[0]
         where = " ".join(f"--{part}" for part in first["loc"])
-        raise Invalid(f"{first['ctx']['error']}." if not where else f"{where}: {first['msg']}.") from None
+        raise Invalid(f"{first['ctx']['error']}." if not where else f"{where} {mistake(first)}.") from None
 
 
 def _loop_factory() -> Any:

@@ -91,7 +91,7 @@ def _sentence(detail: ErrorDetails, schema: Json) -> str:
 
 def _expected(schema: Json) -> str:
     if "anyOf" in schema:
-        return " or ".join(_expected(option) for option in schema["anyOf"])
+        return " or ".join(_expected(option) for option in schema["anyOf"] if option.get("type") != "null")
     if "enum" in schema:
         return f"one of {', '.join(schema['enum'])}"
     match schema.get("type"):

@@ -18,6 +18,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 import commonplace
 from commonplace.errors import CommonplaceError
 from commonplace.faces.http import Gate, Services, error_response, not_json, problem, takes_token, too_large
+from commonplace.faces.mistakes import mistake
 from commonplace.faces.rest import (
     corrections,
     disks,
@@ -140,12 +141,10 @@ def _sentence(detail: dict[str, Any]) -> str:
             return f"Unknown field {name}; /openapi.json names the ones there are."
         case "string_unicode":
             return f"{name} is not valid Unicode (a lone surrogate); send well-formed text."
-        case "value_error" if path:
-            return f"{name} {detail['ctx']['error']}."
-        case "value_error":
+        case "value_error" if not path:
             return f"{detail['ctx']['error']}."
         case _:
-            return f"{name}: {detail['msg']}."
+            return f"{name} {mistake(detail)}."
 
 
 async def _http(request: Request, error: Exception) -> Response:
