@@ -10,11 +10,11 @@ import redis
 from tests.services import running_postgres
 
 
-def test_postgres_has_pgvector_and_a_schema_for_each_test(postgres_url: str, postgres_schema: str) -> None:
+def test_postgres_has_pgvector(postgres_url: str, new_schema: str) -> None:
     with psycopg.connect(postgres_url) as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        connection.execute(f"CREATE SCHEMA {postgres_schema}")
-        connection.execute(f"SET LOCAL search_path = {postgres_schema}, public")
+        connection.execute(f"CREATE SCHEMA {new_schema}")
+        connection.execute(f"SET LOCAL search_path = {new_schema}, public")
         connection.execute("CREATE TABLE points (embedding halfvec(3))")
         connection.execute("INSERT INTO points VALUES ('[1,0,0]'), ('[0,1,0]')")
         nearest = connection.execute("SELECT embedding <#> '[0,1,0]' FROM points ORDER BY 1").fetchone()

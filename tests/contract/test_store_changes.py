@@ -84,11 +84,12 @@ async def test_a_database_that_was_moved_to_another_server_is_read_once(
 
 
 async def test_a_database_from_before_is_searched_after_the_upgrade(
-        on_postgres: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+        postgres_url: str, new_schema: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Settings(database_url=postgres_url, database_schema=new_schema)
     with monkeypatch.context() as before:
         earlier = [known for known in database.migrations("postgres") if known[0] < 20]
         before.setattr(database, "migrations", lambda engine: earlier)
-        old = make_store(on_postgres)
+        old = make_store(place)
         await old.open()
         person = Person(new_id(), "ann", "ann@example.com", now())
         await old.people.create(person)
@@ -108,7 +109,7 @@ async def test_a_database_from_before_is_searched_after_the_upgrade(
         item_id = new_id()
         await old._db.write(write)
         await old.close()
-    store = make_store(on_postgres)
+    store = make_store(place)
     await store.open()
     ann = Library(store, person.id)
     assert await ann.found("quartz vein") == await ann.found("stones") == ["Stones"]

@@ -99,7 +99,6 @@ async def test_a_server_that_cannot_be_used_is_named_by_its_setting_without_the_
 
 @pytest.fixture
 def no_database(data_dir: Path) -> Path:
-    data_dir.mkdir()
     file = data_dir / "commonplace.sqlite3"
     file.write_bytes(b"something else entirely " * 100)
     return file

@@ -89,9 +89,10 @@ def test_eval_of_documents_that_say_the_same_and_wrong_answers(cli: Commands, ju
     assert answer["modes"]["semantic"]["recall@10"] == 1
 
 
-def test_eval_leaves_the_library_alone(cli: Commands, judged: Path, data_dir: Path) -> None:
+def test_eval_leaves_the_library_alone(judged: Path, new_data_dir: Path) -> None:
+    cli = Commands(new_data_dir)
     cli.json("eval", judged)
-    assert not (data_dir / "commonplace.sqlite3").exists()
+    assert not (new_data_dir / "commonplace.sqlite3").exists()
     (judged / "qrels.tsv").unlink()
     assert "no qrels.tsv" in cli.fails("eval", judged)
 
@@ -149,6 +150,5 @@ def test_a_database_of_a_newer_version_is_refused_untouched(cli: Commands, data_
 
 
 def test_a_file_that_is_no_database_is_refused(cli: Commands, data_dir: Path) -> None:
-    data_dir.mkdir()
     (data_dir / "commonplace.sqlite3").write_text("this is not a database, but a letter to a friend" * 100)
     assert "damaged or not a Commonplace database" in cli.fails("list")

@@ -27,6 +27,11 @@ INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
 
 
 @pytest.fixture
+def data_dir(new_data_dir: Path) -> Path:
+    return new_data_dir
+
+
+@pytest.fixture
 def cli(data_dir: Path) -> Commands:
     return Commands(data_dir, rate_requests_per_minute="0")
 
