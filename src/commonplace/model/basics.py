@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+import time
 import uuid
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +15,9 @@ def now() -> datetime:
 
 
 def new_id() -> str:
-    return str(uuid.uuid4())
+    """A UUID of version 7: it begins with the time, so that what is added together lies together in every index."""
+    drawn = time.time_ns() // 1_000_000 << 80 | secrets.randbits(80)
+    return str(uuid.UUID(int=drawn & ~(0xF << 76 | 0x3 << 62) | 0x7 << 76 | 0x2 << 62))
 
 
 _PUBLIC_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ"
