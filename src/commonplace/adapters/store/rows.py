@@ -125,8 +125,7 @@ def item_values(item: Item) -> tuple[Any, ...]:
     return tuple(column_value(column, getattr(item, column)) for column in ITEM_COLUMNS)
 
 
-def as_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+as_json = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make one each time
 
 
 def column_value(column: str, value: Any) -> Any:

@@ -19,22 +19,19 @@ LONGEST = 200_000  # characters that are indexed of one field; a tsvector ends a
 TITLE, HEADING, TEXT, EXTRA = 6, 2, 2, 1
 GAP = 0            # between fields, so that no phrase reaches from one into the next
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD, _ASCII = re.compile(r"[^\W_]+"), re.compile(r"[a-z0-9]+")  # the same where they can be, and sooner found
 _MARKS = re.compile(r"[\u0300-\u036f]")
 _local = threading.local()
 
 Terms = NDArray[np.uint32]
 
 
-def plain(text: str) -> str:
-    """Letters and digits with single spaces, without case and accents."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
-    return " ".join(_WORD.findall(text.casefold()))[:LONGEST]
-
-
 def terms(text: str) -> list[int]:
-    return list(map(_term, plain(text).split()))
+    """Of all runs of letters and digits, without case and accents."""
+    if text.isascii():
+        return list(map(_term, _ASCII.findall(text.lower()[:LONGEST])))
+    text = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
+    return list(map(_term, _WORD.findall(text.casefold()[:LONGEST])))
 
 
 def packed(title: str, section: Section) -> tuple[bytes, bytes, bytes, int]:
