@@ -9,6 +9,9 @@ setup: .venv/.ready
 run: setup
 	@$(BIN)/commonplace serve
 
+# Compiled code is kept, whatever the shell says: tests start a hundred processes.
+test test-fast: export PYTHONDONTWRITEBYTECODE =
+
 test: lint
 	@tools/debian.sh redis-server espeak-ng chromium
 	@$(BIN)/pytest -n 2
