@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ENGINES = ("sqlite", "postgres")
-PER_ITEM, LOT, ASKED, LEAST = 20, 2_000, 100, 0.4
+PER_ITEM, LOT, ASKED = 20, 2_000, 100
 SCOPES = {"whole library": None, "5 %": 10, "0.5 %": 1}  # groups of the two hundred
 
 
@@ -116,7 +116,7 @@ def _ask(driver, costs, began: float, busy: float, folder: Path, patience: float
                 driver.ask(mode, driver.work.questions[q], driver.work.question_vectors[q], scope)
 
             ask(0)
-            found["scopes"].setdefault(name, {})[mode] = summed([costs.of(ask, range(ASKED), patience, LEAST)])
+            found["scopes"].setdefault(name, {})[mode] = summed([costs.of(ask, range(ASKED), patience)])
     found["sections"] = driver.sections()
     found["memory_mb"] = costs.memory_mb()
     found["disk_mb"] = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / 1e6
