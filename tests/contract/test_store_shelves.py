@@ -222,3 +222,13 @@ async def test_nobody_else_waits_while_a_shelf_is_being_read(ann: Library) -> No
         await asyncio.sleep(0.01)
         ticks += 1
     assert await searching == 1 and ticks > 5
+
+
+async def test_items_of_the_same_moment_are_told_apart(ann: Library) -> None:
+    """Their ids begin alike."""
+    moment, folder = "01980c5e-93a4-7b1c", await ann.folder("a")
+    first = await ann.add("quartz", id=f"{moment}-8a11-aaaaaaaaaaaa", title="first", folder=folder, vectors=[UP])
+    await ann.add("quartz too", id=f"{moment}-8a22-bbbbbbbbbbbb", title="second", vectors=[UP])
+    assert await ann.found("quartz", ann.scope(folder)) == ["first"]
+    await ann.store.items.delete(ann.scope(), first.id)
+    assert await ann.found("quartz") == ["second"]
