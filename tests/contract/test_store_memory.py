@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from commonplace.adapters.store.captures import insert_capture
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
     Candidate,
@@ -13,6 +14,7 @@ from commonplace.model import (
     Content,
     Item,
     ItemFilter,
+    ItemRef,
     Proposal,
     Quote,
     new_id,
@@ -101,3 +103,21 @@ async def test_captures_are_looked_through_newest_first_and_only_in_scope(ann: L
     found, total = await page(ann.scope(folder), limit=9, offset=0)
     assert ([one.text for one in found], total) == (["second"], 1)
     assert await page(bob.scope(), limit=9, offset=0) == ([], 0)
+
+
+async def test_what_is_deleted_where_a_token_looks_is_forgotten_for_those_who_see_it_no_more(ann: Library) -> None:
+    work, other = await ann.folder("work"), await ann.folder("other")
+    blind, sighted = await ann.token(work), await ann.token(work, other)
+    item = await ann.add("notes", folder=work)
+    await ann.store.items.file(ann.scope(), ItemRef(id=item.id), [other], token_id=None)
+    kept = [Capture(new_id(), ann.id, item.id, "said", "so", owner, "k") for owner in (blind.id, sighted.id, "me")]
+    for capture in kept:
+        await ann.store._db.write(insert_capture, capture)
+    await queued(ann, item, blind.id)
+    left = [await queued(ann, item, owner) for owner in (sighted.id, "me")]
+    await ann.store.items.delete(ann.scope(work), item.id)
+    assert [await ann.store.captures.by_key(ann.id, capture.owner, "k") for capture in kept] == [None, *kept[1:]]
+    said = (await ann.store.captures.page(ann.scope(other), limit=9, offset=0))[0]
+    assert {capture.id: replace(capture, idempotency_key="k") for capture in said} == {capture.id: capture for capture in kept}
+    remaining = (await ann.store.candidates.page(ann.id, None, None, limit=9, offset=0))[0]
+    assert {one.id for one in remaining} == {one.id for one in left}

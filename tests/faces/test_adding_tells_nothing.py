@@ -49,6 +49,38 @@ async def test_what_is_deleted_here_and_stays_elsewhere_reads_like_gone(house: H
     assert seen[0][0] != seen[1][0] and seen[0][1:] == seen[1][1:]
 
 
+async def test_nothing_that_was_made_of_what_is_deleted_here_tells_that_it_stays_elsewhere(house: House) -> None:
+    """Neither an idempotency key, nor the review queue, nor an upload that is finished again."""
+    told = []
+    async with house.client("one_folder") as client, house.client("owner") as owner:
+        for elsewhere in (True, False):
+            memory = {"title": "Zebra", "content": "The zebra grazes by the river.", "idempotency_key": f"{elsewhere}"}
+            kept = (await client.post("/api/v1/memory/remember", json=memory)).json()
+            notes = {"content": f"We decided to let it graze, and that is {elsewhere}.", "persist": True, "review": True}
+            source = (await client.post("/api/v1/memory/reflect", json=notes)).json()["source_id"]
+            file = {"filename": "n.md", "content_type": "text/markdown", "size": len(notes["content"])}
+            promised = (await client.post("/api/v1/uploads/signed-url", json=file)).json()
+            await client.put(promised["url"], content=notes["content"].encode())
+            finish = {"upload_id": promised["upload_id"]}
+            sent = (await client.post("/api/v1/uploads/finalize-document", json=finish)).json()
+            assert (await client.get("/api/v1/memory/candidates")).json()["total"] == 1
+            items = [kept["id"], source, sent["user_item_id"]]
+            for item in items:
+                if elsewhere:
+                    await owner.post(f"/api/v1/items/{item}/folders", json={"folder_ids": [house.folders["Green"]]})
+                assert (await client.delete(f"/api/v1/items/{item}")).status_code == 200
+                assert (await owner.get(f"/api/v1/items/{item}")).status_code == (200 if elsewhere else 404)
+            again = (await client.post("/api/v1/memory/remember", json=memory)).json()
+            told.append((again["repeated"], again["id"] == kept["id"],
+                         (await client.get("/api/v1/memory/candidates", params={"state": "all"})).json()["total"],
+                         (await client.post("/api/v1/uploads/finalize-document", json=finish)).json()))
+            if elsewhere:
+                capture = (await owner.get(f"/api/v1/memory/captures/{kept['id']}")).json()
+                assert (capture["id"], capture["text"]) == (kept["capture_id"], memory["content"])
+            await client.delete(f"/api/v1/items/{again['id']}")
+    assert told[0] == told[1] == (False, False, 0, {"error": "not_found", "message": "Item not found"})
+
+
 async def test_jobs_out_of_scope_do_not_show_in_a_search(house: House) -> None:
     await house.add("Zebras", folder="Green", text=LONG_TEXT)  # no worker runs: its vectors stay missing
     async with house.client("owner") as owner, house.client("one_folder") as scoped:

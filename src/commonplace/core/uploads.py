@@ -18,7 +18,7 @@ from commonplace.core.library import Added, Draft, Library, private_key
 from commonplace.core.sources import Source
 from commonplace.core.transcription import TRANSCRIBE, Recordings
 from commonplace.errors import CommonplaceError, Conflict, Invalid, NotFound, Unauthorized
-from commonplace.model import Caller, Content, EntityType, ItemRef, Scope, Upload, new_id, now
+from commonplace.model import Caller, Content, EntityType, ItemRef, Upload, new_id, now
 from commonplace.ports import Blobs, Extractor, Store
 from commonplace.settings import Settings
 
@@ -250,8 +250,7 @@ class Uploads:
                       published_at=found.published_at, language=found.language)
 
     async def _known(self, caller: Caller, item_id: str) -> Added:
-        # By the whole library's scope: who finished it may know it, also when nobody has filed it yet.
-        item = await self._store.items.get(Scope(caller.library_id), ItemRef(id=item_id))
+        item = await self._store.items.get(caller.scope, ItemRef(id=item_id), token_id=caller.token_id)
         if item.transcription_status in (None, "done"):
             return Added("ready", item, caller.only_folder, created=False)
         job = await self._store.jobs.latest(item, TRANSCRIBE)

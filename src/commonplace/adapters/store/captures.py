@@ -1,12 +1,18 @@
 """Captures: written once with the item that points to them, and read as they were."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Capture, Scope
+
+# Whose owner is a token with none of the item's folders.
+_BLIND = """owner IN (SELECT t.id FROM tokens AS t WHERE t.library_id = :library_id AND t.whole_library = 0 AND NOT EXISTS (
+    SELECT 1 FROM token_folders AS s JOIN folder_items AS f ON f.library_id = s.library_id AND f.folder_id = s.folder_id
+    WHERE s.library_id = t.library_id AND s.token_id = t.id AND f.item_id = :item_id))"""
 
 
 class SqlCaptures:
@@ -59,6 +65,19 @@ def insert_capture(tx: Tx, new: Capture) -> None:
            created_at=rows.micros(new.created_at))
     if not done:
         raise Conflict("The idempotency key was used already.")
+
+
+def forget_for_blind(tx: Tx, library_id: str, item_id: str) -> None:
+    """An item was deleted where some look and stays where they do not: their keys stand for nothing, and nothing that they have
+    queued quotes it, as if it were gone."""
+    of_item = {"library_id": library_id, "item_id": item_id}
+    for kept in map(capture, tx.all(f"SELECT * FROM captures WHERE library_id = :library_id AND item_id = :item_id AND {_BLIND}",
+                                    **of_item)):
+        # Nobody changes a capture; one without a key says the same.
+        tx.run("DELETE FROM captures WHERE library_id = :library_id AND id = :id", library_id=library_id, id=kept.id)
+        insert_capture(tx, replace(kept, idempotency_key=None))
+    tx.run(f"""DELETE FROM candidates WHERE library_id = :library_id AND (source_id = :item_id OR item_id = :item_id)
+               AND {_BLIND}""", **of_item)
 
 
 def capture(row: Any) -> Capture:

@@ -7,7 +7,7 @@ from typing import Any
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.brought import brought, fresh
-from commonplace.adapters.store.captures import insert_capture
+from commonplace.adapters.store.captures import forget_for_blind, insert_capture
 from commonplace.adapters.store.contents import (
     content as content_of,
     drop_unused_content,
@@ -139,8 +139,8 @@ class SqlItems:
             drop_unused_content(tx, before.content_id)
         return Outcome.CHANGED if self._file(tx, before, item.folders) or changes else Outcome.UNCHANGED
 
-    async def get(self, scope: Scope, ref: ItemRef) -> Item:
-        return await self._db.peek(find, scope, ref)
+    async def get(self, scope: Scope, ref: ItemRef, *, token_id: str | None = None) -> Item:
+        return await self._db.peek(_find_own, scope, ref, token_id)
 
     async def whole(self, scope: Scope, ref: ItemRef) -> Reading:
         return await self._db.peek(_whole, scope, ref)
@@ -239,12 +239,13 @@ class SqlItems:
             else:
                 self._unfile(tx, item, item.folders)
                 set_apart(tx, item.content_id)
+                forget_for_blind(tx, item.library_id, item.id)
 
         await self._db.write(work)
 
     async def file(self, scope: Scope, ref: ItemRef, folder_ids: Sequence[str], *, token_id: str | None) -> list[str]:
         def work(tx: Tx) -> list[str]:
-            item = _find_to_file(tx, scope, ref, token_id)
+            item = _find_own(tx, scope, ref, token_id, lock=True)
             require_folders(tx, item.library_id, set(folder_ids))
             return self._file(tx, item, folder_ids)
 
@@ -345,14 +346,14 @@ def _by_ref(tx: Tx, condition: str, values: dict[str, Any], ref: ItemRef, *, loc
     return row if row and ref.entity_type in (None, row["entity_type"]) else None
 
 
-def _find_to_file(tx: Tx, scope: Scope, ref: ItemRef, token_id: str | None) -> Item:
+def _find_own(tx: Tx, scope: Scope, ref: ItemRef, token_id: str | None, *, lock: bool = False) -> Item:
     """What the scope sees; and, for a token of several folders, what it added itself and nobody has filed yet."""
     try:
-        return find(tx, scope, ref, lock=True)
+        return find(tx, scope, ref, lock=lock)
     except NotFound:
-        row = _by_ref(tx, _ADDED_AND_NOT_FILED,
-                      {"library_id": scope.library_id, "token_id": token_id}, ref, lock=True)
-        if row is None or token_id is None:
+        row = token_id and _by_ref(tx, _ADDED_AND_NOT_FILED, {"library_id": scope.library_id, "token_id": token_id}, ref,
+                                   lock=lock)
+        if not row:
             raise
         return rows.item(row)
 
