@@ -5,6 +5,7 @@
 
 import argparse
 import asyncio
+import gc
 import random
 import statistics
 import tempfile
@@ -71,6 +72,7 @@ async def main() -> None:
             person = await app.people.ensure_owner()
             assert isinstance(app.store, SqlStore)
             project = await fill(app.store, person.id, given.tasks, given.waiting)
+            gc.freeze()  # as the server does
             caller = Caller(person.id, person.id, person.name, frozenset(Capability))
             for name, asked in (("project", project), ("library", None)):
                 await measure(f"suggest, {name}", lambda asked=asked: app.planning.suggest(caller, asked), given.times)
