@@ -65,7 +65,7 @@ def test_a_backup_brings_everything_back_on_either_engine(full: Commands, engine
 def test_restore_replaces_only_when_forced(full: Commands, tmp_path: Path) -> None:
     full.text("backup", tmp_path / "all.backup")
     added = full.json("add", "-", "--title", "Later", stdin="written after the backup was made")
-    assert "There is a library already (4 items, 1 folders" in full.fails("restore", tmp_path / "all.backup")
+    assert "There is a library already (4 items, 1 folder)" in full.fails("restore", tmp_path / "all.backup")
     assert full.json("get", added["user_item_id"])["title"] == "Later"
     full.text("restore", tmp_path / "all.backup", "--force")
     assert sorted(item["title"] for item in full.json("list")["items"]) == ["Glaciers", "Hidden", "Zebras"]

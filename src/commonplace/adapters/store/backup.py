@@ -156,7 +156,7 @@ def _damaged(file: Path) -> Invalid:
 def _make_room(tx: Tx, index: SectionIndex, replace: bool) -> None:
     held = {table: tx.all(f"SELECT count(*) AS n FROM {table}")[0]["n"] for table in ("items", "folders", "tokens")}
     if any(held.values()) and not replace:
-        there = ", ".join(f"{count} {table}" for table, count in held.items() if count)
+        there = ", ".join(f"{count:,} {table[:-1] if count == 1 else table}" for table, count in held.items() if count)
         raise Conflict(f"There is a library already ({there}); --force replaces all of it by the backup.")
     for item in _rows(tx, "items", TABLES["items"]):
         delete_items(tx, index, item["library_id"], [item["id"]])

@@ -36,9 +36,9 @@ async def reindex(desk: Desk) -> None:
             await work_off(app, advance)
         left = await app.store.jobs.enqueue_embedding(app.embedder.stamp)
     if left:
-        raise EmbeddingFailed(f"{left} items still lack vectors; they are tried again by the next worker or reindex.")
+        raise EmbeddingFailed(f"Vectors are still missing of {show.items(left)}; the next worker or reindex tries again.")
     show.as_json({"items": queued, "stamp": app.embedder.stamp}) if desk.as_json else show.text(
-        f"All vectors are made by {app.embedder.stamp} ({queued} items were queued).")
+        f"All vectors are made by {app.embedder.stamp} (queued: {show.items(queued)}).")
 
 
 async def doctor(desk: Desk, settings: Annotated[bool, typer.Option(

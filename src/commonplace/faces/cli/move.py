@@ -98,7 +98,7 @@ async def export(desk: Desk, directory: Directory) -> None:
     async with desk.open() as (app, caller):
         with show.progress("Exporting") as advance:
             count = await export_folder(app.library, app.versions, caller, directory, advance)
-    show.as_json({"exported": count}) if desk.as_json else show.text(f"{count} items are in {directory}.")
+    show.as_json({"exported": count}) if desk.as_json else show.text(f"Exported to {directory}: {show.items(count)}.")
 
 
 async def backup(desk: Desk, file: File,
@@ -110,7 +110,7 @@ async def backup(desk: Desk, file: File,
     async with desk.open() as (app, _):
         counts = await app.store.dump(file)
     show.as_json({"file": str(file), "bytes": file.stat().st_size, "rows": counts}) if desk.as_json else show.text(
-        f"{counts['items']} items are backed up in {file} ({file.stat().st_size / 1e6:.1f} MB).")
+        f"Backed up in {file}: {show.items(counts['items'])} ({file.stat().st_size / 1e6:.1f} MB).")
 
 
 async def restore(desk: Desk, file: File,
@@ -121,4 +121,4 @@ async def restore(desk: Desk, file: File,
     desk.require_owner()
     async with open_app(desk.settings) as app:
         counts = await app.store.load(file, replace=force)
-    show.as_json({"rows": counts}) if desk.as_json else show.text(f"{counts['items']} items are restored.")
+    show.as_json({"rows": counts}) if desk.as_json else show.text(f"Restored: {show.items(counts['items'])}.")

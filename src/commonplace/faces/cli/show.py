@@ -25,6 +25,10 @@ def note(line: str) -> None:
     typer.echo(line, err=True)
 
 
+def items(count: int) -> str:
+    return f"{count:,} item{'s' * (count != 1)}"
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table on a terminal; tab-separated lines in a pipe, where nothing may be cut off."""
     if not sys.stdout.isatty():
