@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.adapters.store import SqlStore, filters, make_store, shelf as shelves, view
+from commonplace.adapters.store import SqlStore, changes, filters, make_store, shelf as shelves, view
 from commonplace.adapters.store.database import Tx
 from commonplace.core.words import parse
 from commonplace.model import ItemRef, Scope, Scored
@@ -232,3 +232,32 @@ async def test_items_of_the_same_moment_are_told_apart(ann: Library) -> None:
     assert await ann.found("quartz", ann.scope(folder)) == ["first"]
     await ann.store.items.delete(ann.scope(), first.id)
     assert await ann.found("quartz") == ["second"]
+
+
+async def test_the_loop_goes_through_what_others_did_once_and_not_through_all_of_it(
+        ann: Library, bob: Library, open_store: Callable[[], Awaitable[SqlStore]], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int, int]] = []  # thread, mark, how much it was told
+    since = changes.since
+
+    def told(tx: Tx, library_id: str, mark: int, *more: int) -> changes.News:
+        news = since(tx, library_id, mark, *more)
+        asked.append((threading.get_ident(), mark, len(news.items)))
+        return news
+
+    async def search() -> int:
+        return len(await ann.store.sections.search(ann.scope(), Question(parse("quartz"), None, "", 10), Seen(), 10))
+
+    await ann.add("quartz", title="one")
+    assert [await search() for _ in range(2)] == [1, 1]
+    monkeypatch.setattr(changes, "since", told)
+    marks = []
+    for n in range(3):
+        await bob.add(f"quartz {n}")
+        assert await search() == 1
+        marks.append(asked[-1][1])
+    assert marks == sorted(set(marks))
+    elsewhere = Library(await open_store(), ann.id)
+    for n in range(5):
+        await elsewhere.add(f"quartz {n}", title=f"{n}")
+    assert await search() == 6
+    assert max((count for thread, _, count in asked if thread == threading.get_ident()), default=0) <= 1

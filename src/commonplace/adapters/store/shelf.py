@@ -39,6 +39,9 @@ def _vectors(form: Format) -> str:
 class Shelf:
     """A row a section. Rows only ever grow and dropped ones are marked, so that a view stays true to what it was made of."""
 
+    _mark: int | None       # where in `changes` to go on
+    _seen: frozenset[int]   # what is behind it and known already
+
     def __init__(self, library_id: str, checkpoints: Checkpoints) -> None:
         self._guard = threading.Lock()
         self._library_id, self._checkpoints = library_id, checkpoints
@@ -72,8 +75,12 @@ class Shelf:
         try:
             if self._view is None or self._mark is None or stamp not in (None, self._stamp):
                 return None
-            news = tx.recall(changes.since, self._library_id, self._mark)
-            return self._view if news.complete and not news.behind and news.items.keys() == self._seen else None
+            # One more than was seen tells as much as all that an import may have brought.
+            news = tx.recall(changes.since, self._library_id, self._mark, len(self._seen) + 1)
+            if not news.complete or news.behind or news.items.keys() != self._seen:
+                return None
+            self._mark, self._seen = news.horizon, news.again  # else all that others write would be gone through again and again
+            return self._view
         finally:
             self._guard.release()
 
@@ -101,8 +108,7 @@ class Shelf:
         self._gone = False    # some of them
 
     def _begin_anew(self) -> None:
-        self._mark: int | None = None
-        self._seen: frozenset[int] = frozenset()
+        self._mark, self._seen = None, frozenset()
 
     def _clear(self) -> None:
         self._begin_anew()  # until everything is there: reading may fail half-way
