@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from commonplace.core.versions import MOST_LINES, Line, difference
+from commonplace.core.versions import MOST_CHARACTERS, MOST_LINES, Line, difference
 
 LINES = st.lists(st.sampled_from(["the tide", "the tide comes", "sand", "", "a shell"]), max_size=12)
 
@@ -26,3 +26,14 @@ def test_what_went_and_what_came_lead_from_one_to_the_other(before: list[str], a
     said = {sign: ["".join(part for part, _ in line.parts) for line in found if line.sign == sign] for sign in "-+"}
     old, new = "\n".join(before).splitlines(), "\n".join(after).splitlines()
     assert sorted(old + said["+"]) == sorted(new + said["-"])
+
+
+def test_words_are_compared_in_so_many_lines_only() -> None:
+    """Each takes a tenth of a second where few words are used again and again."""
+    lines = [f"{'to be or not ' * 80}{n}" for n in range(2 * MOST_CHARACTERS // 1_000)]
+    before, after = ("\n".join(f"{line} {end}\n{n}" for n, line in enumerate(lines)) for end in ("was", "is"))
+    found = difference(before, after)
+    assert found
+    first, *_, last = [line for line in found if line.sign == "-"]
+    assert first.parts == ((f"{lines[0]} ", False), ("was", True))
+    assert last.parts == ((f"{lines[-1]} was", True),)

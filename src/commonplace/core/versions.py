@@ -15,6 +15,7 @@ from commonplace.ports import Store
 AROUND = 2               # lines that stay and are shown beside what changed
 MOST_LINES = 20_000      # of both texts together; comparing takes longer than it is worth beyond that
 MOST_WORDS = 2_000       # of a line
+MOST_CHARACTERS = 50_000  # of lines that are compared word by word, one after the other
 _WORDS = re.compile(r"\s+|[^\s]+")
 
 Sign = Literal["-", "+", " ", "…"]
@@ -75,14 +76,15 @@ def difference(before: str, after: str) -> tuple[Line, ...] | None:
 
 
 def _lines(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
-    shown = 0
+    shown = compared = 0
     for group in SequenceMatcher(None, old, new).get_grouped_opcodes(AROUND):
         if group[0][1] > shown:
             yield Line("…")
         for what, a, b, c, d in group:
             if what == "equal":
                 yield from (Line(" ", ((line, False),)) for line in old[a:b])
-            elif what == "replace" and b - a == d - c:
+            elif what == "replace" and b - a == d - c and (
+                    compared := compared + sum(map(len, [*old[a:b], *new[c:d]]))) <= MOST_CHARACTERS:
                 pairs = [_within(was, now) for was, now in zip(old[a:b], new[c:d], strict=True)]
                 yield from (Line("-", gone) for gone, _ in pairs)
                 yield from (Line("+", come) for _, come in pairs)
