@@ -17,9 +17,9 @@ class Epics:
         self._store = store
         self._stamp = stamp
 
-    async def of(self, task: Item) -> list[str]:
-        """Ids of the epics that it is part of, in scope or not: not for the caller's eyes."""
-        return await self._of(Scope(task.library_id), {task.id})
+    async def of(self, item: Item) -> list[str]:
+        """Ids of the epics that a task is part of, in scope or not: not for the caller's eyes. Other items move none."""
+        return await self._of(Scope(item.library_id), {item.id} if item.entity_type == TASK.entity_type else ())
 
     async def of_folder(self, library_id: str, folder_id: str) -> list[str]:
         """Those that tasks in the folder are part of."""
