@@ -266,6 +266,18 @@ async def test_what_others_hold_too_is_deleted_only_where_the_scope_goes(ann: Li
     assert not await readable(ann.store, ann.scope(), item)
 
 
+async def test_an_item_stays_with_a_note_in_its_margin_that_lies_where_the_scope_does_not_go(ann: Library) -> None:
+    work, other = await ann.folder("work"), await ann.folder("other")
+    item = await ann.add("quartz", folder=work)
+    note = await ann.add("sparkles", title="note", folder=other, category="annotation")
+    await ann.store.relations.put(ann.scope(), [Relation(ann.id, note.id, Kind.ANNOTATES, item.id)])
+    await ann.store.items.delete(ann.scope(work), item.id)
+    assert not await readable(ann.store, ann.scope(work), item)
+    assert await ann.found("sparkles", ann.scope(other)) == ["note"]
+    await ann.store.items.delete(ann.scope(), item.id)
+    assert not await readable(ann.store, ann.scope(), note)
+
+
 async def test_of_two_who_change_one_revision_one_wins(ann: Library) -> None:
     item = await ann.add("quartz")
 

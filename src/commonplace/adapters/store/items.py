@@ -233,8 +233,8 @@ class SqlItems:
     async def delete(self, scope: Scope, item_id: str, *, expected_revision: int | None = None) -> None:
         def work(tx: Tx) -> None:
             item = _find_at(tx, scope, item_id, expected_revision)
-            held = folders_of(tx, Scope(item.library_id), [item.id]).get(item.id, ())
-            if scope.folders is None or scope.folders.issuperset(held):
+            if scope.folders is None or all(map(scope.folders.issuperset, folders_of(
+                    tx, Scope(item.library_id), with_notes(tx, item.library_id, [item.id])).values())):
                 delete_items(tx, self._index, item.library_id, [item.id])
             else:
                 self._unfile(tx, item, item.folders)
