@@ -16,7 +16,6 @@ import platform
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from . import compare, corpus, growth, limits, quality, report
@@ -37,16 +36,15 @@ def main() -> None:
     cache, begun = given.cache.resolve(), time.monotonic()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what we run is compiled once, as what peers run was at their installation
     peers = [peer for peer in PEERS if not given.only or peer.key in given.only]
-    if given.quick:
-        peers = [replace(peer, largest=QUICK[peer.key]) for peer in peers if peer.key in QUICK]
     sizes = given.sizes or ([1_000, 10_000] if given.quick else [1_000, 10_000, 100_000])
+    groups = [(size, [peer for peer in peers if not given.quick or QUICK.get(peer.key) == size]) for size in sizes]
     known = json.loads(LAST.read_text()) if LAST.exists() else {"peers": {}}
     results: dict = {"peers": {}} if given.quick else known
     results["machine"] = machine()
     if set(given.parts) - {"report"}:
         corpus.make(cache / "work", max(sizes))
     if "rows" in given.parts or given.quick:
-        _rows(results, peers, sizes, cache, given, begun)
+        _rows(results, groups, cache, given, begun)
     if "limits" in given.parts and not given.quick:
         results["limits"] = limits.measure(cache / "work") | {"measured": moment()}
         _keep(results, cache / "running.json")
@@ -64,12 +62,12 @@ def main() -> None:
     report.write(results, ROOT / "docs")
 
 
-def _rows(results: dict, peers: list[Peer], sizes: list[int], cache: Path, given: argparse.Namespace, begun: float) -> None:
-    for peer in peers:
+def _rows(results: dict, groups: list[tuple[int, list[Peer]]], cache: Path, given: argparse.Namespace, begun: float) -> None:
+    for peer in {peer.key: peer for _, peers in groups for peer in peers}.values():
         row = results["peers"].setdefault(peer.name, {"runs": {}})
         row |= {"kind": peer.kind, "remark": peer.remark, "install": install(peer, cache)}
     with Embedding() as embedding:
-        for size in sizes:
+        for size, peers in groups:
             found, when = {peer.name: _unfit(peer, size, results) for peer in peers}, moment()
             # Ours before theirs: should time run out, it does so where it matters least.
             fit = [peer for peer in peers if not found[peer.name]]

@@ -21,6 +21,10 @@ def show(now: dict, before: dict) -> None:
         slower += ratio > MUCH
         word = "slower" if ratio > MUCH else "faster" if ratio < 1 / MUCH else ""
         print(f"{name:34}{count:>8} {call:16}{then:9.2f}{figure:9.2f}{ratio:8.2f} {word}")
+    for name, peer in now["peers"].items():
+        for count, run in peer["runs"].items():
+            if missing := run.get("failed") or run.get("late") or ", ".join(run.get("left", ())):
+                print(f"{name}, {count} notes: not all was measured: {missing}")
     print(f"{slower} slower by more than {MUCH - 1:.0%}." if slower else f"Nothing is slower by more than {MUCH - 1:.0%}.")
 
 

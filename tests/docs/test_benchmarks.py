@@ -38,6 +38,13 @@ def test_slower_is_told_by_the_ratio_to_the_engines_and_not_by_the_machine(capsy
     assert "1 slower" in capsys.readouterr().out
 
 
+def test_what_there_was_no_time_for_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    now = _result(10.0, 1.0)
+    now["peers"]["us"]["runs"]["1000"]["left"] = ["get", "delete"]
+    compare.show(now, _result(10.0, 1.0))
+    assert "us, 1000 notes: not all was measured: get, delete" in capsys.readouterr().out
+
+
 def test_rows_measured_alone_replace_themselves_and_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(run, "install", lambda peer, cache: {})
     monkeypatch.setattr(run.Embedding, "__enter__", lambda self: "nowhere")
@@ -48,7 +55,7 @@ def test_rows_measured_alone_replace_themselves_and_no_other(monkeypatch: pytest
     results = {"peers": {name: {"kind": "engine", "runs": {"1000": kept, "10000": kept}} for name in ("usearch", "tantivy")}}
     chosen = [peer for peer in PEERS if peer.key == "usearch"]
     given = Namespace(minutes=1, seconds=1, bound=None)
-    run._rows(results, chosen, [1_000, 10_000], tmp_path, given, monotonic())
+    run._rows(results, [(1_000, chosen), (10_000, chosen)], tmp_path, given, monotonic())
     mine, other = results["peers"]["usearch"]["runs"], results["peers"]["tantivy"]["runs"]
     assert mine["1000"]["semantic"]["p50"] == 1.0 and mine["1000"]["measured"]["revision"]
     assert mine["10000"] == kept and other == {"1000": kept, "10000": kept}
