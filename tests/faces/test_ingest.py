@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -110,6 +111,7 @@ async def test_two_people_one_fetch_one_content_and_no_second_embedding(house: H
         monkeypatch.setattr(house.app.embedder, "documents", down)
         second = (await add(stranger, f"{web.url}/otters?utm_source=mail#top")).json()
         assert second["content_id"] == first["content_id"] and second["user_item_id"] != first["user_item_id"]
+        assert UUID(first["content_id"]).version == 4, "it must not tell the second when the first came"
         assert second["job_id"] is None, "all vectors are there"
         assert len(web.requests) == 1
         assert await search(stranger, "an animal that hunts in water", "semantic")

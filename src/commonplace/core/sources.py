@@ -10,7 +10,7 @@ from commonplace.core import sectioning
 from commonplace.core.addresses import canonical, looks_like_audio, youtube_id
 from commonplace.core.telling import Tell, silent
 from commonplace.errors import IngestFailed, Invalid
-from commonplace.model import Content, Extracted, Feed, FeedEntry, Fetched, Json, Mark, new_id
+from commonplace.model import Content, Extracted, Feed, FeedEntry, Fetched, Json, Mark, new_shared_id
 from commonplace.ports import Captions, Extractor, Fetcher, Soundtracks
 from commonplace.settings import Settings
 
@@ -39,7 +39,7 @@ class Source:
     def content(self, key: str) -> Content:
         about = {"title": self.title, "author": self.author, "language": self.language, "recording": self.recording,
                  "published_at": self.published_at.isoformat() if self.published_at else None}
-        return Content(new_id(), key, self.text, self.url, segments(self.marks),
+        return Content(new_shared_id(), key, self.text, self.url, segments(self.marks),
                        {name: value for name, value in about.items() if value is not None}, self.digest)
 
     @classmethod

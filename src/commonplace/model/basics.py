@@ -20,6 +20,11 @@ def new_id() -> str:
     return str(uuid.UUID(int=drawn & ~(0xF << 76 | 0x3 << 62) | 0x7 << 76 | 0x2 << 62))
 
 
+def new_shared_id() -> str:
+    """A UUID of version 4, for what several libraries may share: it must not tell one of them when another had it first."""
+    return str(uuid.uuid4())
+
+
 _PUBLIC_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ"
 
 
