@@ -13,11 +13,11 @@ run: setup
 test test-fast: export PYTHONDONTWRITEBYTECODE =
 
 test: lint
-	@tools/debian.sh redis-server espeak-ng chromium
+	@tools/debian.sh redis-server espeak-ng chromium-headless-shell
 	@$(BIN)/pytest -n 2
 
 test-fast: .venv/.ready-dev
-	@tools/debian.sh redis-server espeak-ng chromium
+	@tools/debian.sh redis-server espeak-ng chromium-headless-shell
 	@$(BIN)/pytest -n 2 -m "not slow"
 
 lint: .venv/.ready-dev

@@ -69,7 +69,7 @@ async def main() -> None:
             item = await stock(app, owner)
             server = uvicorn.Server(uvicorn.Config(make_asgi(app), log_config=None, lifespan="on", timeout_graceful_shutdown=1))
             serving = asyncio.create_task(server.serve([listener]))
-            browser = await play.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"] if os.geteuid() == 0 else [])
+            browser = await play.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=["--no-sandbox"] if os.geteuid() == 0 else [])
             page = await browser.new_page(base_url=f"http://127.0.0.1:{port}", viewport={"width": 1180, "height": 720})
             await page.goto("/")
             await page.get_by_role("button", name="Open my library").click()
