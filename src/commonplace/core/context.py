@@ -11,7 +11,7 @@ from commonplace.core.access import READ, Access
 from commonplace.core.entities import Entities
 from commonplace.core.packing import Line, Packed, left_out, pack, shortened
 from commonplace.core.search import Search
-from commonplace.core.states import CLOSED, UNDERWAY
+from commonplace.core.states import ENDED, UNDERWAY
 from commonplace.core.superseding import newest_first
 from commonplace.model import (
     STALE,
@@ -58,7 +58,7 @@ _TROUBLE = re.compile(r"\b(?:gotcha|bug|crash\w*|fail\w*|broke\w*|error|outage|i
 _REMEMBERED = tuple(kind for kind in EntityType if kind not in (EntityType.DOCUMENT, EntityType.TASK, EntityType.EPIC,
                                                                EntityType.PROJECT))
 _EVERYWHERE = (EntityType.PATTERN, EntityType.PROCEDURE, EntityType.DOCUMENT, EntityType.DOMAIN)   # useful to other projects too
-_LEFT_OUT = (WRONG, SUPERSEDED, *CLOSED, "completed")
+_LEFT_OUT = (WRONG, SUPERSEDED, *ENDED)
 _PRIORITY = {"critical": 0.2, "high": 0.12, "medium": 0.05, "low": 0.0, "someday": -0.1}
 HITS = 80             # sections that the goal finds
 UNDERWAY_READ, NEXT_READ, RECENT_READ = 50, 60, 12

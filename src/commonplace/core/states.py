@@ -55,6 +55,7 @@ MACHINES: Mapping[str, Machine] = {machine.entity_type: machine for machine in (
 
 STATUSES = tuple(dict.fromkeys((*TASK.next, *EPIC.next, SUPERSEDED, WRONG, STALE)))
 CLOSED = ("done", "archived")            # a task that nothing has to wait for
+ENDED = (*CLOSED, "completed")           # a task or an epic
 UNDERWAY = ("doing", "blocked", "review")
 
 

@@ -17,7 +17,7 @@ from commonplace.core.following import Epics
 from commonplace.core.notes import with_note
 from commonplace.core.preparing import Preparer
 from commonplace.core.rivals import retried
-from commonplace.core.states import CLOSED, EPIC, STEPS, TASK, Machine, a, entered
+from commonplace.core.states import CLOSED, ENDED, EPIC, STEPS, TASK, Machine, a, entered
 from commonplace.errors import Conflict, Invalid, NotFound
 from commonplace.model import Caller, Item, ItemFilter, ItemRef, Job, Json, Kind, Relation, Scope, Section
 from commonplace.ports import Store, Wake
@@ -241,7 +241,7 @@ class Work:
         joined = await self._store.relations.of(caller.scope, [task.id], [Kind.DEPENDS_ON])
         ids = [r.to_id for r in joined if r.from_id == task.id]
         found = await self._store.items.several(caller.scope, ids)
-        return [other for other in map(found.get, ids) if other is not None and other.status not in (*CLOSED, "completed")]
+        return [other for other in map(found.get, ids) if other is not None and other.status not in ENDED]
 
 
 def _named(items: Sequence[Item], total: int | None = None) -> str:

@@ -1,13 +1,13 @@
 """Earlier versions on the wire: the shapes that REST and the command line share."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from commonplace import model
-from commonplace.core.versions import Compared
+from commonplace.core.versions import Compared, Sign
 from commonplace.faces.wire import Moment, moment
 
 
@@ -27,7 +27,7 @@ class Versions(TypedDict):
 
 
 class Line(TypedDict):
-    sign: Annotated[Literal["-", "+", " ", "…"], Field(description="Went, came, stayed, or: lines that stayed are left out")]
+    sign: Annotated[Sign, Field(description="Went, came, stayed, or: lines that stayed are left out")]
     text: str
 
 

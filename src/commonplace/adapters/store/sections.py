@@ -80,9 +80,11 @@ class SqlSections:
             return None if found is None else _best(tx, scope, choose(found), limit)
 
         found = await self._db.peek(glance) if self._db.at_hand else None
+        if found is None:
+            return await self._db.read(
+                lambda tx: _best(tx, scope, choose(self._index.matches(tx, scope, question, where)), limit))
         await asyncio.sleep(0)  # who asks again and again at once would keep all others waiting
-        return found if found is not None else await self._db.read(
-            lambda tx: _best(tx, scope, choose(self._index.matches(tx, scope, question, where)), limit))
+        return found
 
     async def passages(self, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
         return await self._db.read(_passages, scope, section_ids)

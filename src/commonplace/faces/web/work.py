@@ -11,7 +11,7 @@ from commonplace.core.entities import Entity
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.graph import Wanted
 from commonplace.core.notes import notes
-from commonplace.core.states import CLOSED, EPIC, TASK
+from commonplace.core.states import ENDED, EPIC, TASK
 from commonplace.errors import Invalid
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.drawing import Node, picture
@@ -88,7 +88,7 @@ async def _open_beside(visit: Visit, entity: Entity) -> list[Entity]:
     """What it could wait for: the open work of its project."""
     if entity.item.entity_type not in MACHINES or not visit.known.rules:
         return []
-    where = ItemFilter(entity_types=tuple(MACHINES), not_statuses=(*CLOSED, "completed"))
+    where = ItemFilter(entity_types=tuple(MACHINES), not_statuses=ENDED)
     found, _ = await visit.services.entities.page(visit.caller, where, limit=MOST,
                                                   project=entity.project.id if entity.project else None)
     held = {entity.item.id, *(each.id for each in entity.depends_on)}
