@@ -6,10 +6,10 @@ import typer
 
 from commonplace.errors import TranscriptionFailed
 from commonplace.faces.cli import show
-from commonplace.faces.cli.desk import Desk, command
+from commonplace.faces.cli.desk import Desk, command, item_argument
 from commonplace.faces.cli.jobs import work_off
 
-ItemId = Annotated[str, typer.Argument(help="Id, public id or entity id.", show_default=False)]
+ItemId = Annotated[str, item_argument()]
 
 
 def register(root: typer.Typer) -> None:

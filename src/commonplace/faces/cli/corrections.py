@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from commonplace.faces.cli import show, work
-from commonplace.faces.cli.desk import Desk, command
+from commonplace.faces.cli.desk import Desk, command, item_argument
 
-Memory = Annotated[str, typer.Argument(metavar="ENTITY", help="Id, public id or entity id.", show_default=False)]
+Memory = Annotated[str, item_argument("ENTITY")]
 Reason = Annotated[str, typer.Option(help="Why.")]
 
 

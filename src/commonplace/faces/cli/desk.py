@@ -62,6 +62,11 @@ class Desk:
             raise ForbiddenScope("Only the owner can do this: leave out --token and COMMONPLACE_TOKEN.")
 
 
+def item_argument(metavar: str | None = None) -> Any:
+    """The argument that says which item is meant."""
+    return typer.Argument(metavar=metavar, help="Id, public id or entity id.", show_default=False)
+
+
 def command(group: typer.Typer, name: str, **extra: Any) -> Callable[[Command], Command]:
     """Register `async def function(desk, ...)`. The shared options are added, the desk is made from them."""
 

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from commonplace.faces.cli import show
-from commonplace.faces.cli.desk import Desk, command
+from commonplace.faces.cli.desk import Desk, command, item_argument
 from commonplace.model import Audience, DiskFilter, DiskScope
 
 if TYPE_CHECKING:
     from commonplace.core.disks import Disk
 
-WhichDisk = Annotated[str, typer.Argument(metavar="DISK", help="Id, public id or entity id.", show_default=False)]
+WhichDisk = Annotated[str, item_argument("DISK")]
 
 
 def register(root: typer.Typer) -> None:

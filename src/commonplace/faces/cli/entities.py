@@ -7,11 +7,11 @@ import typer
 
 from commonplace.errors import Invalid
 from commonplace.faces.cli import show
-from commonplace.faces.cli.desk import Desk, asked, command
+from commonplace.faces.cli.desk import Desk, asked, command, item_argument
 from commonplace.model import ItemFilter
 
 Title = Annotated[str, typer.Argument(help="Short title.", show_default=False)]
-EntityId = Annotated[str, typer.Argument(help="Id, public id or entity id.", show_default=False)]
+EntityId = Annotated[str, item_argument()]
 Type = Annotated[str, typer.Option("--type", help="episode, pattern, procedure, decision, plan, idea, claim, artifact, session, "
                                                  "domain, task, epic or project.")]
 Types = Annotated[list[str] | None, typer.Option("--type", help="Only this type; may be given several times.")]

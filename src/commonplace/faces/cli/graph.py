@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from commonplace.faces.cli import corrections, entities, show
-from commonplace.faces.cli.desk import Desk, asked, command
+from commonplace.faces.cli.desk import Desk, asked, command, item_argument
 from commonplace.model import EntityType, ExploreMode, Kind
 
 if TYPE_CHECKING:
     from commonplace.faces.wire_explore import Explored
 
-One = Annotated[str, typer.Argument(metavar="ENTITY", help="Id, public id or entity id.", show_default=False)]
+One = Annotated[str, item_argument("ENTITY")]
 Other = Annotated[str, typer.Argument(metavar="OTHER", help="The other one, likewise.", show_default=False)]
 How = Annotated[Kind, typer.Option("--type", help="How they are joined.")]
 

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from commonplace.faces.cli import show
-from commonplace.faces.cli.desk import Desk, command
+from commonplace.faces.cli.desk import Desk, command, item_argument
 
-WhichItem = Annotated[str, typer.Argument(metavar="ITEM", help="Id, public id or entity id.", show_default=False)]
+WhichItem = Annotated[str, item_argument("ITEM")]
 Revision = Annotated[int, typer.Argument(min=1, max=2**31 - 1, help="As `history list` tells it.", show_default=False)]
 
 

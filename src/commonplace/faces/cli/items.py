@@ -9,7 +9,7 @@ import typer
 
 from commonplace.errors import IngestFailed, Invalid
 from commonplace.faces.cli import show
-from commonplace.faces.cli.desk import Desk, command
+from commonplace.faces.cli.desk import Desk, command, item_argument
 from commonplace.faces.cli.jobs import waiting, work_off
 from commonplace.model import Caller, Folder, ItemFilter, Mode
 
@@ -126,8 +126,7 @@ async def search(desk: Desk, query: Annotated[str, typer.Argument(help="What to 
         show.note(found.degraded)
 
 
-async def get(desk: Desk, item_id: Annotated[str, typer.Argument(
-        help="Id, public id or entity id.", show_default=False)]) -> None:
+async def get(desk: Desk, item_id: Annotated[str, item_argument()]) -> None:
     """Show an item in full."""
     from commonplace.faces import wire
 
