@@ -1,6 +1,7 @@
 """Addresses become items: read within the call, once for everybody, or refused with a reason."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tests.faces.test_mcp import ERAS, connected
 from tests.fakes import FakeCaptions
 from tests.messages_service import MessagesService
 from tests.stub_service import KEY, running
-from tests.webserver import WebServer, in_turn, page, redirect, web_server
+from tests.webserver import WebServer, Wire, in_turn, page, redirect, web_server
 
 pytestmark = pytest.mark.anyio
 
@@ -228,6 +229,28 @@ async def test_refresh_leaves_others_what_they_have_and_new_readers_get_the_new_
         anew = (await add(stranger, f"{web.url}/otters")).json()
         assert anew["content_id"] == refreshed["content_id"]
         assert "salmon" in (await stranger.get(f"/api/v1/items/{anew['user_item_id']}")).json()["text"]
+
+
+async def test_what_is_changed_while_the_page_is_fetched_again_stays_changed(house: House, web: WebServer) -> None:
+    asked, answer = threading.Event(), threading.Event()
+
+    def slow(wire: Wire) -> None:
+        asked.set()
+        answer.wait(10)
+        page(NEWER)(wire)
+
+    web.pages["/otters"] = in_turn(page(ARTICLE), slow)
+    async with house.client("owner") as owner:
+        item = f"/api/v1/items/{(await add(owner, f'{web.url}/otters')).json()['user_item_id']}"
+        refreshing = asyncio.create_task(owner.post(f"{item}/refresh"))
+        await asyncio.to_thread(asked.wait, 10)
+        wish = {"title": "Mine", "tags": ["mine"], "in_kb": False}
+        await owner.patch(item, json=wish)
+        answer.set()
+        assert (await refreshing).status_code == 200
+        after = (await owner.get(item)).json()
+        assert {name: after[name] for name in wish} == wish and "salmon" in after["text"]
+        assert await search(owner, "salmon") == []
 
 
 async def test_a_refresh_that_fails_changes_nothing(house: House, web: WebServer) -> None:

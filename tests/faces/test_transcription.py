@@ -246,6 +246,24 @@ async def test_an_item_deleted_meanwhile_is_no_trouble(data_dir: Path, web: WebS
         assert (await owner.get("/api/v1/items")).json()["total"] == 0
 
 
+@pytest.mark.parametrize("in_kb", [True, False])
+async def test_what_is_changed_while_it_is_written_down_stays_changed(data_dir: Path, web: WebServer, in_kb: bool) -> None:
+    async with opened(data_dir, web) as (house, owner, transcriber):
+        transcriber.go_on = asyncio.Event()
+        body = {"kind": "url", "url": f"{web.url}/episode.mp3", "in_kb": not in_kb}
+        added = (await owner.post("/api/v1/ingest", json=body)).json()
+        working = asyncio.create_task(house.app.worker.turn())
+        await asyncio.wait_for(transcriber.begun.wait(), 10)
+        wish = {"title": "Birds of the lagoon", "tags": ["mine"], "category": "Nature", "in_kb": in_kb}
+        assert (await owner.patch(f"/api/v1/items/{added['user_item_id']}", json=wish)).status_code == 200
+        transcriber.go_on.set()
+        await working
+        item = await item_of(owner, added)
+        assert {name: item[name] for name in wish} == wish and item["transcription_status"] == "done"
+        hits = (await owner.post("/api/v1/search", json={"query": "pelican"})).json()["hits"]
+        assert [hit["title"] for hit in hits] == ["Birds of the lagoon"] * in_kb
+
+
 async def test_out_of_the_kb_it_is_written_down_but_not_found(data_dir: Path, web: WebServer) -> None:
     async with opened(data_dir, web) as (house, owner, _):
         added = (await owner.post("/api/v1/ingest", json={"kind": "url", "url": f"{web.url}/episode.mp3", "in_kb": False})).json()

@@ -32,7 +32,6 @@ from commonplace.model import (
     ItemFilter,
     ItemRef,
     Job,
-    Json,
     Order,
     Outcome,
     Reading,
@@ -130,7 +129,7 @@ class Library:
         item = Item(
             id=new_id(), library_id=caller.library_id, public_id=new_public_id(), content_id="",
             entity_type=draft.entity_type, kind=draft.kind, title=draft.title or source.title, url=draft.url,
-            tags=draft.tags, in_kb=draft.in_kb or caller.kb_only, created_by=caller.token_id, metadata=_metadata(source),
+            tags=draft.tags, in_kb=draft.in_kb or caller.kb_only, created_by=caller.token_id, metadata=source.metadata,
             created_at=draft.created_at or now())
         sections: Sequence[Section] = ()
         jobs: Sequence[Job]
@@ -164,17 +163,21 @@ class Library:
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         if item.url is None or item.transcription_status is not None:
             raise Invalid("Only pages and documents from the web can be fetched again.")
-        before = await self._store.contents.get(item.content_id)
         source = await self._sources.read(item.url)
         if source.recording is not None:
             raise Invalid("The address leads to a recording by now; add it as a new item.")
-        content = source.content(f"url:{canonical(item.url)}")
-        title = source.title if item.title == before.about.get("title") else item.title
-        made = await self._preparer.prepare(replace(item, title=title), source.text, source.marks)
+        return await retried(partial(self._renew, caller, item.id, source.content(f"url:{canonical(item.url)}")), guarded=False)
+
+    async def _renew(self, caller: Caller, item_id: str, content: Content) -> Item:
+        """Read anew: somebody may have changed it while its page was fetched."""
+        item = await self._store.items.get(caller.scope, ItemRef(id=item_id))
+        before = await self._store.contents.get(item.content_id)
+        title = content.about["title"] if item.title == before.about.get("title") else item.title
+        made = await self._preparer.prepare(replace(item, title=title), content.text, content.marks)
         changes = {name: getattr(made.item, name)
                    for name in ("title", "summary", "key_points", "tags", "category", "metadata", "word_count")}
         renewed = await self._store.items.renew(caller.scope, item.id, content, changes, sections=made.sections,
-                                                stamp=self._embedder.stamp, jobs=made.jobs)
+                                                stamp=self._embedder.stamp, jobs=made.jobs, expected_revision=item.revision)
         if made.jobs:
             await self._wake.signal()
         return renewed
@@ -380,12 +383,6 @@ class Library:
 
 def _status(item: Item) -> str:
     return "ready" if item.transcription_status in (None, "done") else "transcribing"
-
-
-def _metadata(source: Source) -> Json:
-    about = {"author": source.author, "language": source.language,
-             "published_at": source.published_at.isoformat() if source.published_at else None}
-    return {name: value for name, value in about.items() if value is not None}
 
 
 def private_key(caller: Caller, kind: str, said: str) -> str:

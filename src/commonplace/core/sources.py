@@ -36,11 +36,16 @@ class Source:
     language: str | None = None
     digest: str = ""               # of the text, where it is known
 
-    def content(self, key: str) -> Content:
-        about = {"title": self.title, "author": self.author, "language": self.language, "recording": self.recording,
+    @property
+    def metadata(self) -> Json:
+        """What it says of itself."""
+        about = {"author": self.author, "language": self.language,
                  "published_at": self.published_at.isoformat() if self.published_at else None}
-        return Content(new_shared_id(), key, self.text, self.url, segments(self.marks),
-                       {name: value for name, value in about.items() if value is not None}, self.digest)
+        return {name: value for name, value in about.items() if value is not None}
+
+    def content(self, key: str) -> Content:
+        about = {"title": self.title, **self.metadata} | ({"recording": self.recording} if self.recording else {})
+        return Content(new_shared_id(), key, self.text, self.url, segments(self.marks), about, self.digest)
 
     @classmethod
     def of(cls, content: Content) -> "Source":

@@ -5,11 +5,13 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from commonplace.core.embedding import LEASE_SECONDS
 from commonplace.core.preparing import Preparer, job_for
 from commonplace.core.retrying import in_words, retry_at
+from commonplace.core.rivals import retried
 from commonplace.core.sources import MEGABYTE, segments
 from commonplace.errors import IngestFailed, NotFound, QuotaExceeded
 from commonplace.model import (
@@ -146,7 +148,7 @@ class TranscribeJobs:
                 await self._failed(worker, job, item, error)
                 return
             content = await self._store.contents.get(item.content_id)
-        await self._complete(item, content)
+        await retried(partial(self._complete, job, content), guarded=False)
         await self._store.jobs.finish(worker, [job.id])
         await self._recordings.discard(job.payload)
 
@@ -175,15 +177,16 @@ class TranscribeJobs:
         mine = job.payload.get("by") == self._transcriber.name
         return Errand(job.payload.get("begun") if mine else None, remember, self._wake.wait)
 
-    async def _complete(self, item: Item, content: Content) -> None:
-        """The item's own passages, in one step with its status."""
+    async def _complete(self, job: Job, content: Content) -> None:
+        """The item's own passages, in one step with its status. Read anew: it may have been changed in all that time."""
+        item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
         known = await self._store.sections.of_content(content.id, item.title, self._stamp) if item.in_kb else []
         made = await self._preparer.prepare(item, content.text, content.marks, known=known,
                                             auto_transform=bool(item.metadata.get("auto_transform")))
         changes = {name: getattr(made.item, name)
                    for name in ("summary", "key_points", "tags", "category", "metadata", "word_count")}
         await self._store.items.update(
-            Scope(item.library_id), item.id, changes | {"transcription_status": "done"}, expected_revision=None,
+            Scope(item.library_id), item.id, changes | {"transcription_status": "done"}, expected_revision=item.revision,
             sections=made.sections, stamp=self._stamp, jobs=made.jobs)
 
     async def _failed(self, worker: str, job: Job, item: Item, error: Exception) -> None:
