@@ -21,7 +21,7 @@ from commonplace.core.rivals import retried
 from commonplace.core.sources import Source, Sources
 from commonplace.core.telling import Tell, silent
 from commonplace.core.transcription import TRANSCRIBE, Quota, queue
-from commonplace.errors import Conflict, ForbiddenScope, Invalid, NotFound
+from commonplace.errors import ForbiddenScope, Invalid, NotFound
 from commonplace.model import (
     Caller,
     Content,
@@ -43,8 +43,6 @@ from commonplace.model import (
     now,
 )
 from commonplace.ports import Embedder, Store, Wake
-
-RIVALS = 3  # times that somebody else may read the same source at the same moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +105,14 @@ class Library:
         key = f"url:{canonical(draft.url)}"
         # One fetch when several add one address at once; across processes the key's uniqueness keeps them together.
         async with self._reading.setdefault(key, asyncio.Lock()):
-            for rivals in range(RIVALS + 1):
-                content, item = await self._store.items.known(caller.scope, key, draft.entity_type,
-                                                               token_id=caller.token_id)
-                if item is not None:
-                    return await self._known(caller, draft, item)
-                source = Source.of(content) if content else await self._sources.read(draft.url, tell)
-                try:
-                    return await self.keep(caller, draft, source, key, content, tell)
-                except Conflict:
-                    if rivals == RIVALS:
-                        raise
-        raise AssertionError("unreachable")
+            return await retried(partial(self._add_address, caller, draft, draft.url, key, tell), guarded=False)
+
+    async def _add_address(self, caller: Caller, draft: Draft, url: str, key: str, tell: Tell) -> Added:
+        content, item = await self._store.items.known(caller.scope, key, draft.entity_type, token_id=caller.token_id)
+        if item is not None:
+            return await self._known(caller, draft, item)
+        source = Source.of(content) if content else await self._sources.read(url, tell)
+        return await self.keep(caller, draft, source, key, content, tell)
 
     async def keep(self, caller: Caller, draft: Draft, source: Source, key: str, content: Content | None = None,
                    tell: Tell = silent) -> Added:
