@@ -154,6 +154,24 @@ async def test_an_address_kept_out_of_the_kb_enters_it_when_it_is_added_for_it(h
         assert await search(owner, "crayfish", "keyword") and len(web.requests) == 1
 
 
+async def test_a_token_that_does_not_see_what_it_added_may_add_it_again_for_the_kb(house: House) -> None:
+    """Of several folders, as long as nobody has filed it; of the KB only, once somebody has taken it out."""
+    note = {"kind": "text", "title": "Tides", "text": "The sea comes and goes twice a day."}
+    async with house.client("two_folder") as client:
+        first = (await client.post("/api/v1/ingest", json={**note, "in_kb": False})).json()
+        again = await client.post("/api/v1/ingest", json=note)
+        assert (again.status_code, again.json()["user_item_id"]) == (200, first["user_item_id"])
+        red = house.folders["Red"]
+        assert (await client.post(f"/api/v1/items/{first['user_item_id']}/folders", json={"folder_ids": [red]})).status_code == 200
+        assert await search(client, "tides", "keyword")
+    async with house.client("kb_only") as client, house.client("owner") as owner:
+        first = (await client.post("/api/v1/ingest", json=note | {"title": "Ebb"})).json()
+        await owner.patch(f"/api/v1/items/{first['user_item_id']}", json={"in_kb": False})
+        again = await client.post("/api/v1/ingest", json=note | {"title": "Ebb"})
+        assert (again.status_code, again.json()["user_item_id"]) == (200, first["user_item_id"])
+        assert (await owner.get(f"/api/v1/items/{first['user_item_id']}")).json()["in_kb"]
+
+
 async def test_private_text_is_never_shared(house: House) -> None:
     text = {"kind": "text", "title": "Diary", "text": "Nobody else may know about the otter in the bath."}
     async with house.client("owner") as owner, house.client("stranger") as stranger:

@@ -36,6 +36,7 @@ from commonplace.model import (
     Outcome,
     Reading,
     Relation,
+    Scope,
     Section,
     digest,
     new_id,
@@ -344,8 +345,10 @@ class Library:
             jobs = [waiting] if waiting else []
         if (draft.in_kb or caller.kb_only) and not item.in_kb:
             sections, more = await self._passages(replace(item, in_kb=True))
-            item = await self._store.items.update(caller.scope, item.id, {"in_kb": True}, expected_revision=None,
+            # By no scope: a token of several folders, or of the KB, does not see what it added until it is in one of them.
+            kept = await self._store.items.update(Scope(item.library_id), item.id, {"in_kb": True}, expected_revision=None,
                                                   sections=sections, stamp=self._embedder.stamp, jobs=more)
+            item = replace(kept, folders=item.folders)
             jobs += more
             await self._wake.signal()
         return Added(_status(item), item, caller.only_folder, False, jobs[0].id if jobs else None)
