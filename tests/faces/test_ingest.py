@@ -87,6 +87,14 @@ async def test_what_cannot_be_read_is_refused_with_the_reason_and_nothing_is_sto
         assert (await owner.get("/api/v1/items")).json()["total"] == 0
 
 
+@pytest.mark.parametrize("link", ["http://ann:secret@sounds.example/a.mp3", "http://not a host/a.mp3", "http://sounds.example:0x/a.mp3"])
+async def test_a_page_is_kept_whatever_it_links_to(house: House, web: WebServer, link: str) -> None:
+    web.pages["/linked"] = page(ARTICLE.replace("<article>", f"<article><audio src='{link}'></audio>").replace(BODY, BODY[:900]))
+    async with house.client("owner") as owner:
+        added = await add(owner, f"{web.url}/linked")
+        assert (added.status_code, added.json().get("status")) == (201, "ready"), added.text
+
+
 async def test_a_private_address_is_refused_unless_it_is_allowed(data_dir: Path, web: WebServer) -> None:
     async with open_house(data_dir) as house, house.client("owner") as owner:
         refused = await add(owner, f"{web.url}/otters")

@@ -69,7 +69,10 @@ def youtube_id(url: str) -> str | None:
 
 
 def looks_like_audio(url: str) -> bool:
-    return _split(url)[0].path.lower().endswith(AUDIO)
+    try:
+        return _split(url)[0].path.lower().endswith(AUDIO)
+    except Invalid:
+        return False  # pages link to all kinds of things
 
 
 def _split(url: str) -> tuple[SplitResult, str]:
