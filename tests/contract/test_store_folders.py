@@ -1,9 +1,12 @@
 """Folders: names, scopes, and what goes with them when they go."""
 
+import asyncio
+from types import NoneType
+
 import pytest
 
 from commonplace.errors import NameTaken, NotFound
-from commonplace.model import Folder, ItemFilter, ItemRef, Stakes, new_id, now
+from commonplace.model import Folder, ItemFilter, ItemRef, Stakes, Token, new_id, now
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -83,6 +86,25 @@ async def test_a_token_goes_with_its_last_folder(ann: Library) -> None:
     assert two is not None and two.folders == {home}
     await ann.store.folders.delete(ann.scope(), home, cascade_items=False)
     assert await revoked() == [True, True, False]
+
+
+async def test_no_token_is_left_without_folders_whoever_deletes_and_makes_them_at_once(ann: Library) -> None:
+    for turn in range(8):
+        folders = [await ann.folder(f"{turn}.{n}") for n in range(4)]
+        await ann.token(*folders)
+        outcomes = await asyncio.gather(
+            *(ann.store.folders.delete(ann.scope(), folder, cascade_items=False) for folder in folders),
+            *(ann.token(folder) for folder in folders), return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} <= {NoneType, Token, NotFound}
+    assert all(token.revoked_at for token in await ann.store.tokens.of_library(ann.id))
+
+
+async def test_a_token_of_a_folder_that_was_just_deleted_is_not_made(ann: Library) -> None:
+    work, home = await ann.folder("work"), await ann.folder("home")
+    await ann.store.folders.delete(ann.scope(), work, cascade_items=False)
+    with pytest.raises(NotFound) as caught:
+        await ann.token(work, home)
+    assert caught.value.data == {"folder_ids": [work]} and await ann.store.tokens.of_library(ann.id) == []
 
 
 async def test_what_is_out_of_scope_cannot_be_deleted(ann: Library, bob: Library) -> None:

@@ -71,6 +71,12 @@ class SqlFolders:
     def _delete(self, tx: Tx, scope: Scope, folder_id: str, cascade_items: bool) -> None:
         _require(tx, scope, folder_id)
         key = {"library_id": scope.library_id, "folder_id": folder_id}
+        if tx.engine == "postgres":
+            # SQLite has one writer at a time; here whoever makes a token of this folder, or deletes the other folder of
+            # one, takes turns with us: else it would be left with none.
+            tx.one("SELECT 1 FROM folders WHERE library_id = :library_id AND id = :folder_id FOR UPDATE", **key)
+            tx.all("""SELECT 1 FROM tokens WHERE library_id = :library_id AND id IN (SELECT token_id FROM token_folders
+                      WHERE library_id = :library_id AND folder_id = :folder_id) ORDER BY id FOR NO KEY UPDATE""", **key)
         held = [row["item_id"] for row in tx.all(
             "SELECT item_id FROM folder_items WHERE library_id = :library_id AND folder_id = :folder_id", **key)]
         if cascade_items:

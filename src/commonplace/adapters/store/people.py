@@ -5,6 +5,7 @@ from typing import Any
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
+from commonplace.adapters.store.filing import require_folders
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.errors import Conflict, NameTaken
 from commonplace.model import Event, Person, Token, now
@@ -103,6 +104,7 @@ def insert_person(tx: Tx, person: Person) -> None:
 
 
 def insert_token(tx: Tx, token: Token, digest: str) -> None:
+    require_folders(tx, token.library_id, token.folders or ())  # one may have been deleted since it was looked up
     tx.run("""INSERT INTO tokens (library_id, id, person_id, name, digest, capabilities, whole_library, kb_only,
                                   created_at, expires_at)
               VALUES (:library_id, :id, :person_id, :name, :digest, :capabilities, :whole, :kb_only,
