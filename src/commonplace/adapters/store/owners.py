@@ -12,7 +12,7 @@ from commonplace.adapters.store.postings import Rows
 class Owners:
     def __init__(self) -> None:
         self._items = np.empty(0, np.int64)
-        self._order: Rows = np.empty(0, np.intp)  # the first rows, by item
+        self._sorted = (self._items, np.empty(0, np.intp))  # of the first rows: their items in order, and where each was
         self.count = 0
 
     @classmethod
@@ -35,11 +35,12 @@ class Owners:
 
     def rows_of(self, items: NDArray[np.int64]) -> Rows:
         """In order. By binary search over the sorted part, by comparison over what came since."""
-        order, count = self._order, self.count
+        (in_order, order), count = self._sorted, self.count
         if count - len(order) > 0.05 * count + 1_000:
-            order = self._order = np.argsort(self._items[:count], kind="stable")
+            order = np.argsort(self._items[:count], kind="stable")
+            in_order, _ = self._sorted = self._items[order], order
         sorted_part, wanted = len(order), np.unique(items)
-        first, last = (np.searchsorted(self._items[:sorted_part], wanted, side, sorter=order) for side in ("left", "right"))
+        first, last = (in_order.searchsorted(wanted, side) for side in ("left", "right"))
         lengths = last - first
         places = np.arange(lengths.sum()) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
         rows = np.sort(order[places])
@@ -50,8 +51,8 @@ class Owners:
 
 def item_keys(item_ids: Iterable[str]) -> NDArray[np.int64]:
     """A UUID's last 64 bits, signed: eight bytes a row instead of a string. The first are the time, which many items share."""
-    digits = "".join([item_id.replace("-", "")[16:] for item_id in item_ids])
-    return np.frombuffer(bytes.fromhex(digits), ">i8").astype(np.int64)
+    halves = np.frombuffer(bytes.fromhex("".join(item_ids).replace("-", "")), ">i8")
+    return halves[1::2].astype(np.int64)
 
 
 def room_for(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:
