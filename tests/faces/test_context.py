@@ -70,6 +70,15 @@ async def test_the_budget_holds_and_what_is_left_out_is_told(house: House, owner
     assert "Left out" in text
 
 
+@pytest.mark.parametrize("sign", ["漢", "😀", "word "])
+async def test_the_budget_holds_whatever_the_goal_is_written_in(house: House, owner: httpx.AsyncClient, sign: str) -> None:
+    project = await add(house, sign * 40, "A project with a long name.", "project")
+    known = await add(house, "Known", "The river rises in spring, when the snow melts.", project=project)
+    _, pack, text = await context(owner, sign * 200, project=project, token_budget=200)
+    assert tokens(text) <= pack["tokens"] <= 200
+    assert f"[{known}]" in text and "Nothing is known yet" not in text
+
+
 async def test_what_blocks_and_what_waits_is_said(house: House, owner: httpx.AsyncClient, stocked: dict[str, str]) -> None:
     await house.app.work.step(house.owner, stocked["doing"], "block_task", reason="no access to staging")
     waits = await add(house, "Announce it", "Tell everybody.", "task", project=stocked["project"], depends_on=(stocked["doing"],),

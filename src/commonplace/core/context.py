@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from commonplace.core.access import READ, Access
 from commonplace.core.entities import Entities
-from commonplace.core.packing import Line, Packed, left_out, pack, shortened
+from commonplace.core.packing import Line, Packed, left_out, pack, shortened, tokens
 from commonplace.core.search import Search
 from commonplace.core.states import ENDED, UNDERWAY
 from commonplace.core.superseding import newest_first
@@ -85,7 +85,7 @@ class Pack:
         parts = [_head(self.goal, self.project)]
         for name, lines in self.sections:
             parts.append("\n".join([f"## {SECTIONS[name]}", "", *(line.markdown() for line in lines)]))
-        if not self.sections:
+        if not self.sections and not self.packed.left_out:
             parts.append("Nothing is known yet. Keep what you learn with `remember`.")
         if self.packed.left_out:
             parts.append(left_out(self.packed.left_out, SECTIONS))
@@ -93,8 +93,14 @@ class Pack:
 
 
 def _head(goal: Goal, project: Item | None) -> str:
-    title = f"# Context: {shortened(goal.goal, 80)}"
-    return f"{title}\n\nProject: [{project.entity_id}] {shortened(project.title, 80)}" if project else title
+    """As short as leaves most of the budget to the lines: there are scripts whose every sign is a token or two."""
+    heads = (_titled(goal, project, longest) for longest in (80, 40, 20))
+    return next((head for head in heads if tokens(head) <= goal.token_budget // 3), _titled(goal, project, 10))
+
+
+def _titled(goal: Goal, project: Item | None, longest: int) -> str:
+    title = f"# Context: {shortened(goal.goal, longest)}"
+    return f"{title}\n\nProject: [{project.entity_id}] {shortened(project.title, longest)}" if project else title
 
 
 class Context:
