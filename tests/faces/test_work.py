@@ -64,6 +64,15 @@ async def test_a_task_lives_through_manage(owner: httpx.AsyncClient) -> None:
     assert found["result"]["structuredContent"]["results"][0]["id"] == task
 
 
+async def test_facts_can_be_added_to_a_task_however_much_was_noted_on_it(owner: httpx.AsyncClient) -> None:
+    task = await add(owner, "Measure", project=await add(owner, "Bench", "project"))
+    await manage(owner, "add_note", task, {"content": "as before " * 2_100})
+    changed = await owner.patch(f"/api/entities/{task}", json={"metadata": {"host": "bench-1"}})
+    assert (changed.status_code, changed.json()["metadata"]["host"], len(changed.json()["metadata"]["notes"])) == (200, "bench-1", 1)
+    much = await owner.patch(f"/api/entities/{task}", json={"metadata": {"log": "x" * 20_000}})
+    assert much.status_code == 422 and "`metadata` may have 20,000 characters" in much.json()["message"]
+
+
 async def test_plans_explain_themselves(owner: httpx.AsyncClient) -> None:
     project = await add(owner, "House", "project")
     first = await add(owner, "Foundations", project=project, priority="low")

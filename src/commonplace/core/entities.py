@@ -41,6 +41,7 @@ ALL_SECTIONS = 10_000
 TASKS_READ = 200                          # of a project, for the tags that they share
 SEEN_WORKING = timedelta(minutes=10)
 POINTER = ("capture_id", "capture_hash")
+_NOTED = ("notes", "learnings", "front_matter")   # metadata that grew by other ways than being sent as such
 _OF_THE_TEXT = ("summary", "key_points", "word_count")
 _HOLDING = ItemFilter(not_statuses=(WRONG, SUPERSEDED))   # what was corrected already is no conflict
 _SHOWN = (Kind.BELONGS_TO, Kind.PART_OF, Kind.DEPENDS_ON)
@@ -285,14 +286,19 @@ def _checked_changes(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
         "title": rules.title, "content": rules.content, "priority": rules.priority,
         "due_date": lambda value: rules.due_date(value) if value else None,
         "category": rules.category,
-        "metadata": lambda value: rules.metadata_of(
-            {key: entry for key, entry in (item.metadata | _given(_without_pointer(value, item.metadata))).items()
-             if entry is not None}),
+        "metadata": lambda value: _joined(item.metadata, value),
         **{name: partial(rules.listed, name) for name in ("tags", "languages", "technologies", "assignees")}}
     if unknown := changes.keys() - checks.keys():
         raise Invalid(f"{', '.join(sorted(unknown))} cannot be changed here; the state of tasks and epics is moved by `manage`")
     found = {name: checks[name](value) for name, value in changes.items()}
     found.pop("content", None)  # not a field of the item
+    return found
+
+
+def _joined(held: Json, sent: Json) -> Json:
+    """What is there and what was sent. What was noted on an entity may be long, and leaves no less room for the rest."""
+    found = {name: value for name, value in (held | _given(_without_pointer(sent, held))).items() if value is not None}
+    rules.metadata_of({name: value for name, value in found.items() if name not in _NOTED or name in sent})
     return found
 
 
