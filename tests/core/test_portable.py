@@ -237,6 +237,15 @@ async def test_odd_values_harm_neither_their_file_nor_an_export(shelf: Shelf, tm
     assert bodies(tmp_path / "out") == {"note.md": "body"}
 
 
+async def test_what_anybody_keeps_in_metadata_harms_no_export(shelf: Shelf, tmp_path: Path) -> None:
+    kept: list[dict[str, object]] = [{"front_matter": "x"}, {"front_matter": [1]}, {"path": 5}, {"path": "a" * 300 + ".md"}, {"path": "b.md"},
+                                     {"path": "b.md/c.md"}, {"path": "d/" * 3_000 + "e.md"}, {"path": "src/auth.py"}, {"path": "f/../../g.md"}]
+    for n, metadata in enumerate(kept):
+        await shelf.app.entities.add(shelf.owner, NewEntity(f"Entity {n}", f"body {n}", metadata=metadata), check_conflicts=False)
+    await shelf.give_out(tmp_path / "out")
+    assert sorted(bodies(tmp_path / "out").values()) == [f"body {n}" for n in range(len(kept))]
+
+
 async def test_names_and_front_matter_that_no_store_can_keep_are_left_out_and_named(shelf: Shelf, vault: Path) -> None:
     (vault / "nul.md").write_text('---\ntitle: "a\\0b"\n---\nbody')
     (vault / "half.md").write_text('---\nother: {"\\ud800": 1}\n---\nbody')

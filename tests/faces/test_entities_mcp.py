@@ -172,6 +172,15 @@ async def test_search_keeps_to_its_filters(client: httpx.AsyncClient) -> None:
         assert (await refusal(client, "search", {"query": "x"} | bad))["code"] == -32602
 
 
+async def test_facts_come_back_as_they_were_given(client: httpx.AsyncClient) -> None:
+    given = {"path": "src/auth.py", "line": 7, "nested": {"a": [1, None, 2.5]}}
+    entity = (await call(client, "add", title="Where tokens are checked", content="In the middleware.", metadata=given))["id"]
+    told = [(await call(client, "fetch", id=entity))["metadata"],
+            (await call(client, "search", query="tokens"))["results"][0]["metadata"],
+            (await call(client, "explore"))["entities"][0]["metadata"]]
+    assert [{name: value for name, value in facts.items() if name in given} for facts in told] == [given] * 3
+
+
 async def test_what_is_not_there_cannot_be_fetched(client: httpx.AsyncClient) -> None:
     error = await refusal(client, "fetch", {"id": "episode_zzzzzzzzzzzz"})
     assert (error["code"], error["data"]["error"]) == (-32603, "not_found")

@@ -76,7 +76,8 @@ def render(item: Item, text: str, folders: list[str], relations: Sequence[Relati
         "relations": [_relation(relation) for relation in relations],
         "metadata": {key: value for key, value in item.metadata.items() if key not in ("front_matter", "path")}}
     front |= {key: value for key, value in optional.items() if value}
-    front = {**item.metadata.get("front_matter", {}), **front}
+    kept = item.metadata.get("front_matter")
+    front = {**kept, **front} if isinstance(kept, dict) else front  # metadata is anybody's
     head = yaml.safe_dump(front, allow_unicode=True, sort_keys=False, width=10_000)
     return f"---\n{head}---\n{text}"
 

@@ -23,6 +23,7 @@ ENDINGS = (".md", ".markdown")
 EARLIER = ".versions"
 _UNSAFE = re.compile(r'[\x00-\x1f\\/:*?"<>|#^\[\]]+')
 _LONGEST_NAME = 200
+_LONGEST_PART, _LONGEST_PATH = 240, 2_000  # bytes of a place that an item asks for
 _OWN = frozenset({"id", "public_id", "title", "tags", "folders", "in_kb", "url", "entity_type", "kind", "category",
                   "summary", "key_points", "visibility", "archived", "created_at", "metadata"})
 # What these mean in somebody's own notes is theirs; in a file that was exported it is ours.
@@ -260,6 +261,8 @@ def _safe(name: str) -> str:
 
 
 def _stays_inside(path: str) -> bool:
-    parts = PurePosixPath(path).parts
-    return bool(parts) and not path.startswith("/") and not any(part.startswith(".") for part in parts) \
-        and path.lower().endswith(ENDINGS)
+    """Metadata is anybody's: whether a file can have this place, and none of its folders the name of another file."""
+    *folders, name = PurePosixPath(path).parts or ("",)
+    return (name.lower().endswith(ENDINGS) and not path.startswith("/") and len(path.encode()) <= _LONGEST_PATH
+            and not any(part.startswith(".") or len(part.encode()) > _LONGEST_PART for part in (*folders, name))
+            and not any(folder.lower().endswith(ENDINGS) for folder in folders))

@@ -25,7 +25,7 @@ Short = Annotated[str, Field(min_length=1, max_length=rules.LONGEST_WORD, json_s
 ShortList = Annotated[list[Short], Field(max_length=rules.LONGEST_LIST)]
 Statuses = Annotated[str, Field(max_length=200)]
 References = Annotated[list[Reference], Field(max_length=rules.LONGEST_LIST)]
-_INTERNAL = ("front_matter", "path", "tags_derived")
+_INTERNAL = ("front_matter", "tags_derived")
 
 
 def kept_here(value: object) -> object:
