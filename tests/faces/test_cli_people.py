@@ -81,6 +81,7 @@ def test_connect_with_a_token_that_is_there_makes_none(cli: Commands) -> None:
 def test_claude_desktop_starts_the_command_on_this_data_folder(cli: Commands, data_dir: Path) -> None:
     configuration = json.loads(cli.text("connect", "claude-desktop"))["mcpServers"]["commonplace"]
     assert configuration["args"] == ["mcp"]
+    assert Path(configuration["command"]).is_absolute() and Path(configuration["command"]).is_file()
     assert configuration["env"] == {"COMMONPLACE_DATA_DIR": str(data_dir), "COMMONPLACE_EMBEDDER": "static"}
 
 

@@ -7,6 +7,7 @@ import sys
 from base64 import b64encode
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from pathlib import Path
 from urllib.parse import quote
 
 from commonplace.settings import Settings
@@ -75,7 +76,9 @@ def instructions(client: Client, url: str, secret: str, settings: Settings) -> I
 
 
 def _program() -> str:
-    return shutil.which("commonplace") or sys.argv[0]
+    """This installation's own command, in full: a desktop client starts programs from a folder of its own."""
+    return shutil.which("commonplace", path=Path(sys.executable).parent) or shutil.which("commonplace") or str(
+        Path(sys.argv[0]).absolute())
 
 
 def _environment(settings: Settings) -> dict[str, str]:

@@ -100,7 +100,7 @@ async def list_entities(desk: Desk, types: Types = None,
         show.as_json({"entities": shown, "total": total, "page": page, "per_page": limit, "has_more": page * limit < total})
         return
     show.table(["id", "status", "title", "tags"], [(one["id"], one["status"], one["title"], one["tags"]) for one in shown])
-    if total > len(shown):
+    if total > limit * page:
         show.note(f"{len(shown)} of {total}; --page {page + 1} shows more.")
 
 
