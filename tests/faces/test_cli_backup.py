@@ -99,7 +99,7 @@ def test_a_backup_is_not_written_over_another_file(data_dir: Path, tmp_path: Pat
     (tmp_path / "mine.txt").write_text("precious")
     assert "--force" in cli.fails("backup", tmp_path / "mine.txt")
     assert (tmp_path / "mine.txt").read_text() == "precious"
-    assert "No such file" in cli.fails("backup", tmp_path / "no" / "where.backup")
+    assert "There is no folder" in cli.fails("backup", tmp_path / "no" / "where.backup")
     assert "No such file" in cli.fails("restore", tmp_path / "nothing.backup")
     cli.text("backup", tmp_path / "mine.txt", "--force")
     assert list(tmp_path.glob(".mine*")) == []

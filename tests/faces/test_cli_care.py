@@ -57,7 +57,7 @@ def test_import_of_what_cannot_be_read_tells_and_fails(cli: Commands, notes: Pat
     assert "Left out bad.md" in result.stderr
     answer = json.loads(result.stdout)
     assert (answer["added"], [skipped["path"] for skipped in answer["skipped"]]) == (2, ["bad.md"])
-    assert "not a folder" in cli.fails("import", notes / "nowhere")
+    assert "There is no file or folder" in cli.fails("import", notes / "nowhere")
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
@@ -87,6 +87,12 @@ def test_eval_of_documents_that_say_the_same_and_wrong_answers(cli: Commands, ju
     assert answer["docs"] == 3
     assert answer["modes"]["keyword"]["recall@10"] == round(2 / 3, 4)
     assert answer["modes"]["semantic"]["recall@10"] == 1
+
+
+def test_eval_takes_groups_that_only_look_alike_for_several(cli: Commands, judged: Path) -> None:
+    for name in ("corpus.jsonl", "queries.jsonl"):
+        (judged / name).write_text((judged / name).read_text().replace('"group": "right"', '"group": "Left "'))
+    assert cli.json("eval", judged)["modes"]["hybrid"] == {"ndcg@10": 1.0, "recall@10": 1.0, "mrr@10": 1.0}
 
 
 def test_eval_leaves_the_library_alone(judged: Path, new_data_dir: Path) -> None:

@@ -47,11 +47,11 @@ def dump(tx: Tx, index: SectionIndex, file: Path) -> Counts:
     """Written beside its name first, read back, and only then given its name."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
+        draft.touch(0o600)  # from its first byte on
         with gzip.open(draft, "wt", encoding="utf-8", compresslevel=3) as out:
             counts = _write(tx, index, out)
         for _ in _read(draft):
             pass
-        draft.chmod(0o600)
         draft.replace(file)
     finally:
         draft.unlink(missing_ok=True)

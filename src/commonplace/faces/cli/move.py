@@ -79,6 +79,8 @@ def _kind(source: Path, asked: str | None) -> str:
 
     if asked is not None and asked not in KINDS:
         raise Invalid(f"--as must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, not {asked!r}.")
+    if not source.exists():
+        raise Invalid(f"There is no file or folder {str(source)!r}.")
     if asked is not None:
         return asked
     if source.is_file():
@@ -107,6 +109,8 @@ async def backup(desk: Desk, file: File,
     desk.require_owner()
     if file.exists() and not force:
         raise Invalid(f"{file} is there already; choose another name, or --force.")
+    if not file.parent.is_dir():
+        raise Invalid(f"There is no folder {str(file.parent)!r} to put it in.")
     async with desk.open() as (app, _):
         counts = await app.store.dump(file)
     show.as_json({"file": str(file), "bytes": file.stat().st_size, "rows": counts}) if desk.as_json else show.text(
