@@ -196,6 +196,34 @@ async def test_export_stays_inside_its_folder(shelf: Shelf, tmp_path: Path) -> N
     assert [out in file.parents for file in files(tmp_path)] == [True]
 
 
+async def test_folders_are_known_again_however_their_names_are_written(shelf: Shelf, tmp_path: Path) -> None:
+    for name in ("Cafe\u0301", "Caf\u00e9", "Two  words", " "):
+        (tmp_path / "vault" / name).mkdir(parents=True)
+        (tmp_path / "vault" / name / "note.md").write_text(f"Something in {name!r}.")
+    assert (await shelf.take_in(tmp_path / "vault")).folders == 2
+    again = await shelf.take_in(tmp_path / "vault")
+    assert (again.folders, again.outcomes[Outcome.UNCHANGED]) == (0, 4)
+    assert [folder.name for folder in await shelf.app.library.folders(shelf.owner)] == ["Caf\u00e9", "Two words"]
+
+
+async def test_an_export_that_finds_the_disk_full_leaves_what_was_there(shelf: Shelf, tmp_path: Path,
+                                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    await shelf.app.library.add(shelf.owner, Draft("text", "Kept", "What was said at first."))
+    await shelf.give_out(tmp_path / "out")
+    before = (tmp_path / "out" / "Kept.md").read_bytes()
+
+    def full(file: Path, said: bytes) -> int:
+        with file.open("wb") as half:
+            half.write(said[:10])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        await shelf.give_out(tmp_path / "out")
+    assert (tmp_path / "out" / "Kept.md").read_bytes() == before
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["Kept.md"]
+
+
 async def test_what_is_not_text_is_left_out_and_named(shelf: Shelf, vault: Path) -> None:
     (vault / "latin.md").write_bytes("caf\xe9".encode("latin-1"))
     (vault / "nul.md").write_bytes(b"a\0b")

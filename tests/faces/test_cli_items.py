@@ -63,6 +63,13 @@ def test_standard_input_folders_and_no_kb(cli: Commands) -> None:
     assert cli.json("search", "nobody searching", "--mode", "keyword")["hits"] == []
 
 
+def test_a_folder_is_known_however_its_name_is_written(cli: Commands) -> None:
+    for number, name in enumerate(("Caf\u00e9 notes", "Cafe\u0301 notes", "CAF\u00c9  notes")):
+        cli.json("add", "-", "--title", f"N{number}", "--folder", name, stdin=f"number {number} is about something")
+        assert len(cli.json("list", "--folder", name)["items"]) == number + 1
+        cli.json("token", "create", "--name", "t", "--folder", name)
+
+
 def test_several_files_at_once_and_pages(cli: Commands, tmp_path: Path) -> None:
     files = [tmp_path / f"{n}.md" for n in range(3)]
     for n, file in enumerate(files):
@@ -70,6 +77,8 @@ def test_several_files_at_once_and_pages(cli: Commands, tmp_path: Path) -> None:
     assert [added["title"] for added in cli.json("add", *files)] == ["Note 0", "Note 1", "Note 2"]
     page = cli.json("list", "--limit", 2, "--page", 2)
     assert ([item["title"] for item in page["items"]], page["total"], page["page"]) == (["Note 0"], 3, 2)
+    assert "--page 2 shows more" in cli.run("list", "--limit", 2).stderr
+    assert cli.run("list", "--limit", 2, "--page", 2).stderr == ""
 
 
 def test_a_long_text_has_its_vectors_when_add_returns(cli: Commands) -> None:

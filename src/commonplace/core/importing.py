@@ -10,7 +10,7 @@ from commonplace.core.library import Draft, Library, Record
 from commonplace.core.portable import Advance, Imported
 from commonplace.core.saved import Saved
 from commonplace.errors import IngestFailed, Invalid
-from commonplace.model import Caller, EntityType, Folder, Item, Outcome, new_public_id, now
+from commonplace.model import Caller, EntityType, Folder, Item, Outcome, folder_key, new_public_id, now
 
 AT_ONCE = 4     # addresses that are fetched side by side
 NOTES = 100     # in one transaction
@@ -36,14 +36,14 @@ class _Folders:
         self.made = 0
 
     async def make(self, names: set[str]) -> None:
-        self._known = {folder.name.casefold(): folder for folder in await self._library.folders(self._caller)}
+        self._known = {folder_key(folder.name): folder for folder in await self._library.folders(self._caller)}
         for name in sorted(names):
-            if name.casefold() not in self._known:
-                self._known[name.casefold()] = await self._library.create_folder(self._caller, name)
+            if folder_key(name) not in self._known:
+                self._known[folder_key(name)] = await self._library.create_folder(self._caller, name)
                 self.made += 1
 
     def ids(self, name: str | None) -> list[str]:
-        return [self._known[name.casefold()].id] if name else []
+        return [self._known[folder_key(name)].id] if name else []
 
 
 class _Importer:

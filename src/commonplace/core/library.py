@@ -1,7 +1,6 @@
 """The verbs of a library. Every face ends here; every verb starts by asking `access` and reads through a scope."""
 
 import asyncio
-import unicodedata
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -39,6 +38,7 @@ from commonplace.model import (
     Scope,
     Section,
     digest,
+    folder_name,
     new_id,
     new_public_id,
     now,
@@ -300,13 +300,13 @@ class Library:
 
     async def create_folder(self, caller: Caller, name: str) -> Folder:
         await self._access.admit(caller, WRITE, "create_folder", name, owner=True)
-        folder = Folder(new_id(), caller.library_id, _folder_name(name), now())
+        folder = Folder(new_id(), caller.library_id, folder_name(name), now())
         await self._store.folders.create(folder)
         return folder
 
     async def rename_folder(self, caller: Caller, folder_id: str, name: str) -> Folder:
         await self._access.admit(caller, WRITE, "rename_folder", folder_id, owner=True)
-        return await self._store.folders.rename(caller.scope, folder_id, _folder_name(name))
+        return await self._store.folders.rename(caller.scope, folder_id, folder_name(name))
 
     async def delete_folder(self, caller: Caller, folder_id: str, *, cascade_items: bool = False) -> None:
         await self._access.admit(caller, DELETE, "delete_folder", folder_id, owner=True)
@@ -387,8 +387,3 @@ def private_key(caller: Caller, kind: str, said: str) -> str:
     `content_id` that comes back would tell a token that somebody else keeps this."""
     within = "" if caller.folders is None else digest(" ".join(sorted(caller.folders)))
     return f"{kind}:{caller.library_id}:{within}:{said}"
-
-
-def _folder_name(name: str) -> str:
-    """As people see it: names that look the same are the same."""
-    return unicodedata.normalize("NFC", " ".join(name.split()))

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from commonplace.core.access import DELETE, READ, WRITE, Access, digest
 from commonplace.errors import Invalid, NotFound
-from commonplace.model import Caller, Capability, Event, Person, Token, new_id, now
+from commonplace.model import Caller, Capability, Event, Person, Token, folder_key, new_id, now
 from commonplace.ports import Store
 
 DEFAULT_EXPIRY_DAYS = 365
@@ -84,13 +84,13 @@ class People:
 
     async def _folder_ids(self, caller: Caller, wanted: Sequence[str]) -> frozenset[str]:
         folders = await self._store.folders.within(caller.scope)
-        by_name = {f.name.casefold(): f.id for f in folders} | {f.id: f.id for f in folders}  # an id is never a name
-        unknown = [w for w in wanted if w not in by_name and w.casefold() not in by_name]
+        by_name = {folder_key(f.name): f.id for f in folders} | {f.id: f.id for f in folders}  # an id is never a name
+        unknown = [w for w in wanted if w not in by_name and folder_key(w) not in by_name]
         if unknown:
             raise NotFound(f"There is no folder {unknown[0]!r}.", folders=unknown)
         if not wanted:
             raise Invalid("Name at least one folder, or leave the folders out for the whole library.")
-        return frozenset(by_name.get(w) or by_name[w.casefold()] for w in wanted)
+        return frozenset(by_name.get(w) or by_name[folder_key(w)] for w in wanted)
 
     async def _mint(self, library_id: str, person_id: str, new: NewToken,
                     folders: frozenset[str] | None) -> tuple[Token, str]:

@@ -16,7 +16,19 @@ from commonplace.core.library import Library, Record
 from commonplace.core.states import STATUSES
 from commonplace.core.versions import Versions
 from commonplace.errors import Invalid, NotFound
-from commonplace.model import Caller, EntityType, Folder, Item, ItemFilter, Outcome, Reading, Relation, new_public_id, now
+from commonplace.model import (
+    Caller,
+    EntityType,
+    Folder,
+    Item,
+    ItemFilter,
+    Outcome,
+    Reading,
+    Relation,
+    folder_key,
+    new_public_id,
+    now,
+)
 
 AT_ONCE = 100
 ENDINGS = (".md", ".markdown")
@@ -45,7 +57,7 @@ async def import_folder(library: Library, caller: Caller, root: Path, advance: A
     files = markdown_files(root)
     if not files:
         raise Invalid(f"There are no Markdown files (.md) in {root}.")
-    folders = {folder.name.casefold(): folder for folder in await library.folders(caller)}
+    folders = {folder_key(folder.name): folder for folder in await library.folders(caller)}
     before = len(folders)
     skipped: list[tuple[str, str]] = []
     relations: list[Relation] = []
@@ -94,9 +106,10 @@ def _require_utf8(path: str) -> None:
 
 
 async def _folder_id(library: Library, caller: Caller, folders: dict[str, Folder], name: str) -> str:
-    if name.casefold() not in folders:
-        folders[name.casefold()] = await library.create_folder(caller, name)
-    return folders[name.casefold()].id
+    key = folder_key(name)
+    if key not in folders:
+        folders[key] = await library.create_folder(caller, name)
+    return folders[key].id
 
 
 def _folder_names(note: markdown.Note, path: str) -> list[str]:
@@ -104,7 +117,7 @@ def _folder_names(note: markdown.Note, path: str) -> list[str]:
     if isinstance(named, list):
         return [name for name in (str(entry).strip() for entry in named if entry is not None) if name]
     parent = PurePosixPath(path).parent.as_posix()
-    return [] if parent == "." else [parent]
+    return [] if parent == "." or not parent.strip() else [parent]
 
 
 def _record(note: markdown.Note, library_id: str, root: Path, path: str, folder_ids: Iterable[str]) -> Record:
@@ -195,13 +208,23 @@ async def export_folder(library: Library, versions: Versions, caller: Caller, ro
         file.parent.mkdir(parents=True, exist_ok=True)
         names = [folder.name for folder in reading.folders]
         joins = [relation for relation in await library.joins(caller, [item_id]) if relation.from_id == item_id]
-        file.write_bytes(markdown.render(reading.item, reading.text, names, joins).encode())
+        _write(file, markdown.render(reading.item, reading.text, names, joins))
         for version in earlier:
             before = root / EARLIER / reading.item.public_id / f"{version.revision}.md"
             before.parent.mkdir(parents=True, exist_ok=True)
-            before.write_bytes(version.text.encode())
+            _write(before, version.text)
         advance(done, len(item_ids))
     return len(item_ids)
+
+
+def _write(file: Path, text: str) -> None:
+    """Beside its name first: a disk that is full leaves what was there, and no half of a file."""
+    draft = file.with_name(".commonplace.part")
+    try:
+        draft.write_bytes(text.encode())
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 async def _item_ids(library: Library, caller: Caller) -> list[str]:

@@ -1,5 +1,6 @@
 """What is kept, and what is still to be done for it."""
 
+import unicodedata
 import uuid
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -40,6 +41,16 @@ class Folder:
     name: str
     created_at: datetime
     item_count: int = 0
+
+
+def folder_name(name: str) -> str:
+    """As people see it: names that look the same are the same."""
+    return unicodedata.normalize("NFC", " ".join(name.split()))
+
+
+def folder_key(name: str) -> str:
+    """What names of folders are compared by."""
+    return folder_name(name).casefold()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from commonplace.errors import IngestFailed, Invalid
 from commonplace.faces.cli import show
 from commonplace.faces.cli.desk import Desk, command, item_argument
 from commonplace.faces.cli.jobs import waiting, work_off
-from commonplace.model import Caller, Folder, ItemFilter, Mode
+from commonplace.model import Caller, Folder, ItemFilter, Mode, folder_key
 
 if TYPE_CHECKING:
     from commonplace.app import App
@@ -160,21 +160,25 @@ async def list_items(desk: Desk, folder: FolderName = None,
         show.as_json({"items": [wire.item(item) for item in items], "total": total, "page": page, "per_page": limit})
         return
     show.table(["id", "created", "title", "tags"], [(item.public_id, item.created_at, item.title, item.tags) for item in items])
-    if total > len(items):
+    if total > limit * page:
         show.note(f"{len(items)} of {total}; --page {page + 1} shows more.")
 
 
 async def find_folder(app: "App", caller: Caller, name: str) -> Folder:
-    for folder in await app.library.folders(caller):
-        if name in (folder.id, folder.name) or name.casefold() == folder.name.casefold():
-            return folder
-    raise Invalid(f"There is no folder {name!r}; `commonplace folder list` shows them.")
+    found = await _known_folder(app, caller, name)
+    if found is None:
+        raise Invalid(f"There is no folder {name!r}; `commonplace folder list` shows them.")
+    return found
 
 
 async def _folder(app: "App", caller: Caller, name: str) -> Folder:
-    known = [folder for folder in await app.library.folders(caller)
-             if name == folder.id or name.casefold() == folder.name.casefold()]
-    return known[0] if known else await app.library.create_folder(caller, name)
+    return await _known_folder(app, caller, name) or await app.library.create_folder(caller, name)
+
+
+async def _known_folder(app: "App", caller: Caller, name: str) -> Folder | None:
+    key = folder_key(name)
+    return next((folder for folder in await app.library.folders(caller)
+                 if name == folder.id or key == folder_key(folder.name)), None)
 
 
 def named(name: str) -> str:
