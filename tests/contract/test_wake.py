@@ -86,3 +86,16 @@ async def test_a_lost_redis_only_makes_workers_poll() -> None:
     await wake.wait(0.2)
     assert 0.15 < time.monotonic() - began < LONG / 2
     await wake.close()
+
+
+async def test_a_redis_that_hangs_keeps_nobody_waiting() -> None:
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(hang, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        wake = make_wake(Settings(data_dir=Path("unused"), redis_url=f"redis://127.0.0.1:{port}/0"))
+        async with asyncio.timeout(4):
+            assert not await wake.signal()
+        await wake.close()

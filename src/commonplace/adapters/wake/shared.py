@@ -12,7 +12,7 @@ from commonplace.ports import Wake
 
 log = logging.getLogger(__name__)
 CHANNEL = "commonplace:jobs"
-CONNECT_SECONDS = 1.0
+REDIS_SECONDS = 1.0  # whoever adds something waits no longer than this for a Redis that hangs
 AGAIN_SECONDS = 5.0
 
 
@@ -20,16 +20,18 @@ class RedisWake:
     """A lost Redis makes jobs start a poll later, nothing worse."""
 
     def __init__(self, url: str, here: Wake) -> None:
-        self._redis = Redis.from_url(url, socket_connect_timeout=CONNECT_SECONDS, retry=Retry(NoBackoff(), 1))
+        self._redis = Redis.from_url(url, socket_connect_timeout=REDIS_SECONDS, retry=Retry(NoBackoff(), 1))
         self._here = here
         self._listener: asyncio.Task[None] | None = None
 
     async def signal(self) -> bool:
         await self._here.signal()
         try:
-            await self._redis.publish(CHANNEL, "job")
-        except RedisError as error:
-            log.warning("Redis did not take the wake-up (%s); workers will find the job at their next poll", error)
+            async with asyncio.timeout(REDIS_SECONDS):
+                await self._redis.publish(CHANNEL, "job")
+        except (RedisError, TimeoutError) as error:
+            why = str(error) or "no answer"
+            log.warning("Redis did not take the wake-up (%s); workers will find the job at their next poll", why)
             return False
         return True
 
