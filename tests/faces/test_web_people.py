@@ -1,10 +1,13 @@
 """Libraries that people share, in the browser: turning from one to another, coming in by a link, going out."""
 
 import re
+from contextlib import suppress
 
 import httpx
 import pytest
 
+from commonplace.core.accounts import ATTEMPTS
+from commonplace.errors import RateLimited, Unauthorized
 from commonplace.model import Role
 from tests.faces.house import ADDRESS, House
 from tests.faces.test_web_access import PAGE
@@ -87,3 +90,22 @@ async def test_a_link_is_good_once_and_for_its_addressee(house: House) -> None:
         gone = await again.get(f"/join/{secret}")
         assert gone.status_code == 404 and "ask for a new one" in gone.text
         assert not [token for token in await house.app.people.tokens(house.owner) if token.name == "invited: Ada"], "nobody saw one"
+
+
+async def test_who_tries_too_often_from_one_address_locks_nobody_out(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("commonplace.core.accounts.FROM_ONE_ADDRESS", 2)
+    dan = await house.app.people.create("Dan", "dan@example.org")
+    accounts = house.app.accounts
+    await accounts.claim(await accounts.invitation(dan), "Dan", "dan@example.org", "a long enough password", about="")
+
+    async def tries(email: str, address: str, password: str = "not the password") -> None:
+        with suppress(Unauthorized):
+            await accounts.sign_in(email, password, address=address, about="")
+
+    with pytest.raises(RateLimited):
+        for n in range(3):
+            await tries(f"somebody-{n}@example.org", "192.0.2.1")
+    for _ in range(ATTEMPTS):
+        with pytest.raises(RateLimited):
+            await tries("dan@example.org", "192.0.2.1")
+    assert await accounts.sign_in("dan@example.org", "a long enough password", address="192.0.2.2", about="")

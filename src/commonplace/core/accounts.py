@@ -79,8 +79,9 @@ class Accounts:
 
     async def sign_in(self, email: str, password: str, *, address: str, about: str) -> str:
         """The secret for the browser's cookie."""
-        await self.throttle(f"signin:{email.strip().lower()[:200]}", ATTEMPTS)
+        # The address first: whoever has tried too often from there must not use up what others may try for themselves.
         await self.throttle(f"signin-from:{address}", FROM_ONE_ADDRESS)
+        await self.throttle(f"signin:{email.strip().lower()[:200]}", ATTEMPTS)
         person = await self._store.accounts.by_email(email.strip())
         known = await self._store.accounts.password(person.id) if person else None
         right = await asyncio.to_thread(self._verify, known, password)
