@@ -92,6 +92,16 @@ async def test_a_link_is_good_once_and_for_its_addressee(house: House) -> None:
         assert not [token for token in await house.app.people.tokens(house.owner) if token.name == "invited: Ada"], "nobody saw one"
 
 
+async def test_an_address_that_somebody_has_does_not_use_up_the_link(house: House) -> None:
+    dan = await house.app.people.create("Dan", "dan@example.org")
+    link, who = f"/claim/{await house.app.accounts.invitation(dan)}", {"name": "Dan", "password": "a long enough password"}
+    async with await browser(house) as client:
+        taken = await post(client, link, link, email="Stranger@example.org", **who)
+        assert taken.status_code == 409 and 'value="Stranger@example.org"' in taken.text
+        assert (await post(client, link, link, email="dan@example.org", **who)).status_code == 303
+        assert (await client.get("/account")).status_code == 200
+
+
 async def test_who_tries_too_often_from_one_address_locks_nobody_out(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("commonplace.core.accounts.FROM_ONE_ADDRESS", 2)
     dan = await house.app.people.create("Dan", "dan@example.org")

@@ -10,7 +10,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from commonplace.core.access import READ, Access, digest, may
-from commonplace.errors import Invalid, NotFound, RateLimited, Unauthorized
+from commonplace.errors import Invalid, NameTaken, NotFound, RateLimited, Unauthorized
 from commonplace.model import Caller, Capability, Membership, Person, Role, Token, WebSession, now
 from commonplace.ports import Limits, Store
 
@@ -146,6 +146,9 @@ class Accounts:
         person = await self.invited(secret)
         name, email = checked(name, email)
         hashed = await self.hashed(password)
+        known = await self._store.accounts.by_email(email)
+        if known is not None and known.id != person.id:  # told before the link is spent
+            raise NameTaken(f"Somebody else has the address {email}.")
         good, _ = await self._store.accounts.redeem(digest(secret), CLAIM)
         if not good:
             raise NotFound("This link has been used in the meantime.")

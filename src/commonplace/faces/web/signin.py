@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from commonplace.errors import CommonplaceError, ForbiddenScope, Invalid, Unauthorized
+from commonplace.errors import CommonplaceError, ForbiddenScope, Invalid, NameTaken, Unauthorized
 from commonplace.faces.http import STATUS
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.visit import Visit
@@ -67,8 +67,8 @@ async def claim(visit: Visit) -> Response:
     try:
         secret = await accounts.claim(visit.request.path_params["secret"], name, email, form.get("password", ""),
                                       about=visit.browser)
-    except Invalid as error:
-        return visit.page("claim.html", 422, name=name, email=email, error=error.message)
+    except (Invalid, NameTaken) as error:
+        return visit.page("claim.html", STATUS[type(error)], name=name, email=email, error=error.message)
     visit.enter(secret)
     return visit.go("/", "The library is yours. Welcome.")
 
