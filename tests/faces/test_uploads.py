@@ -259,6 +259,8 @@ async def test_the_bytes_must_be_there_and_as_many_as_promised(house: House, own
     for content in (NOTES + b"x", NOTES[:-1]):
         answer = await owner.put(upload["url"], content=content)
         assert answer.status_code == 422, answer.text
+        asked = await owner.put(upload["url"], headers={"Content-Range": f"bytes */{len(NOTES)}"})
+        assert asked.json()["received"] <= len(NOTES), "what was not promised is not kept"
     assert "not all here yet" in (await finish(owner, upload["upload_id"])).json()["message"]
 
 

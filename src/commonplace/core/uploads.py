@@ -100,9 +100,9 @@ class Uploads:
         received, buffer = start, b""
         try:
             async for chunk in chunks:
-                buffer += chunk
-                if received + len(buffer) > upload.size:
+                if received + len(buffer) + len(chunk) > upload.size:
                     raise Invalid(f"More came than the {upload.size:,} bytes that were promised.")
+                buffer += chunk
                 if len(buffer) >= _BUFFER:
                     data, buffer = buffer, b""
                     await asyncio.to_thread(append, data, received)
