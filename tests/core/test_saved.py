@@ -73,6 +73,12 @@ def test_each_export_is_read_as_it_is_written(tmp_path: Path, name: str, content
     assert read(tmp_path / name) == expected
 
 
+@pytest.mark.parametrize("moment", ["inf", "Infinity", "1e999", "nan", "-1", "soon"])
+def test_a_moment_that_never_comes_is_no_moment(tmp_path: Path, moment: str) -> None:
+    (tmp_path / "b.html").write_text(f'<dl><dt><a href="https://a.example/" add_date="{moment}">A</a></dl>')
+    assert read(tmp_path / "b.html") == [Saved("A", "https://a.example/")]
+
+
 @pytest.mark.parametrize(("name", "content"), [
     ("x.json", "{"), ("x.json", "[]"), ("x.json", '{"bookmarks": [3]}'), ("x.csv", "a,b\n1,2\n"), ("x.csv", ""),
     ("x.html", "<p>Hello</p>"), ("x.zip", "PK")])

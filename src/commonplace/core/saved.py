@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html.parser import HTMLParser
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +169,7 @@ def _seconds(value: Any) -> datetime | None:
     """Seconds since 1970; some programs write milliseconds or microseconds."""
     try:
         number = float(value)
-        while number > 1e11:
+        while 1e11 < number < inf:
             number /= 1000
         return datetime.fromtimestamp(number, UTC) if number > 0 else None
     except (TypeError, ValueError, OverflowError):
