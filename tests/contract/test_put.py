@@ -55,6 +55,14 @@ async def test_the_same_again_is_there_already_unless_it_is_its_own(ann: Library
     assert await titles(ann, "zebra") == ["t", "t", "t"]
 
 
+async def test_what_is_there_already_under_another_key_is_not_kept_twice(ann: Library) -> None:
+    page = await ann.add("zebras graze", title="t", key="url:https://example.org/zebras", kind="url")
+    again = entry(ann, "zebras graze", title="t")
+    assert await put(ann, again) == [Outcome.UNCHANGED]
+    await ann.store.items.delete(ann.scope(), page.id)
+    assert await ann.store.contents.known([again.content.key]) == set(), "the text stays in the database for nobody"
+
+
 async def test_a_known_id_is_brought_up_to_date(ann: Library) -> None:
     first = entry(ann, "zebras graze", title="Before", tags=("a",))
     await put(ann, first)

@@ -136,7 +136,7 @@ class SqlItems:
             recut = bool(changes.keys() & {"content_id", "title", "in_kb"})
             self._update(tx, scope, before.id, changes, None, entry.sections if recut else None, stamp,
                          entry.jobs if recut else ())
-            drop_unused_content(tx, before.content_id)
+        drop_unused_content(tx, before.content_id if changes else content.id)
         return Outcome.CHANGED if self._file(tx, before, item.folders) or changes else Outcome.UNCHANGED
 
     async def get(self, scope: Scope, ref: ItemRef, *, token_id: str | None = None) -> Item:
