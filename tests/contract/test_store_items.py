@@ -139,6 +139,14 @@ async def test_pages_are_newest_first_and_filtered(ann: Library) -> None:
     assert await page(ann, text="example.COM/x") == ["t1"]
 
 
+@pytest.mark.parametrize("title", ["Ärger im Büro", "Москва зимой", "ŁÓDŹ NOCĄ"])
+async def test_part_of_a_title_is_found_whatever_its_case_in_every_script(ann: Library, title: str) -> None:
+    await ann.add("text", title=title)
+    await ann.add("another", title="Else")
+    for part in (title, title[:4], title[:4].lower(), title[:4].upper()):
+        assert await page(ann, text=part) == [title]
+
+
 async def test_the_same_content_type_and_title_is_one_item_within_the_scope(ann: Library, bob: Library) -> None:
     work, home = await ann.folder("work"), await ann.folder("home")
     first, new = await ann.put("same", title="T", folder=work)

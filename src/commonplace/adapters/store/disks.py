@@ -206,8 +206,7 @@ def _matching(where: DiskFilter) -> tuple[str, dict[str, Any]]:
     asked = {
         "p.category = :w_category": ("w_category", where.category, where.category),
         rows.listing("p.tags", "w_tag"): ("w_tag", where.tag, rows.in_list(where.tag)),
-        "(lower(p.title) LIKE :w_text ESCAPE '!' OR lower(p.tags) LIKE :w_text ESCAPE '!')":
-            ("w_text", where.text or None, rows.like(where.text)),
+        rows.having("w_text", where.text, "p.title", "p.tags"): ("w_text", where.text or None, rows.like(where.text)),
     }
     wanted = {sql: (name, value) for sql, (name, given, value) in asked.items() if given is not None}
     return " AND ".join(wanted) or "TRUE", dict(wanted.values())

@@ -104,7 +104,7 @@ class PostgresTx:
 @lru_cache(maxsize=512)
 def _statement(text: str) -> str:
     """Lists are arrays here: one prepared statement whatever their length."""
-    return percent_style(re.sub(r"\bIN (:[a-z_]+)", r"= ANY(\1)", text))
+    return percent_style(re.sub(r"\bIN (:[a-z_]+)", r"= ANY(\1)", text).replace("lowered(", "lower("))
 
 
 class PostgresDatabase:

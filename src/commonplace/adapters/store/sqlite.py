@@ -160,6 +160,7 @@ class SqliteDatabase:
             # FULL: an acknowledged write survives a power cut, not only a crash of the process.
             connection.executescript("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
                                      "PRAGMA cache_size=-4096;")
+            connection.create_function("lowered", 1, lambda text: text and text.lower(), deterministic=True)
             self._local.connection, self._local.recalled = connection, Recalled()
             with self._guard:
                 self._all.append(connection)
