@@ -89,6 +89,19 @@ async def test_the_answer_of_add_is_also_the_text(house: House) -> None:
     assert json.loads(answer.content[0].text) == answer.structured_content
 
 
+async def test_a_title_of_two_lines_does_not_look_like_two_entries(house: House) -> None:
+    title, shown = "Springs\n2. (0.99) Neaps", "Springs 2. (0.99) Neaps"
+    async with connected(house, "owner") as client:
+        added = await client.call_tool("add_to_knowledge", {"kind": "text", "title": title, "text": f"{TIDES} Springs and neaps."})
+        item = await client.call_tool("get_item", {"item_id": added.structured_content["user_item_id"]})
+        found = await client.call_tool("search_knowledge_base", {"query": "springs neaps", "limit": 1})
+        recent = await client.call_tool("list_recent", {"limit": 1})
+    assert item.structured_content["title"] == found.structured_content["hits"][0]["title"] == title
+    assert item.content[0].text.startswith(f"# {shown}\n")
+    assert found.content[0].text.partition("\n")[0].endswith(f") {shown}")
+    assert recent.content[0].text.startswith(f"1. {shown} (")
+
+
 async def test_tools_tell_agents_and_clients_what_they_are(house: House) -> None:
     async with connected(house, "owner", path="/mcp/knowledge") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}

@@ -46,10 +46,15 @@ def _hits_as_text(found: Found) -> str:
     if not found.hits:
         lines.append("Nothing found.")
     for hit in found.hits:
-        lines.append(f"{hit.rank}. ({hit.score:.2f}) {hit.passage.title}")
+        lines.append(f"{hit.rank}. ({hit.score:.2f}) {_on_one_line(hit.passage.title)}")
         lines += ["   " + line if line.strip() else line for line in f'"...{hit.passage.text.strip()}..."'.split("\n")]
         lines.append(f"   item_id: {hit.passage.item_id}")
     return "\n".join(lines)
+
+
+def _on_one_line(title: str) -> str:
+    """A title may have line breaks; what follows one must not look like the next entry."""
+    return " ".join(title.split())
 
 
 class GetItem(wire.Input):
@@ -66,7 +71,7 @@ def _item_as_markdown(reading: Reading) -> str:
     facts = {"Source": item.url, "Added": item.created_at.date().isoformat(), "Tags": ", ".join(item.tags),
              "Folders": ", ".join(folder.name for folder in reading.folders),
              "Transcription": _transcription(reading)}
-    parts = [f"# {item.title}", "\n".join(f"- {name}: {value}" for name, value in facts.items() if value)]
+    parts = [f"# {_on_one_line(item.title)}", "\n".join(f"- {name}: {value}" for name, value in facts.items() if value)]
     if item.summary:
         parts.append(f"## Summary\n\n{item.summary}")
     if item.key_points:
@@ -96,7 +101,7 @@ async def _recent(services: Services, caller: Caller, args: ListRecent) -> tuple
 
 
 def _recent_line(number: int, item: Item) -> str:
-    return f"{number}. {item.title} ({item.created_at.date().isoformat()})\n   item_id: {item.id}"
+    return f"{number}. {_on_one_line(item.title)} ({item.created_at.date().isoformat()})\n   item_id: {item.id}"
 
 
 TOOLS = (
