@@ -23,11 +23,12 @@ async def test_what_lies_in_scope_is_found_whoever_added_it(house: House) -> Non
     assert (answer.status_code, answer.json()["user_item_id"]) == (200, item_id)
 
 
-async def test_no_id_tells_that_the_text_is_kept_out_of_scope(house: House) -> None:
-    hidden_id, _ = await house.add(TEXT["title"], folder="Green", text=TEXT["text"])
+@pytest.mark.parametrize("character", ["one_folder", "kb_only"])
+async def test_no_id_tells_that_the_text_is_kept_out_of_scope(house: House, character: str) -> None:
+    hidden_id, _ = await house.add(TEXT["title"], folder="Green", text=TEXT["text"], in_kb=character != "kb_only")
     hidden = await house.app.library.read(house.owner, hidden_id)
     seen = []
-    async with house.client("one_folder") as client:
+    async with house.client(character) as client:
         for _ in range(2):
             added = (await client.post("/api/v1/ingest", json=TEXT)).json()
             seen.append(added["content_id"])

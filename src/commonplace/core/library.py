@@ -385,5 +385,6 @@ def _status(item: Item) -> str:
 def private_key(caller: Caller, kind: str, said: str) -> str:
     """What nobody else may know of is one content only within its library and for those who see the same of it: a
     `content_id` that comes back would tell a token that somebody else keeps this."""
-    within = "" if caller.folders is None else digest(" ".join(sorted(caller.folders)))
+    seen = [*sorted(caller.folders or ()), *["kb"] * caller.kb_only]
+    within = digest(" ".join(seen)) if seen or caller.folders is not None else ""
     return f"{kind}:{caller.library_id}:{within}:{said}"

@@ -184,7 +184,7 @@ class Uploads:
 
     async def _known_content(self, caller: Caller, digest: str) -> tuple[str, Content | None]:
         """The caller's own key for the file and what it stands for; the whole library's where the caller sees its item."""
-        own, key = private_key(caller, "file", digest), private_key(replace(caller, folders=None), "file", digest)
+        own, key = (private_key(who, "file", digest) for who in (caller, replace(caller, folders=None, kb_only=False)))
         content, item = await self._store.items.known(caller.scope, key, EntityType.DOCUMENT, token_id=caller.token_id)
         if item is not None or key == own:
             return key, content
