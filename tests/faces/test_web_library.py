@@ -2,7 +2,10 @@
 
 import pytest
 
+from commonplace.core.access import digest
+from commonplace.core.accounts import LIFETIME
 from commonplace.core.entity_rules import NewEntity
+from commonplace.model import now
 from tests.faces.house import House
 from tests.faces.test_web_people import browser, csrf
 
@@ -21,3 +24,25 @@ async def test_a_task_under_way_is_not_archived_and_does_not_keep_the_others_fro
     assert "is doing, so it cannot become archived" in sent.text and "1 item archived." in sent.text
     items = {item.id: item for item in await house.app.library.recent(house.owner)}
     assert (items[task.id].archived, items[task.id].status, items[note].archived) == (False, "doing", True)
+
+
+async def test_a_page_that_has_become_empty_leads_to_the_last_one(house: House) -> None:
+    notes = [await house.add(f"Note {number:02}") for number in range(31)]
+    async with await browser(house, house.owner.person_id) as client:
+        sent = await client.post("/items", data={"csrf": await csrf(client), "action": "archive", "item": notes[-1][0]},
+                                 headers={"Referer": f"{client.base_url}/?order=title&page=2"})
+        assert (sent.status_code, sent.headers["location"]) == (303, "/?order=title&page=2")
+        back = await client.get(sent.headers["location"])
+        assert (back.status_code, back.headers["location"]) == (303, "/?order=title&page=1")
+        shown = await client.get(back.headers["location"])
+        assert "1 item archived." in shown.text and "Note 29" in shown.text
+
+
+async def test_a_browser_stays_signed_in_for_as_long_after_its_last_visit(house: House) -> None:
+    async with await browser(house, house.owner.person_id) as client:
+        assert "set-cookie" not in (await client.get("/")).headers
+        secret = client.cookies["commonplace"]
+        await house.app.store.accounts.prolong_session(digest(secret), now() + LIFETIME / 2)
+        renewed = (await client.get("/")).headers["set-cookie"]
+        assert renewed.startswith(f"commonplace={secret};") and f"Max-Age={LIFETIME.days * 86400}" in renewed
+        assert "set-cookie" not in (await client.get("/")).headers

@@ -14,7 +14,7 @@ from commonplace.errors import Invalid, NameTaken, NotFound, RateLimited, Unauth
 from commonplace.model import Caller, Capability, Membership, Person, Role, Token, WebSession, now
 from commonplace.ports import Limits, Store
 
-LIFETIME = timedelta(days=30)
+LIFETIME, A_WHILE = timedelta(days=30), timedelta(days=1)  # after the last visit, to a day
 CLAIM, CLAIM_LIFETIME = "claim", timedelta(hours=24)
 SHORTEST, LONGEST = 10, 200
 ATTEMPTS, FROM_ONE_ADDRESS, WINDOW = 10, 50, 900
@@ -32,6 +32,7 @@ class Visitor:
     libraries: tuple[Membership, ...]   # all that they could turn to, their own first
     caller: Caller
     viewing: Token | None = None        # the token whose eyes they look through
+    prolonged: bool = False             # just now: the browser has to be told to keep its cookie as long
 
     @property
     def rules(self) -> bool:
@@ -66,7 +67,8 @@ class Accounts:
         session, person, libraries = found
         # Who was taken out of a library is back in their own, which is always there.
         library = next((each for each in libraries if each.library_id == session.library_id), libraries[0])
-        if session.expires_at - now() < LIFETIME / 2:
+        prolonged = session.expires_at - now() < LIFETIME - A_WHILE
+        if prolonged:
             await self._store.accounts.prolong_session(session.digest, now() + LIFETIME)
         caller = Caller(library.library_id, person.id, person.name, may(library.role, frozenset(Capability)), role=library.role)
         if session.view_as is not None:
@@ -74,8 +76,8 @@ class Accounts:
             token = next((token for token in tokens if token.id == session.view_as), None)
             if token is not None:
                 seen = replace(caller, capabilities=frozenset({Capability.READ}), folders=token.folders, kb_only=token.kb_only)
-                return Visitor(person, session, library, tuple(libraries), seen, token)
-        return Visitor(person, session, library, tuple(libraries), caller)
+                return Visitor(person, session, library, tuple(libraries), seen, token, prolonged)
+        return Visitor(person, session, library, tuple(libraries), caller, prolonged=prolonged)
 
     async def sign_in(self, email: str, password: str, *, address: str, about: str) -> str:
         """The secret for the browser's cookie."""

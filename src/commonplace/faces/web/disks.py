@@ -18,8 +18,10 @@ async def show(visit: Visit) -> Response:
     page, text = visit.number("page", 1), visit.query("q")[:200]
     disks, total = await visit.services.disks.page(visit.caller, DiskScope(shelf), DiskFilter(text=text or None), limit=PER_PAGE,
                                                    offset=(page - 1) * PER_PAGE)
-    return visit.page("disks.html", disks=disks, total=total, page=page, pages=-(-total // PER_PAGE), shelves=SHELVES,
-                      shelf=shelf, q=text)
+    pages = -(-total // PER_PAGE)
+    if page > pages > 0:
+        return visit.go(f"/disks?shelf={shelf}&page={pages}")
+    return visit.page("disks.html", disks=disks, total=total, page=page, pages=pages, shelves=SHELVES, shelf=shelf, q=text)
 
 
 async def preview(visit: Visit) -> Response:

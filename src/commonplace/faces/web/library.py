@@ -67,10 +67,13 @@ async def show(visit: Visit) -> Response:
     library, choice, page = visit.services.library, Choice.of(visit), visit.number("page", 1)
     items, total = await library.page(visit.caller, choice.where, limit=PER_PAGE, offset=(page - 1) * PER_PAGE,
                                       order=Order(choice.order or Order.NEWEST))
+    pages = -(-total // PER_PAGE)
+    if page > pages > 0:  # what stood there was archived, filed elsewhere or deleted
+        return visit.go(f"{choice.before_page}page={pages}")
     folders = await library.folders(visit.caller)
     jobs = await visit.services.overview.unfinished(visit.caller, [item.id for item in items])
     going = await visit.services.removals.waiting(visit.caller) if visit.known.rules else []
-    return visit.page("library.html", items=items, total=total, page=page, pages=-(-total // PER_PAGE), choice=choice,
+    return visit.page("library.html", items=items, total=total, page=page, pages=pages, choice=choice,
                       folders=folders, names={folder.id: folder.name for folder in folders}, states=states(items, jobs),
                       going=going, grace=int(GRACE.total_seconds()), state_names=STATES, orders=ORDERS)
 

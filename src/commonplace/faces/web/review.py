@@ -57,7 +57,10 @@ async def captures(visit: Visit) -> Response:
     """What was captured, word for word. There is nothing to press here: captures are never changed."""
     page = visit.number("page", 1)
     kept, total = await visit.services.memory.captures(visit.caller, limit=SHOWN, offset=(page - 1) * SHOWN)
-    return visit.page("captures.html", kept=kept, total=total, page=page, pages=-(-total // SHOWN))
+    pages = -(-total // SHOWN)
+    if page > pages > 0:
+        return visit.go(f"/review/captures?page={pages}")
+    return visit.page("captures.html", kept=kept, total=total, page=page, pages=pages)
 
 
 async def reflect(visit: Visit) -> Response:

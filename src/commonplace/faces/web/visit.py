@@ -39,7 +39,10 @@ class Visit:
         kept = request.cookies.get(_name(SESSION, request, services))
         visitor = await services.accounts.visitor(kept)
         if visitor is not None and kept:
-            return cls(request, services, templates, visitor, kept)
+            visit = cls(request, services, templates, visitor, kept)
+            if visitor.prolonged:
+                visit.cookies[SESSION] = (kept, int(LIFETIME.total_seconds()))
+            return visit
         passing = request.cookies.get(_name(VISIT, request, services))
         visit = cls(request, services, templates, None, passing or secrets.token_urlsafe(24))
         if passing is None:
