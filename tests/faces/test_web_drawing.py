@@ -44,6 +44,13 @@ def test_names_stand_beside_their_dots_and_not_across_each_other() -> None:
         assert abs(y - other_y) >= 15 or x + long <= other_x or other_x + other_long <= x
 
 
+def test_a_region_that_is_called_after_a_long_title_does_not_stand_across_the_others() -> None:
+    items, points = tuple(node.item for node in nodes(3)), ((0.0, 0.0), (1.0, 0.0), (2.0, 1.0))
+    drawn = whole_map(Chart(items, points, (), (Region("owl " * 50, (0, 1, 2), 1, 1, 2),), 3, 2.0, 1.0), "")
+    [name] = re.findall(r'class="region"[^>]*>([^<]+)<', drawn)
+    assert len(name) == 30 and name.endswith("…")
+
+
 def test_a_map_of_five_thousand_is_drawn_in_a_moment_and_not_heavy() -> None:
     items = [node.item for node in nodes(5_000)]
     points = tuple((n % 70 * 1.0, n // 70 * 1.0) for n in range(5_000))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 900.0, 620.0
 SIDE, TOP, FOOT = 115.0, 30.0, 40.0
 ROW = 90.0                  # of a layered drawing
-CHARACTERS = 28             # of a name
+CHARACTERS, LETTERS = 28, 30  # of an item's name, of a region's
 MAP, NEAREST = 1200.0, 44.0  # how wide a map is drawn, and how large the room of one item is at most
 NAMED, NAMES = 20, 120      # of regions: at once, and when one comes nearer
 FEW, MANY = 200, 2_000      # dots, which are larger or smaller then
@@ -69,7 +69,7 @@ def whole_map(chart: "Chart", said: str) -> Markup:
     names = "".join(
         f'<text class="region{"" if n < NAMED else " late"}" x="{left + r.x * scale:.0f}" '
         f'y="{top + (r.y - r.radius * 0.86) * scale:.0f}">'
-        f"{escape(r.name)}</text>"
+        f"{escape(_name(r.name, LETTERS))}</text>"
         for n, r in enumerate(chart.regions[:NAMES]) if len(r.members) > 2)
     return _svg(f"drawing map {many}", width, height, said, f'{discs}<path class="edge thin" d="{lines}"/>{spots}{names}')
 
@@ -129,5 +129,5 @@ def _long(node: Node) -> float:
     return len(_name(node.item.title)) * (BOLD if node.is_center else CHARACTER)
 
 
-def _name(title: str) -> str:
-    return title if len(title) <= CHARACTERS else f"{title[:CHARACTERS - 1]}…"
+def _name(title: str, most: int = CHARACTERS) -> str:
+    return title if len(title) <= most else f"{title[:most - 1]}…"

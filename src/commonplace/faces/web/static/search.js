@@ -23,7 +23,7 @@ async function look() {
   }
 }
 
-// Down into the hits and up again to the words; Enter in the field opens the first.
+// Down into the hits and up again to the words.
 const field = form.elements.q;
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || !["ArrowDown", "ArrowUp"].includes(event.key)) return;
