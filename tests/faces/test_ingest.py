@@ -144,6 +144,16 @@ async def test_many_at_once_make_one_fetch_and_one_item(house: House, web: WebSe
         assert len(web.requests) == 1
 
 
+async def test_many_at_once_wait_once_for_a_server_that_does_not_answer(data_dir: Path, web: WebServer) -> None:
+    web.pages["/late"] = in_turn(Wire.hang, page(ARTICLE))
+    async with open_house(data_dir, fetch_allow_hosts=web.host, fetch_timeout=0.5) as house, house.client("owner") as owner:
+        answers = await asyncio.gather(*(add(owner, f"{web.url}/late") for _ in range(10)))
+        assert {(answer.status_code, answer.json()["message"]) for answer in answers} == {
+            (422, "The server did not answer within 0.5 s.")}
+        assert len(web.requests) == 1
+        assert (await add(owner, f"{web.url}/late")).status_code == 201, "whoever comes later tries again"
+
+
 async def test_what_the_library_has_is_given_back_whatever_it_is_called_now(house: House, web: WebServer) -> None:
     async with house.client("owner") as owner:
         first = (await add(owner, f"{web.url}/otters")).json()

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 from commonplace.core import sectioning
 from commonplace.core.access import DELETE, READ, WRITE, Access
@@ -17,7 +16,7 @@ from commonplace.core.following import Epics
 from commonplace.core.notes import searchable
 from commonplace.core.preparing import TRANSFORM, Preparer, job_for
 from commonplace.core.rivals import retried
-from commonplace.core.sources import Source, Sources
+from commonplace.core.sources import Source, Sources, Turns
 from commonplace.core.telling import Tell, silent
 from commonplace.core.transcription import TRANSCRIBE, Quota, queue
 from commonplace.errors import ForbiddenScope, Invalid, NotFound
@@ -92,7 +91,7 @@ class Library:
         self._quota = quota
         self._epics = epics
         self._auto_transforms = auto_transforms  # whether a model can be asked; without one, all is done in the call
-        self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._turns = Turns()
 
     # -- items
 
@@ -105,7 +104,7 @@ class Library:
             return await self.keep(caller, draft, source, key, content, tell)
         key = f"url:{canonical(draft.url)}"
         # One fetch when several add one address at once; across processes the key's uniqueness keeps them together.
-        async with self._reading.setdefault(key, asyncio.Lock()):
+        async with self._turns.take(key):
             return await retried(partial(self._add_address, caller, draft, draft.url, key, tell), guarded=False)
 
     async def _add_address(self, caller: Caller, draft: Draft, url: str, key: str, tell: Tell) -> Added:

@@ -1,10 +1,13 @@
 """From an address to what is to be kept of it: a text, or a recording that has to be written down first."""
 
+import asyncio
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
 from urllib.parse import unquote, urlsplit
+from weakref import WeakValueDictionary
 
 from commonplace.core import sectioning
 from commonplace.core.addresses import canonical, looks_like_audio, youtube_id
@@ -59,6 +62,34 @@ class Source:
 
 def segments(marks: Sequence[Mark]) -> tuple[Json, ...]:
     return tuple({"at": mark.at, "locator": mark.locator} for mark in marks)
+
+
+@dataclass(eq=False)
+class _Turn:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    failed: IngestFailed | None = None
+
+
+class Turns:
+    """Of those who want one source at the same moment, one reads it. The others find it read; or hear why it could not be,
+    instead of waiting for a server that does not answer one after the other."""
+
+    def __init__(self) -> None:
+        self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def take(self, key: str) -> AsyncIterator[None]:
+        turn = self._turns.setdefault(key, _Turn())
+        waited = turn.lock.locked()
+        async with turn.lock:
+            if waited and turn.failed is not None:
+                raise IngestFailed(turn.failed.message, **turn.failed.data)
+            turn.failed = None
+            try:
+                yield
+            except IngestFailed as error:
+                turn.failed = error
+                raise
 
 
 class Sources:
