@@ -87,6 +87,7 @@ async def test_refusals_are_the_seeds_own_sentences(client: httpx.AsyncClient, a
     ({"tags": [" "]}, "must not be blank"),
     ({"metadata": []}, "`metadata` must be an object"),
     ({"metadata": {"deep": "\0"}}, "NUL"),
+    ({"metadata": {"order": 10**30}}, "a whole number of more than 64 bits; send it as text"),
     ({"conflict_threshold": 1.5}, "`conflict_threshold` must be a number"),
     ({"project": ""}, "`project` is empty; leave it out"),
     ({"project": "project_zzzzzzzzzzzz"}, "There is no entity 'project_zzzzzzzzzzzz'"),

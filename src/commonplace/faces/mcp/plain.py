@@ -27,6 +27,8 @@ from commonplace.faces.mcp.errors import guarded, malformed
 from commonplace.model import Caller, Json as Body
 
 METHOD = "tools/call"
+_AS_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
+_LONG_NUMBER = b"0" * 20  # of more than 64 bits: orjson would take another one for it without a word
 
 Call = Callable[[Caller, str, Body | None], Awaitable[tuple[str, Mapping[str, Any]]]]
 
@@ -40,7 +42,7 @@ class PlainCalls:
 
     async def answer(self, caller: Caller, headers: Mapping[str, str], body: bytes) -> Response | None:
         """None: not one of these."""
-        if not _takes_json(headers.get("accept", "")):
+        if not _takes_json(headers.get("accept", "")) or _LONG_NUMBER in body.translate(_AS_ZEROS):
             return None
         try:
             message = orjson.loads(body)
