@@ -172,6 +172,16 @@ async def test_tasks_and_epics_over_rest(owner: httpx.AsyncClient) -> None:
     assert (await owner.patch(f"/api/epics/{epic['id']}", json={"title": "Epic"})).json()["title"] == "Epic"
 
 
+async def test_what_is_there_already_is_told_when_a_task_or_an_epic_is_added_over_rest(owner: httpx.AsyncClient) -> None:
+    project = await add(owner, "Gateway", "project")
+    for path, said in (("/api/tasks", "Rotate the signing keys of the gateway."), ("/api/epics", "Single sign-on for all customers.")):
+        body = {"title": said, "content": said, "project": project}
+        first, second = [(await owner.post(path, json=body)).json() for _ in range(2)]
+        assert first["conflicts"] == []
+        assert [(found["id"], found["kind"]) for found in second["conflicts"]] == [(first["id"], "duplicate")]
+        assert (await owner.post(path, json=body | {"check_conflicts": False})).json()["conflicts"] == []
+
+
 async def test_a_scoped_token_moves_what_it_sees_and_nothing_else_moves(house: House, owner: httpx.AsyncClient) -> None:
     project = await add(owner, "Secret", "project")
     epic = await add(owner, "Secret epic", "epic", project=project)

@@ -7,6 +7,7 @@ from fastapi import Body, Query
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
+from commonplace.core.entity_rules import NewEntity
 from commonplace.core.states import EPIC, TASK, Machine
 from commonplace.core.work import Done
 from commonplace.faces import wire_graph, wire_work as wire
@@ -22,6 +23,10 @@ EXAMPLE = {"title": "Implement GitHub OAuth callback", "content": "Validate stat
 
 class Changed(wire_graph.Entity):
     message: Annotated[str, Field(description="What was done, and what came of it")]
+
+
+class Added(Changed):
+    conflicts: list[wire_graph.Conflict]
 
 
 class Page(TypedDict):
@@ -70,10 +75,9 @@ async def list_tasks(desk: Desk, query: Annotated[TasksQuery, Query()]) -> Tasks
 
 
 @router.post("/tasks", status_code=201, summary="Add a task")
-async def add_task(desk: Desk, body: Annotated[NewTask, Body(examples=[EXAMPLE])]) -> Changed:
+async def add_task(desk: Desk, body: Annotated[NewTask, Body(examples=[EXAMPLE])]) -> Added:
     """It can be found in every way when this answers. It begins as `todo`."""
-    added = await desk.services.entities.add(desk.caller, body.new(epic=body.epic), sync=True, **body.checks)
-    return await changed(desk, Done(added.item, added.message))
+    return await _add(desk, body, body.new(epic=body.epic))
 
 
 class NextQuery(Input):
@@ -139,10 +143,9 @@ async def list_epics(desk: Desk, query: Annotated[WorkQuery, Query()]) -> EpicsP
 
 
 @router.post("/epics", status_code=201, summary="Add an epic")
-async def add_epic(desk: Desk, body: NewEpic) -> Changed:
+async def add_epic(desk: Desk, body: NewEpic) -> Added:
     """It begins as `planning`, and follows its tasks from then on."""
-    added = await desk.services.entities.add(desk.caller, body.new(), sync=True, **body.checks)
-    return await changed(desk, Done(added.item, added.message))
+    return await _add(desk, body, body.new())
 
 
 @router.get("/epics/{item_id}", summary="Read an epic in full")
@@ -171,6 +174,11 @@ for _path, _action, _summary in (
         ("/epics/{item_id}/complete", "complete_epic", "Complete an epic, when no task of it is open"),
         ("/epics/{item_id}/archive", "archive_epic", "Archive an epic")):
     router.post(_path, summary=_summary)(_plain(_action))
+
+
+async def _add(desk: Desk, body: wire_graph.AddInput, new: NewEntity) -> Added:
+    added = await desk.services.entities.add(desk.caller, new, sync=True, **body.checks)
+    return {**await changed(desk, Done(added.item, added.message)), "conflicts": wire_graph.added(added)["conflicts"]}
 
 
 async def _page(desk: Desk, machine: Machine, query: WorkQuery,
