@@ -36,6 +36,22 @@ def test_what_says_the_same_is_there_once_in_its_best_place() -> None:
     assert ([line.item_id for line in packed.lines], packed.repeats) == (["2"], 2)
 
 
+def test_one_section_takes_more_than_half_only_where_the_others_leave_it() -> None:
+    def lines(section: str, score: float, many: int, text: str = "") -> list[Line]:
+        return [Line(section, f"{section}_{n}", f"{section}{n}", "claim", f"{section * 3}{n}", text and f"{section}{n} {text}", "", score, "")
+                for n in range(many)]
+
+    def taken(found: list[Line], limit: int, budget: int) -> dict[str, int]:
+        packed = pack(found, limit=limit, budget=budget, headings=HEADINGS).lines
+        return {name: sum(line.section == name for line in packed) for name in HEADINGS}
+
+    assert taken([*lines("a", 1.0, 30), *lines("b", 0.1, 30)], 20, 3_000) == {"a": 10, "b": 10}
+    assert taken([*lines("a", 1.0, 30), *lines("b", 0.1, 3)], 20, 3_000) == {"a": 17, "b": 3}
+    assert taken(lines("a", 1.0, 30), 20, 3_000) == {"a": 20, "b": 0}
+    found = taken([*lines("a", 1.0, 90, "word " * 60), *lines("b", 0.1, 4, "other " * 60)], 90, 1_000)
+    assert found["b"] == 4 and found["a"] > 4
+
+
 def test_a_long_text_is_cut_before_it_is_left_out() -> None:
     line = Line("a", "claim_1", "1", "claim", "Title", "word " * 500, "", 1.0, "")
     [short] = pack([line], limit=1, budget=200, headings=HEADINGS).lines

@@ -79,6 +79,15 @@ async def test_the_budget_holds_whatever_the_goal_is_written_in(house: House, ow
     assert f"[{known}]" in text and "Nothing is known yet" not in text
 
 
+async def test_much_work_in_hand_leaves_room_for_what_was_decided(house: House, owner: httpx.AsyncClient, stocked: dict[str, str]) -> None:
+    for name in ("Paint the fence", "Order new chairs", "Answer the auditor", "Renew the domain", "Sort the archive"):
+        task = await add(house, name, f"{name} before winter comes.", "task", project=stocked["project"], priority="critical")
+        await house.app.work.step(house.owner, task, "start_task")
+    sections, pack, _ = await context(owner, "rotation of refresh tokens", project=stocked["project"], limit=6)
+    assert len(sections["active_work"]) == 3 and pack["total_items"] == 6
+    assert stocked["decision"] in sections["decisions"]
+
+
 async def test_what_blocks_and_what_waits_is_said(house: House, owner: httpx.AsyncClient, stocked: dict[str, str]) -> None:
     await house.app.work.step(house.owner, stocked["doing"], "block_task", reason="no access to staging")
     waits = await add(house, "Announce it", "Tell everybody.", "task", project=stocked["project"], depends_on=(stocked["doing"],),

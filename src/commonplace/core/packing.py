@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 _RUNS = re.compile(r"[A-Za-z]+|\d+|\n+|[ \t]+|[^A-Za-z\d\s]")
 _WORD = re.compile(r"\w+")
@@ -57,15 +58,21 @@ class Packed:
 
 
 def pack(lines: Sequence[Line], *, limit: int, budget: int, headings: dict[str, str], head: str = "") -> Packed:
-    """The best `limit` that fit under the head, each item once, and of texts that say the same the best one."""
+    """The best `limit` that fit under the head, each item once, and of texts that say the same the best one. A section takes more
+    than half of the room only where the others leave it: much work in hand is no reason to leave out what was decided."""
     chosen: list[tuple[Line, frozenset[str]]] = []
     most_left = Counter(line.section for line in lines)
     spent, repeats = tokens(f"{head}\n\n{left_out(most_left, headings)}\n\n"), 0
     left: Counter[str] = Counter()
+    taken: Counter[str] = Counter()         # lines by section
+    cost: Counter[str] = Counter()          # and their tokens
+    late: list[tuple[Line, bool]] = []
     seen: set[str] = set()
-    open_sections: set[str] = set()
-    for line in sorted(lines, key=lambda one: -one.score):
+    for line, is_late in chain(((line, False) for line in sorted(lines, key=_score)), late):
         if line.item_id in seen:
+            continue
+        if not is_late and (2 * taken[line.section] >= limit or 2 * cost[line.section] >= budget):
+            late.append((line, True))
             continue
         seen.add(line.item_id)
         if len(chosen) == limit:
@@ -75,15 +82,21 @@ def pack(lines: Sequence[Line], *, limit: int, budget: int, headings: dict[str, 
         if any(_same(words, other) for _, other in chosen):
             repeats += 1
             continue
-        heading = 0 if line.section in open_sections else tokens(f"\n\n## {headings[line.section]}\n\n")
+        heading = 0 if taken[line.section] else tokens(f"\n\n## {headings[line.section]}\n\n")
         fitted = _fitted(line, budget - spent - heading)
         if fitted is None:
             left[line.section] += 1
             continue
-        open_sections.add(line.section)
-        spent += heading + tokens(fitted.markdown()) + 1
+        price = heading + tokens(fitted.markdown()) + 1
+        spent += price
+        cost[line.section] += price
+        taken[line.section] += 1
         chosen.append((fitted, words))
-    return Packed(tuple(line for line, _ in chosen), dict(left), repeats, spent)
+    return Packed(tuple(sorted((line for line, _ in chosen), key=_score)), dict(left), repeats, spent)
+
+
+def _score(line: Line) -> float:
+    return -line.score
 
 
 def left_out(counts: Mapping[str, int], headings: dict[str, str]) -> str:
