@@ -66,7 +66,7 @@ class Worker:
 
     async def _turn(self, kind: str) -> int:
         handler, idle = self._handlers[kind], self._idle[kind]
-        jobs = await self._store.jobs.lease(self._name, limit=handler.at_once, seconds=LEASE_SECONDS, kinds=[kind])
+        jobs = await self._store.jobs.lease(self._name, kind, limit=handler.at_once, seconds=LEASE_SECONDS)
         if jobs:
             idle.clear()
             await handler.run(self._name, jobs)

@@ -51,7 +51,7 @@ async def test_what_was_said_is_everybodys_and_those_who_waited_go_on(ann: Libra
     (mine, _), (theirs, waiting) = await recording(ann), await recording(bob)
     assert mine.content_id == theirs.content_id
     store = ann.store
-    await store.jobs.lease("w", limit=9, seconds=60)
+    await store.jobs.lease("w", "transcribe", limit=9, seconds=60)
     await store.jobs.postpone("w", waiting.id, now() + SOON)
     assert (await store.jobs.get(bob.scope(), waiting.id)).attempts == 0
     await store.contents.progress(mine.content_id, 0.25)
@@ -60,7 +60,7 @@ async def test_what_was_said_is_everybodys_and_those_who_waited_go_on(ann: Libra
     await store.contents.fulfil(mine.content_id, "quartz", [{"at": 0, "locator": {"seconds": 1}}], {"title": "T"})
     said = await store.contents.get(mine.content_id)
     assert (said.text, said.marks[0].locator, said.about) == ("quartz", {"seconds": 1}, {"title": "T"})
-    assert waiting.id in [job.id for job in await store.jobs.lease("w2", limit=9, seconds=60)]
+    assert waiting.id in [job.id for job in await store.jobs.lease("w2", "transcribe", limit=9, seconds=60)]
     assert not await store.contents.claim(mine.content_id, "late", now() + SOON), "there is nothing left to write down"
 
 
@@ -75,12 +75,6 @@ async def test_giving_up_fails_all_who_wait_and_they_can_try_again(ann: Library,
     assert await state(bob, theirs, waiting) == (JobState.QUEUED, None, "queued")
     assert await state(ann, mine, job) == (JobState.FAILED, "no sound", "failed")
     assert await ann.store.jobs.retry(ann.scope(), other.id) == []
-
-
-async def test_a_lease_can_ask_for_kinds(ann: Library) -> None:
-    _, job = await recording(ann)
-    assert await ann.store.jobs.lease("w", limit=9, seconds=60, kinds=["embed"]) == []
-    assert [one.id for one in await ann.store.jobs.lease("w", limit=9, seconds=60, kinds=["transcribe"])] == [job.id]
 
 
 async def test_passages_and_vectors_are_known_once_all_of_them_are_there(ann: Library, bob: Library) -> None:

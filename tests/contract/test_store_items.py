@@ -253,7 +253,7 @@ async def test_a_deleted_item_leaves_nothing(ann: Library) -> None:
     with pytest.raises(NotFound):
         await ann.store.items.delete(ann.scope(), item.id)
     assert await ann.found("quartz") == []
-    assert await ann.store.jobs.lease("w", limit=5, seconds=60) == []
+    assert await ann.store.jobs.lease("w", "embed", limit=5, seconds=60) == []
     assert [f.item_count for f in await ann.store.folders.within(ann.scope())] == [0]
     assert (await ann.put("quartz", title="T"))[1], "and can be added again"
 

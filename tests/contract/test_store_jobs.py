@@ -32,10 +32,10 @@ async def test_a_job_is_leased_once_oldest_first_and_finished_by_its_holder(ann:
     first, second = await queued(ann, 2)
     jobs = ann.store.jobs
     assert (await state(ann, first)).state is JobState.QUEUED
-    taken = await jobs.lease("w1", limit=1, seconds=60)
+    taken = await jobs.lease("w1", "embed", limit=1, seconds=60)
     assert [(j.id, j.state, j.attempts, j.payload) for j in taken] == [(first.id, JobState.RUNNING, 1, {"n": 0})]
-    assert [j.id for j in await jobs.lease("w2", limit=9, seconds=60)] == [second.id]
-    assert await jobs.lease("w3", limit=9, seconds=60) == []
+    assert [j.id for j in await jobs.lease("w2", "embed", limit=9, seconds=60)] == [second.id]
+    assert await jobs.lease("w3", "embed", limit=9, seconds=60) == []
     await jobs.finish("w1", [first.id, second.id])
     assert (await state(ann, first)).state is JobState.DONE
     assert (await state(ann, second)).state is JobState.RUNNING, "w1 does not hold it"
@@ -44,51 +44,51 @@ async def test_a_job_is_leased_once_oldest_first_and_finished_by_its_holder(ann:
 
 async def test_a_lease_takes_jobs_of_one_kind_only(ann: Library) -> None:
     embed, transcribe = (await queued(ann, 1))[0], (await queued(ann, 1, "transcribe"))[0]
-    taken = [await ann.store.jobs.lease("w", limit=9, seconds=60) for _ in range(3)]
+    taken = [await ann.store.jobs.lease("w", kind, limit=9, seconds=60) for kind in ("embed", "transcribe", "embed")]
     assert [[j.id for j in jobs] for jobs in taken] == [[embed.id], [transcribe.id], []]
 
 
 async def test_a_job_waits_for_its_time(ann: Library) -> None:
     await queued(ann, 1, late=3600)
-    assert await ann.store.jobs.lease("w", limit=9, seconds=60) == []
+    assert await ann.store.jobs.lease("w", "embed", limit=9, seconds=60) == []
 
 
 async def test_a_lease_that_ran_out_is_given_to_another(ann: Library) -> None:
     job, jobs = (await queued(ann))[0], ann.store.jobs
-    await jobs.lease("slow", limit=1, seconds=-1)
-    taken = await jobs.lease("fresh", limit=1, seconds=60)
+    await jobs.lease("slow", "embed", limit=1, seconds=-1)
+    taken = await jobs.lease("fresh", "embed", limit=1, seconds=60)
     assert [(j.id, j.attempts) for j in taken] == [(job.id, 2)]
     await jobs.finish("slow", [job.id])
     await jobs.fail("slow", job.id, "too late", None)
     await jobs.extend("slow", [job.id], -1)
     assert (await state(ann, job)).state is JobState.RUNNING
-    assert await jobs.lease("third", limit=1, seconds=60) == [], "the one who lost the lease could not shorten it"
+    assert await jobs.lease("third", "embed", limit=1, seconds=60) == [], "the one who lost the lease could not shorten it"
     await jobs.finish("fresh", [job.id])
     assert (await state(ann, job)).state is JobState.DONE
 
 
 async def test_extending_keeps_a_lease(ann: Library) -> None:
     job, jobs = (await queued(ann))[0], ann.store.jobs
-    await jobs.lease("w", limit=1, seconds=-1)
+    await jobs.lease("w", "embed", limit=1, seconds=-1)
     await jobs.extend("w", [job.id], 60)
-    assert await jobs.lease("other", limit=1, seconds=60) == []
+    assert await jobs.lease("other", "embed", limit=1, seconds=60) == []
 
 
 async def test_a_failure_is_tried_again_at_its_time_or_never(ann: Library) -> None:
     job, jobs = (await queued(ann))[0], ann.store.jobs
-    await jobs.lease("w", limit=1, seconds=60)
+    await jobs.lease("w", "embed", limit=1, seconds=60)
     later = now() + timedelta(hours=1)
     await jobs.fail("w", job.id, "no answer", later)
     waiting = await state(ann, job)
     assert (waiting.state, waiting.error, waiting.run_after) == (JobState.QUEUED, "no answer", later)
-    assert await jobs.lease("w", limit=1, seconds=60) == []
+    assert await jobs.lease("w", "embed", limit=1, seconds=60) == []
     other = (await queued(ann))[0]
-    await jobs.lease("w", limit=1, seconds=60)
+    await jobs.lease("w", "embed", limit=1, seconds=60)
     await jobs.fail("w", other.id, "broken", now())
-    assert [j.attempts for j in await jobs.lease("w", limit=1, seconds=60)] == [2]
+    assert [j.attempts for j in await jobs.lease("w", "embed", limit=1, seconds=60)] == [2]
     await jobs.fail("w", other.id, "broken for good", None)
     assert (await state(ann, other)).state is JobState.FAILED
-    assert await jobs.lease("w", limit=1, seconds=60) == []
+    assert await jobs.lease("w", "embed", limit=1, seconds=60) == []
     assert await jobs.counts() == {"queued": 1, "failed": 1}
 
 
@@ -97,7 +97,7 @@ async def test_two_workers_never_hold_one_job(ann: Library) -> None:
     held: list[str] = []
 
     async def work(name: str) -> None:
-        while taken := await ann.store.jobs.lease(name, limit=3, seconds=60):
+        while taken := await ann.store.jobs.lease(name, "embed", limit=3, seconds=60):
             held.extend(job.id for job in taken)
             await ann.store.jobs.finish(name, [job.id for job in taken])
 
@@ -129,7 +129,7 @@ async def test_embedding_is_queued_once_for_what_lacks_it(ann: Library, bob: Lib
     jobs = ann.store.jobs
     assert await jobs.enqueue_embedding(STAMP) == 2
     assert await jobs.enqueue_embedding(STAMP) == 0
-    taken = await jobs.lease("w", limit=9, seconds=60)
+    taken = await jobs.lease("w", "embed", limit=9, seconds=60)
     assert {j.item_id for j in taken} >= {old.id, bare.id}
     assert done.id not in {j.item_id for j in taken}
     await ann.store.sections.set_vectors(STAMP, [(s, packed(vector)) for s in await bob.section_ids(bare)])
@@ -141,7 +141,7 @@ async def test_whether_anybody_works_is_told_by_what_was_taken_up(ann: Library) 
     began = now()
     await queued(ann)
     assert not await ann.store.jobs.worked_on(began)
-    [job] = await ann.store.jobs.lease("w1", limit=1, seconds=60)
+    [job] = await ann.store.jobs.lease("w1", "embed", limit=1, seconds=60)
     assert await ann.store.jobs.worked_on(began)
     await ann.store.jobs.finish("w1", [job.id])
     assert await ann.store.jobs.worked_on(began)
@@ -155,7 +155,7 @@ async def test_what_came_lately_is_told_until_it_is_taken_up(ann: Library) -> No
                         Job(new_id(), ann.id, item.id, "remove", run_after=now() + timedelta(hours=1))])
     assert await jobs.came("transform", began)
     assert not await jobs.came("transform", now()) and not await jobs.came("embed", began) and not await jobs.came("remove", began)
-    await jobs.lease("w1", limit=1, seconds=60, kinds=["transform"])
+    await jobs.lease("w1", "transform", limit=1, seconds=60)
     assert not await jobs.came("transform", began)
 
 

@@ -16,6 +16,7 @@ from commonplace.model import (
     Item,
     ItemFilter,
     ItemRef,
+    Job,
     Person,
     Scope,
     Section,
@@ -109,3 +110,17 @@ async def test_items_are_counted_again_only_when_something_was_written(tmp_path:
         await store.items.put(entries[1_200:], scope=whole, stamp="none")
         for _ in range(6):
             assert (await store.items.page(whole, ItemFilter(), limit=1, offset=0))[1] == 1_202
+
+
+async def test_a_worker_finds_its_next_jobs_without_looking_at_all_that_wait(tmp_path: Path, steps: list[int]) -> None:
+    async with library(40, tmp_path) as (store, whole, entries):
+        item_id = entries[0].item.id
+        await store.jobs.enqueue([Job(new_id(), whole.library_id, item_id, "transform") for _ in range(2_000)])
+        for kind, found in (("link", 0), ("transform", 5)):
+            for _ in range(4):  # the last of them by threads that have a connection
+                steps.clear()
+                assert len(await store.jobs.lease("w", kind, limit=5, seconds=60)) == found
+            assert len(steps) < 2_000, kind
+        steps.clear()
+        await store.contents.progress(entries[1].content.id, 0.5)
+        assert len(steps) < 2_000

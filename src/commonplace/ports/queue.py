@@ -12,8 +12,8 @@ class Jobs(Protocol):
         """A job for every item that has sections without a vector of this stamp and no job waiting; how many."""
         ...
 
-    async def lease(self, worker: str, *, limit: int, seconds: int, kinds: Sequence[str] | None = None) -> list[Job]:
-        """Jobs of one kind (of these) that nobody holds, held for `seconds`."""
+    async def lease(self, worker: str, kind: str, *, limit: int, seconds: int) -> list[Job]:
+        """Jobs of the kind that nobody holds, held for `seconds`."""
         ...
 
     async def extend(self, worker: str, job_ids: Sequence[str], seconds: int) -> None: ...

@@ -10,7 +10,7 @@ from commonplace.adapters.store.database import Database, Tx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, Job, Json, digest, now
 
-_JOBS_OF = """kind = 'transcribe' AND item_id IN (SELECT id FROM items WHERE content_id = :content_id)"""
+_JOBS_OF = "kind = 'transcribe' AND (library_id, item_id) IN (SELECT library_id, id FROM items WHERE content_id = :content_id)"
 _KEY_OF_ITS_OWN = "key = 'past:' || id"
 
 

@@ -12,7 +12,8 @@ from commonplace.model import Item, Job, JobState, Json, Scope, new_id, now
 _COLUMNS = ("library_id", "id", "item_id", "kind", "state", "attempts", "error", "progress", "payload", "created_at",
             "updated_at", "run_after")
 
-_READY = "((state = 'queued' AND run_after <= :now) OR (state = 'running' AND leased_until < :now))"
+# What somebody let go of without a word comes first. One at a time: for both at once all that wait would be read and sorted.
+_READY = ("state = 'running' AND leased_until < :now", "state = 'queued' AND run_after <= :now")
 
 
 def insert_jobs(tx: Tx, jobs: Sequence[Job]) -> None:
@@ -41,21 +42,14 @@ class SqlJobs:
 
         return await self._db.write(work)
 
-    async def lease(self, worker: str, *, limit: int, seconds: int, kinds: Sequence[str] | None = None) -> list[Job]:
+    async def lease(self, worker: str, kind: str, *, limit: int, seconds: int) -> list[Job]:
         at = now()
-        ready = _READY if kinds is None else f"{_READY} AND kind IN :kinds"
-        wanted = {} if kinds is None else {"kinds": list(kinds)}
         # Looked for without a write lock: idle workers must not stand in the writers' way.
-        first = await self._db.read(lambda tx: tx.one(
-            f"SELECT kind FROM jobs WHERE {ready} ORDER BY run_after LIMIT 1", now=rows.micros(at), **wanted))
-        if first is None:
+        if not await self._db.read(_ready, kind, at, 1):
             return []
 
         def work(tx: Tx) -> list[Job]:
-            locked = " FOR UPDATE SKIP LOCKED" if tx.engine == "postgres" else ""
-            taken = [row["id"] for row in tx.all(
-                f"SELECT id FROM jobs WHERE {_READY} AND kind = :kind ORDER BY run_after LIMIT :limit{locked}",
-                now=rows.micros(at), kind=first["kind"], limit=limit)]
+            taken = _ready(tx, kind, at, limit, lock=True)
             tx.run("""UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_by = :worker,
                       leased_until = :until, updated_at = :now WHERE id IN :ids""",
                    worker=worker, until=rows.micros(at + timedelta(seconds=seconds)), now=rows.micros(at), ids=taken)
@@ -174,3 +168,12 @@ class SqlJobs:
         found = await self._db.read(lambda tx: tx.all("SELECT state, count(*) AS n FROM jobs GROUP BY state"))
         return {row["state"]: row["n"] for row in found}
 
+
+def _ready(tx: Tx, kind: str, at: datetime, limit: int, *, lock: bool = False) -> list[str]:
+    end = " FOR UPDATE SKIP LOCKED" if lock and tx.engine == "postgres" else ""
+    found: list[str] = []
+    for ready in _READY:
+        found += [row["id"] for row in tx.all(
+            f"SELECT id FROM jobs WHERE kind = :kind AND {ready} ORDER BY run_after LIMIT :limit{end}",
+            kind=kind, now=rows.micros(at), limit=limit - len(found))]
+    return found
