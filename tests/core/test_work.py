@@ -199,7 +199,7 @@ async def test_what_was_learnt_becomes_an_episode_of_the_project(shop: Workshop)
     assert found.hits[0].passage.item_id == episode.item.id
 
 
-@pytest.mark.parametrize("kept", [5, "mine", {"a": 1}, [1]])
+@pytest.mark.parametrize("kept", [5, "mine", {"a": 1}, [1], [{"at": 1, "author": "a", "text": "t"}], [{"at": "", "author": "a", "text": None}]])
 async def test_what_somebody_keeps_under_notes_is_neither_lost_nor_a_failure(shop: Workshop, kept: object) -> None:
     task = await shop.make("task", "Plant trees", metadata={"notes": kept})
     with pytest.raises(Invalid, match="rename that first"):

@@ -3,6 +3,8 @@
 from commonplace.errors import Invalid
 from commonplace.model import Item, Json, now
 
+_SAID = ("at", "author", "text")
+
 
 def with_note(item: Item, author: str, text: str) -> Json:
     """The item's metadata with one note more."""
@@ -15,7 +17,7 @@ def with_note(item: Item, author: str, text: str) -> Json:
 def notes(item: Item) -> list[Json]:
     """Metadata is anybody's: what lies there under this name need not be notes."""
     kept = item.metadata.get("notes")
-    return [note for note in kept if isinstance(note, dict) and {"at", "author", "text"} <= note.keys()] \
+    return [note for note in kept if isinstance(note, dict) and all(isinstance(note.get(name), str) for name in _SAID)] \
         if isinstance(kept, list) else []
 
 
