@@ -100,6 +100,19 @@ async def test_a_recording_is_transcribing_then_done_and_found_with_its_seconds(
         assert (await owner.get(f"/api/v1/jobs/{added['job_id']}")).json()["state"] == "done"
 
 
+@pytest.mark.parametrize("there", ["/gone.mp3", "/page.mp3", "http://169.254.169.254/episode.mp3"])
+@pytest.mark.parametrize("path", ["/show", "/feed"])
+async def test_a_page_with_nothing_to_hear_at_its_link_is_kept_as_it_reads(data_dir: Path, web: WebServer, path: str, there: str) -> None:
+    link = there if there.startswith("http") else web.url + there
+    web.pages |= {"/page.mp3": page("<html><body><p>This episode has moved.</p></body></html>"),
+                  "/show": page(EPISODE.replace("/episode.mp3", link)),
+                  "/feed": page(FEED.format(url=web.url).replace(f"{web.url}/episode.mp3", link), "application/rss+xml")}
+    async with opened(data_dir, web) as (_, owner, _):
+        added = await add(owner, web.url + path)
+        assert added["status"] == "ready"
+        assert ("pelicans" if path == "/show" else "Episode 8") in (await item_of(owner, added))["text"]
+
+
 async def test_a_video_without_captions_is_heard(data_dir: Path, web: WebServer, sound: bytes) -> None:
     fetcher = WebFetcher(allowed=Allowed.parse(web.host))
     youtube = YouTube(fetcher, [stream(f"{web.url}/episode.mp3?x=1", size=len(sound))])

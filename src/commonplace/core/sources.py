@@ -126,7 +126,8 @@ class Sources:
                       published_at=heard.published_at)
 
     async def _readable(self, url: str, kind: str, fetched: Fetched) -> Source:
-        if kind in FEEDS and (episode := _newest(await self._extractor.feed(fetched.path, fetched.url))):
+        if kind in FEEDS and (episode := _newest(await self._extractor.feed(fetched.path, fetched.url))) \
+                and await self._is_recording(episode.audio_url or ""):
             return _episode(url, episode)
         found = await self._extractor.extract(fetched.path, fetched.media_type, charset=fetched.charset, url=fetched.url)
         if kind == "text/html" and sectioning.count(found.text) < ARTICLE_WORDS and (heard := await self._heard(url, found)):
@@ -138,9 +139,8 @@ class Sources:
 
     async def _heard(self, url: str, page: Extracted) -> str | None:
         """The recording that a page is about: the one it plays or links to, else the one that its feed has for it."""
-        for link in page.links:
-            if looks_like_audio(link):
-                return link
+        for link in filter(looks_like_audio, page.links):
+            return link if await self._is_recording(link) else None
         for link in page.links[:1]:  # what is not a recording is a feed
             try:
                 async with self._fetcher.get(link, max_bytes=self._max_bytes) as fetched:
@@ -151,6 +151,14 @@ class Sources:
             return next((entry.audio_url for entry in feed.entries
                          if entry.audio_url and entry.url and _is_same(entry.url, here)), None)
         return None
+
+    async def _is_recording(self, link: str) -> bool:
+        """Tasted first: where there is nothing to hear, or nobody may go, there is still what the page says."""
+        try:
+            async with self._fetcher.get(link, max_bytes=self._max_bytes, taste=TASTE) as fetched:
+                return (await self._extractor.kind(fetched.path, fetched.media_type, _file_name(fetched.url))).startswith(SPEECH)
+        except IngestFailed:
+            return False
 
 
 def _is_same(url: str, here: str) -> bool:
