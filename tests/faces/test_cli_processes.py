@@ -39,7 +39,7 @@ def cli(data_dir: Path) -> Commands:
 @contextmanager
 def serving(cli: Commands, *options: str) -> Iterator[tuple[str, dict[str, str], subprocess.Popen[str]]]:
     """(address, what it said, process) once it answers."""
-    process = cli.start("serve", "--port", "0", "--json", *options)
+    process = cli.start("serve", "--port", "0", "--json", *options, start_new_session=True)
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
@@ -147,6 +147,17 @@ def test_a_signal_ends_it_though_nothing_comes_in(cli: Commands, command: str, s
     process.send_signal(sign)
     assert process.wait(SECONDS) == 0
     finish(process)
+
+
+def test_an_interrupt_from_the_keyboard_ends_it_quietly_with_all_its_processes(cli: Commands) -> None:
+    with serving(cli) as (address, said, process), httpx.Client(base_url=address, headers=bearer(said["token"])) as client:
+        page = b"<p>A page of several words about owls, long enough to be kept.</p>"
+        promised = client.post("/api/v1/uploads/signed-url", json={
+            "filename": "page.html", "content_type": "text/html", "size": len(page)}).json()
+        httpx.put(promised["url"], content=page)
+        assert client.post("/api/v1/uploads/finalize-document", json={"upload_id": promised["upload_id"]}).is_success
+        os.killpg(process.pid, signal.SIGINT)
+        assert (finish(process)[1], process.returncode) == ("", 0)
 
 
 def test_a_worker_works_and_stops_when_told(cli: Commands, tmp_path: Path) -> None:

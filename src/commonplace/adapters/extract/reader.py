@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -21,6 +22,7 @@ _SPENT_MEGABYTES = 400  # one that has grown this large is replaced, to give the
 
 
 def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a key reaches all processes of a terminal; whoever started this one ends it
     logging.disable()  # what libraries find odd about a file is of no use to whoever runs the server
     answers = _private_output()
     while request := _next_line():
