@@ -1,10 +1,14 @@
-"""The library's page: what is done to many items at once."""
+"""The library's pages: what is done to many items at once, and what a page must not cost others."""
+
+import threading
+from typing import Any
 
 import pytest
 
 from commonplace.core.access import digest
 from commonplace.core.accounts import LIFETIME
 from commonplace.core.entity_rules import NewEntity
+from commonplace.faces.web import reader
 from commonplace.model import now
 from tests.faces.house import House
 from tests.faces.test_web_people import browser, csrf
@@ -46,3 +50,18 @@ async def test_a_browser_stays_signed_in_for_as_long_after_its_last_visit(house:
         renewed = (await client.get("/")).headers["set-cookie"]
         assert renewed.startswith(f"commonplace={secret};") and f"Max-Age={LIFETIME.days * 86400}" in renewed
         assert "set-cookie" not in (await client.get("/")).headers
+
+
+@pytest.mark.parametrize("in_kb", [True, False])
+async def test_others_do_not_wait_while_a_book_is_set(house: House, monkeypatch: pytest.MonkeyPatch, in_kb: bool) -> None:
+    set_by, rendered = set(), reader.rendered
+
+    def noting(*text: Any) -> Any:
+        set_by.add(threading.current_thread())
+        return rendered(*text)
+
+    monkeypatch.setattr(reader, "rendered", noting)
+    item, _ = await house.add("A book", in_kb=in_kb)
+    async with await browser(house, house.owner.person_id) as client:
+        assert "the zebra grazes" in (await client.get(f"/items/{item}")).text
+    assert set_by and threading.main_thread() not in set_by

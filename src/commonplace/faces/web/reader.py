@@ -37,10 +37,10 @@ async def show(visit: Visit) -> Response:
     around = (await services.graph.relations(caller, item.id, limit=LINKS)).reached
     annotations = await services.annotating.of(caller, item.id)
     passages = {section.position for section in reading.sections}
+    sections, whole = await asyncio.to_thread(_set, reading)  # a book takes seconds, and others are waiting
     return visit.page(
         "item.html", reading=reading, item=item, folders=await services.library.folders(caller),
-        sections=_passages(reading),
-        whole=None if reading.sections else rendered(without_title(reading.text, item.title)),
+        sections=sections, whole=whole,
         state=states([item], jobs)[item.id], outline=_outline(reading),
         failed=[job for job in jobs if job.state == "failed"], original=original, plays=_plays(original),
         pages=_pages(original, item), annotations=annotations,
@@ -49,6 +49,11 @@ async def show(visit: Visit) -> Response:
         links=[link for link in around if not _is_note(link)], about=_about(item, around),
         related=await _related(visit, item, {reached.item.public_id for reached in around}),
         notes=notes(item))
+
+
+def _set(reading: Reading) -> tuple[list[tuple[Section, Markup, list[str]]], Markup | None]:
+    """The passages, or all of a text that has none."""
+    return _passages(reading), None if reading.sections else rendered(without_title(reading.text, reading.item.title))
 
 
 def _passages(reading: Reading) -> list[tuple[Section, Markup, list[str]]]:
@@ -186,8 +191,8 @@ async def version(visit: Visit) -> Response:
         raise NotFound("Version not found")
     found = await visit.services.versions.compare(visit.caller, visit.request.path_params["item_id"], int(revision))
     as_text = visit.query("view") == "text" or found.lines is None
-    return visit.page("version.html", found=found, item=found.item, version=found.version, as_text=as_text,
-                      text=rendered(without_title(found.version.text, found.version.title)) if as_text else None)
+    text = await asyncio.to_thread(rendered, without_title(found.version.text, found.version.title)) if as_text else None
+    return visit.page("version.html", found=found, item=found.item, version=found.version, as_text=as_text, text=text)
 
 
 DOORS = (
