@@ -65,3 +65,19 @@ async def test_others_do_not_wait_while_a_book_is_set(house: House, monkeypatch:
     async with await browser(house, house.owner.person_id) as client:
         assert "the zebra grazes" in (await client.get(f"/items/{item}")).text
     assert set_by and threading.main_thread() not in set_by
+
+
+async def test_the_report_passes_over_what_is_deleted_meanwhile(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    stays, _ = await house.add("Stays")
+    goes, _ = await house.add("Goes")
+    await house.app.removals.later(house.owner, [stays, goes])
+    within = house.app.store.jobs.within
+
+    async def late(*args: Any, **kwargs: Any) -> Any:
+        found = await within(*args, **kwargs)
+        if found:
+            await house.app.library.delete(house.owner, goes)
+        return found
+
+    monkeypatch.setattr(house.app.store.jobs, "within", late)
+    assert [title for _, title in (await house.app.overview.report(house.owner)).open] == ["Stays"]

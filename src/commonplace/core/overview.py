@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from commonplace.core.access import READ, Access
 from commonplace.core.transcription import Quota
-from commonplace.model import Caller, Folder, Item, ItemRef, Job, JobState, Json, Role, Stakes, now
+from commonplace.model import Caller, Folder, Job, JobState, Json, Role, Stakes, now
 from commonplace.ports import Embedder, Store, Totals
 from commonplace.settings import Settings
 
@@ -50,13 +50,13 @@ class Overview:
         await self._access.admit(caller, READ, "report", whole=True)
         await self._access.flush()
         store, scope, since = self._store, caller.scope, now() - timedelta(days=DAYS - 1)
-        waiting, failed = [[await self._named(caller, job) for job in await store.jobs.within(scope, states=states, limit=LISTED)]
+        waiting, failed = [await self._named(caller, await store.jobs.within(scope, states=states, limit=LISTED))
                            for states in (OPEN, (JobState.FAILED,))]
         folders = sorted(await store.folders.within(scope), key=lambda folder: -folder.item_count)
         return Report(
             await store.figures.totals(scope), await store.sections.coverage(scope, self._embedder.stamp),
             await store.sections.has_other_stamp(self._embedder.stamp), self._embedder.stamp, await store.describe(),
-            await store.figures.size(), tuple(waiting), tuple(failed), await self._quota.used(caller),
+            await store.figures.size(), waiting, failed, await self._quota.used(caller),
             _filled(await store.figures.added(scope, since)), _filled(await store.figures.calls(caller.library_id, since)),
             tuple(folders))
 
@@ -70,9 +70,10 @@ class Overview:
         people = await self._store.people.all()
         return caller.role is Role.OWNER and caller.whole_library and not caller.kb_only and caller.person_id == people[0].id
 
-    async def _named(self, caller: Caller, job: Job) -> tuple[Job, str]:
-        item: Item = await self._store.items.get(caller.scope, ItemRef(id=job.item_id))
-        return job, item.title
+    async def _named(self, caller: Caller, jobs: Sequence[Job]) -> tuple[tuple[Job, str], ...]:
+        """With the titles of their items, as far as these are still there."""
+        items = await self._store.items.several(caller.scope, {job.item_id for job in jobs})
+        return tuple((job, items[job.item_id].title) for job in jobs if job.item_id in items)
 
 
 def _filled(counts: dict[str, int]) -> dict[str, int]:
