@@ -79,6 +79,11 @@ def test_a_moment_that_never_comes_is_no_moment(tmp_path: Path, moment: str) -> 
     assert read(tmp_path / "b.html") == [Saved("A", "https://a.example/")]
 
 
+def test_half_an_emoji_that_a_program_cut_off_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "k.json").write_text(r'{"bookmarks": [{"title": "Zero \u0000 and half \ud83d", "tags": ["\ud83d"], "note": "Kept \udc00."}]}')
+    assert read(tmp_path / "k.json") == [Saved("Zero  and half ?", text="Kept ?.", tags=("?",))]
+
+
 @pytest.mark.parametrize(("name", "content"), [
     ("x.json", "{"), ("x.json", "[]"), ("x.json", '{"bookmarks": [3]}'), ("x.csv", "a,b\n1,2\n"), ("x.csv", ""),
     ("x.html", "<p>Hello</p>"), ("x.zip", "PK")])

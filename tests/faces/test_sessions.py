@@ -93,6 +93,13 @@ def test_a_session_that_has_grown_replaces_what_there_was_of_it(commands: Comman
     assert "walrus, please. 1" in item(commands, "walrus please")["text"]
 
 
+def test_half_an_emoji_that_a_program_cut_off_does_not_end_the_import(commands: Commands, tmp_path: Path) -> None:
+    for name, said in (("a", "Ship it \ud83d"), ("b", "Zero \0 bytes"), ("c", "Plain words")):
+        write(tmp_path / "logs" / f"{name}.jsonl", [{"type": "user", "sessionId": name, "message": {"role": "user", "content": said}}])
+    assert commands.json("import", tmp_path / "logs")["added"] == 3
+    assert {entity["title"] for entity in commands.json("graph", "list")["entities"]} == {"Ship it ?", "Zero bytes", "Plain words"}
+
+
 def test_long_sessions_are_kept_in_parts(commands: Commands, tmp_path: Path) -> None:
     talk = [{"type": "user", "sessionId": "long", "message": {"role": "user", "content": f"Part {n}: " + "word " * 200}} for n in range(120)]
     file = write(tmp_path / "long.jsonl", talk)

@@ -144,10 +144,10 @@ def _karakeep(entry: dict[str, Any]) -> Iterator[Saved]:
     """A link, and beside it the note that somebody made on it: the page is everybody's, the note is not."""
     content = entry.get("content") or {}
     url = content.get("url") if content.get("type") == "link" else None
-    url = url if url and str(url).lower().startswith(WEB) else None
-    note = "\n\n".join(part for part in (content.get("text"), entry.get("note")) if isinstance(part, str) and part.strip())
-    tags = tuple(dict.fromkeys(str(tag["name"] if isinstance(tag, dict) else tag) for tag in entry.get("tags") or ()))
-    title = str(entry.get("title") or content.get("title") or url or " ".join(note.split())[:60] or "Untitled")
+    url = clean(str(url)) if str(url).lower().startswith(WEB) else None
+    note = "\n\n".join(clean(part) for part in (content.get("text"), entry.get("note")) if isinstance(part, str) and part.strip())
+    tags = tuple(dict.fromkeys(clean(str(tag["name"] if isinstance(tag, dict) else tag)) for tag in entry.get("tags") or ()))
+    title = clean(str(entry.get("title") or content.get("title") or url or " ".join(note.split())[:60] or "Untitled"))
     at = _seconds(entry.get("createdAt")) or iso(entry.get("createdAt"))
     if url:
         yield Saved(title, url, tags=tags, at=at)
@@ -160,6 +160,11 @@ def _karakeep(entry: dict[str, Any]) -> Iterator[Saved]:
 
 
 # -- parts
+
+def clean(text: str) -> str:
+    """As databases take it: without NUL, and with a question mark for half an emoji, as programs leave it that cut texts off."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
 
 def _tags(text: str, between: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag.strip()[:100] for tag in text.split(between) if tag.strip()))

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from commonplace.core.saved import iso
+from commonplace.core.saved import clean, iso
 from commonplace.model import Json
 
 ENDING = ".jsonl"
@@ -85,7 +85,7 @@ def _session(talk: _Talk, file: Path) -> Session:
     if talk.last:
         about["ended_at"] = talk.last.isoformat()
     text = "\n\n".join(f"**{who}:** " + "\n\n".join(parts) for who, parts in talk.turns)
-    return Session(f"{talk.program}:{name}"[:120], _line(title, LONGEST_TITLE), _clean(text), talk.first, about)
+    return Session(f"{talk.program}:{name}"[:120], _line(clean(title), LONGEST_TITLE) or name, clean(text), talk.first, about)
 
 
 def _take(talk: _Talk, entry: Json) -> None:
@@ -177,8 +177,3 @@ def _call(name: Any, given: Any) -> str:
 def _line(text: str, longest: int) -> str:
     line = " ".join(text.split())
     return line if len(line) <= longest else line[:longest - 1].rstrip() + "…"
-
-
-def _clean(text: str) -> str:
-    """As databases take it."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
