@@ -1,12 +1,15 @@
 """Files of any kind and exports of other programs, by the command line."""
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commonplace.model import now
+from tests import recordings
 from tests.faces.command import Commands
 from tests.webserver import WebServer, page, web_server
 
@@ -68,6 +71,21 @@ def test_bookmarks_come_with_their_folders_tags_and_dates_and_failures_are_named
     assert "404" in result.stderr
     [otter] = listed(cli, "--folder", "Animals").values()
     assert (otter["title"], otter["tags"], otter["created_at"][:10]) == ("About otter", ["wet"], "2023-11-14")
+
+
+def test_minutes_that_are_used_up_keep_recordings_out_and_nothing_else(data_dir: Path, tmp_path: Path, bookmarks: Path,
+                                                                        web: WebServer) -> None:
+    cli = Commands(data_dir, fetch_allow_hosts=web.host, transcription_minutes="1")
+    long = recordings.record(tmp_path / "long.mp3", recordings.tone(61, 16_000), 16_000, "mono")
+    refused = cli.run("add", long, f"{web.url}/otter")
+    assert refused.exit_code == 1 and f"{long}: This month's 1 minutes" in refused.stderr
+    assert listed(cli).keys() == {"About otter"}
+    with sqlite3.connect(data_dir / "commonplace.sqlite3") as database:
+        database.execute("INSERT INTO transcriptions SELECT id, 'spent', id, ?, 60 FROM people", [f"{now():%Y-%m}"])
+    web.pages["/missing"] = page(long.read_bytes(), "audio/mpeg")
+    answer = json.loads(cli.run("import", bookmarks, "--json").stdout)
+    assert (answer["added"], [failed["path"] for failed in answer["skipped"]]) == (1, [f"{web.url}/missing"])
+    assert listed(cli).keys() == {"About otter", "About heron"}
 
 
 def test_an_import_goes_on_where_it_was(cli: Commands, bookmarks: Path, web: WebServer) -> None:

@@ -9,7 +9,7 @@ from commonplace.core import saved
 from commonplace.core.library import Draft, Library, Record
 from commonplace.core.portable import Advance, Imported
 from commonplace.core.saved import Saved
-from commonplace.errors import IngestFailed, Invalid
+from commonplace.errors import IngestFailed, Invalid, QuotaExceeded
 from commonplace.model import Caller, EntityType, Folder, Item, Outcome, folder_key, new_public_id, now
 
 AT_ONCE = 4     # addresses that are fetched side by side
@@ -83,7 +83,7 @@ class _Importer:
             new = [folder for folder in self._folders.ids(each.folder) if folder not in added.item.folders]
             if new and self._caller.only_folder is None:
                 await self._library.file(self._caller, added.item.id, new)
-        except (IngestFailed, Invalid) as error:
+        except (IngestFailed, Invalid, QuotaExceeded) as error:
             self.failed.append((each.url or each.title, error.message))
             self._advance(self._done(), self._total)
             return
