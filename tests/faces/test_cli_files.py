@@ -113,7 +113,7 @@ def test_highlights_become_notes_that_grow(cli: Commands, tmp_path: Path) -> Non
 def test_what_is_no_export_is_refused(cli: Commands, tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text("{}")
     assert "What can be imported" in cli.fails("import", tmp_path / "notes.json")
-    assert "is not a folder" in cli.fails("import", tmp_path / "nowhere")
+    assert "There is no file or folder" in cli.fails("import", tmp_path / "nowhere")
 
 
 def test_what_an_import_brings_is_described_and_stays_so_when_it_is_imported_again(cli: Commands, tmp_path: Path) -> None:
