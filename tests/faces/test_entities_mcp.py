@@ -8,6 +8,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from tests.faces.conftest import OpenHouse
 from tests.faces.house import House, call_tool, open_house, rpc
 
 pytestmark = pytest.mark.anyio
@@ -180,6 +181,16 @@ async def test_facts_come_back_as_they_were_given(client: httpx.AsyncClient) -> 
             (await call(client, "search", query="tokens"))["results"][0]["metadata"],
             (await call(client, "explore"))["entities"][0]["metadata"]]
     assert [{name: value for name, value in facts.items() if name in given} for facts in told] == [given] * 3
+
+
+@pytest.mark.parametrize("given_by, base", [
+    ({"host": "::"}, "http://127.0.0.1:8642"), ({"host": "0.0.0.0"}, "http://127.0.0.1:8642"),
+    ({"host": "::1", "port": 99}, "http://[::1]:99"), ({"public_url": "https://kb.example.org/"}, "https://kb.example.org")])
+async def test_the_address_of_an_entity_is_one_that_leads_there(house_with: OpenHouse, given_by: dict[str, Any], base: str) -> None:
+    async with house_with(**given_by) as house, house.client("owner") as client:
+        added = await call(client, "add", title="Otters", content="They hold hands.")
+        fetched = await call(client, "fetch", id=added["id"])
+        assert fetched["url"] == f"{base}/items/{added['id'].rpartition('_')[2]}"
 
 
 async def test_what_is_not_there_cannot_be_fetched(client: httpx.AsyncClient) -> None:

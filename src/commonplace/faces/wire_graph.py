@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from commonplace import model
 from commonplace.core import entity_rules as rules
+from commonplace.core.connecting import address as server_address
 from commonplace.core.entities import AddedEntity, Entity as CoreEntity, since as parse_since
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.finding import EntityHit, EntityQuery
@@ -179,7 +180,7 @@ def facts(metadata: dict[str, Any]) -> dict[str, Any]:
 
 def address(url: str | None, public_id: str, settings: Settings) -> str:
     """Where a person can look at it: its source, else the item in the web app."""
-    return url or f"{(settings.public_url or f'http://{settings.host}:{settings.port}').rstrip('/')}/items/{public_id}"
+    return url or f"{server_address(settings)}/items/{public_id}"
 
 
 class SearchInput(Input):
