@@ -43,7 +43,8 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def web(sound: bytes) -> Iterator[WebServer]:
     with web_server() as server:
         server.pages |= {"/episode.mp3": page(sound, "audio/mpeg"), "/show": page(EPISODE),
-                         "/vague.mp3": page(sound, "application/octet-stream"),
+                         "/vague.mp3": page(sound, "application/octet-stream"), "/listen": page(sound, "audio/mpeg"),
+                         "/player": page(EPISODE.replace("/episode.mp3", "/listen?to=7")),
                          "/by-feed": page(BY_FEED), "/feed": page(FEED.format(url=server.url), "application/rss+xml")}
         yield server
 
@@ -80,7 +81,7 @@ async def visitor(house: House, number: int) -> Caller:
 
 
 @pytest.mark.parametrize("path, title", [("/episode.mp3", "episode"), ("/vague.mp3", "vague"),
-                                         ("/show", "Episode 7: Pelicans"), ("/by-feed", "Episode 8"), ("/feed", "Episode 8")])
+                                         ("/show", "Episode 7: Pelicans"), ("/player", "Episode 7: Pelicans"), ("/by-feed", "Episode 8"), ("/feed", "Episode 8")])
 async def test_a_recording_is_transcribing_then_done_and_found_with_its_seconds(data_dir: Path, web: WebServer, path: str,
                                                                                  title: str) -> None:
     async with opened(data_dir, web) as (house, owner, transcriber):
@@ -101,7 +102,7 @@ async def test_a_recording_is_transcribing_then_done_and_found_with_its_seconds(
 
 
 @pytest.mark.parametrize("there", ["/gone.mp3", "/page.mp3", "http://169.254.169.254/episode.mp3"])
-@pytest.mark.parametrize("path", ["/show", "/feed"])
+@pytest.mark.parametrize("path", ["/show", "/by-feed", "/feed"])
 async def test_a_page_with_nothing_to_hear_at_its_link_is_kept_as_it_reads(data_dir: Path, web: WebServer, path: str, there: str) -> None:
     link = there if there.startswith("http") else web.url + there
     web.pages |= {"/page.mp3": page("<html><body><p>This episode has moved.</p></body></html>"),
@@ -110,7 +111,8 @@ async def test_a_page_with_nothing_to_hear_at_its_link_is_kept_as_it_reads(data_
     async with opened(data_dir, web) as (_, owner, _):
         added = await add(owner, web.url + path)
         assert added["status"] == "ready"
-        assert ("pelicans" if path == "/show" else "Episode 8") in (await item_of(owner, added))["text"]
+        said = {"/show": "pelicans", "/by-feed": "birds of the delta", "/feed": "Episode 8"}[path]
+        assert said in (await item_of(owner, added))["text"]
 
 
 async def test_a_video_without_captions_is_heard(data_dir: Path, web: WebServer, sound: bytes) -> None:

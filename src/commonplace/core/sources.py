@@ -139,26 +139,31 @@ class Sources:
 
     async def _heard(self, url: str, page: Extracted) -> str | None:
         """The recording that a page is about: the one it plays or links to, else the one that its feed has for it."""
-        for link in filter(looks_like_audio, page.links):
-            return link if await self._is_recording(link) else None
-        for link in page.links[:1]:  # what is not a recording is a feed
-            try:
-                async with self._fetcher.get(link, max_bytes=self._max_bytes) as fetched:
-                    feed = await self._extractor.feed(fetched.path, fetched.url)
-            except IngestFailed:
-                return None  # the page itself can be read, feed or not
-            here = canonical(url)
-            return next((entry.audio_url for entry in feed.entries
-                         if entry.audio_url and entry.url and _is_same(entry.url, here)), None)
-        return None
+        link = next(filter(looks_like_audio, page.links), next(iter(page.links), None))
+        if link is None:
+            return None
+        try:
+            async with self._fetcher.get(link, max_bytes=self._max_bytes, taste=TASTE) as fetched:
+                if await self._is_heard(fetched):
+                    return link
+                feed = await self._extractor.feed(fetched.path, fetched.url)  # what is not a recording is a feed
+        except IngestFailed:
+            return None  # the page itself can be read, feed or not
+        here = canonical(url)
+        episode = next((entry.audio_url for entry in feed.entries
+                        if entry.audio_url and entry.url and _is_same(entry.url, here)), None)
+        return episode if episode and await self._is_recording(episode) else None
 
     async def _is_recording(self, link: str) -> bool:
         """Tasted first: where there is nothing to hear, or nobody may go, there is still what the page says."""
         try:
             async with self._fetcher.get(link, max_bytes=self._max_bytes, taste=TASTE) as fetched:
-                return (await self._extractor.kind(fetched.path, fetched.media_type, _file_name(fetched.url))).startswith(SPEECH)
+                return await self._is_heard(fetched)
         except IngestFailed:
             return False
+
+    async def _is_heard(self, fetched: Fetched) -> bool:
+        return (await self._extractor.kind(fetched.path, fetched.media_type, _file_name(fetched.url))).startswith(SPEECH)
 
 
 def _is_same(url: str, here: str) -> bool:
