@@ -220,6 +220,16 @@ async def test_pages_that_are_not_there(house: House) -> None:
         assert (await client.post("/")).status_code == 405
 
 
+async def test_no_database_is_asked_for_what_none_can_keep(house: House) -> None:
+    async with await browser(house, "owner") as client, await browser(house, "nobody") as nobody:
+        assert (await nobody.get("/d/%00")).status_code == 422
+        for method, path in [*ROWS, *OPEN]:
+            if method == "GET":
+                assert (await client.get(filled(path, "%00") if "{" in path else f"{path}?q=%00")).status_code == 422, path
+        sent = await send(client, "POST", "/add", Row(form=(("text", "A note that is long enough\0 to be kept."),)))
+        assert (sent.status_code, sent.json()["message"]) == (422, "What was sent contains a NUL character; remove it.")
+
+
 async def test_scripts_and_styles_come_packed_to_who_can_unpack_them(house: House) -> None:
     async with await browser(house, "nobody") as client:
         packed = await client.get("/static/x/style.css", headers={"Accept-Encoding": "gzip, br"})

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
-from commonplace.errors import CommonplaceError, Unauthorized
+from commonplace.errors import CommonplaceError, Invalid, Unauthorized
 from commonplace.faces.http import STATUS, Services, error_response, problem
 from commonplace.faces.web import (
     account,
@@ -90,6 +90,8 @@ class WebApp:
                 return visit.seal(_no_entry(visit))
             if request.method not in ("GET", "HEAD"):
                 await visit.checked_form()
+            if await visit.sent_nul():
+                raise Invalid("What was sent contains a NUL character; remove it.")  # Postgres keeps none
             return visit.seal(await door.handler(visit))
         except CommonplaceError as error:
             return visit.seal(_failed(visit, error))

@@ -132,6 +132,12 @@ class Visit:
             raise Invalid("The body must be an object.")
         return body
 
+    async def sent_nul(self) -> bool:
+        """In the address, or in a form."""
+        form = await self.request.form(max_fields=MANY) if self.request.method == "POST" else FormData()
+        named = (*self.request.path_params.items(), *self.request.query_params.multi_items(), *form.multi_items())
+        return any("\0" in value for _, value in named if isinstance(value, str))
+
     def query(self, name: str, default: str = "") -> str:
         return self.request.query_params.get(name, default)
 
