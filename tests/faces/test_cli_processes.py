@@ -181,9 +181,16 @@ def test_bars_on_a_terminal_none_in_a_pipe(cli: Commands, tmp_path: Path) -> Non
     out, err = finish(piped)
     assert json.loads(out)["added"] == 3
     assert err == ""
+    assert at_a_terminal(cli, "import", tmp_path / "notes") == b"0 added, 0 changed, 3 unchanged\n"
+    assert at_a_terminal(cli, "backup", tmp_path / "all.backup").startswith(b"Backed up")
+    assert at_a_terminal(cli, "restore", tmp_path / "all.backup", "--force") == b"Restored: 3 items.\n"
+
+
+def at_a_terminal(cli: Commands, *arguments: object) -> bytes:
+    """What it answers, when there was a bar beside it."""
     master, terminal = pty.openpty()
     env = {**os.environ, **cli.env, "TERM": "xterm", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    process = subprocess.Popen([*COMMAND, "import", str(tmp_path / "notes")], env=env, stdout=subprocess.PIPE, stderr=terminal)
+    process = subprocess.Popen([*COMMAND, *map(str, arguments)], env=env, stdout=subprocess.PIPE, stderr=terminal)
     os.close(terminal)
     shown = b""
     while select.select([master], [], [], SECONDS)[0]:
@@ -195,8 +202,8 @@ def test_bars_on_a_terminal_none_in_a_pipe(cli: Commands, tmp_path: Path) -> Non
     assert process.wait(SECONDS) == 0
     assert "━".encode() in shown
     assert process.stdout is not None
-    assert process.stdout.read() == b"0 added, 0 changed, 3 unchanged\n"
-    process.stdout.close()
+    with process.stdout as answer:
+        return answer.read()
 
 
 @pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root may write everywhere")

@@ -1,5 +1,6 @@
 """All nouns behind one door."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +24,12 @@ from commonplace.ports.keeping import (
 from commonplace.ports.members import Members
 from commonplace.ports.people import People, Tokens
 from commonplace.ports.queue import Jobs
+
+Advance = Callable[[int, int], None]  # (done so far, in all)
+
+
+def silent(done: int, total: int) -> None:
+    """For whom nobody waits."""
 
 
 class Store(Protocol):
@@ -90,11 +97,11 @@ class Store(Protocol):
         """`engine`, its `version`, the `schema`'s number, and `checkpoint_bytes`: files kept for a quick start."""
         ...
 
-    async def dump(self, file: Path) -> dict[str, int]:
+    async def dump(self, file: Path, advance: Advance = silent) -> dict[str, int]:
         """Everything, as of one moment, in one file that any engine can load; rows by table."""
         ...
 
-    async def load(self, file: Path, *, replace: bool) -> dict[str, int]:
+    async def load(self, file: Path, *, replace: bool, advance: Advance = silent) -> dict[str, int]:
         """All of a dump or nothing. Conflict when something is there that `replace` does not give up."""
         ...
 

@@ -25,6 +25,7 @@ from commonplace.adapters.store.uploads import SqlUploads
 from commonplace.adapters.store.versions import SqlVersions
 from commonplace.errors import ConfigurationError
 from commonplace.model import Json
+from commonplace.ports.store import Advance, silent
 from commonplace.settings import Settings
 
 
@@ -64,11 +65,11 @@ class SqlStore:
     async def describe(self) -> Json:
         return await self._db.read(_describe) | {"checkpoint_bytes": self._checkpoints.size()}
 
-    async def dump(self, file: Path) -> dict[str, int]:
-        return await self._db.read(backup.dump, self._index, file)
+    async def dump(self, file: Path, advance: Advance = silent) -> dict[str, int]:
+        return await self._db.read(backup.dump, self._index, file, advance)
 
-    async def load(self, file: Path, *, replace: bool) -> dict[str, int]:
-        return await self._db.write(backup.load, self._index, file, replace)
+    async def load(self, file: Path, *, replace: bool, advance: Advance = silent) -> dict[str, int]:
+        return await self._db.write(backup.load, self._index, file, replace, advance)
 
     async def drop(self) -> None:
         """Everything goes, for good. A SQLite file goes with its folder."""

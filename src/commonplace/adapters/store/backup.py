@@ -11,7 +11,7 @@ import re
 import zlib
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
@@ -21,6 +21,7 @@ from commonplace.adapters.store.database import Tx, migrations, refuse_newer
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.items import delete_items
 from commonplace.errors import Conflict, Invalid
+from commonplace.ports.store import Advance
 
 FORMAT = 1
 AT_ONCE = 500
@@ -43,14 +44,14 @@ _SECTION = ("position", "heading", "text", "extra", "word_count", "key_points", 
 Counts = dict[str, int]
 
 
-def dump(tx: Tx, index: SectionIndex, file: Path) -> Counts:
+def dump(tx: Tx, index: SectionIndex, file: Path, advance: Advance) -> Counts:
     """Written beside its name first, read back, and only then given its name."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         draft.touch(0o600)  # from its first byte on
         with gzip.open(draft, "wt", encoding="utf-8", compresslevel=3) as out:
-            counts = _write(tx, index, out)
-        for _ in _read(draft):
+            counts = _write(tx, index, out, lambda share: advance(round(50 * share), 100))
+        for _ in _read(draft, lambda share: advance(round(50 + 50 * share), 100)):
             pass
         draft.replace(file)
     finally:
@@ -58,10 +59,11 @@ def dump(tx: Tx, index: SectionIndex, file: Path) -> Counts:
     return counts
 
 
-def load(tx: Tx, index: SectionIndex, file: Path, replace: bool) -> Counts:
+def load(tx: Tx, index: SectionIndex, file: Path, replace: bool, advance: Advance) -> Counts:
     _make_room(tx, index, replace)
     counts: Counter[str] = Counter(dict.fromkeys(TABLES, 0))
-    for (table, _), lines in groupby(_read(file), key=lambda line: (line[0], tuple(line[1]))):
+    for (table, _), lines in groupby(_read(file, lambda share: advance(round(100 * share), 100)),
+                                     key=lambda line: (line[0], tuple(line[1]))):
         if table == "sections":
             counts[table] += _restore_sections(tx, index, (row for _, row in lines))
             continue
@@ -74,7 +76,8 @@ def load(tx: Tx, index: SectionIndex, file: Path, replace: bool) -> Counts:
 
 # -- writing
 
-def _write(tx: Tx, index: SectionIndex, out: IO[str]) -> Counts:
+def _write(tx: Tx, index: SectionIndex, out: IO[str], tell: Callable[[float], None]) -> Counts:
+    total = sum(tx.all(f"SELECT count(*) AS n FROM {table}")[0]["n"] for table in TABLES)
     found = tx.one("SELECT max(version) AS version FROM schema_version")
     _line(out, "commonplace", {"format": FORMAT, "schema": found["version"] if found else 0})
     counts: Counts = {}
@@ -84,6 +87,8 @@ def _write(tx: Tx, index: SectionIndex, out: IO[str]) -> Counts:
         for row in lines:
             _line(out, table, row)
             counts[table] += 1
+            if counts[table] % AT_ONCE == 0:
+                tell(sum(counts.values()) / total)
     _line(out, "end", counts)
     return counts
 
@@ -119,14 +124,16 @@ def _sections(tx: Tx, index: SectionIndex) -> Iterator[dict[str, Any]]:
 
 # -- reading
 
-def _read(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _read(file: Path, tell: Callable[[float], None]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every row, if the file is whole and of a version that this one knows."""
     counts: Counter[str] = Counter()
     end: Counts | None = None
     try:
-        with gzip.open(file, "rt", encoding="utf-8") as lines:
+        with file.open("rb") as packed, gzip.open(packed, "rt", encoding="utf-8") as lines:
             _check_head(next(lines, ""), file)
-            for line in lines:
+            for number, line in enumerate(lines):
+                if number % AT_ONCE == 0:
+                    tell(packed.tell() / file.stat().st_size)
                 table, row = json.loads(line)
                 if table == "end":
                     end = row

@@ -112,7 +112,8 @@ async def backup(desk: Desk, file: File,
     if not file.parent.is_dir():
         raise Invalid(f"There is no folder {str(file.parent)!r} to put it in.")
     async with desk.open() as (app, _):
-        counts = await app.store.dump(file)
+        with show.progress("Backing up") as advance:
+            counts = await app.store.dump(file, advance)
     show.as_json({"file": str(file), "bytes": file.stat().st_size, "rows": counts}) if desk.as_json else show.text(
         f"Backed up in {file}: {show.items(counts['items'])} ({file.stat().st_size / 1e6:.1f} MB).")
 
@@ -124,5 +125,6 @@ async def restore(desk: Desk, file: File,
 
     desk.require_owner()
     async with open_app(desk.settings) as app:
-        counts = await app.store.load(file, replace=force)
+        with show.progress("Restoring") as advance:
+            counts = await app.store.load(file, replace=force, advance=advance)
     show.as_json({"rows": counts}) if desk.as_json else show.text(f"Restored: {show.items(counts['items'])}.")
