@@ -91,6 +91,21 @@ async def test_plans_explain_themselves(owner: httpx.AsyncClient) -> None:
     assert estimate["message"] == estimate["data"]["explanation"] != ""
 
 
+async def test_no_more_cycles_are_named_than_were_asked_for(house: House, owner: httpx.AsyncClient) -> None:
+    project = await add(owner, "Knots", "project")
+    for name in ("Bow", "Hitch"):
+        first = await add(owner, f"{name} first", project=project)
+        unseen = await add(owner, f"{name} between", project=project, depends_on=[first])
+        last = await add(owner, f"{name} last", project=project, depends_on=[unseen])
+        for entity in (first, last):
+            await house.app.library.file(house.owner, entity, [house.folders["Red"]])
+        async with house.client("one_folder") as client:  # who does not see what lies between is not told of a cycle
+            assert (await manage(client, "update_task", first, {"depends_on": [last]}))["success"]
+    for limit, found in ((20, 2), (1, 1)):
+        told = await manage(owner, "detect_cycles", project, {"limit": limit})
+        assert (len(told["data"]["cycles"]), told["data"]["has_cycles"]) == (found, True)
+
+
 async def test_memory_is_corrected_through_manage(owner: httpx.AsyncClient) -> None:
     old, new = await add(owner, "Use MySQL", "decision"), await add(owner, "Use Postgres", "decision")
     gone = await manage(owner, "supersede", old, {"by": new, "reason": "JSON"})

@@ -90,7 +90,7 @@ async def _suggest(services: Services, caller: Caller, entity_id: str, given: Wa
 
 
 async def _detect_cycles(services: Services, caller: Caller, entity_id: str, given: Project) -> Answer:
-    cycles = await services.planning.cycles(caller, _project(entity_id, given))
+    cycles = (await services.planning.cycles(caller, _project(entity_id, given)))[:given.limit]
     said = "; ".join(" -> ".join(item.title for item in cycle) for cycle in cycles)
     return Answer(f"{len(cycles)} cycle{'s' * (len(cycles) != 1)}: {said}" if cycles else "No task waits for itself.",
                   data={"cycles": [wire.cycle(cycle) for cycle in cycles], "has_cycles": bool(cycles)})
