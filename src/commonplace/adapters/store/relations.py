@@ -80,6 +80,8 @@ def _refuse_circle(tx: Tx, scope: Scope, r: Relation) -> None:
     """Within the transaction that writes: two who check first and write afterwards could close one together."""
     take_turns(tx, scope.library_id)
     names = [item.title for item in traversal.circle(tx, scope, r.from_id, r.to_id, r.kind)]
+    if names and r.kind == Kind.SUPERSEDES and r.from_id == r.to_id:
+        raise Invalid(f"{names[0]!r} cannot replace itself; name what does.", cycle=names)
     if names and r.kind == Kind.SUPERSEDES:
         raise Invalid(f"{names[0]!r} cannot replace {names[1]!r}: it was itself replaced by it ({' <- '.join(names)}).",
                       cycle=names)
