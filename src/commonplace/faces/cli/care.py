@@ -79,7 +79,8 @@ async def _examine(app: "App", caller: Caller, facts: dict[str, Any], problems: 
     elif done < total and not jobs.get("queued") and not jobs.get("running"):
         problems.append(f"{total - done} sections have no vector and no job for one: run `commonplace reindex`.")
     if jobs.get("failed"):
-        problems.append(f"{jobs['failed']} jobs have failed for good; `commonplace reindex` tries them again.")
+        problems.append(f"{jobs['failed']} jobs have failed for good: `commonplace reindex` makes the vectors that are missing, "
+                        "`commonplace retry ITEM` tries again what else failed for an item.")
     if free < ENOUGH_SPACE:
         problems.append(f"Only {free / 1e6:.0f} MB are free on the disk of the data folder.")
     try:
