@@ -1,7 +1,9 @@
 """Opening a database, several processes on it, and losing the server."""
 
 import asyncio
+import os
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,6 +61,22 @@ async def test_a_database_of_a_newer_version_is_refused_and_left_alone(place: Se
 
 
 @pytest.mark.slow
+def modes(folder: Path) -> dict[str, int]:
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())}
+
+
+async def test_nobody_else_can_read_a_new_library(new_data_dir: Path) -> None:
+    before = os.umask(0o022)
+    store = make_store(Settings(data_dir=new_data_dir))
+    try:
+        await store.open()
+        await Library.create(store)
+        assert modes(new_data_dir) == {new_data_dir.name: 0o700, **{f"commonplace.sqlite3{end}": 0o600 for end in ("", "-wal", "-shm")}}
+    finally:
+        os.umask(before)
+        await store.close()
+
+
 async def test_four_processes_may_set_up_one_database_at_once(place: Settings) -> None:
     processes = [writer(place, clients=1, rounds=1) for _ in range(4)]
     for process in processes:

@@ -167,7 +167,9 @@ class SqliteDatabase:
         return connection
 
     def _migrate(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self._path.exists():
+            self._path.touch(0o600)  # what SQLite keeps beside the file is as open to others as the file is when it is begun
         self._within(WRITE, _bring_up_to_date, (), {})
         self._path.chmod(0o600)
 
