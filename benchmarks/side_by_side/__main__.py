@@ -83,7 +83,7 @@ def _unfit(peer: Peer, size: int, results: dict) -> dict:
     """Why it is not measured with as many, or nothing."""
     if failed := results["peers"][peer.name]["install"].get("failed"):
         return {"failed": f"cannot be installed here: {failed}"}
-    return {"left_out": "too slow for as many"} if size > peer.largest else {}
+    return {"left_out": "for want of time it is not given as many"} if size > peer.largest else {}
 
 
 def _keep(results: dict, file: Path) -> None:
@@ -99,7 +99,7 @@ def _options() -> argparse.Namespace:
     options.add_argument("--sizes", type=lambda sizes: [int(n) for n in sizes.split(",")], help="numbers of notes")
     options.add_argument("--seconds", type=float, default=4.0, help="the longest that one kind of call is asked of a peer, in all rounds")
     options.add_argument("--bound", type=float, help="seconds that one peer may take with one number of notes")
-    options.add_argument("--minutes", type=float, default=40.0, help="no part is begun after that; what growing may take, of all engines")
+    options.add_argument("--minutes", type=float, default=65.0, help="no part is begun after that; what growing may take, of all engines")
     options.add_argument("--data", type=Path, help="folder of retrieval sets: corpus.jsonl, queries.jsonl, qrels.tsv in a folder each")
     options.add_argument("--growth", type=int, default=1_000_000, help="sections to grow to")
     options.add_argument("--engines", type=_list(growth.ENGINES), default=list(growth.ENGINES), help="that are grown")

@@ -27,7 +27,7 @@ PEERS = (
          remark="rows, scopes and transactions; vectors injected"),
     Peer("mcp", "Commonplace over MCP", OURS, "commonplace_mcp", largest=10_000,
          remark="the whole product, it embeds by itself: what products that are reached over MCP are compared with"),
-    Peer("rest", "Commonplace over REST", OURS, "commonplace_rest", largest=10_000,
+    Peer("rest", "Commonplace over REST", OURS, "commonplace_rest",
          remark="the same server: what products that are reached over REST are compared with"),
     Peer("library", "Commonplace as a library", OURS, "commonplace_library", largest=10_000,
          remark="the whole product without a server: what products that are libraries are compared with"),
@@ -49,7 +49,7 @@ PEERS = (
     Peer("memory-service", "mcp-memory-service", PRODUCT, "memory_service", ("mcp-memory-service==12.2.0",), apart=True, largest=1_000),
     Peer("basic-memory", "basic-memory", PRODUCT, "basic_memory_", ("basic-memory==0.23.2",), python="3.13", extensions=True, apart=True,
          largest=1_000, remark="many notes at once are files that it finds by itself (`reindex`)"),
-    Peer("txtai", "txtai", PRODUCT, "txtai_", ("txtai[api]==9.14.0", "torch==2.13.0"), by_pip=True, apart=True, largest=10_000,
+    Peer("txtai", "txtai", PRODUCT, "txtai_", ("txtai[api]==9.14.0", "torch==2.13.0"), by_pip=True, apart=True,
          environment={"OMP_NUM_THREADS": "1", "KMP_DUPLICATE_LIB_OK": "TRUE"},
          remark="its own server; it lets callers take turns, for its index ends by a segmentation fault when two threads use it; "
                 "torch as it lies on the index of this machine, elsewhere it may bring gigabytes of CUDA"),
