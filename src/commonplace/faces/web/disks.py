@@ -15,13 +15,13 @@ PER_PAGE = 30
 async def show(visit: Visit) -> Response:
     shelf = visit.query("shelf", DiskScope.PUBLISHED)
     shelf = shelf if shelf in {*SHELVES} else DiskScope.PUBLISHED
-    page, text = visit.number("page", 1), visit.query("q")[:200]
-    disks, total = await visit.services.disks.page(visit.caller, DiskScope(shelf), DiskFilter(text=text or None), limit=PER_PAGE,
+    page = visit.number("page", 1)
+    disks, total = await visit.services.disks.page(visit.caller, DiskScope(shelf), DiskFilter(), limit=PER_PAGE,
                                                    offset=(page - 1) * PER_PAGE)
     pages = -(-total // PER_PAGE)
     if page > pages > 0:
         return visit.go(f"/disks?shelf={shelf}&page={pages}")
-    return visit.page("disks.html", disks=disks, total=total, page=page, pages=pages, shelves=SHELVES, shelf=shelf, q=text)
+    return visit.page("disks.html", disks=disks, total=total, page=page, pages=pages, shelves=SHELVES, shelf=shelf)
 
 
 async def preview(visit: Visit) -> Response:
