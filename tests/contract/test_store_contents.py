@@ -158,6 +158,16 @@ async def test_annotations_keep_vectors_and_revision(ann: Library) -> None:
     assert await ann.store.sections.coverage(ann.scope(), STAMP) == (2, 2)
 
 
+async def test_an_annotation_that_comes_late_leaves_what_somebody_chose(ann: Library) -> None:
+    item = await ann.add("quartz")
+    chosen = {"tags": ("mine",), "category": "Rocks", "metadata": {"notes": ["keep"]}}
+    await ann.store.items.update(ann.scope(), item.id, chosen, expected_revision=None, sections=None, stamp=STAMP, jobs=())
+    made = {"summary": "A rock.", "tags": ("derived",), "category": "Other", "metadata": {"tags_derived": True}}
+    await ann.store.items.annotate([Annotation(item, made)])
+    after = await ann.store.items.get(ann.scope(), ref(item))
+    assert {name: getattr(after, name) for name in made} == chosen | {"summary": "A rock."}
+
+
 async def test_minutes_are_reserved_within_the_cap_counted_once_and_settled(ann: Library, bob: Library) -> None:
     quotas = ann.store.quotas
     jobs = [Job(id=new_id(), library_id=ann.id, item_id="", kind="transcribe") for _ in range(8)]

@@ -82,7 +82,8 @@ class Items(Protocol):
         ...
 
     async def annotate(self, made: Sequence[Annotation]) -> None:
-        """Change what was made of texts. Not a revision of anybody's."""
+        """Change what was made of texts. Not a revision of anybody's; and what people choose themselves (tags, category,
+        metadata) stays where somebody has changed the item since it was read."""
         ...
 
     async def put(self, entries: Sequence[Entry], *, scope: Scope, stamp: str) -> list[Outcome]:

@@ -219,10 +219,10 @@ class SqlItems:
     async def annotate(self, made: Sequence[Annotation]) -> None:
         def work(tx: Tx) -> None:
             for columns, same in groupby(made, lambda each: tuple(each.changes)):
-                tx.many(f"""UPDATE items SET {', '.join(f'{c} = :{c}' for c in columns)}
+                tx.many(f"""UPDATE items SET {', '.join(map(rows.unless_chosen, columns))}
                             WHERE library_id = :library_id AND id = :item_id""",
-                        [{**_of(each.item), **{c: rows.column_value(c, value) for c, value in each.changes.items()}}
-                         for each in same])
+                        [{**_of(each.item), "revision": each.item.revision,
+                          **{c: rows.column_value(c, value) for c, value in each.changes.items()}} for each in same])
             tx.many("""UPDATE sections SET key_points = :points
                        WHERE library_id = :library_id AND item_id = :item_id AND position = :position""",
                     [{**_of(each.item), "position": n, "points": rows.column_value("key_points", points)}

@@ -142,6 +142,13 @@ def column_value(column: str, value: Any) -> Any:
     return micros(value) if isinstance(value, datetime) else value
 
 
+def unless_chosen(column: str) -> str:
+    """To write a column with what was worked out. What people choose themselves stays, if somebody has changed the item since
+    it was read, at `:revision`."""
+    chosen = column in ("tags", "category", "metadata")
+    return f"{column} = CASE WHEN revision = :revision THEN :{column} ELSE {column} END" if chosen else f"{column} = :{column}"
+
+
 def item(row: Any, folders: tuple[str, ...] = ()) -> Item:
     values = {column: row[column] for column in ITEM_COLUMNS}
     for column in _TUPLES:
