@@ -9,7 +9,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Protocol
 
-from commonplace.core.embedding import EMBED, LEASE_SECONDS
+from commonplace.core.embedding import EMBED
+from commonplace.core.holding import LEASE_SECONDS
 from commonplace.core.preparing import TRANSFORM
 from commonplace.model import Job, now
 from commonplace.ports import Store, Wake

@@ -102,6 +102,37 @@ async def test_one_text_that_cannot_be_described_keeps_no_other_waiting(tmp_path
         assert (left.kind, left.attempts, left.error) == ("transform", 1, "Unexpected RuntimeError; the server's log says more.")
 
 
+async def test_what_takes_longer_than_a_lease_is_not_given_to_another_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    describe, begun, go_on, renewed = LocalTransformer.transform, asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def slow(self: LocalTransformer, title: str, sections: Sequence[str]) -> Transformed:
+        begun.set()
+        await go_on.wait()
+        return await describe(self, title, sections)
+
+    async with open_workshop(tmp_path / "data") as shop:
+        (tmp_path / "notes").mkdir()
+        await import_notes(shop, tmp_path / "notes", 3)
+        jobs, extend = shop.app.store.jobs, shop.app.store.jobs.extend
+
+        async def noting(*args: Any) -> None:
+            await extend(*args)
+            renewed.set()
+
+        monkeypatch.setattr(LocalTransformer, "transform", slow)
+        monkeypatch.setattr(jobs, "extend", noting)
+        monkeypatch.setattr("commonplace.core.holding.LEASE_SECONDS", 0.01)  # until it is renewed
+        monkeypatch.setattr("commonplace.worker.LEASE_SECONDS", -1)
+        working = asyncio.create_task(shop.app.worker.turn())
+        async with asyncio.timeout(20):
+            await begun.wait()
+            await renewed.wait()
+        assert await jobs.lease("another", "transform", limit=9, seconds=60) == []
+        go_on.set()
+        await working
+        assert await jobs.counts() == {"done": 3}
+
+
 def _after_deleting(shop: Workshop, item_id: str) -> Any:
     """`annotate`, but an item is deleted by somebody before the first is written."""
     annotate, deleted = shop.app.store.items.annotate, []

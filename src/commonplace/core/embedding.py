@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 import numpy as np
 
+from commonplace.core.holding import LEASE_SECONDS, held
 from commonplace.core.retrying import give_back
 from commonplace.core.sectioning import embedding_text
 from commonplace.errors import EmbeddingFailed
@@ -14,7 +16,6 @@ from commonplace.ports import Embedder, Store, Vectors
 
 EMBED = "embed"
 AT_ONCE = 256      # sections between two commits of a long job
-LEASE_SECONDS = 120
 
 
 async def with_vectors(embedder: Embedder, title: str, sections: Sequence[Section]) -> list[Section]:
@@ -56,7 +57,8 @@ class EmbedJobs:
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         """All together, for full batches; one by one when that fails, so that one bad item harms no other."""
         try:
-            await self._embed(worker, jobs)
+            async with held(partial(self._store.jobs.extend, worker, [job.id for job in jobs], LEASE_SECONDS)):
+                await self._embed(jobs)
         except Exception as error:
             for job in jobs if len(jobs) > 1 else ():
                 await self.run(worker, [job])
@@ -65,7 +67,7 @@ class EmbedJobs:
             return
         await self._store.jobs.finish(worker, [job.id for job in jobs])
 
-    async def _embed(self, worker: str, jobs: Sequence[Job]) -> None:
+    async def _embed(self, jobs: Sequence[Job]) -> None:
         stamp = self._embedder.stamp
         lacking = await self._store.sections.unembedded([job.item_id for job in jobs], stamp)
         documents = [list(group) for _, group in groupby(lacking, key=lambda found: found[0])]
@@ -75,7 +77,6 @@ class EmbedJobs:
             await self._store.sections.set_vectors(stamp, [
                 (section_id, packed(vector)) for document, found in zip(batch, vectors, strict=True)
                 for (_, _, section_id, _), vector in zip(document, found, strict=True)])
-            await self._store.jobs.extend(worker, [job.id for job in jobs], LEASE_SECONDS)
 
 
 Document = list[tuple[str, str, int, Section]]

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from commonplace.core.embedding import LEASE_SECONDS
+from commonplace.core.holding import LEASE_SECONDS, held
 from commonplace.core.preparing import Preparer, job_for
 from commonplace.core.retrying import in_words, retry_at
 from commonplace.core.rivals import retried
@@ -154,7 +154,12 @@ class TranscribeJobs:
 
     async def _write_down(self, worker: str, job: Job, content: Content) -> None:
         tell, errand = self._teller(content.id), self._errand(worker, job)
-        async with self._held(worker, job, content.id):
+
+        async def renew() -> None:
+            await self._store.jobs.extend(worker, [job.id], LEASE_SECONDS)
+            await self._store.contents.claim(content.id, job.id, _later(LEASE_SECONDS))
+
+        async with held(renew):
             try:
                 if errand.begun:  # by whoever was at it before: the recording was sent, and its minutes were reserved
                     transcript = await self._transcriber.transcribe(None, tell, errand)
@@ -203,23 +208,6 @@ class TranscribeJobs:
             await self._store.contents.claim(item.content_id, job.id, again + timedelta(seconds=WAIT_SECONDS))
             await self._store.items.annotate([Annotation(item, {"transcription_status": "queued"})])
             await self._store.jobs.fail(worker, job.id, reason, again)
-
-    @asynccontextmanager
-    async def _held(self, worker: str, job: Job, content_id: str) -> AsyncIterator[None]:
-        """Job and content stay this worker's while it is at work, however long that takes."""
-
-        async def hold() -> None:
-            while True:
-                await asyncio.sleep(LEASE_SECONDS / 3)
-                await self._store.jobs.extend(worker, [job.id], LEASE_SECONDS)
-                await self._store.contents.claim(content_id, job.id, _later(LEASE_SECONDS))
-
-        holding = asyncio.create_task(hold())
-        try:
-            yield
-        finally:
-            holding.cancel()
-            await asyncio.gather(holding, return_exceptions=True)  # a lost lease only means that another may try too
 
     def _teller(self, content_id: str) -> Callable[[float], Awaitable[None]]:
         told = 0.0

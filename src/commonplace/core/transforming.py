@@ -1,9 +1,11 @@
 """Summaries that take longer than a call: of long texts, of what imports bring, and by a model for those who asked for it."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 
 from commonplace.core import sectioning
+from commonplace.core.holding import LEASE_SECONDS, held
 from commonplace.core.preparing import described
 from commonplace.core.retrying import give_back
 from commonplace.model import Annotation, Job, Scope
@@ -26,8 +28,9 @@ class TransformJobs:
         """Read and written together; one by one what a model is asked for, which takes its time."""
         by_model = [job for job in jobs if job.payload.get("auto")]
         others = sorted((job for job in jobs if not job.payload.get("auto")), key=_library)
-        for _, group in groupby(others, _library):
-            await self._tried(worker, list(group), self._local)
+        async with held(partial(self._store.jobs.extend, worker, [job.id for job in jobs], LEASE_SECONDS)):
+            for _, group in groupby(others, _library):
+                await self._tried(worker, list(group), self._local)
         for done, job in enumerate(by_model):
             # What it was paid for is not to be asked for twice.
             await self._store.jobs.extend(worker, [left.id for left in by_model[done:]], MODEL_SECONDS)
