@@ -63,9 +63,10 @@ async def test_nothing_sticks_out_on_a_phone(site: Site) -> None:
     await site.app.library.create_folder(site.owner, "A very long name that somebody gave to a folder of theirs")
     page = await site.signed_in(viewport={"width": 360, "height": 740})
     for path in ("/", f"/items/{item.public_id}", "/search?q=owls", "/work", "/graph", "/tokens", "/connect", "/health", "/review",
-                 "/review/captures", "/people", "/account", f"/folders/{item.folders[0]}"):
+                 "/review/captures", "/people", "/account", f"/folders/{item.folders[0]}", "/docs"):
         await page.goto(path)
         assert await page.evaluate("document.documentElement.scrollWidth") <= 360, path
+    await page.goto("/")
     await page.get_by_role("button", name="Menu").click()
     await page.get_by_role("link", name="Search").click()
     await expect(page.get_by_label("Search for")).to_be_visible()
@@ -117,6 +118,9 @@ async def test_the_menu_lies_over_nothing_on_a_phone_without_scripts(site: Site)
     await last.scroll_into_view_if_needed()
     await expect(page.locator(".side")).not_to_be_in_viewport()
     await expect(last).to_be_in_viewport()
+    await page.goto("/")
+    box = await page.locator(".files").bounding_box()
+    assert box and box["x"] > 0, "the field for files is in sight"
 
 
 async def test_reading_works_without_scripts(site: Site) -> None:

@@ -16,7 +16,7 @@ from commonplace.model import Json as Schema
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 54rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 54rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere }
 summary { cursor: pointer; padding: .4rem 0 } code, pre { font-family: ui-monospace, monospace; font-size: .9em }
 pre { overflow: auto; padding: .8rem; border: 1px solid #8884; border-radius: 4px }
 :root { color-scheme: light dark } b { display: inline-block; width: 4.5rem }
