@@ -9,7 +9,9 @@ import pytest
 
 from commonplace.core.library import Draft
 from commonplace.core.preparing import described
-from commonplace.model import Caller, Capability, ItemRef, Transformed
+from commonplace.core.publishing import Publisher
+from commonplace.errors import NotFound
+from commonplace.model import Caller, Capability, Item, ItemRef, RedactedDisk, Transformed
 from tests.faces.house import House, call_tool, rpc
 
 pytestmark = pytest.mark.anyio
@@ -143,6 +145,28 @@ async def test_unpublishing_and_deleting_take_effect_at_once_for_every_saver(hou
         assert await ask(stranger, "get_disk", disk_id=disk) == NOT_FOUND
         assert (await ask(stranger, "list_disks"))["total"] == 0
         assert (await stranger.delete(f"/api/v1/disks/{disk}/save")).status_code == 404
+
+
+async def test_what_is_deleted_while_its_view_is_derived_is_not_there_and_harms_no_list(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def deleted(publisher: Publisher, item: Item) -> RedactedDisk:
+        await house.app.library.delete(house.owner, item.id)
+        raise NotFound("Item not found")
+
+    async with house.client("owner") as owner, house.client("stranger") as stranger:
+        for reader, path in ((stranger, "/api/v1/disks?scope=saved"), (owner, "/api/v1/disks"), (stranger, "/api/v1/disks/{}"),
+                             (owner, "/api/v1/disks/{}"), (owner, "/api/v1/search")):
+            disk = await keep(owner, "Short-lived")
+            await publish(owner, disk)
+            await stranger.post(f"/api/v1/disks/{disk}/save")
+            await owner.patch(f"/api/v1/items/{disk}", json={"title": "Short-lived and changed"})
+            with monkeypatch.context() as patched:
+                patched.setattr(Publisher, "derive", deleted)
+                answer = await (reader.post(path, json={"query": "short-lived"}) if "search" in path else reader.get(path.format(disk)))
+            if "{}" in path:
+                assert (answer.status_code, answer.json()) == (404, NOT_FOUND), path
+            else:
+                assert answer.status_code == 200, path
+                assert answer.json().get("disks", answer.json().get("results")) == [], path
 
 
 async def test_what_the_owner_changes_others_see_changed(house: House) -> None:

@@ -1,6 +1,7 @@
 """The verbs of disks: an owner's items as they are, and others' by what was published of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -111,8 +112,8 @@ class Disks:
     async def hits(self, caller: Caller, found: Sequence[tuple[float, Passage]]) -> list[DiskHit]:
         """Passages of the caller's own as hits of disks. Whoever calls this has been admitted."""
         found = [(score, passage) for score, passage in found if passage.entity_type not in NOT_DISKS]
-        views = await self._views(caller, [passage.item_id for _, passage in found if passage.visibility == PUBLISHED])
-        return [_hit(score, passage, views.get(passage.item_id)) for score, passage in found]
+        views, gone = await self._views(caller, [passage.item_id for _, passage in found if passage.visibility == PUBLISHED])
+        return [_hit(score, passage, views.get(passage.item_id)) for score, passage in found if passage.item_id not in gone]
 
     async def get(self, caller: Caller, disk_id: str) -> Disk:
         await self._access.admit(caller, READ, "read_disk", disk_id)
@@ -212,7 +213,9 @@ class Disks:
     async def _owned(self, caller: Caller, ref: ItemRef) -> Disk:
         item = await self._own_item(caller, ref)
         owner_id, owner_name = await self._store.disks.owner(item.library_id)
-        views = await self._views(caller, [item.id]) if item.visibility == PUBLISHED else {}
+        views, gone = await self._views(caller, [item.id] if item.visibility == PUBLISHED else [])
+        if gone:
+            raise NotFound(NO_DISK)
         vectors = await self._store.disks.vectors(item, self._embedder.stamp)
         published = views.get(item.id)
         view = published.view if published else await self._open(item)
@@ -234,9 +237,19 @@ class Disks:
         return Disk(published.public_id, PUBLISHED, "saved" if published.saved_at else "public", published.owner_id,
                     _signed(published.owner_name), published.saved_at, published.created_at, published.view, related)
 
-    async def _views(self, caller: Caller, item_ids: Sequence[str]) -> dict[str, Published]:
+    async def _views(self, caller: Caller, item_ids: Sequence[str]) -> tuple[dict[str, Published], set[str]]:
+        """Of those that are published; and the ids of what was deleted while its view was derived."""
         found = await self._store.disks.of_items(caller.library_id, sorted(set(item_ids))) if item_ids else {}
-        return {item_id: await self._publisher.current(published) for item_id, published in found.items()}
+        views = {published.item_id: published for published in await self._current(found.values())}
+        return views, found.keys() - views.keys()
+
+    async def _current(self, found: Iterable[Published]) -> list[Published]:
+        """Up to date, without what was deleted meanwhile."""
+        current = []
+        for published in found:
+            with suppress(NotFound):
+                current.append(await self._publisher.current(published))
+        return current
 
     async def _own_page(self, caller: Caller, scope: DiskScope, where: DiskFilter, limit: int,
                         offset: int) -> tuple[list[DiskLine], int]:
@@ -246,14 +259,13 @@ class Disks:
                             visibility=visibility)
         items, total = await self._store.items.page(caller.scope, wanted, limit=limit, offset=offset)
         owner = await self._store.disks.owner(caller.library_id)
-        views = await self._views(caller, [item.id for item in items if item.visibility == PUBLISHED])
-        return [_own_line(item, owner, views.get(item.id)) for item in items], total
+        views, gone = await self._views(caller, [item.id for item in items if item.visibility == PUBLISHED])
+        return [_own_line(item, owner, views.get(item.id)) for item in items if item.id not in gone], total
 
     async def _saved_page(self, caller: Caller, where: DiskFilter, limit: int, offset: int) -> tuple[list[DiskLine], int]:
-        for stale in await self._store.disks.stale(caller.library_id):
-            await self._publisher.current(stale)
+        await self._current(await self._store.disks.stale(caller.library_id))
         found, total = await self._store.disks.saved(caller.library_id, where, limit=limit, offset=offset)
-        return [_saved_line(await self._publisher.current(published)) for published in found], total
+        return [_saved_line(published) for published in await self._current(found)], total
 
     async def _related(self, caller: Caller, but: str, vector: Vector) -> tuple[Related, ...]:
         """The most alike among what the caller sees: of their own by its passages, of others' by what they published. What is

@@ -7,7 +7,7 @@ from dataclasses import replace
 from commonplace.core import sectioning
 from commonplace.core.embedding import packed
 from commonplace.core.redaction import Outline, redacted
-from commonplace.errors import EmbeddingFailed
+from commonplace.errors import EmbeddingFailed, NotFound
 from commonplace.model import Item, ItemRef, Published, RedactedDisk, Scope
 from commonplace.ports import Embedder, Store, Transformer
 
@@ -31,8 +31,11 @@ class Publisher:
         """Up to date: a view of what the item was before is never shown."""
         if not published.stale:
             return published
-        item = await self._store.items.get(Scope(published.library_id), ItemRef(id=published.item_id))
-        view = await self.derive(item)
+        try:
+            item = await self._store.items.get(Scope(published.library_id), ItemRef(id=published.item_id))
+            view = await self.derive(item)
+        except NotFound:
+            raise NotFound("Disk not found") from None
         await self._store.disks.derived(published, view)
         fresh = replace(published, view=view, stale=False)
         await self.embed(fresh)
