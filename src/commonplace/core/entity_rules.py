@@ -19,7 +19,7 @@ LONGEST_METADATA = 20_000   # characters as JSON
 DEEPEST_METADATA = 16
 PRIORITIES = ("critical", "high", "medium", "low", "someday")
 TYPES = tuple(kind for kind in EntityType if kind is not EntityType.DOCUMENT)
-WORK = (EntityType.TASK, EntityType.EPIC)
+WORK = (EntityType.TASK, EntityType.EPIC)   # what has states, belongs to a project and can depend on something
 FIRST_STATUSES = {EntityType.TASK: ("todo", "backlog"), EntityType.EPIC: ("planning",)}  # the default comes first
 TYPED = {"supersedes": Kind.SUPERSEDES, "contradicts": Kind.CONTRADICTS, "requires": Kind.REQUIRES,
          "supports": Kind.SUPPORTS}

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from commonplace.core import entity_rules as rules
 from commonplace.core.access import DELETE, READ, WRITE, Access
 from commonplace.core.states import MACHINES, TASK, a, known_statuses
 from commonplace.core.work import Work
@@ -22,7 +23,6 @@ from commonplace.model import (
 )
 from commonplace.ports import Store
 
-WAITING = (EntityType.TASK, EntityType.EPIC)  # what can depend on something
 CYCLES = 20                                   # that one answer names
 _PLACES: dict[str, str] = {Kind.BELONGS_TO: "project", Kind.PART_OF: "epic"}  # what a task or an epic has one of
 
@@ -101,7 +101,7 @@ class Graph:
         one, other = await self._ends(caller.scope, entity_id, other_id)
         _require_joinable(one, kind, other)
         relation = Relation(caller.library_id, one.id, kind, other.id)
-        if kind not in _PLACES or one.entity_type not in WAITING:
+        if kind not in _PLACES or one.entity_type not in rules.WORK:
             return one, other, relation, bool(await self._store.relations.put(caller.scope, [relation]))
         held = await self._store.relations.of(caller.scope, [one.id], [kind])
         if new := all((r.from_id, r.to_id) != (one.id, other.id) for r in held):
@@ -111,7 +111,7 @@ class Graph:
     async def unlink(self, caller: Caller, entity_id: str, kind: str, other_id: str) -> None:
         await self._access.admit(caller, DELETE, "unlink", entity_id)
         one, other = await self._ends(caller.scope, entity_id, other_id)
-        if kind == Kind.BELONGS_TO and one.entity_type in WAITING:
+        if kind == Kind.BELONGS_TO and one.entity_type in rules.WORK:
             raise Invalid(f"{one.title} is {a(one.entity_type)}, which has a project; to move it, join it to another one "
                           "by BELONGS_TO, or archive or delete it.")
         if kind == Kind.PART_OF and one.entity_type == EntityType.TASK:
@@ -141,7 +141,7 @@ def _require_joinable(one: Item, kind: str, other: Item) -> None:
         raise Invalid("An entity cannot be joined to itself; name two different ones.")
     if kind == Kind.DEPENDS_ON:
         for item in (one, other):
-            if item.entity_type not in WAITING:
+            if item.entity_type not in rules.WORK:
                 raise Invalid(f"{item.title} is {a(item.entity_type)}; DEPENDS_ON joins tasks and epics. "
                               "REQUIRES says it of anything.")
     if kind == Kind.BELONGS_TO:

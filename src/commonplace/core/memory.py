@@ -199,7 +199,7 @@ class Memory:
 
     async def _memory(self, caller: Caller, entity_id: str) -> Item:
         item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
-        if item.entity_type in (EntityType.TASK, EntityType.EPIC):
+        if item.entity_type in rules.WORK:
             raise Invalid(f"{item.title!r} ({item.entity_id}) is {item.entity_type}, which has a state of its own; "
                           f"use archive_{item.entity_type} or update_{item.entity_type}.")
         return item

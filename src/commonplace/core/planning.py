@@ -11,12 +11,11 @@ from commonplace.core.calibration import Calibration
 from commonplace.core.graph import Graph
 from commonplace.core.ranking import Places, Ranked, rank
 from commonplace.core.search import Search
-from commonplace.core.states import TASK, a
+from commonplace.core.states import CLOSED, ENDED, TASK, a
 from commonplace.errors import Invalid
 from commonplace.model import Caller, EntityType, Item, ItemFilter, ItemRef, Mode, Ticket, now
 from commonplace.ports import Store
 
-OVER = ("done", "archived", "completed")
 ALIKE = 0.45            # likeness, on the calibrated scale, from which on a task tells something about another
 CANDIDATES, BASIS = 40, 8
 _NEXT = {"backlog": "update_task", "todo": "start_task", "doing": "complete_task", "review": "complete_task"}
@@ -92,7 +91,7 @@ class Planning:
         task = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         TASK.require(task)
         query = f"{task.title}\n{await self._store.items.text(task)}"
-        where = ItemFilter(entity_types=(EntityType.TASK,), statuses=("done", "archived"))
+        where = ItemFilter(entity_types=(EntityType.TASK,), statuses=CLOSED)
         found, _ = await self._search.rank(caller, query, Mode.SEMANTIC, CANDIDATES, where)
         passages = {p.section_id: p.item_id for p in await self._store.sections.passages(
             caller.scope, [scored.section_id for scored in found])} if found else {}
@@ -114,7 +113,7 @@ class Planning:
             if item.entity_type != EntityType.PROJECT:
                 raise Invalid(f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not a project.")
             project_id = item.id
-        tickets, waits = await self._store.relations.tickets(caller.scope, ItemFilter(not_statuses=OVER), project_id=project_id,
+        tickets, waits = await self._store.relations.tickets(caller.scope, ItemFilter(not_statuses=ENDED), project_id=project_id,
                                                              assignee=assignee)
         needs: dict[str, list[str]] = {}
         for from_id, to_id in waits:

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from commonplace.core.access import READ, UPLOAD, WRITE, Access
 from commonplace.core.library import Added, Draft, Library, private_key
-from commonplace.core.sources import Source
+from commonplace.core.sources import SPEECH, Source
 from commonplace.core.transcription import TRANSCRIBE, Recordings
 from commonplace.errors import CommonplaceError, Conflict, Invalid, NotFound, Unauthorized
 from commonplace.model import Caller, Content, EntityType, ItemRef, Upload, new_id, now
@@ -24,7 +24,6 @@ from commonplace.settings import Settings
 
 log = logging.getLogger(__name__)
 LIFETIME = timedelta(hours=1)
-SPEECH = ("audio/", "video/")
 DOCUMENT, RECORDING = "/api/v1/uploads/finalize-document", "/api/v1/uploads/finalize"
 _TIDY_SECONDS = 900
 _BUFFER = 1024 * 1024

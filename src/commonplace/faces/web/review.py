@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from commonplace.core import entity_rules as rules
 from commonplace.core.likeness import Alike
 from commonplace.core.reflection import Judged, Notes
 from commonplace.errors import Invalid
@@ -11,12 +12,10 @@ from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.text import plain_text
 from commonplace.faces.web.visit import Visit
 from commonplace.faces.web.work import projects_of
-from commonplace.model import EntityType, Kind
+from commonplace.model import Kind
 
 SHOWN = 20
 EXCERPT = 600
-KINDS = [kind for kind in EntityType if kind is not EntityType.DOCUMENT]
-OF_PROJECTS = (EntityType.TASK, EntityType.EPIC)   # which have to be of one
 FIELDS = ("kind", "title", "content")
 LINKS = {"link": Kind.RELATED_TO, "contradict": Kind.CONTRADICTS}
 SAID = {"accept": "Kept.", "supersede": "Kept, in place of what was known.", "link": "Kept, and linked.",
@@ -39,7 +38,7 @@ async def show(visit: Visit) -> Response:
     for candidate in candidates:
         judged = await reflection.candidate(visit.caller, candidate.id)
         waiting.append((candidate, [*await _beside(visit, judged)]))
-    return visit.page("review.html", waiting=waiting, total=total, kinds=KINDS, of_projects=OF_PROJECTS,
+    return visit.page("review.html", waiting=waiting, total=total, kinds=rules.TYPES, of_projects=rules.WORK,
                       projects=[each.item for each in await projects_of(visit)])
 
 

@@ -11,7 +11,7 @@ from commonplace.core.entities import Entity
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.graph import Wanted
 from commonplace.core.notes import notes
-from commonplace.core.states import ENDED, EPIC, TASK
+from commonplace.core.states import ENDED, EPIC, MACHINES, TASK
 from commonplace.errors import Invalid
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.drawing import Node, picture
@@ -23,7 +23,6 @@ from commonplace.model import EntityType, ItemFilter, Kind, now
 PRIORITIES = [(value, value) for value in rules.PRIORITIES]
 COLUMNS = {"backlog": "Backlog", "todo": "To do", "doing": "Doing", "blocked": "Blocked", "review": "Review", "done": "Done"}
 MOST = 300
-MACHINES = {TASK.entity_type: TASK, EPIC.entity_type: EPIC}
 KINDS = (EntityType.TASK, EntityType.EPIC, EntityType.PROJECT)
 
 
@@ -68,7 +67,7 @@ async def create(visit: Visit) -> Response:
 async def one(visit: Visit) -> Response:
     entity = await visit.services.entities.get(visit.caller, visit.request.path_params["entity_id"])
     item = entity.item
-    machine = MACHINES.get(EntityType(item.entity_type))
+    machine = MACHINES.get(item.entity_type)
     chain = await visit.services.graph.dependencies(visit.caller, item.id, Wanted()) if machine else None
     drawn = None
     if chain and len(chain.items) > 1:
@@ -112,7 +111,7 @@ async def change(visit: Visit) -> Response:
     held = {name: its.entity_id if its else "" for name, its in (("project", entity.project), ("epic", entity.epic))}
     joins = {name: form[name] or None for name, at in held.items() if form.get(name, at) != at}
     if joins and item.entity_type in MACHINES:
-        await visit.services.work.update(visit.caller, item.id, MACHINES[EntityType(item.entity_type)], joins)
+        await visit.services.work.update(visit.caller, item.id, MACHINES[item.entity_type], joins)
     return visit.go(f"/work/{item.public_id}", "Saved." if changes or joins else "Nothing was changed.")
 
 
@@ -122,7 +121,7 @@ async def move(visit: Visit) -> Response:
     if item.entity_type not in MACHINES:
         raise Invalid("Only tasks and epics have states to go through.")
     to = (await visit.form()).get("status", "")
-    done = await visit.services.work.update(visit.caller, item.id, MACHINES[EntityType(item.entity_type)], {"status": to})
+    done = await visit.services.work.update(visit.caller, item.id, MACHINES[item.entity_type], {"status": to})
     return visit.go(visit.back, done.message) if visit.wants_page else visit.json_answer(
         {"ok": True, "status": done.item.status, "next": TASK.next.get(done.item.status, ())})
 
