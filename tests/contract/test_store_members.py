@@ -40,7 +40,7 @@ async def test_whoever_accepts_is_a_member_with_a_token(ann: Library) -> None:
     [used] = await ann.store.members.invitations(ann.id)
     assert used.accepted_at is not None and used.accepted_by == bo.id
     assert await ann.store.people.role(bo.id, bo.id) == "owner", "a new person has a library of their own"
-    assert await ann.store.members.person(bo.id) == bo
+    assert await ann.store.accounts.person(bo.id) == bo
 
 
 async def test_what_somebody_new_signs_in_with_is_written_with_them_or_not_at_all(ann: Library) -> None:

@@ -87,7 +87,7 @@ class Members:
     async def asked(self, secret: str) -> Asked:
         """Nobody has to say who they are to read what they are invited to: the secret is enough."""
         invitation = await self._open(secret)
-        by = await self._store.members.person(invitation.invited_by)
+        by = await self._store.accounts.person(invitation.invited_by)
         return Asked(invitation, await self._store.members.library_name(invitation.library_id), by.name if by else "somebody")
 
     async def accept(self, caller: Caller | None, secret: str, name: str | None = None, email: str | None = None, *,
@@ -99,7 +99,7 @@ class Members:
         if caller is not None:
             if name is not None or email is not None:
                 raise Invalid("You have an account already: leave out name and email, or send no token.")
-            person = await self._store.members.person(caller.person_id)
+            person = await self._store.accounts.person(caller.person_id)
             if person is None:
                 raise NotFound(NO_SUCH)
         else:

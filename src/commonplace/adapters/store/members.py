@@ -79,10 +79,6 @@ class SqlMembers:
         row = await self._db.read(lambda tx: tx.one("SELECT * FROM invitations WHERE digest = :digest", digest=digest))
         return _invitation(row) if row else None
 
-    async def person(self, person_id: str) -> Person | None:
-        row = await self._db.read(lambda tx: tx.one("SELECT * FROM people WHERE id = :id", id=person_id))
-        return rows.person(row) if row else None
-
     async def library_name(self, library_id: str) -> str:
         row = await self._db.read(lambda tx: tx.one("SELECT name FROM libraries WHERE id = :id", id=library_id))
         if row is None:
