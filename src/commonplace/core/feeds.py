@@ -1,7 +1,6 @@
 """Feeds that are followed: what is new in them comes into the library by itself."""
 
 import asyncio
-import hashlib
 import logging
 import random
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from commonplace.core.access import DELETE, READ, WRITE, Access, bearer_of, may
 from commonplace.core.library import Draft, Library
 from commonplace.core.sources import MEGABYTE
 from commonplace.errors import CommonplaceError, ForbiddenScope, IngestFailed, NotFound
-from commonplace.model import Caller, Capability, Feed, FeedEntry, Json, Role, Subscription, new_id, now
+from commonplace.model import Caller, Capability, Feed, FeedEntry, Json, Role, Subscription, digest, new_id, now
 from commonplace.ports import Extractor, Fetcher, Store
 from commonplace.settings import Settings
 
@@ -141,4 +140,4 @@ class Feeds:
 
 
 def _name(entry: FeedEntry) -> str:
-    return hashlib.sha256(entry.id.encode()).hexdigest()
+    return digest(entry.id)

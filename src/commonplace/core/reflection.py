@@ -4,7 +4,6 @@ Sure and new things can be kept at once. What is unsure, known already, or again
 at it: nothing is dropped in silence, and nothing is kept twice in silence.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,6 +28,7 @@ from commonplace.model import (
     Json,
     Proposal,
     Section,
+    digest,
 )
 from commonplace.ports import Embedder, Reflector, Store, Vector
 
@@ -154,14 +154,14 @@ class Reflection:
 
     async def _persist(self, caller: Caller, notes: Notes, project_id: str | None, judged: Sequence[Judged]) -> Reflected:
         """The notes are captured once; reflecting on the same notes again answers with what came of them the first time."""
-        key = "reflect:" + hashlib.sha256("\0".join([notes.content, notes.source_title, project_id or ""]).encode()).hexdigest()
+        key = "reflect:" + digest("\0".join([notes.content, notes.source_title, project_id or ""]))
         source = await self._memory.remember(
             caller, Memo(NewEntity(notes.source_title, notes.content, EntityType.SESSION, project=project_id), key,
                          {"kind": "reflection"}), check_conflicts=False, admitted=True)
         quoted = source.item.id if await self._visible(caller, source.item.id) else None
         done: list[Judged] = []
         for one in judged:
-            name = f"{key}:{one.proposal.kind}:{hashlib.sha256(one.proposal.content.encode()).hexdigest()[:16]}"
+            name = f"{key}:{one.proposal.kind}:{digest(one.proposal.content)[:16]}"
             before = source.repeated and await self._store.captures.by_key(caller.library_id, owner_of(caller), name)
             if not before and (source.repeated or notes.review or not _can_be_kept(one, project_id)):
                 candidate = Candidate(str(uuid5(NAMESPACE_URL, f"{caller.library_id}:{owner_of(caller)}:{name}")),

@@ -2,7 +2,6 @@
 since is kept anew and replaces what there was of it."""
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from commonplace.core.portable import Imported
 from commonplace.core.reflection import Reflection
 from commonplace.core.transcripts import Session
 from commonplace.errors import Invalid
-from commonplace.model import Caller, EntityType, ItemFilter, Outcome
+from commonplace.model import Caller, EntityType, ItemFilter, Outcome, digest
 from commonplace.ports import Store
 
 PART_CHARS = 40_000      # of a session that become one entity; longer ones are kept in parts
@@ -88,7 +87,7 @@ class Sessions:
             known = [first, *await self._store.captures.by_prefix(caller.library_id, owner_of(caller), f"{key}:")]
             related.append(f"supersedes:{known[-1].item_id}")
             key = next((version.idempotency_key for version in known if version.text == text and version.idempotency_key),
-                       f"{key}:{hashlib.sha256(text.encode()).hexdigest()[:16]}")
+                       f"{key}:{digest(text)[:16]}")
         title = session.title if count == 1 and number == 1 else f"{session.title} (part {number})"
         new = NewEntity(title, text, EntityType.SESSION, category=str(session.about.get("program", "")), project=project_id,
                         related_to=tuple(related), metadata={"session": session.about}, created_at=session.at)

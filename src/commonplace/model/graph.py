@@ -1,12 +1,11 @@
 """How items are joined, and what was said word for word."""
 
-import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from commonplace.model.basics import Json, now
+from commonplace.model.basics import Json, digest, now
 from commonplace.model.items import Item
 
 SUPERSEDED = "superseded"          # statuses of a memory that is not what it was: something newer says otherwise,
@@ -108,4 +107,4 @@ class Capture:
 
     @property
     def hash(self) -> str:
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return digest(self.text)
