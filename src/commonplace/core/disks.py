@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from commonplace.core.access import DELETE, READ, WRITE, Access
+from commonplace.core.embedding import unpacked
 from commonplace.core.masking import masked
 from commonplace.core.publishing import Publisher
 from commonplace.core.search import Search
@@ -233,7 +234,7 @@ class Disks:
         """Also of the caller's own library: there is no way round a token's scope, as `_sees_others` has none."""
         published = await self._publisher.current(published)
         vector = await self._store.disks.view_vector(published, self._embedder.stamp)
-        related = await self._related(caller, published.public_id, _unpacked(vector)) if vector else ()
+        related = await self._related(caller, published.public_id, unpacked(vector)) if vector else ()
         return Disk(published.public_id, PUBLISHED, "saved" if published.saved_at else "public", published.owner_id,
                     _signed(published.owner_name), published.saved_at, published.created_at, published.view, related)
 
@@ -282,7 +283,7 @@ class Disks:
         saved = await self._store.disks.saved_vectors(
             caller.library_id, self._embedder.stamp, SAVED_COMPARED) if _sees_others(caller) else []
         if saved:
-            cosines = _unpacked(b"".join(packed for _, _, packed in saved)).reshape(len(saved), -1) @ vector
+            cosines = unpacked(b"".join(packed for _, _, packed in saved)).reshape(len(saved), -1) @ vector
             alike |= {public_id: Related(public_id, title, float(cosine))
                       for (public_id, title, _), cosine in zip(saved, cosines, strict=True)}
         alike.pop(but, None)
@@ -329,9 +330,5 @@ def _saved_line(published: Published) -> DiskLine:
 
 def _middle(vectors: Sequence[bytes]) -> Vector:
     """What the sections have in common."""
-    total: Vector = np.sum([_unpacked(vector) for vector in vectors], axis=0, dtype=np.float32)
+    total: Vector = np.sum([unpacked(vector) for vector in vectors], axis=0, dtype=np.float32)
     return total / max(float(np.linalg.norm(total)), 1e-9)
-
-
-def _unpacked(vector: bytes) -> Vector:
-    return np.frombuffer(vector, np.float16).astype(np.float32)

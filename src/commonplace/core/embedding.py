@@ -12,7 +12,7 @@ from commonplace.core.retrying import give_back
 from commonplace.core.sectioning import embedding_text
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import Entry, Job, Section
-from commonplace.ports import Embedder, Store, Vectors
+from commonplace.ports import Embedder, Store, Vector, Vectors
 
 EMBED = "embed"
 AT_ONCE = 256      # sections between two commits of a long job
@@ -43,6 +43,11 @@ def _given(entry: Entry, vectors: Vectors) -> Entry:
 
 def packed(vector: np.ndarray) -> bytes:
     return vector.astype(np.float16).tobytes()
+
+
+def unpacked(vector: bytes) -> Vector:
+    """One, or several in a row."""
+    return np.frombuffer(vector, np.float16).astype(np.float32)
 
 
 class EmbedJobs:

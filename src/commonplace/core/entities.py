@@ -8,10 +8,11 @@ from typing import Any
 
 from commonplace.core import entity_rules as rules, tagging
 from commonplace.core.access import READ, WRITE, Access
+from commonplace.core.embedding import unpacked
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.following import Epics
 from commonplace.core.library import private_key
-from commonplace.core.likeness import PARTS, THRESHOLD, Alike, Likeness, Part, unpacked
+from commonplace.core.likeness import PARTS, THRESHOLD, Alike, Likeness, Part
 from commonplace.core.linking import LINK, Linker
 from commonplace.core.preparing import BY_MODEL, IN_CALL, Prepared, Preparer, job_for
 from commonplace.core.rivals import retried
@@ -245,7 +246,8 @@ class Entities:
 
     async def _conflicts(self, caller: Caller, made: Prepared, new: NewEntity, joins: Iterable[Relation],
                          threshold: float) -> tuple[Alike, ...]:
-        parts = [Part(section.text, unpacked(section.vector)) for section in made.sections] or [Part(new.content, None)]
+        parts = [Part(section.text, unpacked(section.vector) if section.vector else None)
+                 for section in made.sections] or [Part(new.content, None)]
         known = [relation.to_id for relation in joins if relation.kind in (Kind.SUPERSEDES, Kind.CONTRADICTS)]
         try:
             return await self._likeness.conflicts(caller.scope, new.title, parts, threshold=threshold, but=known, where=_HOLDING)

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from commonplace.core import words
 from commonplace.core.calibration import Calibration
 from commonplace.core.contrasts import Text, difference
@@ -110,10 +108,6 @@ class Likeness:
             for found in near:
                 best[found.section_id] = max(best.get(found.section_id, (-1.0, 0)), (scale(found.score), part))
         return best
-
-
-def unpacked(vector: bytes | None) -> Vector | None:
-    return None if vector is None else np.frombuffer(vector, np.float16).astype(np.float32)
 
 
 def _alike(passage: Passage, score: float, kind: str, reason: str) -> Alike:
