@@ -1,7 +1,6 @@
 """The disks door: sections of disks by meaning, one disk, and lists of them. Texts are formatted JSON."""
 
-import json
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -9,12 +8,8 @@ from typing_extensions import TypedDict
 from commonplace.errors import NotFound
 from commonplace.faces import wire_disks
 from commonplace.faces.http import Services
-from commonplace.faces.mcp.tools import Tool
+from commonplace.faces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability, DiskFilter, DiskScope
-
-
-def _text(answer: Any) -> str:
-    return json.dumps(answer, indent=2, ensure_ascii=False)
 
 
 class Results(TypedDict):
@@ -25,7 +20,7 @@ class Results(TypedDict):
 async def _search(services: Services, caller: Caller, args: wire_disks.SearchKnowledge) -> tuple[str, Results]:
     found, degraded = await services.disks.search(caller, args.query, args.limit)
     results = wire_disks.hits(found)
-    return _text(results), {"results": results, "degraded": degraded}
+    return as_text(results), {"results": results, "degraded": degraded}
 
 
 async def _get(services: Services, caller: Caller, args: wire_disks.GetDisk) -> tuple[str, wire_disks.Disk]:
@@ -33,13 +28,13 @@ async def _get(services: Services, caller: Caller, args: wire_disks.GetDisk) -> 
         answer = wire_disks.disk(await services.disks.get(caller, args.disk_id))
     except NotFound:
         answer = cast(wire_disks.Disk, wire_disks.NOT_FOUND)  # see `may_miss`
-    return _text(answer), answer
+    return as_text(answer), answer
 
 
 async def _list(services: Services, caller: Caller, args: wire_disks.ListDisks) -> tuple[str, wire_disks.DiskList]:
     lines, total = await services.disks.page(caller, DiskScope(args.scope), DiskFilter(args.category, args.tag), limit=args.limit)
     answer = wire_disks.disk_list(args.scope, lines, total)
-    return _text(answer), answer
+    return as_text(answer), answer
 
 
 TOOLS = (

@@ -1,6 +1,5 @@
 """The graph door's entities: add one, search them, fetch one."""
 
-import json
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -8,12 +7,8 @@ from typing_extensions import TypedDict
 
 from commonplace.faces import wire, wire_graph
 from commonplace.faces.http import Services
-from commonplace.faces.mcp.tools import Tool
+from commonplace.faces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability
-
-
-def as_text(answer: Any) -> str:
-    return json.dumps(answer, indent=2, ensure_ascii=False)
 
 
 async def _add(services: Services, caller: Caller, args: wire_graph.AddInput) -> tuple[str, wire_graph.AddAnswer]:

@@ -1,16 +1,14 @@
 """The graph door's map: what there is, and how it hangs together."""
 
-import json
-
 from commonplace.faces import exploring, wire_explore as wire
 from commonplace.faces.http import Services
-from commonplace.faces.mcp.tools import Tool
+from commonplace.faces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability
 
 
 async def _explore(services: Services, caller: Caller, args: wire.Explore) -> tuple[str, wire.Explored]:
     answer = await exploring.explore(services, caller, args)
-    return json.dumps(answer, indent=2, ensure_ascii=False), answer
+    return as_text(answer), answer
 
 
 TOOLS = (

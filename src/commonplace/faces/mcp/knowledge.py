@@ -1,6 +1,5 @@
 """The knowledge door: add to the library, search it, read an item, see what is new."""
 
-import json
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
@@ -9,7 +8,7 @@ from typing_extensions import TypedDict
 from commonplace.core.telling import Tell, silent
 from commonplace.faces import wire
 from commonplace.faces.http import Services
-from commonplace.faces.mcp.tools import Tool
+from commonplace.faces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability, Found, Item, Mode, Reading
 
 
@@ -25,7 +24,7 @@ async def _add(services: Services, caller: Caller, args: wire.Ingest, tell: Tell
     added = await services.library.add(caller, args.draft(), tell)
     answer: Kept = {"status": added.status, "user_item_id": added.item.id, "content_id": added.item.content_id,
                     "folder_id": added.folder_id}
-    return json.dumps(answer, indent=2), answer
+    return as_text(answer), answer
 
 
 class Hits(TypedDict):

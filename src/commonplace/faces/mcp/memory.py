@@ -1,22 +1,20 @@
 """The graph door's memory: remember, reflect, and the context that an agent starts with."""
 
-import json
-
 from commonplace.faces import wire_memory as wire
 from commonplace.faces.http import Services
-from commonplace.faces.mcp.tools import Tool
+from commonplace.faces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability
 
 
 async def _remember(services: Services, caller: Caller, args: wire.Remember) -> tuple[str, wire.Kept]:
     answer = wire.kept(await services.memory.remember(caller, args.memo()))
-    return json.dumps(answer, indent=2, ensure_ascii=False), answer
+    return as_text(answer), answer
 
 
 async def _reflect(services: Services, caller: Caller, args: wire.Reflect) -> tuple[str, wire.Reflections]:
     notes = args.notes()
     answer = wire.reflections(notes, await services.reflection.reflect(caller, notes))
-    return json.dumps(answer, indent=2, ensure_ascii=False), answer
+    return as_text(answer), answer
 
 
 async def _context(services: Services, caller: Caller, args: wire.ContextRequest) -> tuple[str, wire.ContextPack]:

@@ -1,5 +1,6 @@
 """A tool as a value: what the agent reads, what it may send, what it gets, and the function that does it."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,6 +59,10 @@ class Tool(Generic[Args, Answer]):
 
     def parse(self, arguments: Json | None) -> Args:
         return parsed(self.args, arguments or {})
+
+
+def as_text(answer: Any) -> str:
+    return json.dumps(answer, indent=2, ensure_ascii=False)
 
 
 def parsed(shape: type[Args], arguments: Json, where: str = "") -> Args:

@@ -12,8 +12,7 @@ from commonplace.core.work import Done
 from commonplace.errors import Invalid
 from commonplace.faces import wire_graph, wire_work as wire
 from commonplace.faces.http import Services
-from commonplace.faces.mcp.entities import as_text
-from commonplace.faces.mcp.tools import Tool, parsed
+from commonplace.faces.mcp.tools import Tool, as_text, parsed
 from commonplace.faces.wire import Input, whole
 from commonplace.faces.wire_graph import Reference, Short
 from commonplace.model import Caller, Capability, Item, Json
