@@ -77,7 +77,7 @@ class Access:
         if not bound or caller.limit_key is None:
             return None
         wait = await self._limits.hit(f"{caller.limit_key}:http", bound, 60)
-        return None if wait is None else _seconds(wait)
+        return None if wait is None else whole_seconds(wait)
 
     async def flush(self) -> None:
         """Write the activity noted since the last time."""
@@ -101,7 +101,7 @@ class Access:
         if bound and caller.limit_key is not None:
             wait = await self._limits.hit(f"{caller.limit_key}:{action.name}", bound, HOUR)
             if wait is not None:
-                raise RateLimited(_seconds(wait))
+                raise RateLimited(whole_seconds(wait))
 
     def _note(self, caller: Caller, verb: str, target: str | None, *, ok: bool) -> None:
         if caller.token_id is not None:
@@ -154,5 +154,5 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _seconds(wait: float) -> int:
+def whole_seconds(wait: float) -> int:
     return max(1, int(wait + 0.999))

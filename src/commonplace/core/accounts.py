@@ -9,7 +9,7 @@ from datetime import timedelta
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from commonplace.core.access import READ, Access, digest, may
+from commonplace.core.access import READ, Access, digest, may, whole_seconds
 from commonplace.errors import Invalid, NameTaken, NotFound, RateLimited, Unauthorized
 from commonplace.model import Caller, Capability, Membership, Person, Role, Token, WebSession, now
 from commonplace.ports import Limits, Store
@@ -195,7 +195,7 @@ class Accounts:
     async def throttle(self, key: str, amount: int) -> None:
         wait = await self._limits.hit(key, amount, WINDOW)
         if wait is not None:
-            raise RateLimited(max(1, int(wait + 0.999)))
+            raise RateLimited(whole_seconds(wait))
 
     async def _can_sign_in(self, person_id: str) -> bool:
         accounts = self._store.accounts
