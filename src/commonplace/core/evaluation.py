@@ -1,7 +1,7 @@
 """How well search finds what people judged to be relevant, on a set of documents, queries and judgements."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log2
 from pathlib import Path
@@ -10,6 +10,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from commonplace.core.access import Access
 from commonplace.core.library import Library, Record
+from commonplace.core.portable import Advance
 from commonplace.core.search import Search
 from commonplace.errors import Invalid
 from commonplace.model import Caller, Item, Mode, new_public_id
@@ -19,8 +20,6 @@ from commonplace.settings import Settings
 AT_ONCE = 100
 DEPTH = 10
 METRICS = (f"ndcg@{DEPTH}", f"recall@{DEPTH}", f"mrr@{DEPTH}")
-
-Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

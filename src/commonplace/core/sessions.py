@@ -2,7 +2,7 @@
 since is kept anew and replaces what there was of it."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from commonplace.core import gitlog, transcripts
@@ -10,7 +10,7 @@ from commonplace.core.access import WRITE, Access
 from commonplace.core.entities import Entities
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.memory import Memo, Memory, Remembered, owner_of
-from commonplace.core.portable import Imported
+from commonplace.core.portable import Advance, Imported
 from commonplace.core.reflection import Reflection
 from commonplace.core.transcripts import Session
 from commonplace.errors import Invalid
@@ -18,8 +18,6 @@ from commonplace.model import Caller, EntityType, ItemFilter, Outcome, digest
 from commonplace.ports import Store
 
 PART_CHARS = 40_000      # of a session that become one entity; longer ones are kept in parts
-
-Advance = Callable[[int, int], None]
 
 
 class Sessions:
