@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from commonplace.model import Section
 
-LONGEST = 200_000  # characters that are indexed of one field; a tsvector ends at 1 MB
 # Halves: what one occurrence counts in each field (docs/retrieval.md), as whole numbers.
 TITLE, HEADING, TEXT, EXTRA = 6, 2, 2, 1
 GAP = 0            # between fields, so that no phrase reaches from one into the next
@@ -29,9 +28,9 @@ Terms = NDArray[np.uint32]
 def terms(text: str) -> list[int]:
     """Of all runs of letters and digits, without case and accents."""
     if text.isascii():
-        return list(map(_term, _ASCII.findall(text.lower()[:LONGEST])))
+        return list(map(_term, _ASCII.findall(text.lower())))
     text = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
-    return list(map(_term, _WORD.findall(text.casefold()[:LONGEST])))
+    return list(map(_term, _WORD.findall(text.casefold())))
 
 
 def packed(title: str, section: Section) -> tuple[bytes, bytes, bytes, int]:
