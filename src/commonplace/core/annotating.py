@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commonplace.core import entity_rules as rules
 from commonplace.core.access import READ, WRITE, Access
 from commonplace.core.entities import Entities
 from commonplace.core.entity_rules import NewEntity
@@ -78,4 +77,4 @@ def beside(annotations: Sequence[Annotation]) -> dict[int, list[Annotation]]:
 
 def _title(text: str) -> str:
     first = " ".join(text.split("\n", 1)[0].split())
-    return first if len(first) <= TITLE else first[:TITLE].rsplit(" ", 1)[0][:rules.LONGEST_TITLE] + " …"
+    return first if len(first) <= TITLE else first[:TITLE].rsplit(" ", 1)[0] + " …"

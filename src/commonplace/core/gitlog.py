@@ -16,7 +16,7 @@ from commonplace.errors import Invalid
 MOST_FILES = 20          # names that are told of one commit
 _COMMIT = re.compile(r"^commit ([0-9a-f]{7,64})\b", re.MULTILINE)
 _UNIT, _RECORD = "\x1f", "\x1e"
-_FORMAT = _RECORD + _UNIT.join(("%H", "%P", "%an", "%aI", "%B")) + _UNIT
+_FORMAT = _RECORD + _UNIT.join(("%H", "%an", "%aI", "%B")) + _UNIT
 # A repository's own settings can name programs to run; none of them is needed to read what was committed.
 _READ_ONLY = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false", "-c",
               "core.pager=cat", "-c", "protocol.allow=never")
@@ -77,7 +77,7 @@ async def _git(path: Path, *arguments: str) -> str:
 
 def _records(log: str) -> Iterator[Commit]:
     for record in log.split(_RECORD)[1:]:
-        commit, _, author, at, message, files = (record.split(_UNIT, 5) + [""] * 6)[:6]
+        commit, author, at, message, files = (record.split(_UNIT, 4) + [""] * 5)[:5]
         when = iso(at)
         if when is not None:
             yield Commit(commit, author, when, message.strip(), tuple(line for line in files.splitlines() if line.strip()))
