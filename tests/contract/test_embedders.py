@@ -405,14 +405,14 @@ class TestLocal:
                                                               monkeypatch: pytest.MonkeyPatch) -> None:
         other_weights(tmp_path, monkeypatch, size=90_868_376)
         embedder = make_embedder(Settings(data_dir=tmp_path / "data"))
-        with pytest.raises(ConfigurationError, match="not 53aa5117"):
+        with pytest.raises(EmbeddingFailed, match="not 53aa5117"):
             await embedder.query(HARBOUR)
         assert not (tmp_path / "data").exists()
 
     async def test_a_data_folder_that_cannot_be_written(self, tmp_path: Path) -> None:
         (tmp_path / "data").write_text("a file where the folder should be")
         embedder = make_embedder(Settings(data_dir=tmp_path / "data"))
-        with pytest.raises(ConfigurationError, match="cannot be written"):
+        with pytest.raises(EmbeddingFailed, match="cannot be written"):
             await embedder.query(HARBOUR)
 
     async def test_a_damaged_build_says_how_to_mend_it(self, models: Path, local: Embedder, tmp_path: Path) -> None:
@@ -421,7 +421,7 @@ class TestLocal:
         damaged.mkdir(parents=True)
         (damaged / "graph.onnx").write_bytes((built / "graph.onnx").read_bytes()[:-100])
         embedder = make_embedder(Settings(data_dir=tmp_path))
-        with pytest.raises(ConfigurationError, match="delete that folder"):
+        with pytest.raises(EmbeddingFailed, match="delete that folder"):
             await embedder.query(HARBOUR)
 
 

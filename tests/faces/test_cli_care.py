@@ -7,6 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from commonplace.adapters.embed import minilm
 from commonplace.adapters.store.database import migrations
 from tests.faces.command import Commands
 
@@ -130,6 +131,17 @@ def test_jobs_that_failed_are_a_problem_until_reindex(cli: Commands, notes: Path
     assert (result.exit_code, "2 jobs have failed" in result.stdout) == (1, True)
     assert cli.json("reindex")["items"] == 2
     assert cli.json("doctor")["problems"] == []
+
+
+def test_a_damaged_model_is_told_of_and_words_are_found_without_it(data_dir: Path) -> None:
+    graph = data_dir / "models" / f"{minilm.MODEL}-53aa5117-1" / minilm.GRAPH
+    graph.parent.mkdir(parents=True)
+    graph.write_bytes(b"damaged")
+    cli = Commands(data_dir, embedder="local")
+    assert cli.json("add", "-", "--title", "Tides", stdin="The sea comes and goes twice a day.")["status"] == "ready"
+    found = cli.json("search", "sea")
+    assert [hit["title"] for hit in found["hits"]] == ["Tides"] and "delete that folder" in found["degraded"]
+    assert "The embedder does not work: The embedding model" in cli.run("doctor").stdout
 
 
 def test_doctor_tells_what_it_found(cli: Commands, data_dir: Path) -> None:

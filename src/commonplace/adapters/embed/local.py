@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from commonplace.adapters.embed import minilm
 from commonplace.adapters.embed.shared import clean, first, flat, regroup, require_own
 from commonplace.adapters.packages import packaged
-from commonplace.errors import ConfigurationError
+from commonplace.errors import ConfigurationError, EmbeddingFailed
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings
 
@@ -84,8 +84,11 @@ class _Model:
     def _load(self) -> tuple[Tokenizer, ort.InferenceSession]:
         with self._lock:
             if self._loaded is None:
-                graph = minilm.ensure_graph(self._folder / "model.safetensors", self._models)
-                self._loaded = _tokenizer(self._folder / "tokenizer.json"), _session(graph, self._threads)
+                try:
+                    graph = minilm.ensure_graph(self._folder / "model.safetensors", self._models)
+                    self._loaded = _tokenizer(self._folder / "tokenizer.json"), _session(graph, self._threads)
+                except ConfigurationError as error:  # the server runs by now, and words are found without a model
+                    raise EmbeddingFailed(error.message) from error
             return self._loaded
 
 
