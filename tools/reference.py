@@ -12,7 +12,7 @@ import typer
 
 from commonplace.app import make_asgi, open_app
 from commonplace.faces.cli.main import app as command_line
-from commonplace.faces.mcp.server import DOORS
+from commonplace.faces.mcp.server import ALL_TOOLS, DOORS
 from commonplace.faces.rest.docs import openapi
 from commonplace.settings import PREFIX, Settings
 
@@ -34,8 +34,10 @@ def settings_page() -> str:
 def tools_page() -> str:
     lines = ["# MCP tools", "", "`/mcp` and `/api/mcp` show all doors; `/mcp/<door>` shows one. "
              "Streamable HTTP (2026-07-28 and 2025-11-25, stateless) and stdio (`commonplace mcp`)."]
-    for door, tools in DOORS.items():
-        lines += ["", f"## Door `{door}`"]
+    doors = {f"Door `{door}`": tools for door, tools in DOORS.items()}
+    beside = tuple(tool for tool in ALL_TOOLS if not any(tool in tools for tools in DOORS.values()))
+    for door, tools in {**doors, "Where all doors are": beside}.items():
+        lines += ["", f"## {door}"]
         for tool in tools:
             lines += ["", f"### `{tool.name}`", "", tool.description, "", f"Needs: {tool.needs}", "",
                       "| field | type | required | default | meaning |", "|---|---|---|---|---|"]

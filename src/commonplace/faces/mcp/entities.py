@@ -1,4 +1,4 @@
-"""The graph door's entities: add one, search them, fetch one."""
+"""The graph door's entities: add one, search them; and fetch one, whatever it is."""
 
 from typing import Annotated, Any
 
@@ -57,11 +57,13 @@ TOOLS = (
         "search", "Search entities and documents",
         "Search everything in the library by meaning and by words: entities of the graph and saved documents alike. Each "
         "result is one entity with the passage that fits best. Filter by types, language, category, status, project, "
-        "assignee, or since when. Pass a result's id to fetch to read all of it.",
+        "assignee, or since when; `include_content` brings the passage itself.",
         Capability.READ, wire_graph.SearchInput, wire_graph.Results, _search),
-    Tool(
-        "fetch", "Fetch an entity or document",
-        "Read one entity or document in full: its text, where it is from, and what is known about it. Use the id of a "
-        "search result.",
-        Capability.READ, FetchInput, Fetched, _fetch),
 )
+
+# Shown where all doors are: what ChatGPT reads results of `search` by.
+FETCH = Tool(
+    "fetch", "Fetch an entity or document",
+    "Read one entity or document in full: its text, where it is from, and what is known about it. Use the id of a "
+    "search result.",
+    Capability.READ, FetchInput, Fetched, _fetch)

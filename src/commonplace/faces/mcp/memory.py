@@ -28,7 +28,7 @@ TOOLS = (
         "context", "Gather context for a goal",
         "Call this first, before you start on a task: it gathers what the library knows that helps with a goal, within a token "
         "budget. You get active tasks (with what blocks them), decisions, constraints and facts, procedures, gotchas, plans, "
-        "recent memory and relevant passages, most useful first, each with the id that `fetch`, `explore` and `manage` take. "
+        "recent memory and relevant passages, most useful first, each with the id that other tools take. "
         "Name the project when you know it, and the intent (build, plan, debug, decide, research, review, learn, ideate) to "
         "shift what weighs more. `left_out` says what there was no room for.",
         Capability.READ, wire.ContextRequest, wire.ContextPack, _context),

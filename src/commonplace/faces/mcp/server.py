@@ -24,7 +24,7 @@ DOORS: dict[str, tuple[AnyTool, ...]] = {
     "graph": (*entities.TOOLS, *explore.TOOLS, *work.TOOLS, *memory.TOOLS),
     "disks": disks.TOOLS,
 }
-ALL_TOOLS = tuple(tool for tools in DOORS.values() for tool in tools)
+ALL_TOOLS = (*(tool for tools in DOORS.values() for tool in tools), entities.FETCH)
 
 INSTRUCTIONS = (
     "Commonplace is the user's library: what they saved, searchable by meaning and by words. Search it before "
