@@ -348,10 +348,12 @@ async def test_what_leads_nowhere_is_left_out_and_other_peoples_words_stay_their
     (folder / "a.md").write_text(f"---\nid: {here}\nstatus: odd\npriority: urgent\ndue_date: soon\nrelations:\n"
                                  f"- kind: RELATED_TO\n  to: {gone}\n- nonsense\n---\nText.")
     (folder / "b.md").write_text("---\nstatus: wrong\npriority: high\n---\nA note of somebody's own.")
+    (folder / "c.md").write_text(f"---\nid: {here[:-1]}3\nentity_type: task\nstatus: planning\n---\nA task in a state of epics.")
     await shelf.take_in(folder)
     found = await shelf.by_title()
     assert (found["a"].item.status, found["a"].item.priority, found["a"].item.due_date) == ("", "", None)
     assert (found["b"].item.status, found["b"].item.metadata["front_matter"]) == ("", {"status": "wrong", "priority": "high"})
+    assert (found["c"].item.entity_type, found["c"].item.status) == ("task", "")
     assert await shelf.app.library.joins(shelf.owner, [here]) == []
 
 

@@ -13,7 +13,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from commonplace.core import entity_rules as rules, markdown
 from commonplace.core.library import Library, Record
-from commonplace.core.states import STATUSES
+from commonplace.core.states import MACHINES, STATUSES
 from commonplace.core.versions import Versions
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
@@ -141,7 +141,9 @@ def _record(note: markdown.Note, library_id: str, root: Path, path: str, folder_
 
 def _of_entity(front: dict[str, Any]) -> dict[str, Any]:
     status, priority, due = _text(front, "status"), _text(front, "priority"), _text(front, "due_date")
-    return {"status": status if status in STATUSES else "", "priority": priority if priority in rules.PRIORITIES else "",
+    machine = MACHINES.get(_entity_type(front.get("entity_type")))
+    return {"status": status if status in (machine.next if machine else STATUSES) else "",
+            "priority": priority if priority in rules.PRIORITIES else "",
             "due_date": _day(due) if due else None, "languages": _texts(front, "languages"),
             "technologies": _texts(front, "technologies"), "assignees": _texts(front, "assignees")}
 
