@@ -110,6 +110,12 @@ class TestLocal:
     def test_cues(self, text: str, kind: str) -> None:
         assert [proposal.kind for proposal in reflected(text, 10)] == [kind]
 
+    @pytest.mark.parametrize(("text", "kinds"), [
+        ("Decision: use Postgres.", ["decision"]), ("- [ ] write docs\n- [x] call Bob", ["task"]),
+        ("Action items:\n- write docs\n- none", ["task"]), ("We agreed.", [])])
+    def test_two_words_are_enough_where_it_is_said_what_they_are(self, text: str, kinds: list[str]) -> None:
+        assert [proposal.kind for proposal in reflected(text, 10)] == kinds
+
     def test_small_talk_teaches_nothing(self) -> None:
         assert reflected("Hi! How are you? We went for a walk. The weather was nice.\n\nBye.", 10) == []
 

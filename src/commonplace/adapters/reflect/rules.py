@@ -14,7 +14,7 @@ _READ = 1_000           # characters of a sentence that are looked at
 _LEAST = 0.4            # what is less sure is no candidate
 _LABELLED, _MILDLY = 0.88, 0.55
 _ASKED = 0.62            # how sure a request is to be a task
-_FEWEST_WORDS = 3
+_FEWEST_WORDS, _FEWEST_TOLD = 3, 2  # in a sentence, and in one whose label, heading or box says what it is
 _LONGEST_QUESTION_WORDS = 60
 _MOST_SUPPORT = 2       # sentences that a candidate may take along because they give its reasons
 
@@ -84,7 +84,9 @@ def _judged(block: Block, sentence: Sentence, *, is_first: bool) -> _Found | Non
     text = sentence.text[:_READ]
     words = len(text.split())
     is_question = sentence.text.endswith("?")
-    if words < _FEWEST_WORDS or text.endswith(":") or block.box or (is_question and words > _LONGEST_QUESTION_WORDS):
+    told = is_first and (block.box is False or _labelled(block) is not None)
+    is_short, is_long = words < (_FEWEST_TOLD if told else _FEWEST_WORDS), words > _LONGEST_QUESTION_WORDS
+    if is_short or text.endswith(":") or block.box or (is_question and is_long):
         return None
     kind, sure, reason = _cued(block, text, is_first)
     if is_question and cues.REQUEST.match(text):
