@@ -1,9 +1,14 @@
 """A shared library: who is let in, in which role, and what that lets them do."""
 
+import asyncio
+from pathlib import Path
+
 import jwt
 import pytest
 
+from commonplace.app import open_app
 from commonplace.model import Role
+from commonplace.settings import Settings
 from tests.faces.command import Commands
 from tests.faces.conftest import OpenHouse
 from tests.faces.house import House, call_tool, rpc
@@ -117,3 +122,9 @@ def test_members_by_the_command_line(data_dir: object) -> None:
     unused = run.json("member", "invite")
     run.text("member", "withdraw", unused["id"])
     assert "unknown" in run.fails("member", "accept", unused["token"], "--name", "B", "--email", "b@example.org")
+
+
+async def test_processes_that_start_at_once_for_the_first_time_have_one_owner(data_dir: Path) -> None:
+    async with open_app(Settings(data_dir=data_dir, embedder="static")) as app:
+        owners = await asyncio.gather(*(app.people.ensure_owner() for _ in range(4)))
+        assert [owners[0]] * 4 == owners and await app.people.all() == owners[:1]

@@ -2,11 +2,12 @@
 
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
 from commonplace.core.access import DELETE, READ, WRITE, Access, digest
-from commonplace.errors import Invalid, NotFound
+from commonplace.errors import Invalid, NameTaken, NotFound
 from commonplace.model import Caller, Capability, Event, Person, Token, folder_key, new_id, now
 from commonplace.ports import Store
 
@@ -29,9 +30,13 @@ class People:
         self._access = access
 
     async def ensure_owner(self) -> Person:
-        """The first person; made on the first start."""
+        """The first person; made on the first start, by the first of those that start at once."""
         people = await self._store.people.all()
-        return people[0] if people else await self.create("Owner", "owner@localhost")
+        if not people:
+            with suppress(NameTaken):
+                return await self.create("Owner", "owner@localhost")
+            people = await self._store.people.all()
+        return people[0]
 
     async def first_token(self) -> str | None:
         """The owner's own token, the first time this is asked for; None ever after."""
