@@ -14,11 +14,11 @@ test test-fast: export PYTHONDONTWRITEBYTECODE =
 
 test: lint
 	@tools/debian.sh redis-server espeak-ng chromium-headless-shell
-	@$(BIN)/pytest -n 2
+	@$(BIN)/pytest -n 2 --dist worksteal
 
 test-fast: .venv/.ready-dev
 	@tools/debian.sh redis-server espeak-ng chromium-headless-shell
-	@$(BIN)/pytest -n 2 -m "not slow"
+	@$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 lint: .venv/.ready-dev
 	@$(BIN)/ruff check --quiet --output-format concise .
