@@ -2,6 +2,7 @@
 
 import pytest
 
+from commonplace.core.entity_rules import NewEntity
 from tests.faces.house import LONG_TEXT, House
 
 pytestmark = pytest.mark.anyio
@@ -88,3 +89,15 @@ async def test_jobs_out_of_scope_do_not_show_in_a_search(house: House) -> None:
         query = {"query": "zebra"}
         assert (await owner.post("/api/v1/search", json=query)).json()["degraded"]
         assert not (await scoped.post("/api/v1/search", json=query)).json().get("degraded")
+
+
+@pytest.mark.parametrize("character", ["owner", "stranger"])
+async def test_what_was_noted_on_a_task_is_not_in_a_text_that_reads_like_it(house: House, character: str) -> None:
+    entities = house.app.entities
+    project = (await entities.add(house.owner, NewEntity("Zoo", "The animals.", "project"))).item.id
+    task = await entities.add(house.owner, NewEntity(TEXT["title"], TEXT["text"], "task", project=project), sync=True)
+    await house.app.work.note(house.owner, task.item.id, "The gate opens with 4711.")
+    async with house.client(character) as client:
+        added = (await client.post("/api/v1/ingest", json=TEXT)).json()
+    read = await house.app.library.read(getattr(house, character), added["user_item_id"])
+    assert [section.text for section in read.sections] == [TEXT["text"]]

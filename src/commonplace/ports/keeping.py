@@ -212,7 +212,7 @@ class Sections(Protocol):
         ...
 
     async def of_content(self, content_id: str, title: str, stamp: str) -> list[Section]:
-        """With vectors of this stamp, of some item that has the content under this title; none if there is no such item."""
+        """With vectors of this stamp, of some item that has the content under this title, and no notes; none if there is none."""
         ...
 
     async def keyword(self, scope: Scope, words: Words, limit: int, where: ItemFilter | None = None) -> list[Scored]:

@@ -39,9 +39,10 @@ class SqlSections:
 
     async def of_content(self, content_id: str, title: str, stamp: str) -> list[Section]:
         def work(tx: Tx) -> list[Section]:
+            # What was noted on an item lies in its passages too, and is not the content's.
             owner = tx.one(
                 """SELECT i.library_id, i.id FROM items AS i WHERE i.content_id = :content_id AND i.title = :title
-                   AND i.in_kb = 1 AND NOT EXISTS (
+                   AND i.in_kb = 1 AND instr(i.metadata, '"notes"') = 0 AND NOT EXISTS (
                      SELECT 1 FROM sections AS s LEFT JOIN vectors AS v ON v.library_id = s.library_id
                        AND v.item_id = s.item_id AND v.section_id = s.id AND v.stamp = :stamp
                      WHERE s.library_id = i.library_id AND s.item_id = i.id AND v.section_id IS NULL)
