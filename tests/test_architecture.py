@@ -1,6 +1,10 @@
 """The import rule of docs/design.md: the tree shows who may know whom."""
 
 import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -28,8 +32,8 @@ def within(module: str, part: str) -> bool:
     return module == part or module.startswith(part + ".")
 
 
-def imports(path: Path) -> set[str]:
-    """Our modules that a file imports, without the leading package name; also those inside functions."""
+def all_imports(path: Path) -> set[str]:
+    """Also those inside functions."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -37,7 +41,12 @@ def imports(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: line {node.lineno}: write the import in full"
             found |= {node.module or ""} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name.removeprefix("commonplace.") for name in found if name.startswith("commonplace.")}
+    return found
+
+
+def imports(path: Path) -> set[str]:
+    """Our modules that a file imports, without the leading package name."""
+    return {name.removeprefix("commonplace.") for name in all_imports(path) if name.startswith("commonplace.")}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -56,6 +65,20 @@ def test_imports_follow_the_layers(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_stay_short(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 400
+
+
+def test_what_is_imported_is_declared() -> None:
+    project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"], *(name for extra in project["optional-dependencies"].values() for name in extra)]
+    declared = {canonical(re.split(r"[^\w.-]", name)[0]) for name in asked}
+    of_module = packages_distributions()
+    for path in FILES:
+        for module in {name.split(".")[0] for name in all_imports(path)} - sys.stdlib_module_names - {"commonplace"}:
+            assert declared & {canonical(name) for name in of_module.get(module, [module])}, f"{path} imports {module}"
+
+
+def canonical(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def test_the_tree_was_found() -> None:
