@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from commonplace.core.entity_rules import NewEntity
-from tests.browser.conftest import Site, served
+from tests.browser.conftest import Site, ready, served
 from tests.contract.test_extract import pdf
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -38,6 +38,7 @@ async def test_a_note_is_written_beside_words_and_found_again(site: Site) -> Non
     await expect(page.locator(".passage:target")).to_contain_text("Rivers find")
     await page.goto("/")
     await expect(page.locator(".row .title")).to_have_text(["The river"])
+    await ready(page)
     await page.get_by_label("State").select_option("Notes on texts")
     await expect(page.locator(".row .title")).to_have_text(["Do <b>all</b> of them?"])
     note = (await site.app.annotating.of(site.owner, item.id))[0].item

@@ -7,7 +7,7 @@ from playwright.async_api import Page, expect
 
 from commonplace.core import removing
 from commonplace.model import ItemFilter
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, ready
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -66,6 +66,7 @@ async def test_filters_order_and_paging(site: Site) -> None:
     await expect(page.locator(".row")).to_have_count(30)
     await page.get_by_role("link", name="Further").click()
     await expect(page.locator(".row")).to_have_count(3)
+    await ready(page)
     await page.get_by_label("Order").select_option("title")
     await expect(page.locator(".row .title").first).to_have_text("Note 00")
     await page.get_by_role("link", name="Birds 2").click()

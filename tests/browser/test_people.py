@@ -82,6 +82,7 @@ async def test_roles_are_changed_people_removed_and_invitations_withdrawn(site: 
     link = await invited(site, "viewer")
     page = await site.signed_in()
     await page.goto("/people")
+    await ready(page)
     await page.get_by_label("Role of Bob").select_option("viewer")
     await expect(page.get_by_role("status")).to_have_text("Bob is viewer now.")
     await bob.reload()

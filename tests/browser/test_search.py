@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.async_api import Route, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, ready
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 LONG = "\n\n".join(f"## Part {n}\n\n" + f"Of the part numbered {n} there is little to tell, and that at length. " * 12 for n in range(8))
@@ -33,6 +33,7 @@ async def test_modes_and_filters_narrow_the_hits(site: Site) -> None:
     page = await site.signed_in()
     await page.goto("/search?q=sing")
     await expect(page.locator(".hits .row")).to_have_count(2)
+    await ready(page)
     await page.get_by_label("Folder").select_option("Sea")
     await expect(page.locator(".hits .title")).to_have_text(["Whales"])
     await page.get_by_label("Type").select_option("task")
