@@ -74,7 +74,8 @@ def _rows(results: dict, groups: list[tuple[int, list[Peer]]], cache: Path, give
             found |= measure(fit, size, cache, embedding, given.seconds, given.bound or bound_of(size), begun + 60 * given.minutes)
             for name, run in found.items():
                 runs = results["peers"][name]["runs"]
-                if "left_out" not in run or str(size) not in runs:  # what was not tried this time takes nothing away
+                # What was not tried this time takes away nothing that was.
+                if "left_out" not in run or "left_out" in runs.get(str(size), run):
                     runs[str(size)] = run | {"measured": when}
             _keep(results, cache / "running.json")
 

@@ -71,8 +71,8 @@ def test_who_dies_or_hangs_drops_out_with_what_was_found_and_the_others_go_on(st
 
 
 def test_what_there_is_no_time_for_is_named(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "WORTH", 0.0)
-    found = take_turns(start("slow", bound=1.0, SLEEPS="semantic", SECONDS="0.1"), start("quick"), asking=0.1)
+    monkeypatch.setattr(turns, "WORTH", -1.0)
+    found = take_turns(start("slow", bound=0.2, SLEEPS="semantic", SECONDS="0.1"), start("quick"), asking=0.1)
     assert found["slow"]["semantic"]["calls"] and found["slow"]["left"][0] == "semantic_16" and "left" not in found["quick"]
     monkeypatch.setattr(turns, "WORTH", 10.0)
     assert take_turns(start("unasked"), within=5) == {"unasked": {"left_out": "no time was left"}}
