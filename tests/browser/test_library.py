@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def choose(page: Page, *titles: str) -> None:
+    await ready(page)
     for title in titles:
         await page.get_by_label(f"Choose {title}").check()
 
@@ -93,6 +94,7 @@ async def test_many_are_filed_tagged_and_archived_at_once(site: Site) -> None:
     await page.get_by_placeholder("Tags, by commas").fill("even, small")
     await page.get_by_role("button", name="Tag", exact=True).click()
     await expect(page.locator(".row", has_text="Three").get_by_role("link", name="even")).to_be_visible()
+    await ready(page)
     for key in "jje":
         await page.keyboard.press(key)
     await expect(page.get_by_role("status")).to_have_text("1 item archived.")
