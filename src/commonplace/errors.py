@@ -101,3 +101,6 @@ class ConfigurationError(CommonplaceError):
     """The server cannot start like this; the message says which setting to change."""
 
     code = "configuration_error"
+
+
+KEEPS_OUT = (IngestFailed, Invalid, QuotaExceeded)  # one source of several; the others are added all the same

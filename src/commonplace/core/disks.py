@@ -16,6 +16,7 @@ from commonplace.core.search import Search
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
     DISKS,
+    NO_DISK,
     NOT_DISKS,
     PRIVATE,
     PUBLISHED,
@@ -37,7 +38,6 @@ from commonplace.model import (
 )
 from commonplace.ports import Embedder, Store, Vector
 
-NO_DISK = "Disk not found"
 EMBEDDED_CHARACTERS = 1_000
 RELATED, ALIKE, NEAREST = 5, 0.2, 40
 SAVED_COMPARED = 1_000  # of what was saved last

@@ -10,11 +10,10 @@ from uuid import NAMESPACE_OID, uuid5
 
 from commonplace.core.access import Access
 from commonplace.core.library import Library, Record
-from commonplace.core.portable import Advance
 from commonplace.core.search import Search
 from commonplace.errors import Invalid
 from commonplace.model import Caller, Item, Mode, new_public_id
-from commonplace.ports import Embedder, Store, Vector, Vectors
+from commonplace.ports import Advance, Embedder, Store, Vector, Vectors
 from commonplace.settings import Settings
 
 AT_ONCE = 100

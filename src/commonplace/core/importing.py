@@ -7,10 +7,11 @@ from uuid import NAMESPACE_URL, uuid5
 
 from commonplace.core import saved
 from commonplace.core.library import Draft, Library, Record
-from commonplace.core.portable import Advance, Imported
+from commonplace.core.portable import Imported
 from commonplace.core.saved import Saved
-from commonplace.errors import IngestFailed, Invalid, QuotaExceeded
+from commonplace.errors import KEEPS_OUT
 from commonplace.model import Caller, EntityType, Folder, Item, Outcome, folder_key, new_public_id, now
+from commonplace.ports import Advance
 
 AT_ONCE = 4     # addresses that are fetched side by side
 NOTES = 100     # in one transaction
@@ -83,7 +84,7 @@ class _Importer:
             new = [folder for folder in self._folders.ids(each.folder) if folder not in added.item.folders]
             if new and self._caller.only_folder is None:
                 await self._library.file(self._caller, added.item.id, new)
-        except (IngestFailed, Invalid, QuotaExceeded) as error:
+        except KEEPS_OUT as error:
             self.failed.append((each.url or each.title, error.message))
             self._advance(self._done(), self._total)
             return

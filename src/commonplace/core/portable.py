@@ -5,7 +5,7 @@ Texts are kept to the byte and files keep their places, so wiki links and relati
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -29,6 +29,7 @@ from commonplace.model import (
     new_public_id,
     now,
 )
+from commonplace.ports import Advance
 
 AT_ONCE = 100
 ENDINGS = (".md", ".markdown")
@@ -40,8 +41,6 @@ _OWN = frozenset({"id", "public_id", "title", "tags", "folders", "in_kb", "url",
                   "summary", "key_points", "visibility", "archived", "created_at", "metadata"})
 # What these mean in somebody's own notes is theirs; in a file that was exported it is ours.
 _OF_ENTITIES = frozenset({"status", "priority", "due_date", "languages", "technologies", "assignees", "relations"})
-
-Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from commonplace.core import sectioning
 from commonplace.core.embedding import packed
 from commonplace.core.redaction import Outline, redacted
 from commonplace.errors import EmbeddingFailed, NotFound
-from commonplace.model import Item, ItemRef, Published, RedactedDisk, Scope
+from commonplace.model import NO_DISK, Item, ItemRef, Published, RedactedDisk, Scope
 from commonplace.ports import Embedder, Store, Transformer
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class Publisher:
             item = await self._store.items.get(Scope(published.library_id), ItemRef(id=published.item_id))
             view = await self.derive(item)
         except NotFound:
-            raise NotFound("Disk not found") from None
+            raise NotFound(NO_DISK) from None
         await self._store.disks.derived(published, view)
         fresh = replace(published, view=view, stale=False)
         await self.embed(fresh)

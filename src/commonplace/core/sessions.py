@@ -10,12 +10,12 @@ from commonplace.core.access import WRITE, Access
 from commonplace.core.entities import Entities
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.memory import Memo, Memory, Remembered, owner_of
-from commonplace.core.portable import Advance, Imported
+from commonplace.core.portable import Imported
 from commonplace.core.reflection import Reflection
 from commonplace.core.transcripts import Session
 from commonplace.errors import Invalid
 from commonplace.model import Caller, EntityType, ItemFilter, Outcome, digest
-from commonplace.ports import Store
+from commonplace.ports import Advance, Store
 
 PART_CHARS = 40_000      # of a session that become one entity; longer ones are kept in parts
 

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from commonplace.core.disks import Disk as DiskView, DiskHit, DiskLine
 from commonplace.faces.wire import NOT_BLANK, Input, Moment, not_blank, whole
-from commonplace.model import OpenDisk, OpenSection, OutlinedSection, Published
+from commonplace.model import NO_DISK, OpenDisk, OpenSection, OutlinedSection, Published
 
 Visibility = Literal["private", "published"]
 ScopeName = Literal["all", "owned", "saved", "private", "published"]
@@ -178,7 +178,7 @@ def saved(value: Published) -> Saved:
             "saved_at": moment(value.saved_at) if value.saved_at else None}
 
 
-NOT_FOUND: dict[str, Any] = {"error": "not_found", "message": "Disk not found"}
+NOT_FOUND: dict[str, Any] = {"error": "not_found", "message": NO_DISK}
 
 
 def _visibility(value: str) -> Visibility:

@@ -10,6 +10,7 @@ from commonplace.model.items import EntityType
 NOT_DISKS = (EntityType.TASK, EntityType.EPIC, EntityType.PROJECT, EntityType.SESSION)
 DISKS = tuple(kind for kind in EntityType if kind not in NOT_DISKS)
 PRIVATE, PUBLISHED = "private", "published"
+NO_DISK = "Disk not found"
 
 
 class DiskScope(StrEnum):

@@ -13,6 +13,7 @@ from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.items import find
 from commonplace.errors import NotFound
 from commonplace.model import (
+    NO_DISK,
     PRIVATE,
     PUBLISHED,
     Audience,
@@ -25,7 +26,6 @@ from commonplace.model import (
     now,
 )
 
-NO_DISK = "Disk not found"
 _COLUMNS = """p.library_id, p.item_id, p.audience, p.published_at, p.shown, p.change, p.derived,
               i.public_id, i.entity_type, i.created_at, o.id AS owner_id, o.name AS owner_name"""
 # A library has one owner who speaks for it: the first.

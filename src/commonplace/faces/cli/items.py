@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commonplace.errors import IngestFailed, Invalid, QuotaExceeded
+from commonplace.errors import KEEPS_OUT, IngestFailed, Invalid
 from commonplace.faces.cli import show
 from commonplace.faces.cli.desk import Desk, command, item_argument
 from commonplace.faces.cli.jobs import waiting, work_off
@@ -63,7 +63,7 @@ async def add(desk: Desk, sources: Sources, title: Title = None, folder: FolderN
                     added = await _keep(app, caller, draft, target)
                     answers.append({**wire.kept(added), "title": added.item.title, "created": added.created,
                                     "folder_id": target.id if target else added.folder_id})
-                except (IngestFailed, Invalid, QuotaExceeded) as error:
+                except KEEPS_OUT as error:
                     failed.append((source, error.message))
                 advance(done, len(drafts))
         if await waiting(app) <= 2 * len(drafts):  # a longer queue is the workers', and nobody should wait for it here

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from commonplace.core.library import Draft
 from commonplace.core.telling import Tell, silent
-from commonplace.errors import IngestFailed, Invalid, QuotaExceeded
+from commonplace.errors import KEEPS_OUT, Invalid
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.library import row_of
 from commonplace.faces.web.progress import events, told, watch
@@ -61,7 +61,7 @@ async def _add_files(visit: Visit, files: list[UploadFile], text: str, folder: s
         name = PurePath((file.filename or "").replace("\\", "/")).name[-200:] or "file"
         try:
             kept.append(await _add_file(visit, file, name))
-        except (IngestFailed, Invalid, QuotaExceeded) as error:
+        except KEEPS_OUT as error:
             failed.append(f"{name}: {error.message}")
     for item in kept if folder else ():
         await visit.services.library.file(visit.caller, item.id, [folder])

@@ -15,6 +15,7 @@ from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.plots import bars, growth, shares
 from commonplace.faces.web.visit import Visit
 from commonplace.model import now
+from commonplace.ports import silent
 
 TOP = 8
 
@@ -41,7 +42,7 @@ async def export(visit: Visit) -> Response:
     folder = Path(await asyncio.to_thread(mkdtemp, prefix="commonplace-export-"))
     try:
         await export_folder(visit.services.library, visit.services.versions, visit.caller, folder / "library",
-                            lambda done, total: None)
+                            silent)
         await asyncio.to_thread(_zip, folder / "library", folder / "library.zip")
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, folder)
