@@ -83,3 +83,11 @@ def canonical(distribution: str) -> str:
 
 def test_the_tree_was_found() -> None:
     assert ROOT / "model" / "items.py" in FILES
+
+
+def test_nothing_uses_the_standard_librarys_sqlite() -> None:
+    """Two SQLite libraries that open one file in one process drop each other's locks, and the system's may be an old one."""
+    repository = ROOT.parents[1]
+    files = [path for folder in ("src", "tests", "tools", "benchmarks") for path in (repository / folder).rglob("*.py")
+             if "side_by_side" not in path.parts]  # other products, in their own processes
+    assert [str(path) for path in files if "sqlite3" in all_imports(path)] == []

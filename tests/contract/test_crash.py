@@ -1,9 +1,9 @@
 """kill -9 in the middle of writing: what was acknowledged is there whole, and nothing is there by half."""
 
 import random
-import sqlite3
 from contextlib import closing
 
+import apsw
 import psycopg
 import pytest
 
@@ -80,7 +80,7 @@ def check_halves(place: Settings) -> None:
             for what, statement in HALVES.items():
                 assert postgres.execute(statement).fetchall() == [], what
         return
-    with closing(sqlite3.connect(place.data_dir / "commonplace.sqlite3")) as connection:
+    with closing(apsw.Connection(str(place.data_dir / "commonplace.sqlite3"))) as connection:
         for what, statement in HALVES.items():
             assert connection.execute(statement).fetchall() == [], what
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -1,12 +1,13 @@
 """Writes of many at once: each is kept, or fails, by itself, though they share a commit."""
 
 import asyncio
-import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
+import apsw
 import pytest
 
 from commonplace.adapters.store import SqlStore
@@ -62,7 +63,7 @@ class Diary:
         return (await asyncio.gather(*waiting, return_exceptions=True))[1:]
 
     def kept(self) -> list[int]:
-        with sqlite3.connect(self.path) as connection:
+        with closing(apsw.Connection(str(self.path))) as connection:
             return [n for (n,) in connection.execute("SELECT n FROM diary ORDER BY rowid")]
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import apsw
 import psutil
 import psycopg
 import pytest
@@ -42,9 +42,8 @@ def run_sql(place: Settings, statement: str) -> None:
         with psycopg.connect(place.database_url, options=f"-c search_path={place.database_schema}") as connection:
             connection.execute(statement)
     else:
-        with closing(sqlite3.connect(place.data_dir / "commonplace.sqlite3")) as connection:
+        with closing(apsw.Connection(str(place.data_dir / "commonplace.sqlite3"))) as connection:
             connection.execute(statement)
-            connection.commit()
 
 
 async def test_a_database_of_a_newer_version_is_refused_and_left_alone(place: Settings, store: SqlStore) -> None:
@@ -159,3 +158,19 @@ async def test_lost_connections_are_opened_again_and_a_lost_server_is_told(own_s
     with pytest.raises(StorageFailed, match="Postgres"):
         await ann.found("quartz")
     await store.close()
+
+
+async def test_an_engine_that_can_lose_pages_is_refused(new_data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
+    store = make_store(Settings(data_dir=new_data_dir))
+    with pytest.raises(ConfigurationError, match=r"SQLite 3\.51\.2 can lose committed data; 3\.51\.3 or newer is needed"):
+        await store.open()
+    await store.close()
+
+
+async def test_the_engine_is_a_current_one_and_maps_no_file_into_memory(ann: Library) -> None:
+    engine = await ann.store.describe()
+    if engine["engine"] == "sqlite":
+        assert tuple(map(int, engine["version"].split("."))) >= (3, 51, 3)
+        mapped = {Path(one.path).name for one in psutil.Process().memory_maps()}
+        assert "commonplace.sqlite3" not in mapped  # the -shm beside it always is

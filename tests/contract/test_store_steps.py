@@ -1,11 +1,10 @@
 """What SQLite does for one item does not grow with the library: counted in steps of its machine, which no other load changes."""
 
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
+import apsw
 import pytest
 
 from commonplace.adapters.store import SqlStore, make_store
@@ -35,13 +34,10 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One for each step of any connection: which thread reads is not for us to say."""
     counted: list[int] = []
 
-    def connect(*where: Any, **how: Any) -> sqlite3.Connection:
-        connection = real(*where, **how)
-        connection.set_progress_handler(lambda: counted.append(1), 1)
-        return connection
+    def count(connection: apsw.Connection) -> None:
+        connection.set_progress_handler(lambda: bool(counted.append(1)), 1)
 
-    real = sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", connect)
+    monkeypatch.setattr(apsw, "connection_hooks", [count])
     return counted
 
 

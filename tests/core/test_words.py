@@ -1,8 +1,8 @@
 """Which words a query asks for, which a text adds, and that SQLite's engine finds the one by the other."""
 
-import sqlite3
 import time
 
+import apsw
 import pytest
 
 from commonplace.core import words
@@ -11,7 +11,7 @@ from commonplace.core.words import extra, parse
 
 def found(text: str, query: str) -> bool:
     """Whether the keyword index finds the text, with the tokenizer that the store uses."""
-    db = sqlite3.connect(":memory:")
+    db = apsw.Connection(":memory:")
     try:
         db.execute("CREATE VIRTUAL TABLE t USING fts5(text, extra, tokenize='porter unicode61 remove_diacritics 2')")
         db.execute("INSERT INTO t VALUES (?, ?)", (text, extra(text)))

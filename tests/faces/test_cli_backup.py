@@ -2,9 +2,9 @@
 
 import gzip
 import json
-import sqlite3
 from pathlib import Path
 
+import apsw
 import pytest
 
 from commonplace.adapters.store.backup import TABLES
@@ -107,7 +107,7 @@ def test_a_backup_is_not_written_over_another_file(data_dir: Path, tmp_path: Pat
 
 def test_every_table_is_backed_up(data_dir: Path) -> None:
     Commands(data_dir).json("list")
-    connection = sqlite3.connect(data_dir / "commonplace.sqlite3")
+    connection = apsw.Connection(str(data_dir / "commonplace.sqlite3"))
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     connection.close()
     assert tables - DERIVED == set(TABLES)

@@ -1,9 +1,10 @@
 """import, export, eval, reindex, doctor from the command line."""
 
 import json
-import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import psycopg
 import pytest
 
@@ -106,9 +107,8 @@ def test_eval_leaves_the_library_alone(judged: Path, new_data_dir: Path) -> None
 
 def test_reindex_after_another_embedder(cli: Commands, notes: Path, data_dir: Path) -> None:
     cli.json("import", notes, "--wait")
-    with sqlite3.connect(data_dir / "commonplace.sqlite3") as connection:
+    with closing(apsw.Connection(str(data_dir / "commonplace.sqlite3"))) as connection:
         connection.execute("UPDATE vectors SET stamp = 'other/model/256'")
-    connection.close()
     result = cli.run("doctor", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["problems"] == ["Some vectors were made by another embedder: run `commonplace reindex`."]
@@ -123,10 +123,9 @@ def test_reindex_after_another_embedder(cli: Commands, notes: Path, data_dir: Pa
 
 def test_jobs_that_failed_are_a_problem_until_reindex(cli: Commands, notes: Path, data_dir: Path) -> None:
     cli.json("import", notes)
-    with sqlite3.connect(data_dir / "commonplace.sqlite3") as connection:
+    with closing(apsw.Connection(str(data_dir / "commonplace.sqlite3"))) as connection:
         connection.execute("DELETE FROM vectors")
         connection.execute("UPDATE jobs SET kind = 'embed', state = 'failed', error = 'the embedder was down'")
-    connection.close()
     result = cli.run("doctor")
     assert (result.exit_code, "2 jobs have failed" in result.stdout) == (1, True)
     assert cli.json("reindex")["items"] == 2
@@ -159,9 +158,8 @@ def test_doctor_never_prints_secrets(data_dir: Path) -> None:
 
 def test_a_database_of_a_newer_version_is_refused_untouched(cli: Commands, data_dir: Path) -> None:
     cli.json("list")
-    with sqlite3.connect(data_dir / "commonplace.sqlite3") as connection:
+    with closing(apsw.Connection(str(data_dir / "commonplace.sqlite3"))) as connection:
         connection.execute("INSERT INTO schema_version VALUES (999)")
-    connection.close()
     assert "newer Commonplace (schema 999" in cli.fails("list")
     result = cli.run("doctor")
     assert (result.exit_code, "newer Commonplace" in result.stdout) == (1, True)

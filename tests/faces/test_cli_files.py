@@ -1,11 +1,12 @@
 """Files of any kind and exports of other programs, by the command line."""
 
 import json
-import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from commonplace.model import now
@@ -80,7 +81,7 @@ def test_minutes_that_are_used_up_keep_recordings_out_and_nothing_else(data_dir:
     refused = cli.run("add", long, f"{web.url}/otter")
     assert refused.exit_code == 1 and f"{long}: This month's 1 minutes" in refused.stderr
     assert listed(cli).keys() == {"About otter"}
-    with sqlite3.connect(data_dir / "commonplace.sqlite3") as database:
+    with closing(apsw.Connection(str(data_dir / "commonplace.sqlite3"))) as database:
         database.execute("INSERT INTO transcriptions SELECT id, 'spent', id, ?, 60 FROM people", [f"{now():%Y-%m}"])
     web.pages["/missing"] = page(long.read_bytes(), "audio/mpeg")
     answer = json.loads(cli.run("import", bookmarks, "--json").stdout)

@@ -1,26 +1,34 @@
-"""SQLite: one writer thread, several readers, WAL. Other processes may use the same file."""
+"""SQLite: one writer thread, several readers, WAL. Other processes may use the same file.
+
+The engine is the one that `apsw` brings along, never the system's: versions before 3.51.3 can lose committed pages when one
+connection commits while another resets the WAL. Nothing else in a process may open the same file with another SQLite library:
+closing it there would drop the locks that are held here.
+"""
 
 import re
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+import apsw
 import orjson
 
 from commonplace.adapters.store.database import Values, missing
 from commonplace.adapters.store.grouping import Group
 from commonplace.adapters.threads import Threads
-from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
+from commonplace.errors import ConfigurationError, StorageFailed
 
 T = TypeVar("T")
 READERS = 2  # more would only take turns: half of a search needs the interpreter, and four made it dearer by a tenth
 READ, WRITE = "BEGIN", "BEGIN IMMEDIATE"
 BUSY_SECONDS = 60
+OLDEST_ENGINE = (3, 51, 3)  # the first without the WAL-reset bug: https://sqlite.org/wal.html#walresetbug
+STATEMENTS = 256  # prepared statements, and column names, kept per connection
 RECALLED = 10_000  # answers kept while nothing is written
 _LISTS = (list, tuple, set, frozenset)
 
@@ -31,39 +39,62 @@ class Recalled:
     def __init__(self) -> None:
         self._version, self._answers = -1, dict[Any, Any]()
 
-    def now(self, connection: sqlite3.Connection) -> dict[Any, Any]:
-        version = connection.execute("PRAGMA data_version").fetchone()[0]
+    def now(self, connection: apsw.Connection) -> dict[Any, Any]:
+        version = connection.execute("PRAGMA data_version").get
         if version != self._version or len(self._answers) > RECALLED:
             self._version, self._answers = version, {}
         return self._answers
 
 
+class SqliteConnection(apsw.Connection):
+    """A connection that knows the column names of the statements it has run: asking for them costs as much as a row."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path), statementcachesize=STATEMENTS)
+        self._names: dict[str, tuple[str, ...]] = {}
+
+    def names(self, sql: str, cursor: apsw.Cursor) -> tuple[str, ...]:
+        """Return the names of the columns of `cursor`, which has just been made for `sql`."""
+        if sql not in self._names:
+            try:
+                described = cursor.get_description()
+            except apsw.ExecutionCompleteError:  # no rows
+                return ()
+            if len(self._names) >= STATEMENTS:
+                self._names.clear()
+            self._names[sql] = tuple(name for name, _ in described)
+        return self._names[sql]
+
+
 class SqliteTx:
     engine = "sqlite"
 
-    def __init__(self, connection: sqlite3.Connection, recalled: Recalled | None) -> None:
+    def __init__(self, connection: SqliteConnection, recalled: Recalled | None) -> None:
         self._connection, self._recalled = connection, recalled
         self._answers: dict[Any, Any] | None = None
 
-    def all(self, sql: str, /, **values: Any) -> list[sqlite3.Row]:
-        return self._execute(sql, values).fetchall()
-
-    def lots(self, sql: str, size: int, /, **values: Any) -> Iterator[list[sqlite3.Row]]:
+    def all(self, sql: str, /, **values: Any) -> list[dict[str, Any]]:
         found = self._execute(sql, values)
-        while rows := found.fetchmany(size):
+        names = self._connection.names(sql, found)
+        return [dict(zip(names, row, strict=False)) for row in found.fetchall()]
+
+    def lots(self, sql: str, size: int, /, **values: Any) -> Iterator[list[dict[str, Any]]]:
+        found = self._execute(sql, values)
+        names = self._connection.names(sql, found)
+        while rows := [dict(zip(names, row, strict=False)) for row in islice(found, size)]:
             yield rows
 
     def bare(self, sql: str, /, **values: Any) -> list[tuple[Any, ...]]:
-        found = self._execute(sql, values)
-        found.row_factory = None
-        return found.fetchall()
+        return self._execute(sql, values).fetchall()
 
-    def one(self, sql: str, /, **values: Any) -> sqlite3.Row | None:
-        row: sqlite3.Row | None = self._execute(sql, values).fetchone()
-        return row
+    def one(self, sql: str, /, **values: Any) -> dict[str, Any] | None:
+        found = self._execute(sql, values)
+        names, row = self._connection.names(sql, found), found.fetchone()
+        return None if row is None else dict(zip(names, row, strict=False))
 
     def run(self, sql: str, /, **values: Any) -> int:
-        return self._execute(sql, values).rowcount
+        self._execute(sql, values)
+        return self._connection.changes()
 
     def many(self, sql: str, rows: Iterable[Values]) -> None:
         self._connection.executemany(sql, rows)
@@ -83,7 +114,7 @@ class SqliteTx:
         result: T = answers[key]
         return result
 
-    def _execute(self, sql: str, values: dict[str, Any]) -> sqlite3.Cursor:
+    def _execute(self, sql: str, values: dict[str, Any]) -> apsw.Cursor:
         """Lists travel as JSON: one prepared statement whatever their length."""
         lists = {name: orjson.dumps(list(value)).decode() for name, value in values.items() if isinstance(value, _LISTS)}
         return self._connection.execute(_with_lists(sql), values | lists) if lists else self._connection.execute(sql, values)
@@ -104,7 +135,7 @@ class SqliteDatabase:
         self._writer = Threads(1, "sqlite-write")
         self._writes = Group(self._writer, lambda work: self._within(WRITE, work, (), {}))
         self._local = threading.local()
-        self._all: list[sqlite3.Connection] = []
+        self._all: list[apsw.Connection] = []
         self._guard = threading.Lock()
 
     async def open(self) -> None:
@@ -150,28 +181,33 @@ class SqliteDatabase:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+    def _connection(self) -> SqliteConnection:
+        connection: SqliteConnection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None,
-                                         check_same_thread=False, cached_statements=256)
-            connection.row_factory = sqlite3.Row
+            connection = SqliteConnection(self._path)
+            connection.set_busy_timeout(BUSY_SECONDS * 1000)
             _switch_to_wal(connection)
             # FULL: an acknowledged write survives a power cut, not only a crash of the process.
-            connection.executescript("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
-                                     "PRAGMA cache_size=-4096;")
-            connection.create_function("lowered", 1, lambda text: text and text.lower(), deterministic=True)
+            # No memory-mapped I/O: a disk error would end the process, and a stray write would reach the file.
+            connection.execute("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
+                               "PRAGMA cache_size=-4096; PRAGMA mmap_size=0").fetchall()
+            connection.create_scalar_function("lowered", _lowered, 1, deterministic=True)
             self._local.connection, self._local.recalled = connection, Recalled()
             with self._guard:
                 self._all.append(connection)
         return connection
 
     def _migrate(self) -> None:
+        _refuse_old_engine()
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self._path.exists():
             self._path.touch(0o600)  # what SQLite keeps beside the file is as open to others as the file is when it is begun
         self._within(WRITE, _bring_up_to_date, (), {})
         self._path.chmod(0o600)
+
+
+def _lowered(*texts: Any) -> Any:
+    return texts[0] and texts[0].lower()
 
 
 def _bring_up_to_date(tx: SqliteTx) -> None:
@@ -187,42 +223,43 @@ def _statements(script: str) -> Iterator[str]:
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
-        if sqlite3.complete_statement(statement):
+        if apsw.complete(statement):
             yield statement
             statement = ""
 
 
-def _switch_to_wal(connection: sqlite3.Connection) -> None:
+def _switch_to_wal(connection: apsw.Connection) -> None:
     """Changing the journal mode does not wait for other processes as everything else does, so it is tried again."""
     deadline = time.monotonic() + BUSY_SECONDS
-    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+    while connection.execute("PRAGMA journal_mode").get != "wal":
         try:
-            connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError:
+            connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        except apsw.BusyError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
 
 
+def _refuse_old_engine() -> None:
+    version = apsw.sqlite_lib_version()
+    if tuple(map(int, version.split("."))) < OLDEST_ENGINE:
+        raise ConfigurationError(
+            f"SQLite {version} can lose committed data; {'.'.join(map(str, OLDEST_ENGINE))} or newer is needed. "
+            "Install a current `apsw` from its wheel, which brings one along.")
+
+
 @contextmanager
 def _plain_errors() -> Iterator[None]:
-    """SQLite's errors in words that say what to do."""
+    """Turn SQLite's errors into ones that say what to do."""
     try:
         yield
-    except CommonplaceError:
-        raise
-    except sqlite3.IntegrityError:
-        raise
-    except sqlite3.DatabaseError as error:
-        text = str(error)
-        if "full" in text:
-            raise StorageFailed("The disk is full: nothing was stored. Free some space and try again.") from error
-        if "not a database" in text or "malformed" in text:
-            raise ConfigurationError("The database file is damaged or not a Commonplace database. "
-                                     "Move it away and restore a backup with `commonplace restore FILE`.") from error
-        if "locked" in text or "busy" in text:
-            raise StorageFailed(f"Another process kept the database busy for {BUSY_SECONDS} s; try again.") from error
-        if "readonly" in text or "unable to open" in text:
-            raise StorageFailed(f"The database cannot be opened for writing ({text}); "
-                                "check the data folder's permissions.") from error
-        raise
+    except apsw.FullError as error:
+        raise StorageFailed("The disk is full: nothing was stored. Free some space and try again.") from error
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise ConfigurationError("The database file is damaged or not a Commonplace database. "
+                                 "Move it away and restore a backup with `commonplace restore FILE`.") from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StorageFailed(f"Another process kept the database busy for {BUSY_SECONDS} s; try again.") from error
+    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
+        raise StorageFailed(f"The database cannot be read or written ({error}); "
+                            "check the disk and the data folder's permissions.") from error

@@ -1,11 +1,12 @@
-"""Walking along relations: one statement whatever the depth, and the scope holds at every hop.
+"""Walking along relations: one statement a hop, and the scope holds at every hop.
 
 From each item the walk follows its best relations only (said before found, heavy before light, new before old), and it
 goes on from the best items that it came to: a hub costs no more than the rest.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Tx
@@ -18,7 +19,24 @@ REACH = 1_000    # items that are kept of a hop
 CHAIN = 2_000    # items that one may depend on
 
 NO_ITEM = "Item not found"
+_COLUMNS = ", ".join(f"i.{column}" for column in rows.ITEM_COLUMNS)
 _ENDS = (("from_id", "to_id", "outgoing"), ("to_id", "from_id", "incoming"))
+
+
+class Step(NamedTuple):
+    """One relation that was followed from `via` to `node`."""
+
+    node: str
+    via: str
+    direction: str
+    kind: str
+    explicit: int
+    weight: float
+    created_at: int
+
+    def relation(self, library_id: str) -> Relation:
+        ends = (self.via, self.node) if self.direction == "outgoing" else (self.node, self.via)
+        return Relation(library_id, ends[0], self.kind, ends[1], self.weight, bool(self.explicit), rows.when(self.created_at))
 
 
 def around(tx: Tx, scope: Scope, ref: ItemRef, depth: int, kinds: Sequence[str], where: ItemFilter, limit: int,
@@ -26,91 +44,70 @@ def around(tx: Tx, scope: Scope, ref: ItemRef, depth: int, kinds: Sequence[str],
     # Direct neighbours can be paged through to the last; further away there is a bound to what is looked at.
     first = max(2 * FAN, offset + limit + 1) if depth == 1 else 2 * FAN
     asked, wanted = rows.matching(where)
-    values = {**rows.visible(scope)[1], **wanted, **({"kinds": list(kinds)} if kinds else {})}
     start, name = _named(scope, ref)
-    found = tx.all(_walk(tx.engine, scope, start, depth, bool(kinds), asked), first=first, fan=FAN, front=FRONT,
-                   reach=max(REACH, 2 * first), limit=limit, offset=offset, **name, **values)
-    if not found:
+    center = tx.one(f"SELECT {_COLUMNS} FROM items AS i WHERE {start}", **name, **rows.visible(scope)[1])
+    if center is None:
         raise NotFound(NO_ITEM)
-    items = {row["id"]: row for row in found}
-    center, *others = items.values()
-    reached = tuple(Reached(rows.item(row), row["distance"], row["relation_kind"], row["direction"],
-                            f"{row['via_type']}_{row['via_id']}") for row in others)
-    total, cut = center["total"], bool(center["cut"])
+    met: dict[str, tuple[int, Step]] = {}  # distance, and the best way there, in the order to show them
+    followed: list[Step] = []
+    front, cut = [center["id"]], False
+    for distance in range(1, depth + 1):
+        fan = first if distance == 1 else FAN
+        steps = _steps(tx, scope, front, kinds, where if distance == depth else ItemFilter(), fan)
+        hop = _best_ways(steps, {center["id"], *met}, max(REACH, 2 * first))
+        cut = cut or (len(hop) >= max(REACH, 2 * first) or (distance < depth and len(hop) > FRONT)
+                      or any(n >= fan for n in Counter((step.via, step.direction) for step in steps).values()))
+        met |= {node: (distance, step) for node, step in hop.items()}
+        followed += steps
+        front = list(hop)[:FRONT]
+    if asked != "TRUE" and depth > 1:  # what lies on the way need not be what was asked for
+        kept = {found for found, in tx.bare(f"SELECT i.id FROM items AS i WHERE i.library_id = :library_id AND i.id IN :met"
+                                            f" AND {asked}", library_id=scope.library_id, met=list(met), **wanted)}
+        met = {node: way for node, way in met.items() if node in kept}
+    shown = dict(list(met.items())[offset:offset + limit])
+    total = len(met)
     if cut and depth == 1:
         total, cut = tx.recall(_count, scope, center["id"], tuple(kinds), where), False
-    relations = dict.fromkeys(_relation(scope, row) for row in found if row["e_via"] is not None)
+    items = {row["id"]: rows.item(row) for row in tx.all(
+        f"SELECT {_COLUMNS} FROM items AS i WHERE i.library_id = :library_id AND i.id IN :ids", library_id=scope.library_id,
+        ids=[*{*shown, *(step.via for _, step in shown.values())}])}
+    reached = tuple(Reached(items[node], distance, step.kind, step.direction, items[step.via].entity_id)
+                    for node, (distance, step) in shown.items())
+    places = {node: place for place, node in enumerate((center["id"], *shown))}
+    between = [step for step in followed if step.node in places and step.via in places]
+    relations = dict.fromkeys(step.relation(scope.library_id) for step in sorted(
+        between, key=lambda step: (places[step.node], _rank(step))))
     return Surroundings(rows.item(center), reached, tuple(relations), total, cut)
 
 
-def _walk(engine: str, scope: Scope, start: str, depth: int, of_kinds: bool, asked: str) -> str:
-    """The item itself first, then the page of those that were reached, each once for every relation that was followed to
-    it from one that is shown; `total` and `cut` are on every row."""
-    numbers = range(1, depth + 1)
-    hops = ", ".join(_hop(engine, scope, number, of_kinds, asked if number == depth else "TRUE") for number in numbers)
-    met = " UNION ALL ".join(f"SELECT * FROM hop{n}" for n in numbers)
-    if asked != "TRUE":
-        met = f"SELECT s.* FROM ({met}) AS s JOIN items AS i ON i.library_id = :library_id AND i.id = s.node WHERE {asked}"
-    return f"""
-        WITH hop0 AS MATERIALIZED (SELECT i.id AS node, i.id AS via, '' AS direction, '' AS kind, 1 AS explicit, 1.0 AS weight,
-                                   i.created_at, 0 AS distance FROM items AS i WHERE {start}), {hops},
-        met AS MATERIALIZED ({met}),
-        shown AS MATERIALIZED (
-            SELECT * FROM hop0 UNION ALL
-            SELECT * FROM (SELECT s.* FROM met AS s ORDER BY s.distance, {_best("s")}, s.node LIMIT :limit OFFSET :offset) AS s),
-        followed AS MATERIALIZED (
-            SELECT e.* FROM ({" UNION ALL ".join(f"SELECT * FROM step{n}" for n in numbers)}) AS e
-            WHERE e.node IN (SELECT node FROM shown) AND e.via IN (SELECT node FROM shown)),
-        counted AS MATERIALIZED (SELECT (SELECT count(*) FROM met) AS total, {_cut(depth)} AS cut)
-        SELECT s.distance, s.kind AS relation_kind, s.direction, counted.total, counted.cut,
-               v.entity_type AS via_type, v.public_id AS via_id, e.via AS e_via, e.direction AS e_direction, e.kind AS e_kind,
-               e.explicit AS e_explicit, e.weight AS e_weight, e.created_at AS e_created_at,
-               {", ".join(f"i.{column}" for column in rows.ITEM_COLUMNS)}
-        FROM shown AS s JOIN items AS i ON i.library_id = :library_id AND i.id = s.node
-        JOIN items AS v ON v.library_id = :library_id AND v.id = s.via CROSS JOIN counted
-        LEFT JOIN followed AS e ON e.node = s.node
-        ORDER BY s.distance, {_best("s")}, s.node, {_best("e")}"""
+def _best_ways(steps: Iterable[Step], seen: set[str], most: int) -> dict[str, Step]:
+    """Return how to best come to each item that was not seen yet, the best item first."""
+    ways: dict[str, Step] = {}
+    for step in sorted(steps, key=lambda step: (_rank(step), step.via, step.direction == "incoming", step.kind)):
+        if step.node not in seen:
+            ways.setdefault(step.node, step)
+    return dict(sorted(ways.items(), key=lambda way: (_rank(way[1]), way[0]))[:most])
 
 
-def _hop(engine: str, scope: Scope, number: int, of_kinds: bool, asked: str) -> str:
-    """One step from the best items of the hop before, to those that no earlier hop came to, and how each was come to."""
-    seen = " UNION ALL ".join(f"SELECT node FROM hop{before}" for before in range(number))
-    front = f"(SELECT h.node FROM hop{number - 1} AS h ORDER BY {_best('h')}, h.node LIMIT :front) AS h"
-    ways = " UNION ALL ".join(
-        f"""SELECT b.{far} AS node, h.node AS via, '{direction}' AS direction, b.kind, b.explicit, b.weight, b.created_at
-            FROM {front} {_best_relations(engine, scope, near, far, of_kinds, asked, ":first" if number == 1 else ":fan")}"""
-        for near, far, direction in _ENDS)
-    return f"""step{number} AS MATERIALIZED ({ways}), hop{number} AS MATERIALIZED (
-        SELECT node, via, direction, kind, explicit, weight, created_at, {number} AS distance FROM (
-            SELECT w.*, row_number() OVER (PARTITION BY w.node ORDER BY {_best("w")}, w.via, w.direction DESC, w.kind) AS place
-            FROM step{number} AS w WHERE NOT w.node IN ({seen})) AS w
-        WHERE w.place = 1 ORDER BY {_best("w")}, w.node LIMIT :reach)"""
+def _rank(step: Step) -> tuple[int, float, int]:
+    """Order as `_best` does."""
+    return -step.explicit, -step.weight, -step.created_at
 
 
-def _cut(depth: int) -> str:
-    """More than 0 when some relations were not followed, or some items not gone on from."""
-    return " + ".join(
-        f"""(SELECT count(*) FROM (SELECT 1 FROM step{n} GROUP BY via, direction
-                                   HAVING count(*) >= {":first" if n == 1 else ":fan"}) AS f)
-            + (SELECT CASE WHEN count(*) >= :reach OR {n} < {depth} AND count(*) > :front THEN 1 ELSE 0 END FROM hop{n})"""
-        for n in range(1, depth + 1))
-
-
-def _relation(scope: Scope, row: Any) -> Relation:
-    """The one that was followed to the row's item."""
-    ends = (row["e_via"], row["id"]) if row["e_direction"] == "outgoing" else (row["id"], row["e_via"])
-    return Relation(scope.library_id, ends[0], row["e_kind"], ends[1], row["e_weight"], bool(row["e_explicit"]),
-                    rows.when(row["e_created_at"]))
-
-
-def _best_relations(engine: str, scope: Scope, near: str, far: str, of_kinds: bool, asked: str,
-                    fan: str) -> str:
-    """JOIN the best relations of each `h.node` as `b`. An index has them in this order."""
-    best = (f"FROM relations AS r WHERE r.{near} = h.node AND {_followed(scope, far, of_kinds, asked)}"
-            f" ORDER BY {_best('r')}, r.{far} LIMIT {fan}")
-    if engine == "postgres":
-        return f"CROSS JOIN LATERAL (SELECT r.* {best}) AS b"
-    return f"JOIN relations AS b ON b.rowid IN (SELECT r.rowid {best})"
+def _steps(tx: Tx, scope: Scope, front: Sequence[str], kinds: Sequence[str], where: ItemFilter, fan: int) -> list[Step]:
+    """Return the best relations of each item of the front, each way. An index has them in this order."""
+    asked, wanted = rows.matching(where)
+    ways = []
+    for near, far, direction in _ENDS:
+        best = (f"FROM relations AS r WHERE r.{near} = h.id AND {_followed(scope, far, bool(kinds), asked)}"
+                f" ORDER BY {_best('r')}, r.{far} LIMIT :fan")
+        joined = (f"CROSS JOIN LATERAL (SELECT r.* {best}) AS b" if tx.engine == "postgres"
+                  else f"JOIN relations AS b ON b.rowid IN (SELECT r.rowid {best})")
+        ways.append(f"""SELECT b.{far}, h.id, '{direction}', b.kind, b.explicit, b.weight, b.created_at
+                        FROM items AS h {joined} WHERE h.library_id = :library_id AND h.id IN :front""")
+    return [Step._make(row) for row in tx.bare(
+        " UNION ALL ".join(ways), front=list(front), fan=fan, **rows.visible(scope)[1], **wanted,
+        **({"kinds": list(kinds)} if kinds else {}))]
 
 
 def _followed(scope: Scope, far: str, of_kinds: bool, asked: str) -> str:
@@ -146,7 +143,7 @@ def dependencies(tx: Tx, scope: Scope, ref: ItemRef, where: ItemFilter) -> Depen
             SELECT i.id FROM items AS i WHERE {start}
             UNION SELECT i.id FROM chain JOIN relations AS r ON r.library_id = :library_id AND r.from_id = chain.node
                   AND r.kind = 'DEPENDS_ON' JOIN items AS i ON i.id = r.to_id AND {condition})
-        SELECT {", ".join(f"i.{column}" for column in rows.ITEM_COLUMNS)}, CASE WHEN {asked} THEN 1 ELSE 0 END AS asked
+        SELECT {_COLUMNS}, CASE WHEN {asked} THEN 1 ELSE 0 END AS asked
         FROM (SELECT node FROM chain LIMIT :bound) AS c JOIN items AS i ON i.library_id = :library_id AND i.id = c.node
         ORDER BY i.created_at, i.id""", bound=CHAIN + 1, **name, **wanted, **values)
     items = {row["id"]: rows.item(row) for row in found}
