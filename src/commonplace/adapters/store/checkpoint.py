@@ -25,7 +25,7 @@ from commonplace.adapters.store import changes
 from commonplace.adapters.store.database import Tx
 from commonplace.model import new_id
 
-FORMAT = 3          # another one for each change of what the arrays mean
+FORMAT = 4          # another one for each change of what the arrays mean
 UNUSED_DAYS = 1     # after which a file goes that no longer says what the rows say, and that nobody has written anew
 _PIECE = 1 << 20
 _END = struct.Struct("<QI")

@@ -7,18 +7,38 @@ from functools import lru_cache
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Tx
 from commonplace.adapters.store.view import Pool, View
-from commonplace.model import ItemFilter, Scope
+from commonplace.model import WRONG, ItemFilter, Scope
 
 POOLS_KEPT, POOL_BYTES = 256, 64_000_000  # scopes that are remembered until the library changes, and what they may take
 
 
-def pool(tx: Tx, view: View, scope: Scope, where: ItemFilter, current: bool) -> Pool:
-    """`current`: what the transaction sees is what the view shows, so that others may be told the same."""
-    if not _only_leaves_out(where):
-        (condition, values), (asked, more) = rows.visible(scope), rows.matching(where)
-        found = tx.all(f"SELECT i.id FROM items AS i WHERE {condition} AND {asked}", **values, **more)
-        return view.pool([row["id"] for row in found])
-    if (kept := known(view, scope, where)) is not None:
+FOUND = ItemFilter(not_statuses=(WRONG,))  # what a search finds in a scope if nothing else is asked for
+
+
+def pools(tx: Tx, view: View, scope: Scope, where: ItemFilter, current: bool) -> tuple[Pool, Pool]:
+    """What may be found, and what words are counted in: all that the scope finds, whatever the filter asks for.
+
+    `current`: what the transaction sees is what the view shows, so that others may be told the same.
+    """
+    counted = _scoped(tx, view, scope, FOUND, current)
+    if where == FOUND:
+        return counted, counted
+    if _only_leaves_out(where):
+        return _scoped(tx, view, scope, where, current), counted
+    (condition, values), (asked, more) = rows.visible(scope), rows.matching(where)
+    found = tx.all(f"SELECT i.id FROM items AS i WHERE {condition} AND {asked}", **values, **more)
+    return view.pool([row["id"] for row in found]), counted
+
+
+def known(view: View, scope: Scope, where: ItemFilter) -> tuple[Pool, Pool] | None:
+    """What was worked out before: every change of folders, status or type makes a new view, so it holds as long as that."""
+    found = view.pools.get(_key(scope, where)) if _only_leaves_out(where) else None
+    counted = view.pools.get(_key(scope, FOUND))
+    return (found, counted) if found and counted else None
+
+
+def _scoped(tx: Tx, view: View, scope: Scope, where: ItemFilter, current: bool) -> Pool:
+    if (kept := view.pools.get(_key(scope, where))) is not None:
         return kept
     # Few items have a status or type that is left out, so they are named instead of all others.
     made = view.pool(_filed(tx, scope), [*_with(tx, scope, "status", where.not_statuses),
@@ -28,11 +48,6 @@ def pool(tx: Tx, view: View, scope: Scope, where: ItemFilter, current: bool) -> 
             view.pools.clear()
         view.pools[_key(scope, where)] = made
     return made
-
-
-def known(view: View, scope: Scope, where: ItemFilter) -> Pool | None:
-    """What was worked out before: every change of folders, status or type makes a new view, so it holds as long as that."""
-    return view.pools.get(_key(scope, where)) if _only_leaves_out(where) else None
 
 
 def _key(scope: Scope, where: ItemFilter) -> Hashable:

@@ -66,13 +66,13 @@ class SectionIndex:
 
     def matches(self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None) -> Matches:
         view, current = self._shelf(scope.library_id).view(tx, None if question.vector is None else question.stamp)
-        return view.matches(tx, question, filters.pool(tx, view, scope, where or ItemFilter(), current))
+        return view.matches(tx, question, *filters.pools(tx, view, scope, where or ItemFilter(), current))
 
     def glance(self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None) -> Matches | None:
         """The same, if all that it takes is in memory and not much."""
         view = self._shelf(scope.library_id).glance(tx, None if question.vector is None else question.stamp)
-        pool = view and filters.known(view, scope, where or ItemFilter())
-        return view.matches(tx, question, pool) if view and pool else None
+        pools = view and filters.known(view, scope, where or ItemFilter())
+        return view.matches(tx, question, *pools) if view and pools else None
 
     def shelves(self) -> list[Shelf]:
         with self._guard:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from commonplace.adapters.store.terms import TEXT
 
 OFTEN = np.float32(TEXT / 2)  # what a term that is kept as bits counts in each of its rows
-COMMON_SHARE = 16     # a term in more than a sixteenth of a large run is kept as one bit a section
+COMMON_SHARE = 16     # where more than a sixteenth of a large run has a term once, those rows are kept as one bit a section
 LARGE_RUN = 4_096
 
 Rows = NDArray[np.intp]
@@ -26,43 +26,44 @@ class Run:
     starts: NDArray[np.int64]
     rows: NDArray[np.uint32]
     counts: NDArray[np.uint8]
-    common: dict[int, NDArray[np.uint8]]  # term -> bits of the rows from `first` on
+    common: dict[int, NDArray[np.uint8]]  # term -> bits of the rows from `first` on that have it once; others are in `rows`
     first: int
     last: int
 
-    def find(self, term: int) -> tuple[Rows, Scores]:
-        """Rows that have the term, and how much it counts there."""
-        bits = self.common.get(term)
-        if bits is not None:
-            rows = np.unpackbits(bits, count=self.last - self.first).nonzero()[0] + self.first
-            return rows, np.full(len(rows), OFTEN, np.float32)
+    def listed(self, term: int) -> tuple[Rows, Scores]:
+        """Rows that have the term, without those that `mask` tells of, and how much it counts there."""
         having, counts = self._span(term)
         return having.astype(np.intp), counts * np.float32(0.5)
 
     def mask(self, term: int) -> NDArray[np.uint8] | None:
-        """For a common term, 1 for each row from `first` on that has it."""
+        """For a common term, 1 for each row from `first` on that has it once, where it counts OFTEN."""
         bits = self.common.get(term)
         return None if bits is None else np.unpackbits(bits, count=self.last - self.first)
 
-    def frequency(self, term: int) -> int:
-        bits = self.common.get(term)
-        return len(self._span(term)[0]) if bits is None else int(np.bitwise_count(bits).sum())
+    def frequency(self, term: int, among: NDArray[np.bool_] | None = None) -> int:
+        """How many rows have it, of all or of those that a mask of all rows has."""
+        having, bits = self._span(term)[0], self.common.get(term)
+        if among is None:
+            return len(having) + (0 if bits is None else int(np.bitwise_count(bits).sum()))
+        once = 0 if bits is None else np.bitwise_count(bits & np.packbits(among[self.first:self.last])).sum()
+        return int(np.count_nonzero(among[having]) + once)
 
     def among(self, term: int, rows: Rows) -> tuple[Rows, Scores]:
         """Places of those rows, which are in order, that have the term, and how much it counts there."""
         low, high = rows.searchsorted((self.first, self.last))
-        bits = self.common.get(term)
-        if bits is not None:
-            own = rows[low:high] - self.first
-            places = (bits[own >> 3] >> (7 - (own & 7)).astype(np.uint8) & 1).nonzero()[0] + low
-            return places, np.full(len(places), OFTEN, np.float32)
         having, counts = self._span(term)
-        if len(having) == 0 or low == high:
-            return np.empty(0, np.intp), np.empty(0, np.float32)
-        where = having.searchsorted(rows[low:high].astype(np.uint32))
-        where[where == len(having)] = 0
-        places = (having[where] == rows[low:high]).nonzero()[0]
-        return places + low, counts[where[places]] * np.float32(0.5)
+        places, found = np.empty(0, np.intp), np.empty(0, np.float32)
+        if len(having) and low < high:
+            where = having.searchsorted(rows[low:high].astype(np.uint32))
+            where[where == len(having)] = 0
+            own = (having[where] == rows[low:high]).nonzero()[0]
+            places, found = own + low, counts[where[own]] * np.float32(0.5)
+        bits = self.common.get(term)
+        if bits is None:
+            return places, found
+        mine = rows[low:high] - self.first
+        once = (bits[mine >> 3] >> (7 - (mine & 7)).astype(np.uint8) & 1).nonzero()[0] + low
+        return np.concatenate([places, once]), np.concatenate([found, np.full(len(once), OFTEN, np.float32)])
 
     def _span(self, term: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         place = int(self.terms.searchsorted(np.uint32(term)))
@@ -99,8 +100,10 @@ class Run:
     def postings(self) -> Postings:
         """Everything again as term, row and count in one number each."""
         rare = packed(np.repeat(self.terms, np.diff(self.starts)), self.rows, self.counts)
-        often = [packed(np.full(len(rows), term, np.uint32), rows.astype(np.uint32), np.full(len(rows), TEXT, np.uint8))
-                 for term, rows in ((term, self.find(term)[0]) for term in self.common)]
+        often = []
+        for term, bits in self.common.items():
+            rows = (np.unpackbits(bits, count=self.last - self.first).nonzero()[0] + self.first).astype(np.uint32)
+            often.append(packed(np.full(len(rows), term, np.uint32), rows, np.full(len(rows), TEXT, np.uint8)))
         return np.concatenate([rare, *often])
 
 
@@ -124,14 +127,19 @@ def settled(runs: Sequence[Run], fresh: Sequence[Postings], last: int) -> list[R
 
 def _run(postings: Postings, first: int, last: int) -> Run:
     each, rows = (postings >> np.uint64(32)).astype(np.uint32), (postings >> np.uint64(8)).astype(np.uint32) & np.uint32(0xFFFFFF)
+    counts = postings.astype(np.uint8)
     starts = np.append(np.flatnonzero(np.append(len(each) > 0, each[1:] != each[:-1])), len(each))
-    distinct, lengths = each[starts[:-1]], np.diff(starts)
-    often = lengths > (last - first) // COMMON_SHARE if last - first >= LARGE_RUN else np.zeros(len(lengths), bool)
     kept, common = np.ones(len(each), bool), {}
-    for place in often.nonzero()[0]:
-        span = slice(starts[place], starts[place + 1])
-        mask = np.zeros(last - first, bool)
-        mask[rows[span] - first] = True
-        kept[span], common[int(distinct[place])] = False, np.packbits(mask)
-    return Run(distinct[~often], np.concatenate([[0], np.cumsum(lengths[~often])]), rows[kept], postings.astype(np.uint8)[kept],
-               common, first, last)
+    if last - first >= LARGE_RUN:
+        for place in (np.diff(starts) > (last - first) // COMMON_SHARE).nonzero()[0]:
+            span = slice(starts[place], starts[place + 1])
+            once = counts[span] == TEXT
+            if np.count_nonzero(once) > (last - first) // COMMON_SHARE:
+                mask = np.zeros(last - first, bool)
+                mask[rows[span][once] - first] = True
+                kept[span], common[int(each[span.start])] = ~once, np.packbits(mask)
+    starts = np.append(0, np.cumsum(kept))[starts]
+    used = starts[1:] > starts[:-1]
+    distinct = each[kept]
+    return Run(distinct[starts[:-1][used]], np.append(starts[:-1][used], starts[-1]), rows[kept], counts[kept], common,
+               first, last)

@@ -17,6 +17,7 @@ from commonplace.model import Words
 from commonplace.ports import Matches, Question, Vector
 
 K1, B = 1.2, 0.75
+MEAN_LENGTH = 150     # terms of a section; a constant, because the library's own mean depends on sections that a scope hides
 PHRASED = 64          # best sections that are looked at for phrases; with five times as many no ranking got better
 PHRASE = 0.75         # what a phrase counts: its words have been counted already
 FAINT = 0.01          # what a word that is only part of a phrase counts in choosing them
@@ -25,7 +26,6 @@ EXACT_UP_TO = 2_000   # vectors that are cheaper to compare than to scan
 # Best by sign bits that are compared exactly: a twentieth, within bounds, or a two hundredth of very many. recall@10 stays
 # above .99 on real vectors, from 4,000 to 656,000 of them.
 RESCORED, MOST_RESCORED = 600, 1_200
-SAMPLED = 4_096       # distances that the others are judged by
 SCANNED_WORDS = 4     # of sign bits, all rows': what differs is counted in bytes. The others are looked at in the likelier rows
 LIKELIER = 6          # times as many as are compared exactly
 
@@ -54,10 +54,8 @@ class View:
                  runs: Sequence[Run], vectors: Vectors) -> None:
         self._owners, self._ids, self._alive, self._runs = owners, ids, alive, runs
         self._matrix, self._signs, self._has = vectors.matrix, vectors.signs, vectors.has[:len(ids)]
-        self._living = int(np.count_nonzero(alive))
-        average = max(1.0, float(lengths[alive].mean(dtype=np.float64)) if self._living else 1.0)
         # How much a section's length damps what a word counts in it.
-        self._damped = np.float32(K1 * (1 - B)) + np.float32(K1 * B / average) * lengths.astype(np.float32)
+        self._damped = np.float32(K1 * (1 - B)) + np.float32(K1 * B / MEAN_LENGTH) * lengths.astype(np.float32)
         self._often = OFTEN / (OFTEN + self._damped)  # what a common word counts in it
         self.pools: dict[Hashable, Pool] = {}
 
@@ -76,10 +74,14 @@ class View:
         return Pool(None, None if size == len(mask) else mask, size, sighted.nonzero()[0] if few else None,
                     NO_ROWS if few else (~sighted).nonzero()[0])
 
-    def matches(self, tx: Tx, question: Question, pool: Pool) -> Matches:
-        """The best by words, the best by meaning, and what each side says of the other's."""
+    def matches(self, tx: Tx, question: Question, pool: Pool, counted: Pool) -> Matches:
+        """The best by words, the best by meaning, and what each side says of the other's.
+
+        `counted`: the rows that word frequencies are taken over, which is all that the caller may see. Rows outside of both
+        pools change nothing in the answer: no score, and not which of several equal rows are returned.
+        """
         limit = question.limit
-        worded, scores = self._by_words(tx, question.words, limit, pool) if question.words else (NO_ROWS, None)
+        worded, scores = self._by_words(tx, question.words, limit, pool, counted) if question.words else (NO_ROWS, None)
         places, near = worded, np.full(len(worded), np.nan, np.float32)
         if question.vector is not None and self._signs:
             likely = self._likely(question.vector, limit, pool)
@@ -99,40 +101,50 @@ class View:
 
     # -- by words
 
-    def _by_words(self, tx: Tx, words: Words, limit: int, pool: Pool) -> tuple[Rows, Scores]:
+    def _by_words(self, tx: Tx, words: Words, limit: int, pool: Pool, counted: Pool) -> tuple[Rows, Scores]:
         """Places of the best, in order, and the scores of the few rows or of all, with 0 for what may not be found."""
         phrases = [tuple(terms(" ".join(phrase))) for phrase in words.phrases]
         single = {phrase[0] for phrase in phrases if len(phrase) == 1}
         longer = list(dict.fromkeys(phrase for phrase in phrases if len(phrase) > 1))
-        scores = self._bm25(single, pool)
+        scores = self._bm25(single, pool, counted)
         faint = {term for phrase in longer for term in phrase} - single
-        leaning = scores + np.float32(FAINT) * self._bm25(faint, pool) if faint else scores
-        best = _top(leaning, max(limit, PHRASED))
+        leaning = scores + np.float32(FAINT) * self._bm25(faint, pool, counted) if faint else scores
+        ids = self._ids if pool.rows is None else self._ids[pool.rows]
+        best = _top(leaning, max(limit, PHRASED), ids)
         if longer:
-            chosen = best if len(best) <= PHRASED else best[leaning[best].argpartition(-PHRASED)[-PHRASED:]]
-            scores[chosen] += self._by_phrases(tx, longer, chosen if pool.rows is None else pool.rows[chosen], pool.size)
+            chosen = best[_top(leaning[best], PHRASED, ids[best])]
+            scores[chosen] += self._by_phrases(tx, longer, chosen if pool.rows is None else pool.rows[chosen], counted.size)
         return best[scores[best] > 0], scores
 
-    def _bm25(self, asked: Iterable[int], pool: Pool) -> Scores:
+    def _bm25(self, asked: Iterable[int], pool: Pool, counted: Pool) -> Scores:
         damped = self._damped if pool.rows is None else self._damped[pool.rows]
         scores = np.zeros(len(damped), np.float32)
         for term in asked:
-            weight = np.float32(_idf(self._frequency(term), self._living) * (K1 + 1))
-            for run in self._runs:
-                if pool.rows is None and (mask := run.mask(term)) is not None:
-                    scores[run.first:run.last] += mask * (weight * self._often[run.first:run.last])
-                else:
-                    places, counts = run.find(term) if pool.rows is None else run.among(term, pool.rows)
-                    scores[places] += counts * weight / (counts + damped[places])
+            if pool.rows is None:
+                weight = self._weight(self._frequency(term, counted), counted)
+                for run in self._runs:
+                    places, counts = run.listed(term)
+                    scores[places] += weight * (counts / (counts + damped[places]))
+                    if (once := run.mask(term)) is not None:
+                        scores[run.first:run.last] += once * (weight * self._often[run.first:run.last])
+            else:
+                found = [run.among(term, pool.rows) for run in self._runs]
+                weight = self._weight(sum(len(places) for places, _ in found) if pool is counted
+                                      else self._frequency(term, counted), counted)
+                for places, counts in found:
+                    scores[places] += weight * (counts / (counts + damped[places]))
         if pool.mask is not None:
             scores *= pool.mask
         return scores
 
-    def _frequency(self, term: int) -> int:
-        """How many living rows have it."""
-        if self._living == len(self._ids):
-            return sum(run.frequency(term) for run in self._runs)
-        return sum(int(np.count_nonzero(self._alive[run.find(term)[0]])) for run in self._runs)
+    def _weight(self, frequency: int, counted: Pool) -> np.float32:
+        return np.float32(_idf(frequency, counted.size) * (K1 + 1))
+
+    def _frequency(self, term: int, pool: Pool) -> int:
+        """How many rows of the pool have it."""
+        if pool.rows is not None:
+            return sum(len(run.among(term, pool.rows)[0]) for run in self._runs)
+        return sum(run.frequency(term, pool.mask) for run in self._runs)
 
     def _by_phrases(self, tx: Tx, phrases: Sequence[tuple[int, ...]], rows: Rows, size: int) -> Scores:
         ids = self._ids[rows].tolist()
@@ -154,14 +166,16 @@ class View:
         size = len(self._ids) - len(pool.unseen) if pool.seen is None else len(pool.seen)
         words = sign_words(vector.reshape(1, -1))[:, 0]
         wanted = max(limit, min(size, RESCORED), min(size // 20, MOST_RESCORED), size // 200)
-        if pool.seen is not None:
+        if pool.seen is None:
+            distances = self._scan(words[:SCANNED_WORDS])
+            distances[pool.unseen] = FAR
+        else:
             rows = pool.seen if pool.rows is None else pool.rows[pool.seen]
-            return pool.seen[_smallest(self._differing(rows, words), wanted, limit)]
-        distances = self._scan(words[:SCANNED_WORDS])
-        distances[pool.unseen] = FAR
-        likely = _smallest(distances, LIKELIER * wanted, wanted, FAR)
-        further = self._differing(likely, words[SCANNED_WORDS:], SCANNED_WORDS)
-        return likely[_smallest(distances[likely] + further, wanted, limit)]
+            distances = self._differing(rows, words[:SCANNED_WORDS]).astype(np.uint8)  # as a scan counts them
+        likely = _smallest(distances, LIKELIER * wanted, FAR)
+        further = self._differing(likely if pool.seen is None else rows[likely], words[SCANNED_WORDS:], SCANNED_WORDS)
+        likely = likely[_smallest(distances[likely] + further, wanted)]
+        return likely if pool.seen is None else pool.seen[likely]
 
     def _differing(self, rows: Rows, words: NDArray[np.uint64], first: int = 0) -> NDArray[np.uint16]:
         """Sign bits, from a word on."""
@@ -189,8 +203,8 @@ def _idf(frequency: int, size: int) -> float:
     return math.log1p(max(0.0, size - frequency + 0.5) / (frequency + 0.5))
 
 
-def _top(scores: Scores, limit: int) -> Rows:
-    """Places of the best scores above 0, in order of place."""
+def _top(scores: Scores, limit: int, ids: NDArray[np.uint32]) -> Rows:
+    """Places of the best scores above 0, in order of place; of equal ones those with the lowest ids."""
     # The best of each of many groups: as many of these as are wanted, and no wanted one is below them.
     each = max(1, len(scores) // (8 * limit))
     groups = scores[:len(scores) // each * each].reshape(each, -1).max(axis=0)
@@ -198,15 +212,14 @@ def _top(scores: Scores, limit: int) -> Rows:
     places: Rows = (scores >= bound if bound > 0 else scores > 0).nonzero()[0]
     if len(places) <= limit:
         return places
-    kept = scores[places].argpartition(-limit)[-limit:]
-    kept.sort()
-    return places[kept]
+    found = scores[places]
+    bound = np.partition(found, -limit)[-limit]
+    above, tied = places[found > bound], places[found == bound]
+    return np.sort(np.concatenate([above, tied[ids[tied].argsort()[:limit - len(above)]]]))
 
 
-def _smallest(distances: NDArray[np.unsignedinteger], wanted: int, least: int, far: int = 65_535) -> Rows:
-    """Places, in order, of about so many, and of at least the least, of those that are not far."""
-    sample = distances[::max(1, len(distances) // SAMPLED)]
-    share = wanted * len(sample) // len(distances)
-    bound = int(np.bincount(sample).cumsum().searchsorted(share, "right")) if share < len(sample) else far
+def _smallest(distances: NDArray[np.unsignedinteger], wanted: int, far: int = 65_535) -> Rows:
+    """Places, in order, of at least so many of those that are not far, if there are, and of all at the same distance."""
+    bound = int(np.bincount(distances, minlength=1).cumsum().searchsorted(wanted))
     near: Rows = (distances <= min(bound, far - 1)).nonzero()[0]
-    return near if len(near) >= least or bound >= far else _smallest(distances, 2 * wanted, least, far)
+    return near
