@@ -56,7 +56,7 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def kept_schema(postgres_url: str) -> Iterator[str]:
-    with _new_schema(postgres_url) as name:
+    with temporary_schema(postgres_url) as name:
         yield name
 
 
@@ -80,12 +80,12 @@ def postgres_schema(postgres_url: str, kept_schema: str) -> Iterator[str]:
 @pytest.fixture
 def new_schema(postgres_url: str) -> Iterator[str]:
     """The name of a schema that is not there yet."""
-    with _new_schema(postgres_url) as name:
+    with temporary_schema(postgres_url) as name:
         yield name
 
 
 @contextmanager
-def _new_schema(postgres_url: str) -> Iterator[str]:
+def temporary_schema(postgres_url: str) -> Iterator[str]:
     name = f"test_{uuid.uuid4().hex}"
     yield name
     with psycopg.connect(postgres_url, autocommit=True) as connection:

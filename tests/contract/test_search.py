@@ -1,15 +1,17 @@
 """What every door's search promises, on both engines: nothing that is wrong, and nothing old above what replaced it."""
 
+import random
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from commonplace.adapters.limits import make_limits
-from commonplace.adapters.store import SqlStore, shelf
+from commonplace.adapters.store import SqlStore, postings, shelf, view
 from commonplace.adapters.store.relations import insert_relation
+from commonplace.core import search as search_module
 from commonplace.core.access import Access
-from commonplace.core.search import Search
+from commonplace.core.search import OTHER_EMBEDDER, Search
 from commonplace.model import SUPERSEDED, WRONG, Caller, Found, Item, ItemFilter, Kind, Mode, Relation
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings
@@ -96,6 +98,38 @@ async def test_a_replacement_out_of_scope_is_not_told(ann: Library, search: Sear
     await replaces(ann, await ann.add("mica", title="secret"), old)
     scoped = Caller(ann.id, ann.id, "reader", folders=frozenset({folder}))
     assert titles(await search.search(scoped, "quartz", mode=Mode.KEYWORD)) == ["old"]
+
+
+async def test_another_embedders_vectors_out_of_scope_are_not_told(ann: Library, search: Search) -> None:
+    folder = await ann.folder("f")
+    await ann.add("quartz", vectors=[QUESTION], folder=folder)
+    await ann.add("mica", vectors=[QUESTION], stamp="another")
+    scoped = Caller(ann.id, ann.id, "reader", folders=frozenset({folder}))
+    assert (await search.search(owner(ann), "quartz")).degraded == OTHER_EMBEDDER
+    assert (await search.search(scoped, "quartz")).degraded is None
+
+
+@pytest.mark.parametrize("mode", Mode)
+async def test_a_folder_is_searched_alike_however_much_lies_beside_it(
+        ann: Library, search: Search, monkeypatch: pytest.MonkeyPatch, mode: Mode) -> None:
+    """As a small part of a library and as nearly all of it, by signs and among many equals: same hits, same scores."""
+    for module, name, value in ((view, "EXACT_UP_TO", 8), (view, "RESCORED", 8), (view, "MOST_RESCORED", 8), (view, "PHRASED", 6),
+                                (postings, "LARGE_RUN", 16), (search_module, "CANDIDATES", 10)):
+        monkeypatch.setattr(module, name, value)
+    dice, folder = random.Random(7), await ann.folder("f")
+    words = ["quartz", "mica", "feldspar", "the mica quartz", "quartz quartz mica"]
+    for n in range(40):
+        await ann.add(f"{dice.choice(words)} {n % 4}", title=f"inside {n}", key=f"inside {n}", folder=folder,
+                      vectors=[unit([dice.gauss(0, 1) for _ in range(DIMENSIONS)])])
+    scoped, seen = Caller(ann.id, ann.id, "reader", folders=frozenset({folder})), []
+    for outside in (0, 5, 400):
+        for m in range(outside):
+            await ann.add("quartz mica " * (m % 7) + "granite", title="outside", key=f"outside {outside} {m}",
+                          vectors=[unit([dice.gauss(0, 1) for _ in range(DIMENSIONS)])])
+        seen.append([[(hit.passage.title, hit.score) for hit in (await search.search(scoped, asked, limit=9, mode=mode)).hits]
+                     for asked in ("quartz", "mica quartz", "feldspar 2")])
+    assert all(len(hits) == 9 for hits in seen[0])
+    assert seen[0] == seen[1] == seen[2]
 
 
 async def test_two_that_replace_each_other_are_both_found(ann: Library, search: Search) -> None:

@@ -287,7 +287,7 @@ class Disks:
             alike |= {public_id: Related(public_id, title, float(cosine))
                       for (public_id, title, _), cosine in zip(saved, cosines, strict=True)}
         alike.pop(but, None)
-        best = sorted(alike.values(), key=lambda one: (-one.similarity, one.public_id))
+        best = sorted(alike.values(), key=lambda one: -one.similarity)
         return tuple(one for one in best[:RELATED] if one.similarity >= ALIKE)
 
 

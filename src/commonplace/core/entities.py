@@ -13,8 +13,8 @@ from commonplace.core.entity_rules import NewEntity
 from commonplace.core.following import Epics
 from commonplace.core.library import private_key
 from commonplace.core.likeness import PARTS, THRESHOLD, Alike, Likeness, Part
-from commonplace.core.linking import LINK, Linker
-from commonplace.core.preparing import BY_MODEL, IN_CALL, Prepared, Preparer, job_for
+from commonplace.core.linking import Linker, link_job
+from commonplace.core.preparing import BY_MODEL, IN_CALL, Prepared, Preparer
 from commonplace.core.rivals import retried
 from commonplace.core.states import a, known_statuses
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
@@ -109,7 +109,7 @@ class Entities:
         item, _ = await self._store.items.add(
             made.item, replace(content, key=private_key(caller, "text", content.hash)), made.sections, scope=caller.scope,
             folder_id=caller.only_folder, stamp=self._embedder.stamp, relations=joins, once=False,
-            jobs=made.jobs if in_call else [*made.jobs, job_for(made.item, LINK)],
+            jobs=made.jobs if in_call else [*made.jobs, link_job(caller.scope, made.item)],
             capture=capture(made.item.id) if capture else None, beside=beside)
         await self._epics.follow(caller.library_id, [relation.to_id for relation in joins if relation.kind == Kind.PART_OF])
         heard = await self._wake.signal()
@@ -179,7 +179,7 @@ class Entities:
         content = Content(new_id(), "", text)
         updated = await self._store.items.renew(
             caller.scope, item.id, replace(content, key=private_key(caller, "text", content.hash)), changes,
-            sections=made.sections, stamp=self._embedder.stamp, jobs=[*made.jobs, job_for(made.item, LINK)],
+            sections=made.sections, stamp=self._embedder.stamp, jobs=[*made.jobs, link_job(caller.scope, made.item)],
             expected_revision=expected_revision)
         await self._wake.signal()
         return updated

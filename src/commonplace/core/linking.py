@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from commonplace.core.calibration import Calibration
 from commonplace.core.embedding import EMBED
+from commonplace.core.preparing import job_for
 from commonplace.core.retrying import give_back
 from commonplace.errors import NotFound
 from commonplace.model import (
@@ -100,6 +101,12 @@ class LinkJobs:
         return embedding is not None and embedding.state in (JobState.QUEUED, JobState.RUNNING)
 
     async def _link(self, job: Job) -> None:
-        scope = Scope(job.library_id)
-        item = await self._store.items.get(scope, ItemRef(id=job.item_id))
+        item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
+        folders = job.payload.get("folders")
+        scope = Scope(job.library_id, None if folders is None else frozenset(folders), bool(job.payload.get("kb_only")))
         await self._linker.link(scope, item, await self._store.items.text(item))
+
+
+def link_job(scope: Scope, item: Item) -> Job:
+    """Link the item later to what its writer sees: links are limited in number, and those to other items would leave fewer."""
+    return job_for(item, LINK, {"folders": None if scope.folders is None else sorted(scope.folders), "kb_only": scope.kb_only})

@@ -29,7 +29,7 @@ class Search:
         self._access = access
         self._weights = (settings.semantic_weight, settings.keyword_weight)
         self._waiting: dict[Scope, tuple[float, bool]] = {}
-        self._stale: tuple[float, bool] = (0.0, False)
+        self._stale: dict[Scope, tuple[float, bool]] = {}
 
     async def warm(self) -> None:
         """Read what the first question after a start would wait for: the model, and the first person's library."""
@@ -74,15 +74,17 @@ class Search:
     async def _degraded(self, scope: Scope) -> str | None:
         """Looked up again after a moment only: it changes slowly and a search should cost one search."""
         at = time.monotonic()
-        if at > self._stale[0]:
-            stale = await self._store.sections.has_other_stamp(self._embedder.stamp)
-            self._stale = (at + (RECHECK_SECONDS if stale else 300), stale)
-        if self._stale[1]:
+        if len(self._waiting) > 10_000:
+            self._waiting.clear()
+            self._stale.clear()
+        until, stale = self._stale.get(scope, (0.0, False))
+        if at > until:
+            stale = await self._store.sections.has_other_stamp(self._embedder.stamp, scope)
+            self._stale[scope] = (at + (RECHECK_SECONDS if stale else 300), stale)
+        if stale:
             return OTHER_EMBEDDER
         known = self._waiting.get(scope)
         if known is None or at > known[0]:
-            if len(self._waiting) > 10_000:
-                self._waiting.clear()
             known = self._waiting[scope] = (at + RECHECK_SECONDS, await self._store.jobs.is_open(scope, EMBED))
         return KEYWORDS_ONLY if known[1] else None
 

@@ -263,8 +263,8 @@ class Sections(Protocol):
         """(sections with a vector of this stamp, sections in all)."""
         ...
 
-    async def has_other_stamp(self, stamp: str) -> bool:
-        """Whether any vector was made by another embedder."""
+    async def has_other_stamp(self, stamp: str, scope: Scope | None = None) -> bool:
+        """Whether any vector, or any that the scope sees, was made by another embedder."""
         ...
 
 

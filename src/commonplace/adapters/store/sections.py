@@ -140,9 +140,11 @@ class SqlSections:
                 WHERE {condition}""", stamp=stamp, **values))
         return (row["done"], row["total"]) if row else (0, 0)
 
-    async def has_other_stamp(self, stamp: str) -> bool:
+    async def has_other_stamp(self, stamp: str, scope: Scope | None = None) -> bool:
+        condition, values = rows.visible(scope) if scope else ("TRUE", {})
         return await self._db.read(lambda tx: tx.one(
-            "SELECT 1 FROM vectors WHERE stamp <> :stamp LIMIT 1", stamp=stamp)) is not None
+            f"""SELECT 1 FROM vectors AS v JOIN items AS i ON i.library_id = v.library_id AND i.id = v.item_id
+                WHERE v.stamp <> :stamp AND {condition} LIMIT 1""", stamp=stamp, **values)) is not None
 
 
 def _best(tx: Tx, scope: Scope, chosen: Sequence[Scored], limit: int) -> list[tuple[float, Passage]]:

@@ -178,9 +178,9 @@ class View:
         return likely if pool.seen is None else pool.seen[likely]
 
     def _differing(self, rows: Rows, words: NDArray[np.uint64], first: int = 0) -> NDArray[np.uint16]:
-        """Sign bits, from a word on."""
+        """Sign bits, in so many words from one on."""
         total = np.zeros(len(rows), np.uint16)
-        for signs, word in zip(self._signs[first:], words, strict=True):
+        for signs, word in zip(self._signs[first:], words, strict=False):
             total += np.bitwise_count(signs[rows] ^ word)
         return total
 
