@@ -41,10 +41,8 @@ class Annotating:
         metadata = {name: value for name, value in (("quote", quote), ("position", position)) if value not in ("", None)}
         new = NewEntity(_title(text), text, EntityType.EPISODE, ANNOTATION, metadata=metadata)
         added = await self._entities.add(
-            caller, new, check_conflicts=False, admitted=True,
+            caller, new, check_conflicts=False, admitted=True, folders=about.folders,
             relations=lambda note_id: [Relation(caller.library_id, note_id, Kind.ANNOTATES, about.id)])
-        if about.folders and caller.only_folder is None:
-            await self._store.items.file(caller.scope, ItemRef(id=added.item.id), about.folders, token_id=caller.token_id)
         return added.item
 
     async def of(self, caller: Caller, item_id: str) -> list[Annotation]:

@@ -22,6 +22,7 @@ from commonplace.model import (
     SUPERSEDED,
     WRONG,
     Caller,
+    Candidate,
     Capture,
     Content,
     EntityType,
@@ -84,19 +85,21 @@ class Entities:
     async def add(self, caller: Caller, new: NewEntity, *, sync: bool = False, check_conflicts: bool = True,
                   threshold: float = THRESHOLD, capture: Callable[[str], Capture] | None = None,
                   relations: Callable[[str], Sequence[Relation]] | None = None, admitted: bool = False,
-                  later: bool = False, beside: Revised | None = None) -> AddedEntity:
+                  later: bool = False, beside: Revised | None = None, folders: tuple[str, ...] = (),
+                  accepts: Candidate | None = None) -> AddedEntity:
         """Keep an entity whole, in one transaction; with `sync` it is linked and found by meaning when this returns.
 
         `capture` and `relations` are asked with the new item's id for what is to be written with it. `admitted`: the verb
         that calls this one has asked already. `later`: many are added, so vectors and links are left to whoever works on jobs.
-        `beside`: what becomes of another item in the same transaction.
+        `beside`: what becomes of another item in the same transaction. `folders`: where to file the entity, unless the
+        caller's token has a folder of its own. `accepts`: the candidate that becomes this entity.
         """
         if not admitted:
             await self._access.admit(caller, WRITE, "add", new.title[:rules.LONGEST_TITLE])
         new = rules.checked(new)
         if capture is None:
             _without_pointer(new.metadata, {})
-        item = await self._item(caller, new)
+        item = replace(await self._item(caller, new), folders=folders)
         joins = [*await self._joins(caller, item, new), *(relations(item.id) if relations else ())]
         item = await self._tagged(caller, item, new, joins)
         fallback = not sync and not later and not await self._has_workers()
@@ -110,7 +113,7 @@ class Entities:
             made.item, replace(content, key=private_key(caller, "text", content.hash)), made.sections, scope=caller.scope,
             folder_id=caller.only_folder, stamp=self._embedder.stamp, relations=joins, once=False,
             jobs=made.jobs if in_call else [*made.jobs, link_job(caller.scope, made.item)],
-            capture=capture(made.item.id) if capture else None, beside=beside)
+            capture=capture(made.item.id) if capture else None, beside=beside, accepts=accepts)
         await self._epics.follow(caller.library_id, [relation.to_id for relation in joins if relation.kind == Kind.PART_OF])
         heard = await self._wake.signal()
         if not (in_call or (not heard and complete)):

@@ -20,6 +20,7 @@ from commonplace.model import (
     SUPERSEDED,
     WRONG,
     Caller,
+    Candidate,
     Capture,
     EntityType,
     Item,
@@ -48,6 +49,7 @@ class Memo:
     owner: str | None = None                            # whose key it is, when it is not the caller's
     derived_from: str | None = None                     # id of the item that this was taken from
     replaces: Revised | None = None                     # the item that this supersedes, and what becomes of it
+    accepts: Candidate | None = None                    # the candidate that becomes this memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,8 @@ class Memory:
         try:
             added = await self._entities.add(
                 caller, replace(memo.entity, metadata=metadata), sync=sync, check_conflicts=check_conflicts, admitted=True,
-                later=later, capture=lambda item_id: replace(capture, item_id=item_id), relations=joins, beside=memo.replaces)
+                later=later, capture=lambda item_id: replace(capture, item_id=item_id), relations=joins, beside=memo.replaces,
+                accepts=memo.accepts)
         except Conflict:
             known = await self._known(caller, owner, memo) if memo.key is not None else None
             if known is None:

@@ -113,24 +113,26 @@ class Reflection:
     async def edit(self, caller: Caller, candidate_id: str, changes: dict[str, Any]) -> Candidate:
         """kind, title, content, project."""
         await self._access.admit(caller, WRITE, "edit_candidate", candidate_id)
-        return await self._edit(caller, candidate_id, changes)
+        before = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
+        after = await self._edited(caller, before, changes)
+        return await self._store.candidates.change(caller.library_id, _whose(caller), candidate_id, after.proposal,
+                                                   after.project_id)
 
     async def accept(self, caller: Caller, candidate_id: str, changes: dict[str, Any]) -> tuple[Candidate, Remembered]:
         """Make it a memory, with changes first where there are some."""
         await self._access.admit(caller, WRITE, "accept_candidate", candidate_id)
         found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
         if changes:
-            found = await self._edit(caller, candidate_id, changes)
+            found = await self._edited(caller, found, changes)
         if found.state is CandidateState.REJECTED:
             raise Conflict("The candidate was rejected already.", state=found.state.value)
         memo = _memo(found.proposal, found.project_id, f"candidate:{found.id}", await self._visible(caller, found.source_id))
-        kept = await self._memory.remember(caller, replace(memo, owner=REVIEW), admitted=True)
-        if found.state is CandidateState.PENDING:
-            try:
-                found = await self._store.candidates.decide(caller.library_id, _whose(caller), candidate_id,
-                                                            CandidateState.ACCEPTED, kept.item.id)
-            except Conflict:    # somebody accepted it at the same moment: the memory is the same one
-                found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
+        pending = found if found.state is CandidateState.PENDING else None
+        kept = await self._memory.remember(caller, replace(memo, owner=REVIEW, accepts=pending), admitted=True)
+        found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
+        if found.state is CandidateState.PENDING:   # its memory was written before the two were one transaction
+            found = await self._store.candidates.decide(caller.library_id, _whose(caller), candidate_id,
+                                                        CandidateState.ACCEPTED, kept.item.id)
         return found, kept
 
     async def reject(self, caller: Caller, candidate_id: str) -> Candidate:
@@ -139,10 +141,11 @@ class Reflection:
 
     # -- how
 
-    async def _edit(self, caller: Caller, candidate_id: str, changes: dict[str, Any]) -> Candidate:
+    async def _edited(self, caller: Caller, before: Candidate, changes: dict[str, Any]) -> Candidate:
         if not changes:
             raise Invalid("Name at least one field to change.")
-        before = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
+        if before.state is not CandidateState.PENDING:
+            raise Conflict(f"The candidate was {before.state} already.", state=before.state.value)
         said = before.proposal
         proposal = replace(said, kind=rules.entity_type(changes.get("kind", said.kind)),
                            title=rules.title(changes.get("title", said.title)),
@@ -150,7 +153,7 @@ class Reflection:
         project_id = before.project_id
         if "project" in changes:
             project_id = (await self._entities.within_project(caller, ItemFilter(), changes["project"])).project_id
-        return await self._store.candidates.change(caller.library_id, _whose(caller), candidate_id, proposal, project_id)
+        return replace(before, proposal=proposal, project_id=project_id)
 
     async def _persist(self, caller: Caller, notes: Notes, project_id: str | None, judged: Sequence[Judged]) -> Reflected:
         """The notes are captured once; reflecting on the same notes again answers with what came of them the first time."""

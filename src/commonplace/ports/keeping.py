@@ -63,11 +63,13 @@ class Folders(Protocol):
 class Items(Protocol):
     async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
                   folder_id: str | None, stamp: str, jobs: Sequence[Job], relations: Sequence[Relation] = (),
-                  capture: Capture | None = None, once: bool = True, beside: Revised | None = None) -> tuple[Item, bool]:
+                  capture: Capture | None = None, once: bool = True, beside: Revised | None = None,
+                  accepts: Candidate | None = None) -> tuple[Item, bool]:
         """All of it in one transaction, also what becomes of another item `beside` it. What the scope already holds with this
         content and type (and, for texts, title): that, and False, unless it need not be there `once` only. Conflict: by now the
         key stands for a content that says something else, or the other item is at another revision. NotFound: a relation leads
-        out of the scope."""
+        out of the scope. Without a `folder_id` the item is filed in `item.folders`. `accepts`: the pending candidate that
+        becomes this item; Conflict if it was decided already."""
         ...
 
     async def known(self, scope: Scope, key: str, entity_type: str, *,

@@ -68,6 +68,17 @@ class SqlCandidates:
         return await self._db.write(work)
 
 
+def accept_candidate(tx: Tx, candidate: Candidate, item_id: str) -> None:
+    """Mark a pending candidate as accepted, as it reads now, in the transaction that writes its memory."""
+    _pending(tx, candidate.library_id, None, candidate.id)
+    said = candidate.proposal
+    tx.run("""UPDATE candidates SET kind = :kind, title = :title, content = :content, project_id = :project_id,
+              state = :state, item_id = :item_id, decided_at = :at WHERE library_id = :library_id AND id = :id""",
+           kind=said.kind, title=said.title, content=said.content, project_id=candidate.project_id,
+           state=CandidateState.ACCEPTED.value, item_id=item_id, at=rows.micros(now()),
+           library_id=candidate.library_id, id=candidate.id)
+
+
 def _within(library_id: str, owner: str | None) -> tuple[str, dict[str, Any]]:
     if owner is None:
         return "library_id = :library_id", {"library_id": library_id}

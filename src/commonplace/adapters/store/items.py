@@ -7,6 +7,7 @@ from typing import Any
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.brought import brought, fresh
+from commonplace.adapters.store.candidates import accept_candidate
 from commonplace.adapters.store.captures import forget_for_blind, insert_capture
 from commonplace.adapters.store.contents import (
     content as content_of,
@@ -27,6 +28,7 @@ from commonplace.adapters.store.versions import contents_of, keep_version
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
     Annotation,
+    Candidate,
     Capture,
     Content,
     Entry,
@@ -60,7 +62,8 @@ class SqlItems:
 
     async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
                   folder_id: str | None, stamp: str, jobs: Sequence[Job], relations: Sequence[Relation] = (),
-                  capture: Capture | None = None, once: bool = True, beside: Revised | None = None) -> tuple[Item, bool]:
+                  capture: Capture | None = None, once: bool = True, beside: Revised | None = None,
+                  accepts: Candidate | None = None) -> tuple[Item, bool]:
         def work(tx: Tx) -> tuple[Item, bool]:
             kept, created = self._add(tx, item, content, sections, scope, folder_id, stamp, jobs, once)
             if created:
@@ -69,6 +72,8 @@ class SqlItems:
                 put_relations(tx, scope, relations, new=kept.id)
                 if capture:
                     insert_capture(tx, capture)
+                if accepts:
+                    accept_candidate(tx, accepts, kept.id)
             return kept, created
 
         return await self._db.write(work)
@@ -82,7 +87,7 @@ class SqlItems:
             return seen, False
         if not same:
             raise Conflict("The source was read by somebody else at the same moment, and said something else to them.")
-        item = replace(item, content_id=content_id, folders=(folder_id,) if folder_id else ())
+        item = replace(item, content_id=content_id, folders=(folder_id,) if folder_id else item.folders)
         self._insert(tx, [Entry(item, content, tuple(sections), tuple(jobs))], stamp)
         return item, True
 

@@ -1,0 +1,100 @@
+"""Verbs that write several rows write all of them or none, on both engines."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+from commonplace.adapters.store import SqlStore, make_store
+from commonplace.app import App, open_app
+from commonplace.core.library import Draft
+from commonplace.core.reflection import Notes
+from commonplace.model import Caller, CandidateState, ItemFilter
+from commonplace.settings import Settings
+
+pytestmark = pytest.mark.anyio
+
+NOTES = "Alice: We decided to rotate the refresh tokens every 30 days."
+
+
+class Crash(Exception):
+    """The process ends here: nothing after this point happens."""
+
+
+def crash_after(store: SqlStore, writes: int) -> Callable[[], None]:
+    """Let so many transactions commit, then none; the answer lets all through again."""
+    db, left = store.items._db, writes
+    write = db.write
+
+    async def counted(work: Any, /, *args: Any, **kwargs: Any) -> Any:
+        nonlocal left
+        if left == 0:
+            raise Crash
+        left -= 1
+        return await write(work, *args, **kwargs)
+
+    db.write = counted  # type: ignore[method-assign]
+
+    def restore() -> None:
+        db.write = write  # type: ignore[method-assign]
+
+    return restore
+
+
+@asynccontextmanager
+async def opened(place: Settings) -> AsyncIterator[tuple[App, SqlStore, Caller]]:
+    store = make_store(place)
+    async with open_app(place, own_store=store) as app:
+        await app.people.ensure_owner()
+        owner = await app.access.owner()
+        assert owner is not None
+        yield app, store, owner
+
+
+async def test_a_note_is_never_outside_the_folders_of_its_item(place: Settings) -> None:
+    async with opened(place) as (app, store, owner):
+        folder = await app.library.create_folder(owner, "Red")
+        about = (await app.library.add(owner, Draft("text", "Herons", "The heron stands by the weir at dawn."))).item
+        await app.library.file(owner, about.id, [folder.id])
+        restore = crash_after(store, 1)
+        with suppress(Crash):
+            await app.annotating.add(owner, about.id, "Seen twice in May.")
+        restore()
+        for note in await app.annotating.of(owner, about.id):
+            assert note.item.folders == (folder.id,)
+
+
+async def test_an_accepted_candidate_and_its_memory_are_written_together(place: Settings) -> None:
+    async with opened(place) as (app, store, owner):
+        await app.reflection.reflect(owner, Notes(NOTES, "Token call", persist=True, review=True))
+        [candidate], _ = await app.reflection.candidates(owner)
+        before = (await app.library.page(owner, ItemFilter()))[1]
+        restore = crash_after(store, 1)
+        with suppress(Crash):
+            await app.reflection.accept(owner, candidate.id, {"title": "Rotate tokens monthly"})
+        restore()
+        judged = await app.reflection.candidate(owner, candidate.id)
+        assert judged.queued is not None
+        added = (await app.library.page(owner, ItemFilter()))[1] - before
+        if judged.queued.state is CandidateState.ACCEPTED:
+            assert (added, judged.proposal.title) == (1, "Rotate tokens monthly")
+        else:
+            assert (added, judged.proposal.title) == (0, candidate.proposal.title)
+
+
+async def test_a_candidate_that_was_rejected_meanwhile_leaves_no_memory(place: Settings) -> None:
+    async with opened(place) as (app, _, owner):
+        await app.reflection.reflect(owner, Notes(NOTES, "Token call", persist=True, review=True))
+        [candidate], _ = await app.reflection.candidates(owner)
+        before = (await app.library.page(owner, ItemFilter()))[1]
+        remember = app.memory.remember
+
+        async def after_the_rejection(*args: Any, **kwargs: Any) -> Any:
+            await app.reflection.reject(owner, candidate.id)
+            return await remember(*args, **kwargs)
+
+        app.memory.remember = after_the_rejection  # type: ignore[method-assign]
+        with pytest.raises(Exception, match="rejected already"):
+            await app.reflection.accept(owner, candidate.id, {})
+        assert (await app.library.page(owner, ItemFilter()))[1] == before
