@@ -1,5 +1,6 @@
 """What others see: nothing that quotes, whatever the source and whoever wrote the summary."""
 
+import unicodedata
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -126,3 +127,70 @@ def test_what_a_short_text_says_once_is_no_term_either() -> None:
     ("file:///etc/passwd", False), ("http://[::1", False), (None, False)])
 def test_addresses_are_shown_if_everybody_may_know_them(url: str | None, shown: bool) -> None:
     assert public_address(url) == (url if shown else None)
+
+
+def quoted_words(source: str, shown: list[str]) -> int:
+    """Words that stand in runs of four or more of the source, counted one by one, in each distinct text that is shown."""
+    def plain(text: str) -> list[str]:
+        letters = unicodedata.normalize("NFKC", text).casefold()
+        return "".join(f" {c} " if c > "\u2e7f" else c if c.isalnum() else " " for c in letters).split()
+
+    row = f" {' '.join(plain(source))} "
+    total = 0
+    for words in map(plain, dict.fromkeys(shown)):
+        hit: set[int] = set()
+        for at in range(len(words) - 3):
+            if f" {' '.join(words[at:at + 4])} " in row:
+                hit |= set(range(at, at + 4))
+        total += len(hit)
+    return total
+
+
+def bounded(disk: RedactedDisk) -> list[str]:
+    return [disk.summary, disk.category, *(text for s in disk.sections for text in (*s.key_points, s.snippet))]
+
+
+LONG = st.lists(st.sampled_from([f"word{n}" for n in range(40)] + ["夜", "猫", "頭", "鷹", "are", "of"]), min_size=40, max_size=900)
+
+
+@settings(max_examples=150, deadline=None)
+@given(words=LONG, by_model=st.booleans(), owner=st.booleans(), data=st.data())
+def test_all_that_is_shown_together_quotes_no_more_than_the_allowance(words: list[str], by_model: bool, owner: bool,
+                                                                      data: st.DataObject) -> None:
+    """A model that gives pieces of the source for its own words, everywhere, each short enough to pass alone."""
+    def piece(most: int = 12) -> str:
+        start = data.draw(st.integers(0, len(words) - 1))
+        return " ".join(words[start:start + data.draw(st.integers(1, most))])
+
+    text = " ".join(words)
+    parts = [" ".join(words[at:at + 100]) for at in range(0, len(words), 100)]
+    sections = [Section(n, part, heading=piece(), key_points=(piece(), piece())) for n, part in enumerate(parts)]
+    given_item = item(title="Owls", category=piece(), summary=". ".join(piece() for _ in range(4)), key_points=(piece(), piece()),
+                      metadata={"ai_generated": by_model})
+    outline = Outline((piece(4), piece(4)), tuple((piece(4), piece(4), "owls") for _ in parts))
+    disk = redacted(given_item, text, sections, outline, piece(12) if owner else "")
+    assert quoted_words(text, bounded(disk)) <= min(60, len(words) // 10)
+
+
+def test_what_a_model_says_in_its_own_words_is_not_cut() -> None:
+    text = " ".join([SENTENCE, *(f"Fact {n} about the barn owl is that it was seen near farm {n}." for n in range(60))])
+    own = "Asymmetric ears locate prey. Field notes list sightings around farms, one after the other, without dates."
+    sections = [Section(n, part, key_points=("Sightings by farm.", "A list without dates.")) for n, part in enumerate(text.split(". "))]
+    disk = redacted(item(summary=own, metadata={"ai_generated": True}), text, sections, Outline((), tuple(() for _ in sections)))
+    assert disk.summary == own
+    assert {section.snippet for section in disk.sections} == {"Sightings by farm. A list without dates."}
+
+
+def test_of_a_summary_that_quotes_too_much_the_other_sentences_stay() -> None:
+    text = SENTENCE + " Owls are quiet birds." * 3
+    disk = redacted(item(summary=f"Hearing explained. {SENTENCE[:52]}", metadata={"ai_generated": True}), text, [], Outline((), ()))
+    assert disk.summary == "Hearing explained."
+
+
+def test_long_headings_are_shortened_once_the_allowance_is_spent() -> None:
+    names = [f"How the owl number {word} learned to fly" for word in ("one", "two", "three", "four")]
+    text = "\n\n".join(f"# {name}\n\nSome birds did what they did {n} times." for n, name in enumerate(names))
+    sections = [Section(n, text, heading=name) for n, name in enumerate(names)]
+    disk = redacted(item(), text, sections, Outline((), tuple(() for _ in sections)))
+    assert disk.summary == "Sections: How the owl…."
+    assert quoted_words(text, bounded(disk)) == 0

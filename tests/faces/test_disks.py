@@ -148,7 +148,7 @@ async def test_unpublishing_and_deleting_take_effect_at_once_for_every_saver(hou
 
 
 async def test_what_is_deleted_while_its_view_is_derived_is_not_there_and_harms_no_list(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def deleted(publisher: Publisher, item: Item) -> RedactedDisk:
+    async def deleted(publisher: Publisher, item: Item, summary: str = "") -> RedactedDisk:
         await house.app.library.delete(house.owner, item.id)
         raise NotFound("Item not found")
 

@@ -160,16 +160,16 @@ class Disks:
         """What others would see, before they do."""
         await self._access.admit(caller, READ, "preview_disk", disk_id)
         item = await self._own_item(caller, ItemRef.parse(disk_id))
-        view = await self._publisher.derive(_finished(item))
+        view = await self._publisher.preview(caller, _finished(item))
         owner_id, owner_name = await self._store.disks.owner(item.library_id)
         return Disk(item.public_id, PUBLISHED, "public", owner_id, _signed(owner_name), None, item.created_at, view)
 
-    async def publish(self, caller: Caller, disk_id: str, audience: Audience = Audience.ANYONE) -> Published:
+    async def publish(self, caller: Caller, disk_id: str, audience: Audience = Audience.ANYONE,
+                      summary: str | None = None) -> Published:
+        """`summary`: the owner's own words for others; None leaves those that are there, an empty one takes them away."""
         await self._access.admit(caller, WRITE, "publish_disk", disk_id, owner=True)
         item = _finished(await self._own_item(caller, ItemRef.parse(disk_id)))
-        published = await self._store.disks.publish(caller.scope, item, audience, await self._publisher.derive(item))
-        await self._publisher.embed(published)
-        return await self._publisher.current(published)
+        return await self._publisher.publish(caller, item, audience, None if summary is None else summary.strip())
 
     async def unpublish(self, caller: Caller, disk_id: str) -> Item:
         await self._access.admit(caller, DELETE, "unpublish_disk", disk_id, owner=True)

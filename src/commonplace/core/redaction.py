@@ -9,16 +9,26 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
+from itertools import islice
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.core import sectioning
 from commonplace.core.masking import masked
 from commonplace.core.words import UNSPACED
+from commonplace.errors import Invalid
 from commonplace.model import Item, OutlinedSection, RedactedDisk, Section
 
 LONGEST_QUOTATION = 12             # words in a row
+# Words that stand in runs of the source are quoted; together they may be a tenth of it, and never more than a paragraph.
+QUOTED_RUN, MOST_QUOTED, QUOTED_SHARE = 4, 60, 10
 _HEADING_WORDS, _SUMMARY_TERMS, _SECTION_TERMS = 8, 8, 5
 _OUTLINED = 12                     # headings that a summary names
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")   # where words are not parted, each character is one
+_SENTENCE = re.compile(r"[^.!?。！？]+[.!?。！？]*")
+_FACTOR, _UNKNOWN = np.uint64(0x9E3779B97F4A7C15), 2**63
 _PLAIN = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")
 _CODED = re.compile(r"(?=\S*\d)(?=\S*[^\W\d_])\S{6,}")
 _TELLING = re.compile(r"token|key|secret|sig|auth|pass|pwd|pw\b|pin\b|otp|session|code|credential|mail|phone|user|invite|hash|"
@@ -33,72 +43,172 @@ class Outline:
     sections: tuple[tuple[str, ...], ...]
 
 
-def redacted(item: Item, text: str, sections: Sequence[Section], outline: Outline) -> RedactedDisk:
-    source = Source(text, [section.text for section in sections])
+def redacted(item: Item, text: str, sections: Sequence[Section], outline: Outline, summary: str = "") -> RedactedDisk:
+    """Derive everything that others can ever see of this revision. `summary`: the owner's own words for it."""
+    source = Source(text, [section.text for section in sections], item.title)
     by_model = bool(item.metadata.get("ai_generated"))
-    tags = [tag for tag in item.tags if not item.metadata.get("tags_derived") or source.is_term(tag, item.title)]
+    tags = [tag for tag in item.tags if not item.metadata.get("tags_derived") or source.is_term(tag)]
     address = public_address(item.url)
     disk = RedactedDisk(
-        title=source.cut(masked(item.title)), category=source.cut(masked(item.category)), summary="",
+        title=source.cut(masked(item.title)), category="", summary="",
         tags=tuple(dict.fromkeys(source.cut(masked(tag)) for tag in tags)),
         source_url=address if address and source.admits(address) else None, ai_generated=by_model, word_count=item.word_count)
-    disk = _written(item, sections, source, disk) if by_model else disk
-    disk = disk if disk.summary else _outlined(item, sections, outline, source, disk)
-    # Piece by piece nothing is quoted; if the pieces, read one after the other, still are the source, they go.
-    return disk if source.admits(" ".join(words_shown(disk))) else replace(
+    quotes = Allowance(source, after=" ".join([disk.title, *disk.tags]))
+    disk = replace(disk, summary=quotes.take(masked(summary)) or (by_model and _written(item, quotes))
+                   or _outlined(sections, outline, source, quotes, disk.title))
+    disk = replace(disk, category=quotes.take(source.cut(masked(item.category))))
+    disk = replace(disk, sections=tuple(
+        _row(section, by_model, [term for term in sorted(terms) if source.is_term(term)][:_SECTION_TERMS],
+             source.heading(_last_heading(section)), quotes, disk.title)
+        for section, terms in zip(sections, outline.sections, strict=True)))
+    # Each piece was checked after the one before it; this checks them once more in the order in which they are read.
+    within = source.admits(" ".join(words_shown(disk))) and source.quoted(" ".join(_bounded(disk))) <= source.allowance
+    return disk if within else replace(
         disk, summary="", category="", tags=(), sections=tuple(replace(s, key_points=(), snippet="") for s in disk.sections))
 
 
 def words_shown(disk: RedactedDisk) -> Iterable[str]:
-    yield from (disk.title, disk.summary, disk.category, *disk.tags)
+    yield from (disk.title, *disk.tags)
+    yield from _bounded(disk)
+
+
+def _bounded(disk: RedactedDisk) -> Iterable[str]:
+    """What the allowance is spent on: everything but title, tags and address, in the order in which it was taken."""
+    yield from (disk.summary, disk.category)
     for section in disk.sections:
         yield from (*section.key_points, section.snippet)
 
 
-def _written(item: Item, sections: Sequence[Section], source: "Source", disk: RedactedDisk) -> RedactedDisk:
-    """By a model, in its own words. What quotes all the same is left out."""
-    def own(text: str) -> str:
-        text = masked(text)
-        return text if source.admits(text) else ""
-
-    rows = []
-    for section in sections:
-        points = tuple(point for point in map(own, section.key_points) if point)
-        rows.append(OutlinedSection(section.position + 1, section.word_count, points, " ".join(points)))
-    return replace(disk, summary=own(item.summary) or own(" ".join(item.key_points)), sections=tuple(rows))
+def _written(item: Item, quotes: "Allowance") -> str:
+    """The model's summary, else those of its sentences that may be shown, else those of its key points."""
+    summary = masked(item.summary)
+    return (quotes.take(summary) or " ".join(filter(None, map(quotes.take, _SENTENCE.findall(summary)))).strip()
+            or " ".join(filter(None, map(quotes.take, map(masked, item.key_points)))))
 
 
-def _outlined(item: Item, sections: Sequence[Section], outline: Outline, source: "Source", disk: RedactedDisk) -> RedactedDisk:
-    rows = []
-    for section, terms in zip(sections, outline.sections, strict=True):
-        heading = source.heading(section.heading.split(" > ")[-1])
-        known = [term for term in sorted(terms) if source.is_term(term, item.title)][:_SECTION_TERMS]
-        points = tuple(dict.fromkeys([heading, *known] if heading and heading != disk.title else known))
-        rows.append(OutlinedSection(section.position + 1, section.word_count, points, " · ".join(points) or disk.title))
-    subjects = [term for term in outline.terms if source.is_term(term, item.title)][:_SUMMARY_TERMS]
-    headings = list(dict.fromkeys(
-        heading for section in sections if (heading := source.heading(section.heading.split(" > ")[-1]))
-        and heading != disk.title))
-    about = f"About {', '.join(subjects)}." if subjects else ""
-    parts = f"Sections: {'; '.join(headings[:_OUTLINED])}{'; …' if len(headings) > _OUTLINED else ''}." if headings else ""
-    summary = " ".join(part for part in (about, parts) if part)
-    return replace(disk, summary=summary if source.admits(summary) else about if source.admits(about) else "",
-                   sections=tuple(row if source.admits(row.snippet) else replace(row, key_points=(), snippet="") for row in rows))
+def _row(section: Section, by_model: bool, terms: Sequence[str], heading: str, quotes: "Allowance",
+         title: str) -> OutlinedSection:
+    """What the model says of a section, or its heading and terms; the snippet says the same again in one line."""
+    points = [point for point in map(masked, section.key_points) if quotes.take(point, times=2)] if by_model else []
+    snippet = " ".join(points)
+    if not points:
+        heading = quotes.shorten(heading, times=2) if heading != title else ""
+        points = list(dict.fromkeys(filter(None, [heading, *map(quotes.take, terms)])))
+        snippet = " · ".join(points)
+    return OutlinedSection(section.position + 1, section.word_count, tuple(points),
+                           quotes.take(snippet) or quotes.take(_first_words(title)))
+
+
+def _outlined(sections: Sequence[Section], outline: Outline, source: "Source", quotes: "Allowance", title: str) -> str:
+    """A summary without a sentence of the source: what it is about, and what its parts are called."""
+    terms = [term for term in outline.terms if source.is_term(term)][:_SUMMARY_TERMS]
+    headings = list(dict.fromkeys(heading for section in sections
+                                  if (heading := source.heading(_last_heading(section))) and heading != title))
+    quotes.take("About")
+    about = ", ".join(filter(None, map(quotes.take, terms)))
+    quotes.take("Sections")
+    parts = "; ".join(dict.fromkeys(filter(None, map(quotes.shorten, headings[:_OUTLINED]))))
+    more = "; …" if len(headings) > _OUTLINED else ""
+    return " ".join(filter(None, (about and f"About {about}.", parts and f"Sections: {parts}{more}.")))
+
+
+def _last_heading(section: Section) -> str:
+    return section.heading.split(" > ")[-1]
+
+
+def _first_words(text: str) -> str:
+    """As many words as never count as quoted."""
+    ends = [found.end() for found in islice(_WORD.finditer(text), QUOTED_RUN)]
+    return text if len(ends) < QUOTED_RUN else text[:ends[-2]] + "…"
+
+
+class Allowance:
+    """The words of the source that may still be quoted, over everything that others see of one revision."""
+
+    def __init__(self, source: "Source", after: str = "") -> None:
+        """`after`: what is read before anything that is taken."""
+        self._source = source
+        self._left = source.allowance
+        self._last = spoken(after)[-LONGEST_QUOTATION:]   # the end of what was taken: a quotation may go on in the next piece
+
+    def take(self, text: str, times: int = 1) -> str:
+        """Return the text and charge what it quotes, or return nothing. `times`: how often the view has room to say it."""
+        whole = [*self._last, *spoken(text)]
+        cost = self._source.quoted_words(whole[max(len(self._last) - QUOTED_RUN + 1, 0):])
+        if not text or cost * times > self._left or not self._source.admits_words(whole):
+            return ""
+        self._left -= cost
+        self._last = whole[-LONGEST_QUOTATION:]
+        return text
+
+    def shorten(self, text: str, times: int = 1) -> str:
+        """Return the text, or the few first words of it that are always free."""
+        return self.take(text, times) or self.take(_first_words(text))
+
+
+def refuse_quotations(text: str, summary: str) -> None:
+    """Raise Invalid, with what to do, if a summary repeats more of the text than others may see."""
+    source, summary = Source(text), masked(summary)
+    if not Allowance(source).take(summary):
+        raise Invalid(f"The summary repeats {source.quoted(summary)} words of the text; others may see at most "
+                      f"{source.allowance} of it, and {LONGEST_QUOTATION} in a row. Write it in your own words.")
+
+
+class _Runs:
+    """The word sequences of some texts, found by a hash of their words: linear to prepare, however often it is asked."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._numbers: dict[str, int] = {}
+        rows: list[int] = []
+        for text in texts:
+            rows += [0, *(self._numbers.setdefault(word, len(self._numbers) + 1) for word in spoken(text))]
+        self._row = np.array(rows, dtype=np.uint64)
+        self._sorted: dict[int, NDArray[np.uint64]] = {}
+
+    def count(self, words: Sequence[str], size: int) -> NDArray[np.int64]:
+        """How often each run of `size` words is there, by where it begins."""
+        if size not in self._sorted:
+            self._sorted[size] = np.sort(_hashes(self._row, size))
+        asked = _hashes(np.array([self._numbers.get(word, _UNKNOWN) for word in words], dtype=np.uint64), size)
+        known = self._sorted[size]
+        return np.searchsorted(known, asked, "right") - np.searchsorted(known, asked, "left")
+
+
+def _hashes(row: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
+    count = max(len(row) - size + 1, 0)
+    found = np.zeros(count, dtype=np.uint64)
+    for at in range(size):
+        found = found * _FACTOR + row[at:at + count]
+    return found
 
 
 class Source:
     """The text that must not be given away, as words in a row."""
 
-    def __init__(self, text: str, passages: Iterable[str] = ()) -> None:
+    def __init__(self, text: str, passages: Iterable[str] = (), title: str = "") -> None:
         """`passages`: the same text as it was cut, which may have been put together anew."""
-        self._said = f" {' '.join(spoken(masked(text)))} "   # without parts of addresses and passwords: these are no terms
-        self._row = f" {' '.join(spoken(text))} " + "".join(f"\n {' '.join(spoken(passage))} " for passage in passages)
+        self._title = _Runs([masked(title)])
+        self._said = _Runs([masked(text)])   # without parts of addresses and passwords: these are no terms
+        self._row = _Runs([text, *passages])
+        self.allowance = min(MOST_QUOTED, min(sectioning.count(text), len(spoken(text))) // QUOTED_SHARE)
+
+    def quoted(self, text: str) -> int:
+        """How many of the text's words stand in runs of the source."""
+        return self.quoted_words(spoken(text))
+
+    def quoted_words(self, words: Sequence[str]) -> int:
+        begins = self._row.count(words, QUOTED_RUN) > 0
+        marked = np.zeros(len(words), dtype=bool)
+        for at in range(QUOTED_RUN if begins.any() else 0):
+            marked[at:at + len(begins)] |= begins
+        return int(marked.sum())
 
     def admits(self, text: str) -> bool:
         """Whether it repeats no more of the source than a short quotation."""
-        words = spoken(text)
-        run = LONGEST_QUOTATION + 1
-        return not any(f" {' '.join(words[at:at + run])} " in self._row for at in range(len(words) - run + 1))
+        return self.admits_words(spoken(text))
+
+    def admits_words(self, words: Sequence[str]) -> bool:
+        return not self._row.count(words, LONGEST_QUOTATION + 1).any()
 
     def cut(self, text: str) -> str:
         """As it is, unless it quotes: then it is the source's, not the owner's, and is treated as such."""
@@ -116,12 +226,12 @@ class Source:
         plain = _CODED.sub("…", masked(" ".join(text.split())))
         return plain if 0 < len(spoken(plain)) <= _HEADING_WORDS and self.admits(plain) else ""
 
-    def is_term(self, term: str, title: str) -> bool:
+    def is_term(self, term: str) -> bool:
         """Plain words that the source says more than once (or that its title says): what is there once may be a secret."""
         if not _PLAIN.fullmatch(term) or masked(term) != term or len(spoken(term)) > 4:
             return False
-        row = f" {' '.join(spoken(term))} "
-        return row in f" {' '.join(spoken(masked(title)))} " or self._said.count(row) > 1
+        words = spoken(term)
+        return bool(self._title.count(words, len(words)).any() or (self._said.count(words, len(words)) > 1).any())
 
 
 def spoken(text: str) -> list[str]:

@@ -96,6 +96,7 @@ class Published:
     change: int                    # of the item, counted; what a newly derived view answers to
     created_at: datetime
     published_at: datetime
+    own_summary: str = ""              # the owner's own words for others
     saved_at: datetime | None = None   # by the library that asks
 
 

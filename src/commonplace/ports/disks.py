@@ -9,7 +9,14 @@ from commonplace.model import Audience, DiskFilter, Item, ItemRef, Published, Re
 class Disks(Protocol):
     """A view is of a certain change of its item; every later change of the item makes it `stale`, whoever makes it."""
 
-    async def publish(self, scope: Scope, item: Item, audience: Audience, view: RedactedDisk) -> Published:
+    async def preview(self, item: Item) -> RedactedDisk | None:
+        """The view that was derived of the item as it is now, published or not."""
+
+    async def keep_preview(self, scope: Scope, item: Item, view: RedactedDisk) -> None:
+        """Keep the view of an item for its owner alone. It goes with the item, and is old once the item has changed."""
+
+    async def publish(self, scope: Scope, item: Item, audience: Audience, view: RedactedDisk,
+                      summary: str = "") -> Published:
         """Seen by others from now on. `item`: as it was when the view was derived."""
         ...
 

@@ -71,6 +71,8 @@ def load(tx: Tx, index: SectionIndex, file: Path, replace: bool, advance: Advanc
             names = list(batch[0])
             tx.many(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})", batch)
             counts[table] += len(batch)
+    # Another version may have derived them by other rules.
+    tx.run("UPDATE published SET change = change + 1")
     return dict(counts)
 
 

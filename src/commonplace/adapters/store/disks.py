@@ -26,10 +26,13 @@ from commonplace.model import (
     now,
 )
 
-_COLUMNS = """p.library_id, p.item_id, p.audience, p.published_at, p.shown, p.change, p.derived,
+_PREVIEW = ""                      # the audience of a view that nobody but the owner may see yet
+_COLUMNS = """p.library_id, p.item_id, p.audience, p.published_at, p.shown, p.change, p.derived, p.summary,
               i.public_id, i.entity_type, i.created_at, o.id AS owner_id, o.name AS owner_name"""
+# Without the previews that are kept beside them, which are for their owners alone.
+_PUBLISHED = f"(SELECT * FROM published WHERE audience <> '{_PREVIEW}') AS p"
 # A library has one owner who speaks for it: the first.
-_FROM = """FROM published AS p JOIN items AS i ON i.library_id = p.library_id AND i.id = p.item_id
+_FROM = f"""FROM {_PUBLISHED} JOIN items AS i ON i.library_id = p.library_id AND i.id = p.item_id
            JOIN people AS o ON o.id = (SELECT m.person_id FROM members AS m WHERE m.library_id = p.library_id
                                        AND m.role = 'owner' ORDER BY m.person_id LIMIT 1)"""
 _SAVED = "JOIN saves AS s ON s.owner_id = p.library_id AND s.item_id = p.item_id AND s.library_id = :saver"
@@ -41,22 +44,28 @@ class SqlDisks:
         self._db = db
         self._index = index
 
-    async def publish(self, scope: Scope, item: Item, audience: Audience, view: RedactedDisk) -> Published:
+    async def preview(self, item: Item) -> RedactedDisk | None:
+        row = await self._db.read(lambda tx: tx.one(
+            "SELECT shown FROM published WHERE library_id = :library_id AND item_id = :item_id AND change = derived",
+            library_id=item.library_id, item_id=item.id))
+        return RedactedDisk.of(json.loads(row["shown"])) if row else None
+
+    async def keep_preview(self, scope: Scope, item: Item, view: RedactedDisk) -> None:
+        await self._db.write(lambda tx: _keep(tx, find(tx, scope, ItemRef(id=item.id), lock=True), item, view,
+                                              "ON CONFLICT DO NOTHING", audience=_PREVIEW, summary=""))
+
+    async def publish(self, scope: Scope, item: Item, audience: Audience, view: RedactedDisk,
+                      summary: str = "") -> Published:
         def work(tx: Tx) -> Published:
             before = find(tx, scope, ItemRef(id=item.id), lock=True)
             key = {"library_id": before.library_id, "item_id": before.id}
-            same = all(getattr(before, name) == getattr(item, name) for name in _BASIS)
-            tx.run("""INSERT INTO published (library_id, item_id, audience, published_at, title, category, tags, shown,
-                                             vector, stamp, change, derived)
-                      VALUES (:library_id, :item_id, :audience, :at, '', '', '[]', '', '', '', 1, 0)
-                      ON CONFLICT (library_id, item_id) DO UPDATE SET audience = excluded.audience""",
-                   audience=audience, at=rows.micros(now()), **key)
+            # It counts as a change: a view that was derived meanwhile may have another summary.
+            _keep(tx, before, item, view, """ON CONFLICT (library_id, item_id) DO UPDATE SET
+                      published_at = CASE published.audience WHEN '' THEN excluded.published_at ELSE published.published_at END,
+                      audience = excluded.audience, summary = excluded.summary, change = published.change + 1""",
+                  audience=audience, summary=summary)
             tx.run("""UPDATE items SET visibility = :visibility, updated_at = :at WHERE library_id = :library_id AND id = :item_id
                       AND visibility <> :visibility""", visibility=PUBLISHED, at=rows.micros(now()), **key)
-            row = tx.one("SELECT change FROM published WHERE library_id = :library_id AND item_id = :item_id", **key)
-            assert row is not None
-            # Changed since it was read: others get the view of now, which whoever asks first has derived.
-            _derive(tx, before.library_id, before.id, row["change"] if same else 0, view)
             return _one(tx, "p.library_id = :library_id AND p.item_id = :item_id", **key)
 
         return await self._db.write(work)
@@ -107,7 +116,7 @@ class SqlDisks:
             found = tx.all(f"""SELECT {_COLUMNS}, s.saved_at {_FROM} {_SAVED} WHERE {asked}
                                ORDER BY s.saved_at DESC, p.item_id LIMIT :limit OFFSET :offset""",
                            saver=saver, limit=limit, offset=offset, **values)
-            total = tx.one(f"SELECT count(*) AS n FROM published AS p {_SAVED} WHERE {asked}", saver=saver, **values)
+            total = tx.one(f"SELECT count(*) AS n FROM {_PUBLISHED} {_SAVED} WHERE {asked}", saver=saver, **values)
             return [_published(row) for row in found], total["n"] if total else 0
 
         return await self._db.read(work)
@@ -170,11 +179,25 @@ class SqlDisks:
 
     async def saved_vectors(self, saver: str, stamp: str, limit: int) -> list[tuple[str, str, bytes]]:
         found = await self._db.read(lambda tx: tx.all(
-            f"""SELECT i.public_id, p.title, p.vector FROM published AS p
+            f"""SELECT i.public_id, p.title, p.vector FROM {_PUBLISHED}
                 JOIN items AS i ON i.library_id = p.library_id AND i.id = p.item_id {_SAVED}
                 WHERE p.stamp = :stamp AND p.vector <> '' AND p.change = p.derived ORDER BY s.saved_at DESC LIMIT :limit""",
             saver=saver, stamp=stamp, limit=limit))
         return [(row["public_id"], row["title"], b64decode(row["vector"])) for row in found]
+
+
+def _keep(tx: Tx, now_is: Item, item: Item, view: RedactedDisk, otherwise: str, *, audience: str, summary: str) -> None:
+    """Write the view of an item, with what happens to the one that is there. An item that has changed since it was read gets
+    the view of now, which whoever asks first has derived."""
+    key = {"library_id": now_is.library_id, "item_id": now_is.id}
+    tx.run(f"""INSERT INTO published (library_id, item_id, audience, published_at, title, category, tags, shown, vector, stamp,
+                                      change, derived, summary)
+               VALUES (:library_id, :item_id, :audience, :at, '', '', '[]', '', '', '', 1, 0, :summary) {otherwise}""",
+           audience=audience, at=rows.micros(now()), summary=summary, **key)
+    row = tx.one("SELECT change FROM published WHERE library_id = :library_id AND item_id = :item_id", **key)
+    assert row is not None
+    same = all(getattr(now_is, name) == getattr(item, name) for name in _BASIS)
+    _derive(tx, now_is.library_id, now_is.id, row["change"] if same else 0, view)
 
 
 def _derive(tx: Tx, library_id: str, item_id: str, change: int, view: RedactedDisk) -> None:
@@ -199,7 +222,8 @@ def _published(row: Any) -> Published:
         library_id=row["library_id"], item_id=row["item_id"], public_id=row["public_id"], entity_type=row["entity_type"],
         owner_id=row["owner_id"], owner_name=row["owner_name"], audience=Audience(row["audience"]),
         view=RedactedDisk.of(json.loads(row["shown"])), stale=row["change"] != row["derived"], change=row["change"],
-        created_at=rows.when(row["created_at"]), published_at=rows.when(row["published_at"]), saved_at=rows.moment(saved_at))
+        created_at=rows.when(row["created_at"]), published_at=rows.when(row["published_at"]), saved_at=rows.moment(saved_at),
+        own_summary=row["summary"])
 
 
 def _matching(where: DiskFilter) -> tuple[str, dict[str, Any]]:

@@ -61,13 +61,16 @@ async def disk_preview(desk: Desk, which: WhichDisk) -> None:
     _show(desk, found)
 
 
-async def disk_publish(desk: Desk, which: WhichDisk, access: Annotated[Audience, typer.Option(
-        help="Who may read it: anyone with its address, or people with an account here.")] = Audience.ANYONE) -> None:
+async def disk_publish(desk: Desk, which: WhichDisk,
+                       access: Annotated[Audience, typer.Option(
+                           help="Who may read it: anyone with its address, or people with an account here.")] = Audience.ANYONE,
+                       summary: Annotated[str | None, typer.Option(
+                           help='Your own words for others; "" for a derived outline.')] = None) -> None:
     """Let others read what a disk is about, and save it. Its text stays yours."""
     from commonplace.faces import wire_disks
 
     async with desk.open() as (app, caller):
-        published = await app.disks.publish(caller, which, access)
+        published = await app.disks.publish(caller, which, access, summary)
     shown = wire_disks.publication(published)
     show.as_json(shown) if desk.as_json else show.text(f"Published: {published.view.title} ({shown['path']})")
 

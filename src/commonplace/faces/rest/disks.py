@@ -64,13 +64,16 @@ async def preview_disk(desk: Desk, item_id: ItemId) -> wire_disks.Disk:
 class Publishing(Input):
     access: Annotated[Audience, Field(strict=False, description=(
         "`anyone` with its address, or only `members`: people with an account here"))] = Audience.ANYONE
+    summary: Annotated[str | None, Field(max_length=2_000, description=(
+        "Your own words for redacted views. It may quote at most 60 words of the text and a tenth of it (422 otherwise). "
+        "Left out: as it was; empty: a derived outline"))] = None
 
 
 @router.post("/disks/{item_id}/publish", summary="Publish a disk")
 async def publish_disk(desk: Desk, item_id: ItemId, body: Publishing | None = None) -> wire_disks.Publication:
     """Others find it by its id, read it redacted and may save it. Publishing again changes who may."""
-    audience = body.access if body else Audience.ANYONE
-    return wire_disks.publication(await desk.services.disks.publish(desk.caller, item_id, audience))
+    body = body or Publishing()
+    return wire_disks.publication(await desk.services.disks.publish(desk.caller, item_id, body.access, body.summary))
 
 
 @router.delete("/disks/{item_id}/publish", summary="Take a disk back")

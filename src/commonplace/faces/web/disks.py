@@ -10,6 +10,7 @@ from commonplace.model import Audience, DiskFilter, DiskScope
 SHELVES = {DiskScope.PUBLISHED: "Published", DiskScope.SAVED: "Saved", DiskScope.PRIVATE: "Private"}
 AUDIENCES = {Audience.ANYONE: "everybody with the address", Audience.MEMBERS: "people with an account here"}
 PER_PAGE = 30
+LONGEST_SUMMARY = 2_000
 
 
 async def show(visit: Visit) -> Response:
@@ -34,10 +35,14 @@ async def preview(visit: Visit) -> Response:
 
 
 async def publish(visit: Visit) -> Response:
-    audience = (await visit.form()).get("audience", Audience.ANYONE)
+    form = await visit.form()
+    audience, summary = form.get("audience", Audience.ANYONE), form.get("summary")
     if audience not in {*Audience}:
         raise Invalid("Choose who may read it.")
-    published = await visit.services.disks.publish(visit.caller, visit.request.path_params["disk_id"], Audience(audience))
+    if summary and len(summary) > LONGEST_SUMMARY:
+        raise Invalid(f"Shorten the summary to {LONGEST_SUMMARY:,} characters.")
+    published = await visit.services.disks.publish(visit.caller, visit.request.path_params["disk_id"], Audience(audience),
+                                                   summary)
     return visit.go(f"/d/{published.public_id}", "It is published; this is the page that others see.")
 
 
