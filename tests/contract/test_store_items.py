@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from commonplace.adapters.store import SqlStore
+from commonplace.adapters.store import SqlStore, database, make_store
+from commonplace.adapters.store.database import Tx
 from commonplace.errors import Conflict, NotFound
-from commonplace.model import Item, ItemFilter, ItemRef, Job, Kind, Order, Relation, Scope, new_id, now
+from commonplace.model import Item, ItemFilter, ItemRef, Job, Kind, Order, Person, Relation, Scope, new_id, now
+from commonplace.settings import Settings
 from tests.contract.library import STAMP, Library, cut
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +31,7 @@ async def test_an_item_comes_back_as_it_went_in_under_each_of_its_names(ann: Lib
     added = await ann.add("One.\n\nTwo.", title="日本 and “quotes”", folder=work, url="https://example.com/a?b=1",
                           summary="s", key_points=("k1", "k2"), tags=("a", "b"), category="c", visibility="public",
                           archived=True, transcription_status="done", metadata={"deep": [1, {"x": None}]}, word_count=2,
-                          created_by="token", entity_type="decision")
+                          created_by="token", entity_type="decision", origin="web", annotates="other")
     get = ann.store.items.get
     assert added.folders == (work,)
     for name in (added.id, added.public_id, added.entity_id):
@@ -277,8 +280,7 @@ async def test_what_others_hold_too_is_deleted_only_where_the_scope_goes(ann: Li
 async def test_an_item_stays_with_a_note_in_its_margin_that_lies_where_the_scope_does_not_go(ann: Library) -> None:
     work, other = await ann.folder("work"), await ann.folder("other")
     item = await ann.add("quartz", folder=work)
-    note = await ann.add("sparkles", title="note", folder=other, category="annotation")
-    await ann.store.relations.put(ann.scope(), [Relation(ann.id, note.id, Kind.ANNOTATES, item.id)])
+    note = await ann.add("sparkles", title="note", folder=other, annotates=item.id)
     await ann.store.items.delete(ann.scope(work), item.id)
     assert not await readable(ann.store, ann.scope(work), item)
     assert await ann.found("sparkles", ann.scope(other)) == ["note"]
@@ -348,10 +350,11 @@ async def test_several_are_read_at_once_and_only_what_is_in_scope(ann: Library) 
 
 async def test_notes_in_the_margin_lie_where_their_item_lies_and_go_with_it(ann: Library) -> None:
     work, home = await ann.folder("work"), await ann.folder("home")
-    item, note = await ann.add("a text", title="text"), await ann.add("quoted words", title="note", category="annotation")
-    about, beside = await ann.add("on the note", title="on it", category="annotation"), await ann.add("by itself", title="free")
-    for one, other in ((note, item), (about, note), (beside, item)):
-        await ann.store.relations.put(ann.scope(), [Relation(ann.id, one.id, Kind.ANNOTATES, other.id)])
+    item = await ann.add("a text", title="text")
+    note = await ann.add("quoted words", title="note", annotates=item.id)
+    await ann.add("on the note", title="on it", annotates=note.id)
+    beside = await ann.add("by itself", title="free", category="annotation")
+    await ann.store.relations.put(ann.scope(), [Relation(ann.id, beside.id, Kind.ANNOTATES, item.id)])
     await ann.store.items.file(ann.scope(), ItemRef(id=item.id), [work, home], token_id=None)
     assert await ann.found("quoted", ann.scope(work)) == ["note"]
     await ann.store.items.unfile(ann.scope(), ItemRef(id=item.id), work)
@@ -360,3 +363,43 @@ async def test_notes_in_the_margin_lie_where_their_item_lies_and_go_with_it(ann:
     await ann.store.items.delete(ann.scope(), item.id)
     assert await ann.found("quoted words note text") == []
     assert await ann.found("itself") == ["free"], "what stands for itself stays"
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+async def test_notes_of_before_stay_notes_and_what_only_looks_like_one_is_none(
+        engine: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Settings(data_dir=tmp_path / "new") if engine == "sqlite" else Settings(
+        database_url=request.getfixturevalue("postgres_url"), database_schema=request.getfixturevalue("new_schema"))
+    with monkeypatch.context() as before:
+        known = [each for each in database.migrations(engine) if each[0] < 38]
+        before.setattr(database, "migrations", lambda _: known)
+        old = make_store(place)
+        await old.open()
+        person = Person(new_id(), "ann", "ann@example.com", now())
+        await old.people.create(person)
+
+        def write(tx: Tx) -> None:
+            tx.run("INSERT INTO contents (id, key, hash, text, segments, created_at) VALUES ('c', 'c', 'h', 't', '[]', 0)")
+            for name, category, kind, by in (("text", "", "text", None), ("note", "annotation", "text", None),
+                                             ("free", "annotation", "text", "token"), ("page", "", "url", "token")):
+                tx.run("""INSERT INTO items (library_id, id, public_id, content_id, entity_type, kind, title, summary, key_points,
+                            tags, category, visibility, in_kb, archived, metadata, revision, word_count, created_at, updated_at,
+                            created_by)
+                          VALUES (:library, :name, :name, 'c', 'document', :kind, :name, '', '[]', '[]', :category, 'private', 1,
+                                  0, '{}', 1, 2, 0, 0, :by)""", library=person.id, name=name, category=category, kind=kind, by=by)
+            tx.run("""INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
+                      VALUES (:library, 'note', 'ANNOTATES', 'text', 1, 1, 0)""", library=person.id)
+
+        await old._db.write(write)
+        await old.close()
+    store = make_store(place)
+    await store.open()
+    scope = Scope(person.id)
+    found, _ = await store.items.page(scope, ItemFilter(), limit=9, offset=0)
+    assert {item.title: (item.annotates, item.origin) for item in found} == {
+        "text": (None, "you"), "note": ("text", "you"), "free": (None, "agent"), "page": (None, "web")}
+    shown, total = await store.items.page(scope, ItemFilter(notes=False), limit=9, offset=0)
+    assert ({item.title for item in shown}, total) == ({"text", "free", "page"}, 3)
+    await store.items.delete(scope, "text")
+    assert {item.title for item in (await store.items.page(scope, ItemFilter(), limit=9, offset=0))[0]} == {"free", "page"}
+    await store.close()

@@ -102,7 +102,8 @@ async def test_search_answers_hits_and_as_disks(owner: httpx.AsyncClient, mode: 
     assert (result["disk_title"], result["section_index"], result["redacted"]) == ("Fox", hit["section_index"] + 1, False)
     assert (result["section_text"], result["similarity"]) == (hit["text"], hit["score"])
     assert hit == {"rank": 1, "score": hit["score"], "title": "Fox", "item_id": kept["user_item_id"],
-                   "section_index": 0, "text": TEXT, "url": None}
+                   "section_index": 0, "text": TEXT, "url": None, "created_at": hit["created_at"], "origin": "agent",
+                   "added_by": "owner"}
     assert 0 < hit["score"] <= 1
     assert (answer["query"], answer["mode"], answer["degraded"]) == ("ERR_QUIC_7731 fox", mode, None)
 

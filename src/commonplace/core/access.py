@@ -134,7 +134,7 @@ class Access:
         if role is None:
             raise Unauthorized("The JWT's subject is not a member of its organization.")
         return Caller(library_id, person_id, str(claims.get("name") or person_id), may(Role(role), frozenset(Capability)),
-                      limit_key=f"jwt:{library_id}:{person_id}", role=Role(role))
+                      limit_key=f"jwt:{library_id}:{person_id}", role=Role(role), agent=True)
 
 
 def bearer_of(token: Token, limit_key: str | None = None) -> Caller:
@@ -142,7 +142,7 @@ def bearer_of(token: Token, limit_key: str | None = None) -> Caller:
     if token.role is None:
         raise Unauthorized("The token's person is not a member of the library any more.")
     return Caller(token.library_id, token.person_id, token.name, may(token.role, token.capabilities), token.folders,
-                  token.kb_only, token.id, limit_key, token.role)
+                  token.kb_only, token.id, limit_key, token.role, agent=True)
 
 
 def may(role: Role, given: frozenset[Capability]) -> frozenset[Capability]:

@@ -7,7 +7,7 @@ from commonplace.core.access import READ, WRITE, Access
 from commonplace.core.entities import Entities
 from commonplace.core.entity_rules import NewEntity
 from commonplace.errors import Invalid
-from commonplace.model import ANNOTATION, Caller, EntityType, Item, ItemRef, Kind, Relation
+from commonplace.model import Caller, EntityType, Item, ItemRef, Kind, Relation
 from commonplace.ports import Store
 
 SHOWN = 100
@@ -39,9 +39,9 @@ class Annotating:
         if len(quote) > QUOTED:
             raise Invalid(f"A note quotes up to {QUOTED:,} characters.")
         metadata = {name: value for name, value in (("quote", quote), ("position", position)) if value not in ("", None)}
-        new = NewEntity(_title(text), text, EntityType.EPISODE, ANNOTATION, metadata=metadata)
+        new = NewEntity(_title(text), text, EntityType.EPISODE, "annotation", metadata=metadata)
         added = await self._entities.add(
-            caller, new, check_conflicts=False, admitted=True, folders=about.folders,
+            caller, new, check_conflicts=False, admitted=True, folders=about.folders, annotates=about.id,
             relations=lambda note_id: [Relation(caller.library_id, note_id, Kind.ANNOTATES, about.id)])
         return added.item
 
@@ -51,7 +51,8 @@ class Annotating:
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         joined = [r.from_id for r in await self._store.relations.of(caller.scope, [item.id], [Kind.ANNOTATES])
                   if r.to_id == item.id][-SHOWN:]
-        found = await self._store.items.several(caller.scope, joined)
+        found = {note_id: note for note_id, note in (await self._store.items.several(caller.scope, joined)).items()
+                 if note.annotates == item.id}
         texts = await self._store.items.texts(list(found.values()))
         return [Annotation(found[note_id], texts[note_id], *quoted(found[note_id])) for note_id in joined if note_id in texts]
 

@@ -92,6 +92,8 @@ class DiskHit:
     key_points: tuple[str, ...]
     redacted: bool
     text: str                      # of the section; when redacted, what it is about
+    origin: str
+    added_by: str | None
 
 
 class Disks:
@@ -310,10 +312,12 @@ def _finished(item: Item) -> Item:
 
 def _hit(score: float, passage: Passage, published: Published | None) -> DiskHit:
     if published is None:
-        return DiskHit(passage.public_id, passage.title, passage.position + 1, score, passage.key_points, False, passage.text)
+        return DiskHit(passage.public_id, passage.title, passage.position + 1, score, passage.key_points, False, passage.text,
+                       passage.origin, passage.added_by)
     section = next((s for s in published.view.sections if s.index == passage.position + 1), None)
     return DiskHit(passage.public_id, published.view.title, passage.position + 1, score,
-                   section.key_points if section else (), True, section.snippet if section else "")
+                   section.key_points if section else (), True, section.snippet if section else "",
+                   passage.origin, passage.added_by)
 
 
 def _own_line(item: Item, owner: tuple[str, str], published: Published | None) -> DiskLine:

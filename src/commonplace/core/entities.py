@@ -86,20 +86,21 @@ class Entities:
                   threshold: float = THRESHOLD, capture: Callable[[str], Capture] | None = None,
                   relations: Callable[[str], Sequence[Relation]] | None = None, admitted: bool = False,
                   later: bool = False, beside: Revised | None = None, folders: tuple[str, ...] = (),
-                  accepts: Candidate | None = None) -> AddedEntity:
+                  annotates: str | None = None, accepts: Candidate | None = None) -> AddedEntity:
         """Keep an entity whole, in one transaction; with `sync` it is linked and found by meaning when this returns.
 
         `capture` and `relations` are asked with the new item's id for what is to be written with it. `admitted`: the verb
         that calls this one has asked already. `later`: many are added, so vectors and links are left to whoever works on jobs.
         `beside`: what becomes of another item in the same transaction. `folders`: where to file the entity, unless the
-        caller's token has a folder of its own. `accepts`: the candidate that becomes this entity.
+        caller's token has a folder of its own. `annotates`: the item that this one is a note on. `accepts`: the
+        candidate that becomes this entity.
         """
         if not admitted:
             await self._access.admit(caller, WRITE, "add", new.title[:rules.LONGEST_TITLE])
         new = rules.checked(new)
         if capture is None:
             _without_pointer(new.metadata, {})
-        item = replace(await self._item(caller, new), folders=folders)
+        item = replace(await self._item(caller, new), folders=folders, annotates=annotates)
         joins = [*await self._joins(caller, item, new), *(relations(item.id) if relations else ())]
         item = await self._tagged(caller, item, new, joins)
         fallback = not sync and not later and not await self._has_workers()
@@ -196,6 +197,7 @@ class Entities:
         return Item(
             id=new_id(), library_id=caller.library_id, public_id=new_public_id(), content_id="", entity_type=new.entity_type,
             kind="text", title=new.title, tags=new.tags, category=new.category, created_by=caller.token_id, metadata=metadata,
+            origin=caller.origin("text"),
             status=new.status, priority=new.priority or "", due_date=new.due_date, languages=new.languages,
             technologies=new.technologies, assignees=new.assignees, created_at=new.created_at or now())
 

@@ -21,6 +21,7 @@ from commonplace.core.telling import Tell, silent
 from commonplace.core.transcription import TRANSCRIBE, Quota, queue
 from commonplace.errors import ForbiddenScope, Invalid, NotFound
 from commonplace.model import (
+    Annotation,
     Caller,
     Content,
     EntityType,
@@ -67,6 +68,7 @@ class Record:
     item: Item
     text: str
     once: bool = True
+    origin: str = ""       # as an export says; otherwise that of who imports it
     describe: bool = True  # whether a document that brings no summary gets one, with key points and tags
 
 
@@ -124,6 +126,7 @@ class Library:
             id=new_id(), library_id=caller.library_id, public_id=new_public_id(), content_id="",
             entity_type=draft.entity_type, kind=draft.kind, title=draft.title or source.title, url=draft.url,
             tags=draft.tags, in_kb=draft.in_kb or caller.kb_only, created_by=caller.token_id, metadata=source.metadata,
+            origin=caller.origin(draft.kind),
             created_at=draft.created_at or now())
         sections: Sequence[Section] = ()
         jobs: Sequence[Job]
@@ -291,6 +294,13 @@ class Library:
             kept = [relation for relation in relations if not missing & {relation.from_id, relation.to_id}]
             return await self._store.relations.put(caller.scope, kept)
 
+    async def mark_notes(self, caller: Caller, notes: dict[str, str]) -> None:
+        """Make items the notes on others that an export says they were: {note id: item id}. What is not there is left out."""
+        await self._access.admit(caller, WRITE, "import", owner=True)
+        found = await self._store.items.several(caller.scope, {*notes, *notes.values()})
+        await self._store.items.annotate([Annotation(found[note_id], {"annotates": item_id}) for note_id, item_id in notes.items()
+                                          if note_id in found and item_id in found])
+
     # -- folders
 
     async def folders(self, caller: Caller) -> list[Folder]:
@@ -367,7 +377,7 @@ class Library:
 
     def _entry(self, caller: Caller, record: Record) -> Entry:
         item = replace(record.item, library_id=caller.library_id, word_count=sectioning.count(record.text),
-                       created_by=caller.token_id)
+                       created_by=caller.token_id, origin=record.origin or caller.origin(record.item.kind))
         sections = tuple(sectioning.cut(searchable(item, record.text), item.title)) if item.in_kb else ()
         said = digest(record.text)
         content = Content(new_id(), private_key(caller, "text", said), record.text, hash=said)

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from commonplace.errors import Invalid
-from commonplace.model import Item, Json, Relation
+from commonplace.model import Item, Json, Origin, Relation
 
 LONGEST_TITLE = 500
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -73,11 +73,13 @@ def render(item: Item, text: str, folders: list[str], relations: Sequence[Relati
         "visibility": "" if item.visibility == "private" else item.visibility,
         "status": item.status, "priority": item.priority, "due_date": item.due_date, "languages": list(item.languages),
         "technologies": list(item.technologies), "assignees": list(item.assignees),
+        "annotates": item.annotates, "origin": "" if item.origin == Origin.YOU else item.origin,
         "relations": [_relation(relation) for relation in relations],
         "metadata": {key: value for key, value in item.metadata.items() if key not in ("front_matter", "path")}}
     front |= {key: value for key, value in optional.items() if value}
     kept = item.metadata.get("front_matter")
-    front = {**kept, **front} if isinstance(kept, dict) else front  # metadata is anybody's
+    if isinstance(kept, dict):  # metadata is anybody's: it does not say what is a note
+        front = {**{key: value for key, value in kept.items() if key != "annotates"}, **front}
     head = yaml.safe_dump(front, allow_unicode=True, sort_keys=False, width=10_000)
     return f"---\n{head}---\n{text}"
 

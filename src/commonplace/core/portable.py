@@ -22,6 +22,8 @@ from commonplace.model import (
     Folder,
     Item,
     ItemFilter,
+    Kind,
+    Origin,
     Outcome,
     Reading,
     Relation,
@@ -40,7 +42,8 @@ _LONGEST_PART, _LONGEST_PATH = 240, 2_000  # bytes of a place that an item asks 
 _OWN = frozenset({"id", "public_id", "title", "tags", "folders", "in_kb", "url", "entity_type", "kind", "category",
                   "summary", "key_points", "visibility", "archived", "created_at", "metadata"})
 # What these mean in somebody's own notes is theirs; in a file that was exported it is ours.
-_OF_ENTITIES = frozenset({"status", "priority", "due_date", "languages", "technologies", "assignees", "relations"})
+_OF_ENTITIES = frozenset({"status", "priority", "due_date", "languages", "technologies", "assignees", "relations", "annotates"})
+_FOREIGN = frozenset({Origin.AGENT, Origin.WEB, Origin.UPLOAD})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ async def import_folder(library: Library, caller: Caller, root: Path, advance: A
     before = len(folders)
     skipped: list[tuple[str, str]] = []
     relations: list[Relation] = []
+    notes: dict[str, str] = {}
     base = await asyncio.to_thread(root.resolve)
 
     async def batches() -> AsyncIterator[list[Record]]:
@@ -76,7 +80,10 @@ async def import_folder(library: Library, caller: Caller, root: Path, advance: A
                 names = _folder_names(note, path)
                 folder_ids = [await _folder_id(library, caller, folders, name) for name in names]
                 records.append(_record(note, caller.library_id, base, path, folder_ids))
-                relations.extend(_relations(note, caller.library_id))
+                joins = _relations(note, caller.library_id)
+                relations.extend(joins)
+                notes.update({join.from_id: join.to_id for join in joins
+                              if join.kind == Kind.ANNOTATES and join.to_id == _uuid(note.front.get("annotates"))})
             yield records
 
     outcomes = dict.fromkeys(Outcome, 0)
@@ -86,6 +93,8 @@ async def import_folder(library: Library, caller: Caller, root: Path, advance: A
         advance(sum(outcomes.values()) + len(skipped), len(files))
     for start in range(0, len(relations), AT_ONCE):
         await library.join(caller, relations[start:start + AT_ONCE])
+    for start in range(0, len(notes), AT_ONCE):
+        await library.mark_notes(caller, dict(list(notes.items())[start:start + AT_ONCE]))
     return Imported(outcomes, len(folders) - before, tuple(skipped))
 
 
@@ -135,7 +144,8 @@ def _record(note: markdown.Note, library_id: str, root: Path, path: str, folder_
         visibility="private", in_kb=front.get("in_kb") is not False,
         archived=front.get("archived") is True, created_at=created, updated_at=created,
         metadata={**metadata, "path": path, "front_matter": other},
-        folders=tuple(dict.fromkeys(folder_ids)), **(_of_entity(front) if exported else {})), note.text, once=exported is None)
+        folders=tuple(dict.fromkeys(folder_ids)), **(_of_entity(front) if exported else {})), note.text, once=exported is None,
+        origin=_text(front, "origin") if exported and front.get("origin") in _FOREIGN else "")
 
 
 def _of_entity(front: dict[str, Any]) -> dict[str, Any]:

@@ -237,12 +237,18 @@ def results(asked: SearchInput, hits: Sequence[EntityHit], degraded: str | None,
 
 def _result(asked: SearchInput, hit: EntityHit, settings: Settings) -> Result:
     passage = hit.passage
-    said = {"status": passage.status, "category": passage.category, "tags": list(passage.tags), "heading": passage.heading}
+    said = {"status": passage.status, "category": passage.category, "tags": list(passage.tags), "heading": passage.heading,
+            "added_by": passage.added_by}
     return {"id": f"{passage.entity_type}_{passage.public_id}", "type": passage.entity_type, "title": passage.title,
             "content": shortened(passage.text, asked.content_max_chars) if asked.include_content else None,
             "score": round(hit.score, 4), "url": address(passage.url, passage.public_id, settings),
-            "metadata": {**facts(passage.metadata), **{name: value for name, value in said.items() if value},
-                         "created_at": moment(passage.created_at), "section_index": passage.position}}
+            "metadata": {**_but_added_by(facts(passage.metadata)), **{name: value for name, value in said.items() if value},
+                         "created_at": moment(passage.created_at), "section_index": passage.position, "origin": passage.origin}}
+
+
+def _but_added_by(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Metadata is anybody's: it does not say who added an item."""
+    return {name: value for name, value in metadata.items() if name != "added_by"}
 
 
 def shortened(text: str, longest: int) -> str:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from commonplace.model.basics import Json
+from commonplace.model.items import Origin
 
 
 class Mode(StrEnum):
@@ -47,6 +48,8 @@ class Passage(NamedTuple):
     tags: tuple[str, ...]
     metadata: Json
     created_at: datetime
+    origin: str = Origin.YOU
+    added_by: str | None = None    # the name of the token, for those who see the whole library
 
 
 @dataclass(frozen=True, slots=True)

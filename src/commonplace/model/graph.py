@@ -11,7 +11,6 @@ from commonplace.model.items import Item
 SUPERSEDED = "superseded"          # statuses of a memory that is not what it was: something newer says otherwise,
 WRONG = "wrong"                    # or it never was true,
 STALE = "stale"                    # or nobody has looked whether it still is
-ANNOTATION = "annotation"          # the category of a note in a margin, which does not stand for itself
 
 
 class Kind(StrEnum):

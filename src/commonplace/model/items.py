@@ -34,6 +34,15 @@ class EntityType(StrEnum):
     PROJECT = "project"
 
 
+class Origin(StrEnum):
+    """Where the text of an item came from, decided when the item is added."""
+
+    YOU = "you"                    # a person, in the web app or at the command line
+    AGENT = "agent"                # sent over MCP or REST with a token
+    WEB = "web"                    # fetched from an address
+    UPLOAD = "upload"              # a file
+
+
 @dataclass(frozen=True, slots=True)
 class Folder:
     id: str
@@ -139,6 +148,8 @@ class Item:
     languages: tuple[str, ...] = ()
     technologies: tuple[str, ...] = ()
     assignees: tuple[str, ...] = ()
+    annotates: str | None = None   # the item in whose margin this one is a note; set by annotating alone
+    origin: str = Origin.YOU
     folders: tuple[str, ...] = ()  # within the reader's scope
 
     @property
@@ -261,7 +272,7 @@ class ItemFilter:
     statuses: tuple[str, ...] = ()
     not_statuses: tuple[str, ...] = ()
     category: str | None = None
-    not_category: str | None = None
+    notes: bool | None = None      # only notes in margins, or none of them
     tag: str | None = None
     language: str | None = None
     assignee: str | None = None

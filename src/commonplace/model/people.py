@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from commonplace.model.basics import now
+from commonplace.model.items import Origin
 
 
 class Capability(StrEnum):
@@ -51,6 +52,11 @@ class Caller:
     token_id: str | None = None
     limit_key: str | None = None  # what allowances are counted by; None: not counted
     role: Role = Role.MEMBER      # of the person, in this library
+    agent: bool = False           # a program with a token, or over MCP; otherwise a person at the web app or the command line
+
+    def origin(self, kind: str) -> Origin:
+        """Where an item of this kind comes from when this caller adds it."""
+        return {"url": Origin.WEB, "file": Origin.UPLOAD}.get(kind) or (Origin.AGENT if self.agent else Origin.YOU)
 
     @property
     def scope(self) -> Scope:

@@ -73,7 +73,7 @@ def matching(where: ItemFilter) -> tuple[str, dict[str, Any]]:
         "NOT i.status IN :w_not_statuses": (bool(where.not_statuses), list(where.not_statuses)),
         "i.priority = :w_priority": (where.priority is not None, where.priority),
         "i.category = :w_category": (where.category is not None, where.category),
-        "i.category <> :w_not_category": (where.not_category is not None, where.not_category),
+        "CASE WHEN i.annotates IS NULL THEN 0 ELSE 1 END = :w_notes": (where.notes is not None, int(where.notes or 0)),
         "i.visibility = :w_visibility": (where.visibility is not None, where.visibility),
         "i.created_at >= :w_since": (where.since is not None, micros(where.since)),
         "i.created_at <= :w_until": (where.until is not None, micros(where.until)),
@@ -120,7 +120,7 @@ def like(text: str | None) -> str:
 ITEM_COLUMNS = ("library_id", "id", "public_id", "content_id", "entity_type", "kind", "title", "url", "summary", "key_points",
                 "tags", "category", "visibility", "in_kb", "archived", "transcription_status", "metadata", "revision",
                 "word_count", "created_by", "created_at", "updated_at", "status", "priority", "due_date", "languages",
-                "technologies", "assignees")
+                "technologies", "assignees", "annotates", "origin")
 _JSON = frozenset({"key_points", "tags", "metadata", "languages", "technologies", "assignees"})
 _TUPLES = _JSON - {"metadata"}
 SELECT_ITEM = "SELECT " + ", ".join(f"i.{c}" for c in ITEM_COLUMNS) + " FROM items AS i"
@@ -181,9 +181,10 @@ def section(row: Any, vector: bytes | None = None) -> Section:
 
 def passage(row: tuple[Any, ...]) -> Passage:
     """Of columns in the order of its fields."""
-    *first, key_points, locator, status, visibility, category, tags, metadata, created_at = row
+    *first, key_points, locator, status, visibility, category, tags, metadata, created_at, origin, added_by = row
     return Passage._make((*first, tuple(orjson.loads(key_points)), orjson.loads(locator), status, visibility, category,
-                          tuple(orjson.loads(tags)), {} if metadata == "{}" else json.loads(metadata), when(created_at)))
+                          tuple(orjson.loads(tags)), {} if metadata == "{}" else json.loads(metadata), when(created_at), origin,
+                          added_by))
 
 
 def person(row: Any) -> Person:

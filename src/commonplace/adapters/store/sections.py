@@ -18,8 +18,9 @@ from commonplace.ports import Matches, Question, Vector
 _CHUNK = 1000
 # CROSS JOIN and || '': SQLite then starts from the few sections, never from all that the library has.
 _PASSAGE = """SELECT s.id, s.item_id, i.public_id, i.entity_type, i.title, i.url, s.position, s.heading, s.text, s.word_count,
-                     s.key_points, s.locator, i.status, i.visibility, i.category, i.tags, i.metadata, i.created_at
-              FROM sections AS s CROSS JOIN items AS i"""
+                     s.key_points, s.locator, i.status, i.visibility, i.category, i.tags, i.metadata, i.created_at, i.origin,
+                     {added_by} FROM sections AS s CROSS JOIN items AS i"""
+_ADDED_BY = "(SELECT t.name FROM tokens AS t WHERE t.library_id = i.library_id AND t.id = i.created_by)"
 _OF_ITEM = "i.library_id = s.library_id || '' AND i.id = s.item_id"
 
 
@@ -93,7 +94,7 @@ class SqlSections:
     async def openings(self, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None) -> list[Passage]:
         (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where or ItemFilter())
         found = await self._db.read(lambda tx: tx.bare(
-            f"""{_PASSAGE} WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND {_OF_ITEM}
+            f"""{_passage(scope)} WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND {_OF_ITEM}
                 AND {condition} AND {asked}""", ids=list(item_ids), **values, **wanted))
         return [rows.passage(row) for row in found]
 
@@ -157,9 +158,14 @@ def _best(tx: Tx, scope: Scope, chosen: Sequence[Scored], limit: int) -> list[tu
     return found
 
 
+def _passage(scope: Scope) -> str:
+    """A token for some folders, or for the KB, is not told the names of other tokens."""
+    return _PASSAGE.replace("{added_by}", _ADDED_BY if scope.folders is None and not scope.kb_only else "NULL")
+
+
 def _passages(tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
     condition, values = rows.visible(scope)
-    found = tx.bare(f"{_PASSAGE} WHERE s.id IN :ids AND {_OF_ITEM} AND {condition}", ids=list(section_ids), **values)
+    found = tx.bare(f"{_passage(scope)} WHERE s.id IN :ids AND {_OF_ITEM} AND {condition}", ids=list(section_ids), **values)
     return [rows.passage(row) for row in found]
 
 

@@ -119,7 +119,7 @@ async def search(desk: Desk, query: Annotated[str, typer.Argument(help="What to 
         above = [heading for heading in passage.heading.split(" > ") if heading and heading != passage.title]
         show.text(f"{hit.rank}. ({hit.score:.2f}) {' > '.join([passage.title, *above])}")
         show.text(f"   {_short(passage.text)}")
-        show.text(f"   {passage.url or passage.item_id} #{passage.position}")
+        show.text(f"   {passage.url or passage.item_id} #{passage.position} · {passage.origin}")
     if not found.hits:
         show.text("Nothing found.")
     if found.degraded:

@@ -1,7 +1,8 @@
 """MCP over standard input and output, for one caller."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
@@ -49,7 +50,10 @@ async def serve_stdio(services: Services, caller: Callable[[], Awaitable[Caller]
 
     `caller` is asked anew for each request: such a server runs for weeks, and a token may be revoked at any moment.
     """
-    server = Door(ALL_TOOLS, services).server(lambda _: caller())
+    async def agent(_: Any) -> Caller:
+        return replace(await caller(), agent=True)
+
+    server = Door(ALL_TOOLS, services).server(agent)
     async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
         asked = Asked()
         legible_in, legible_out = anyio.create_memory_object_stream[Line]()

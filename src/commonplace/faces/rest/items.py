@@ -138,11 +138,15 @@ async def unfile_item(desk: Desk, item_id: ItemId, folder_id: Id) -> Ok:
 SEARCH_EXAMPLE = {"query": "How do I scope a token to multiple folders?", "limit": 5, "mode": "hybrid"}
 
 
+class SearchResult(wire_disks.Hit, wire.FromWhere):
+    pass
+
+
 class SearchAnswer(TypedDict):
     query: str
     mode: ModeName
     hits: list[wire.Hit]
-    results: list[wire_disks.Hit]  # the same passages as disks show them; those of tasks and the like are left out
+    results: list[SearchResult]    # the same passages as disks show them; those of tasks and the like are left out
     degraded: str | None
 
 
@@ -152,8 +156,8 @@ async def search(desk: Desk, body: Annotated[SearchRequest, Body(examples=[SEARC
     found = await desk.services.search.search(desk.caller, body.query, limit=body.limit, mode=Mode(body.mode))
     hits = wire.hits(found.hits)
     results = await desk.services.disks.hits(desk.caller, [(hit.score, hit.passage) for hit in found.hits])
-    answer: SearchAnswer = {"query": found.query, "mode": found.mode.value, "hits": hits,
-                            "results": wire_disks.hits(results), "degraded": found.degraded}
+    answer: SearchAnswer = {"query": found.query, "mode": found.mode.value, "hits": hits, "degraded": found.degraded,
+                            "results": [{**wire_disks.hit(each), **wire.from_where(each)} for each in results]}
     return Json(answer)
 
 

@@ -12,7 +12,7 @@ from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.progress import now_of, states
 from commonplace.faces.web.templating import count
 from commonplace.faces.web.visit import Visit
-from commonplace.model import ANNOTATION, EntityType, ItemFilter, Order
+from commonplace.model import EntityType, ItemFilter, Order
 
 PER_PAGE = 30
 AT_ONCE = 200
@@ -44,8 +44,7 @@ class Choice:
         return ItemFilter(folder_id=self.folder or None, tag=self.tag or None, archived=self.state == "archived",
                           text=self.q or None, in_kb=False if self.state == "aside" else None,
                           entity_types=(self.type,) if self.type else (),
-                          category=ANNOTATION if self.state == NOTES else None,
-                          not_category=None if self.state == NOTES else ANNOTATION)
+                          notes=self.state == NOTES)
 
     @property
     def narrow(self) -> bool:
