@@ -35,6 +35,9 @@ class Settings:
     trusted_proxies: str = setting(
         "", "Addresses or networks of proxies, by commas, whose X-Forwarded-For and X-Forwarded-Proto are believed; "
             "empty: nobody's.")
+    max_connections: int = setting(
+        1000, "Open HTTP connections, 200 of them from one address (trusted proxies aside); 0: no limit.")
+    metrics_open: bool = setting(False, "Whether /metrics answers without a token, for scrapers inside a cluster.")
     database_url: str = setting(
         "", "postgresql://... to keep everything in Postgres; empty: SQLite in the data folder.", secret=True)
     database_schema: str = setting("commonplace", "Postgres schema that holds the tables.")
@@ -88,7 +91,7 @@ class Settings:
     rate_writes_per_hour: int = setting(60, "Writes an hour per token; 0: no limit.")
     rate_deletes_per_hour: int = setting(30, "Deletes, and as many uploads, an hour per token; 0: no limit.")
     jwt_secret: str = setting(
-        "", "HS256 secret (32 bytes or more) that makes JWTs with `sub` and `org` valid; empty: only tokens are accepted.",
+        "", "HS256 secret (32 bytes or more) that makes JWTs with `sub`, `org` and `exp` valid; empty: only tokens are accepted.",
         secret=True)
     log_level: str = setting("warning", "debug, info, warning or error.")
 

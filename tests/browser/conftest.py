@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright, expect
 
 from commonplace.app import App, make_asgi, open_app
 from commonplace.core.library import Draft
+from commonplace.faces.connections import LimitedServer
 from commonplace.model import Caller, Capability, Item, Role
 from commonplace.settings import Settings
 from tests.faces.house import NO_LIMITS
@@ -88,8 +88,7 @@ async def served(data_dir: Path, browser: Browser, *, own: dict[str, Any] | None
         port = listener.getsockname()[1]
         wanted = Settings(data_dir=data_dir, embedder="static", port=port, **(NO_LIMITS | settings))
         async with open_app(wanted, workers=1, **(own or {})) as app:
-            server = uvicorn.Server(uvicorn.Config(make_asgi(app), log_config=None, access_log=False, lifespan="on", proxy_headers=False,
-                                                   timeout_graceful_shutdown=1, ssl_certfile=tls, ssl_keyfile=tls))
+            server = LimitedServer(make_asgi(app), wanted, timeout_graceful_shutdown=1, ssl_certfile=tls, ssl_keyfile=tls)
             serving = asyncio.create_task(server.serve([listener]))
             async with asyncio.timeout(20):
                 while not server.started:  # noqa: ASYNC110 (uvicorn has no event to wait for)

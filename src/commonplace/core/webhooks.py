@@ -2,6 +2,7 @@
 
 import hmac
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from commonplace.errors import Invalid, Unauthorized
@@ -14,12 +15,12 @@ class Webhooks:
         self._wake = wake
         self._settings = settings
 
-    async def hear(self, provider: str, secret: str, body: bytes) -> None:
+    async def hear(self, provider: str, secret: str, body: Callable[[], Awaitable[bytes]]) -> None:
         """Whoever waits for a transcript asks for it now. What is in the message is not believed, whoever sent it."""
         known, given = self._settings.webhook_secret.encode(), secret.encode("utf-8", "replace")
         if not known or provider != self._settings.transcriber or not hmac.compare_digest(known, given):
             raise Unauthorized("Only the transcription service that is set up here may send this.")
-        if finished_job(body) is not None:
+        if finished_job(await body()) is not None:  # not read before it is known who sends it
             await self._wake.signal()
 
 

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Iterable
+from ipaddress import ip_network
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -46,10 +47,11 @@ from commonplace.settings import Settings
 log = logging.getLogger(__name__)
 
 MAX_BODY = 8 * 1024 * 1024
-PROBES = frozenset({"/healthz", "/readyz", "/metrics"})  # asked for by address, from inside a cluster
-OPEN = PROBES | {"/openapi.json", "/docs"}
+MAX_ANONYMOUS_BODY = 64 * 1024  # of who has not proved who they are
+METRICS = "/metrics"
+PROBES = frozenset({"/healthz", "/readyz", METRICS})  # asked for by address, from inside a cluster
+OPEN = PROBES - {METRICS} | {"/openapi.json", "/docs"}
 INVITED = "/api/v1/invitations/accept"  # whoever has no account yet comes without a token; the invitation is in the body
-NOBODY = Caller("", "", "nobody", frozenset(), limit_key="nobody")
 SIGNED = re.compile(r"/api/v1/uploads/[^/]+/content")  # the address itself is the credential; what it brings is a file
 HOOK = re.compile(r"/api/v1/webhooks/[^/]+/[^/]+")       # the secret that the service was given is
 HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
@@ -171,6 +173,7 @@ class Gate:
         self._app = app
         self._access = access
         self._hosts = known_hosts(settings)
+        self._open = OPEN | {METRICS} if settings.metrics_open else OPEN
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -187,10 +190,11 @@ class Gate:
 
         try:
             refusal = await self._refuse(scope, headers_of(scope))
-            await (refusal or self._app)(scope, receive if _is_signed(scope) else _bounded(receive), send_hardened)
+            await (refusal or self._app)(scope, receive if _is_signed(scope) else bounded(receive, _most(scope)),
+                                         send_hardened)
         except CommonplaceError as error:
             await _before_tools(scope["path"], error)(scope, receive, send_hardened)
-        except HTTPException:  # that of `_bounded`
+        except HTTPException:  # that of `bounded`
             await too_large()(scope, receive, send_hardened)
         except Exception:
             log.exception("%s %s failed unexpectedly", scope["method"], scope["path"])
@@ -210,16 +214,18 @@ class Gate:
                                                         "COMMONPLACE_ALLOWED_HOSTS lets more names in.")
         if _is_signed(scope):
             return None
-        if path not in OPEN and takes_token(path) and not (scope["method"] == "POST" and HOOK.fullmatch(path)):
-            nobody = path == INVITED and "authorization" not in headers
-            caller = NOBODY if nobody else await self._access.identify(_bearer(headers))
+        if path not in self._open and takes_token(path) and not (scope["method"] == "POST" and HOOK.fullmatch(path)):
+            invited = path == INVITED and "authorization" not in headers
+            caller = nobody(scope) if invited else await self._access.identify(_bearer(headers))
+            if path == METRICS and (caller.folders is not None or caller.kb_only):
+                raise Unauthorized("Metrics need a token for the whole library.")
             scope.setdefault("state", {})["caller"] = caller
             wait = await self._access.request(caller)
             if wait is not None:
                 return problem(429, "rate_limit_exceeded", f"Too many requests; try again in {wait} s.",
                                {"Retry-After": str(wait)}, retry_after=wait)
         length = headers.get("content-length", "")
-        return too_large() if length.isdecimal() and int(length[:20]) > MAX_BODY else None
+        return too_large() if length.isdecimal() and int(length[:20]) > _most(scope) else None
 
     def _is_ours(self, origin: str) -> bool:
         scheme, _, host = origin.partition("://")
@@ -228,11 +234,23 @@ class Gate:
 
 def takes_token(path: str) -> bool:
     """Everything else is the web app's, which knows people by their cookies."""
-    return path in ("/api", "/mcp") or path.startswith(("/api/", "/mcp/"))
+    return path in ("/api", "/mcp", METRICS) or path.startswith(("/api/", "/mcp/"))
 
 
 def _is_signed(scope: Scope) -> bool:
     return scope["method"] == "PUT" and SIGNED.fullmatch(scope["path"]) is not None
+
+
+def nobody(scope: Scope) -> Caller:
+    """Somebody without an account, counted by where they come from."""
+    address = scope["client"][0] if scope.get("client") else ""
+    return Caller("", "", "nobody", frozenset(), limit_key=f"from:{network_of(address)}")
+
+
+def _most(scope: Scope) -> int:
+    """Bytes that the request's body may have."""
+    caller: Caller | None = scope.get("state", {}).get("caller")
+    return MAX_ANONYMOUS_BODY if caller is not None and not caller.person_id else MAX_BODY
 
 
 def too_large() -> Response:
@@ -256,6 +274,14 @@ def host_name(host: str) -> str:
     return (name if name and port.isdecimal() else host).lower()
 
 
+def network_of(address: str) -> str:
+    """An IPv4 address, or the /64 network of an IPv6 address: what one subscriber has, so what clients are counted by."""
+    try:
+        return str(ip_network(f"{address.partition('%')[0]}/64", strict=False)) if ":" in address else address
+    except ValueError:
+        return address
+
+
 def _shown(header: str) -> str:
     return repr(header[:200])
 
@@ -270,19 +296,19 @@ def _bearer(headers: dict[str, str]) -> str | None:
     return credential.strip() if scheme.lower() == "bearer" else None
 
 
-def _bounded(receive: Receive) -> Receive:
-    """For bodies that do not say their size beforehand."""
+def bounded(receive: Receive, most: int) -> Receive:
+    """Refuse bodies that turn out to be longer; not all of them say their size beforehand."""
     seen = 0
 
-    async def bounded() -> Message:
+    async def receive_bounded() -> Message:
         nonlocal seen
         message = await receive()
         seen += len(message.get("body", b""))
-        if seen > MAX_BODY:
+        if seen > most:
             raise HTTPException(413)
         return message
 
-    return bounded
+    return receive_bounded
 
 
 def _hardened(path: str, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

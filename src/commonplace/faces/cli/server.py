@@ -102,11 +102,10 @@ def _greet(desk: Desk, url: str, secret: str | None, claim: str | None) -> None:
 
 
 async def _http(app: "App", listener: socket.socket, ready: Any) -> None:
-    import uvicorn
-
     from commonplace.app import make_asgi
+    from commonplace.faces.connections import LimitedServer
 
-    class Server(uvicorn.Server):
+    class Server(LimitedServer):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             ready()
@@ -122,8 +121,7 @@ async def _http(app: "App", listener: socket.socket, ready: Any) -> None:
             for sign, handler in before.items():
                 signal.signal(sign, handler)
 
-    await Server(uvicorn.Config(make_asgi(app), log_config=None, access_log=False, http="httptools", lifespan="on",
-                                proxy_headers=False, timeout_graceful_shutdown=5, server_header=False)).serve([listener])
+    await Server(make_asgi(app), app.settings, timeout_graceful_shutdown=5).serve([listener])
 
 
 async def _warm(app: "App") -> None:

@@ -7,7 +7,6 @@ from typing_extensions import TypedDict
 
 from commonplace.core.members import INVITATION_DAYS
 from commonplace.faces import wire
-from commonplace.faces.http import NOBODY
 from commonplace.faces.rest.desk import OK, Desk, Id, Ok, api_router
 from commonplace.faces.wire import Email, Input, Name, whole
 from commonplace.model import Role
@@ -97,7 +96,7 @@ class Accepted(TypedDict):
 @router.post("/invitations/accept", status_code=201, summary="Accept an invitation")
 async def accept(desk: Desk, body: Acceptance) -> Accepted:
     """With a token of yours: as who you are. Without one: as a new person, with `name` and `email`."""
-    caller = None if desk.caller is NOBODY else desk.caller
+    caller = desk.caller if desk.caller.person_id else None
     done = await desk.services.members.accept(caller, body.token, body.name, body.email)
     return {"person_id": done.person_id, "library_id": done.library_id, "role": done.role.value, "token": done.token,
             "new_person": done.new_person}

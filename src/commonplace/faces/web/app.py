@@ -13,7 +13,7 @@ from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
 from commonplace.errors import CommonplaceError, Invalid, Unauthorized
-from commonplace.faces.http import STATUS, Services, error_response, problem
+from commonplace.faces.http import MAX_ANONYMOUS_BODY, STATUS, Services, bounded, error_response, problem
 from commonplace.faces.web import (
     account,
     adding,
@@ -89,12 +89,16 @@ class WebApp:
             if visit.visitor is None and not door.open:
                 return visit.seal(_no_entry(visit))
             if request.method not in ("GET", "HEAD"):
+                if visit.visitor is None:
+                    visit.request = Request(request.scope, bounded(request.receive, MAX_ANONYMOUS_BODY))
                 await visit.checked_form()
             if await visit.sent_nul():
                 raise Invalid("What was sent contains a NUL character; remove it.")  # Postgres keeps none
             return visit.seal(await door.handler(visit))
         except CommonplaceError as error:
             return visit.seal(_failed(visit, error))
+        except HTTPException:
+            raise
         except Exception:
             log.exception("%s %s failed unexpectedly", request.method, request.url.path)
             message = "The server failed; its log says why."
@@ -102,7 +106,7 @@ class WebApp:
                 return problem(500, "internal_error", message)
             return visit.seal(visit.page("error.html", 500, title="Something broke", message=message))
         finally:
-            await request.close()  # the files that a form brought
+            await visit.request.close()  # the files that a form brought
 
     async def _icon(self, request: Request) -> Response:
         """Asked for beside what is no page of ours, such as a PDF."""

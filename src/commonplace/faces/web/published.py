@@ -1,14 +1,13 @@
 """The page of a published disk: for everybody with its address, and to be saved by those who are signed in."""
 
 import hashlib
-from dataclasses import replace
 
 from starlette.responses import Response
 
 from commonplace import __version__
 from commonplace.core.masking import masked
 from commonplace.errors import NotFound, RateLimited
-from commonplace.faces.http import NOBODY
+from commonplace.faces.http import nobody
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.visit import Visit
 from commonplace.model import Published
@@ -36,7 +35,7 @@ async def show(visit: Visit) -> Response:
 
 async def _count(visit: Visit) -> None:
     """Whoever has no account is counted by their address, as tokens are by their names."""
-    wait = await visit.services.access.request(replace(NOBODY, limit_key=f"visitor:{visit.address}"))
+    wait = await visit.services.access.request(nobody(visit.request.scope))
     if wait is not None:
         raise RateLimited(wait)
 

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from commonplace.core.accounts import LIFETIME, Visitor
 from commonplace.core.passkeys import Site
 from commonplace.errors import ForbiddenScope, Invalid, Unauthorized
-from commonplace.faces.http import LOOPBACK, Services, host_name
+from commonplace.faces.http import LOOPBACK, Services, host_name, network_of
 from commonplace.faces.web.templating import Templates
 from commonplace.model import Caller
 
@@ -63,7 +63,7 @@ class Visit:
 
     @property
     def address(self) -> str:
-        return self.request.client.host if self.request.client else "unknown"
+        return network_of(self.request.client.host) if self.request.client else "unknown"
 
     @property
     def browser(self) -> str:
