@@ -248,7 +248,8 @@ ROUTES: dict[tuple[str, str], Row] = {
 INVITED = {("POST", "/api/v1/invitations/accept")}  # the invitation is the credential: see test_members.py
 SIGNED = {("PUT", "/api/v1/uploads/{upload_id}/content"),  # the address is the credential: see test_uploads.py
           ("POST", "/api/v1/webhooks/transcription/{provider}")}  # a secret is: see test_transcription_services.py
-OPEN = {("GET", path) for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs")}
+OPEN = {("GET", path) for path in ("/healthz", "/readyz", "/openapi.json", "/docs")}
+METRICS = {("GET", "/metrics")}  # of the server, not of a library: see test_rest_access.py
 MCP = {("*", path) for path in ("/mcp", "/api/mcp", *(f"/mcp/{door}" for door in DOORS))}
 TOOLS: dict[str, Row] = {
     "search_knowledge_base": Row(tool("search_knowledge_base", query="zebra")),
@@ -360,7 +361,7 @@ def sees(character: str, what: str, which: str) -> bool:
 async def test_every_route_and_every_tool_has_a_row(house: House) -> None:
     routes = {(method, route.path) for route in house.asgi.routes  # type: ignore[attr-defined]
               for method in (getattr(route, "methods", None) or {"*"}) - {"HEAD"}}
-    assert routes == set(ROUTES) | INVITED | SIGNED | OPEN | MCP
+    assert routes == set(ROUTES) | INVITED | SIGNED | OPEN | METRICS | MCP
     assert {tool.name for tool in ALL_TOOLS} == set(TOOLS)
 
 
@@ -369,7 +370,7 @@ async def test_every_route_and_every_tool_has_a_row(house: House) -> None:
 @pytest.mark.parametrize("character", LOCKED_OUT)
 async def test_no_valid_token_no_entry_anywhere(house: House, character: str | None) -> None:
     async with client_of(house, character) as client:
-        for (method, path) in [*ROUTES, *SIGNED, *MCP, ("GET", "/nowhere")]:
+        for (method, path) in [*ROUTES, *SIGNED, *METRICS, *MCP, ("GET", "/nowhere")]:
             response = await client.request("POST" if method == "*" else method, path, json={})
             assert (response.status_code, response.json()["error"]) == (401, "unauthorized"), (method, path)
         for method, path in OPEN:

@@ -1,8 +1,10 @@
 """A shared library: who is let in, in which role, and what that lets them do."""
 
 import asyncio
+import time
 from pathlib import Path
 
+import httpx
 import jwt
 import pytest
 
@@ -11,7 +13,7 @@ from commonplace.model import Role
 from commonplace.settings import Settings
 from tests.faces.command import Commands
 from tests.faces.conftest import OpenHouse
-from tests.faces.house import House, call_tool, rpc
+from tests.faces.house import ADDRESS, House, call_tool, rpc
 
 pytestmark = pytest.mark.anyio
 SECRET = "s" * 32
@@ -59,7 +61,7 @@ async def test_a_role_holds_at_once_by_every_face(house_with: OpenHouse) -> None
     async with house_with(jwt_secret=SECRET) as house:
         token = await house.join("Ada")
         [ada] = [m for m in await house.app.members.all(house.owner) if m.name == "Ada"]
-        claims = jwt.encode({"sub": ada.person_id, "org": house.owner.library_id}, SECRET, algorithm="HS256")
+        claims = jwt.encode({"sub": ada.person_id, "org": house.owner.library_id, "exp": int(time.time()) + 3600}, SECRET, algorithm="HS256")
         for bearer in (token, claims):
             async with house.client("owner") as owner, house.client(token=bearer) as client:
                 await owner.patch(f"/api/v1/members/{ada.person_id}", json={"role": "member"})
@@ -128,3 +130,22 @@ async def test_processes_that_start_at_once_for_the_first_time_have_one_owner(da
     async with open_app(Settings(data_dir=data_dir, embedder="static")) as app:
         owners = await asyncio.gather(*(app.people.ensure_owner() for _ in range(4)))
         assert [owners[0]] * 4 == owners and await app.people.all() == owners[:1]
+
+
+async def test_a_stranger_cannot_use_up_what_others_may_try_with_their_invitations(house_with: OpenHouse) -> None:
+    body = {"token": "inv_guess", "name": "Eve", "email": "eve@example.org"}
+
+    def coming_from(address: str) -> httpx.AsyncClient:
+        return httpx.AsyncClient(transport=httpx.ASGITransport(house.asgi, client=(address, 1)), base_url=ADDRESS)
+
+    async with house_with(rate_requests_per_minute=3) as house:
+        _, secret = await house.app.members.invite(house.owner, Role.VIEWER)
+        for addresses in (["203.0.113.9"] * 4, ["2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8::4"]):
+            answers = []
+            for address in addresses:
+                async with coming_from(address) as eve:
+                    answers.append((await eve.post("/api/v1/invitations/accept", json=body)).status_code)
+            assert answers == [404, 404, 404, 429]
+        async with coming_from("198.51.100.7") as ada:
+            accepted = {"token": secret, "name": "Ada", "email": "ada@example.org"}
+            assert (await ada.post("/api/v1/invitations/accept", json=accepted)).status_code == 201

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,15 +10,19 @@ import jwt
 import pytest
 
 from tests.faces.conftest import OpenHouse
-from tests.faces.house import House, call_tool
+from tests.faces.house import House, call_tool, open_house
 
 pytestmark = pytest.mark.anyio
 SECRET = "a secret of more than thirty-two bytes"
 TEXT = {"kind": "text", "title": "Fox", "text": "The quick brown fox jumps over the lazy dog."}
 
 
+def in_days(days: float) -> datetime:
+    return datetime.now(UTC) + timedelta(days=days)
+
+
 def signed(claims: dict[str, Any], secret: str = SECRET, algorithm: str = "HS256") -> str:
-    return jwt.encode(claims, secret, algorithm=algorithm)
+    return jwt.encode({"exp": in_days(1), **claims}, secret, algorithm=algorithm)
 
 
 async def test_a_jwt_opens_the_library_of_its_org(house_with: OpenHouse) -> None:
@@ -34,7 +39,7 @@ async def test_a_jwt_opens_the_library_of_its_org(house_with: OpenHouse) -> None
 
 async def test_jwts_that_do_not_hold_are_refused(house_with: OpenHouse) -> None:
     async with house_with(jwt_secret=SECRET) as house:
-        claims = {"sub": house.owner.person_id, "org": house.owner.library_id}
+        claims = {"sub": house.owner.person_id, "org": house.owner.library_id, "exp": in_days(1)}
         past = datetime.now(UTC) - timedelta(minutes=1)
         wrong = {
             "no org": signed({"sub": claims["sub"]}),
@@ -43,6 +48,13 @@ async def test_jwts_that_do_not_hold_are_refused(house_with: OpenHouse) -> None:
             "wrong secret": signed(claims, "another secret of thirty-two bytes or more"),
             "alg none": jwt.encode(claims, None, algorithm="none"),
             "another algorithm": signed(claims, "x" * 64, "HS512"),
+            "no exp": jwt.encode({**claims} | {"exp": None}, SECRET),
+            "no exp at all": jwt.encode({"sub": claims["sub"], "org": claims["org"]}, SECRET),
+            "an exp that is too far away": signed({**claims, "exp": in_days(366)}),
+            "an exp of another century": signed({**claims, "exp": 10**18}),
+            "an exp without end": signed({**claims, "exp": float("inf")}),
+            "an exp that is no number": signed({**claims, "exp": "soon"}),
+            "an exp that is a list": jwt.encode({**claims, "exp": [1]}, SECRET),
             "expired": signed({**claims, "exp": past}),
             "an org that is no text": signed({**claims, "org": [claims["org"]]}),
             "an org that no database takes": signed({**claims, "org": "\0"}),
@@ -53,6 +65,8 @@ async def test_jwts_that_do_not_hold_are_refused(house_with: OpenHouse) -> None:
             async with house.client(token=token) as client:
                 response = await client.get("/api/v1/items")
                 assert (response.status_code, response.json()["error"]) == (401, "unauthorized"), why
+        async with house.client(token=signed({**claims, "exp": in_days(364)})) as client:
+            assert (await client.get("/api/v1/items")).status_code == 200
         async with house.client(token=wrong["no org"]) as client:
             assert (await client.get("/api/v1/items")).json()["message"] == "organization_id required"
 
@@ -116,7 +130,18 @@ async def test_doors_share_one_allowance(house_with: OpenHouse) -> None:
         assert (await client.get("/api/v1/items")).status_code == 429
 
 
-async def test_probes_need_no_token_and_count_by_route(house: House) -> None:
+async def test_metrics_take_a_token_for_the_whole_library(house_with: OpenHouse, data_dir: Path) -> None:
+    async with house_with() as house:
+        for character, status in ((None, 401), ("owner", 200), ("reader", 200), ("one_folder", 401), ("two_folder", 401),
+                                  ("kb_only", 401), ("expired", 401), ("revoked", 401), ("stranger", 200)):
+            async with house.client(character) as client:
+                assert (await client.get("/metrics")).status_code == status, character
+                assert (await client.get("/healthz")).status_code == (await client.get("/readyz")).status_code == 200
+    async with open_house(data_dir / "open", metrics_open=True) as house, house.client() as client:
+        assert (await client.get("/metrics")).status_code == 200
+
+
+async def test_probes_need_no_token_and_metrics_count_by_route(house: House) -> None:
     item, _ = await house.add("Fox")
     async with house.client("owner") as owner:
         await owner.get(f"/api/v1/items/{item}")
@@ -128,7 +153,8 @@ async def test_probes_need_no_token_and_count_by_route(house: House) -> None:
         assert ready["status"] == "ready"
         assert ready["embedder"] in ("loading", "loaded")
         await client.get("/made/up/path")
-        text = (await client.get("/metrics")).text
+    async with house.client("owner") as owner:
+        text = (await owner.get("/metrics")).text
     counted = {(route, status): float(n) for route, status, n in re.findall(
         r'commonplace_http_requests_total\{method="GET",route="([^"]+)",status="(\d+)"\} (\S+)', text)}
     assert counted[("/api/v1/items/{item_id}", "200")] == 1

@@ -4,6 +4,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,7 +102,7 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
 
 def token_for(house: House) -> str:
     """A JWT: a token of ours would be found in GET /tokens, and revoked."""
-    return jwt.encode({"sub": house.owner.person_id, "org": house.owner.library_id}, SECRET, algorithm="HS256")
+    return jwt.encode({"sub": house.owner.person_id, "org": house.owner.library_id, "exp": int(time.time()) + 3600}, SECRET, algorithm="HS256")
 
 
 @pytest.fixture(scope="module")

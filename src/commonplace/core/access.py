@@ -12,6 +12,7 @@ from commonplace.settings import Settings
 
 log = logging.getLogger(__name__)
 HOUR = 3600
+JWT_SECONDS = 365 * 24 * HOUR + 60  # a minute for clocks that are not the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +125,13 @@ class Access:
             # `iat` says when, not from when: an issuer whose clock is ahead of ours is no reason to refuse.
             claims = jwt.decode(encoded, self._settings.jwt_secret, algorithms=["HS256"],
                                 options={"require": ["sub"], "verify_aud": False, "verify_iat": False})
-        except jwt.InvalidTokenError as error:
+        except (jwt.InvalidTokenError, OverflowError) as error:  # an `exp` of Infinity
             raise Unauthorized(f"The JWT is not valid: {error}.") from None
-        person_id, library_id = claims["sub"], claims.get("org")
+        person_id, library_id, expires = claims["sub"], claims.get("org"), claims.get("exp")
         if not library_id:
             raise Unauthorized("organization_id required")
+        if expires is None or int(expires) > now().timestamp() + JWT_SECONDS:
+            raise Unauthorized("The JWT must expire within a year: set its `exp` claim.")
         is_text = isinstance(library_id, str) and f"{person_id}{library_id}".isprintable()  # databases take no NUL
         role = await self._store.people.role(person_id, library_id) if is_text else None
         if role is None:

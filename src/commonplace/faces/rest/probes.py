@@ -90,8 +90,9 @@ async def readyz(request: Request) -> Readiness:
 
 
 @router.get("/metrics", summary="Counts and times for Prometheus", response_class=Response,
-            responses={200: {"content": {"text/plain": {}}}})
+            responses={200: {"content": {"text/plain": {}}}, 401: {"model": Problem, "description": "`unauthorized`"}})
 async def metrics(request: Request) -> Response:
+    """Takes a token for the whole library, unless `COMMONPLACE_METRICS_OPEN` is set."""
     meters: Meters = request.app.state.meters
     counts = await request.app.state.services.store.jobs.counts()
     for state in JobState:
