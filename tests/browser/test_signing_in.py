@@ -1,4 +1,4 @@
-"""Coming in: by the printed link, by one click, by password, by passkey; and staying out."""
+"""Coming in: by the printed link, by password, by passkey; and staying out."""
 
 import re
 
@@ -66,18 +66,24 @@ async def test_after_signing_in_one_is_where_one_wanted_to_go(site: Site) -> Non
         await expect(page).to_have_url(f"{site.url}/")
 
 
-async def test_one_person_at_their_own_machine_needs_one_click_until_there_is_a_password(site: Site) -> None:
+async def test_a_link_signs_in_whoever_has_a_password_and_leaves_it_as_it_is(site: Site) -> None:
+    before = await site.signed_in()
+    [person] = await site.app.people.all()
     page = await site.visitor()
-    await page.goto("/")
-    await page.get_by_role("button", name="Open my library").click()
+    await page.goto(f"/claim/{await site.app.accounts.invitation(person)}")
+    await page.get_by_role("button", name="Sign in").click()
     await expect(page.get_by_role("heading", name="Library", exact=True)).to_be_visible()
-    await page.goto("/account")
-    await page.get_by_label("Password").fill(PASSWORD)
-    await page.get_by_role("button", name="Set it").click()
-    await expect(page.get_by_role("status")).to_contain_text("changed")
+    await before.reload()
+    await expect(before.get_by_role("heading", name="Library", exact=True)).to_be_visible()
     other = await site.visitor()
-    await other.goto("/sign-in")
-    await expect(other.get_by_role("button", name="Open my library")).to_have_count(0)
+    await sign_in(other, PASSWORD)
+    await expect(other.get_by_role("heading", name="Library", exact=True)).to_be_visible()
+    await other.goto(f"/claim/{await site.app.accounts.invitation(person)}")
+    await other.get_by_label("Password").fill("another long password")
+    await other.get_by_role("button", name="Sign in").click()
+    await expect(other.get_by_role("heading", name="Library", exact=True)).to_be_visible()
+    await before.goto("/account")
+    assert before.url.endswith("/sign-in?next=/account"), "a new password ends all other sessions"
 
 
 async def test_wrong_passwords_are_counted(site: Site) -> None:

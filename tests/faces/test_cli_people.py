@@ -104,4 +104,5 @@ def test_a_link_lets_a_person_choose_a_password(cli: Commands) -> None:
     assert answer["id"] == made["id"]
     assert re.fullmatch(r"http://127\.0\.0\.1:8642/claim/[\w-]{43}", answer["link"])
     assert cli.json("user", "link")["id"] != made["id"]
+    assert cli.json("user", "link", "--email", "bea@example.org")["id"] == cli.json("user", "link", made["id"])["id"] == made["id"]
     assert "nobody" in cli.fails("user", "link", "nobody@example.org")

@@ -37,7 +37,7 @@ class Row:
 NOTES = "We decided to use Postgres for the archive because it is there already. Always rotate the keys every month."
 IN_FORM: dict[str | None, str] = {"chosen": "item", "viewed": "token", "waiting": "on"}
 OWN = Row(own=True)
-OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("POST", "/sign-in/open"), ("GET", "/claim/{secret}"),
+OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("GET", "/claim/{secret}"),
         ("POST", "/claim/{secret}"), ("POST", "/passkeys/ask"), ("POST", "/passkeys/sign-in"), ("GET", "/d/{public_id}"),
         ("GET", "/join/{secret}"), ("POST", "/join/{secret}"), ("POST", "/join/{secret}/offer"), ("POST", "/join/{secret}/passkey")}
 ROWS: dict[tuple[str, str], Row] = {

@@ -5,6 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from commonplace.app import make_asgi, open_app
 from commonplace.core import accounts
 from commonplace.errors import ConfigurationError
 from commonplace.settings import Settings
@@ -51,11 +52,19 @@ async def test_attempts_are_counted_by_the_address_that_the_proxy_names(data_dir
         assert [await attempt(ELSEWHERE, f"198.51.100.{n}") for n in range(20, 23)] == [401, 401, 429]
 
 
-async def test_one_click_is_for_who_sits_at_the_machine_and_not_behind_a_proxy(data_dir: Path) -> None:
-    async with open_house(data_dir) as house:
-        for headers in ({"X-Forwarded-For": "127.0.0.1"}, {"Forwarded": "for=127.0.0.1"}):
-            async with behind(house, "127.0.0.1", **headers) as client:
-                assert (await client.post("/sign-in/open", data={"csrf": await csrf(client, "/sign-in")})).status_code == 403
+async def test_no_address_lets_anybody_in_without_a_secret(data_dir: Path) -> None:
+    """The first person of a new server, alone, without a password, at the machine itself."""
+    async with open_app(Settings(data_dir=data_dir, embedder="static")) as app:
+        await app.people.ensure_owner()
+        asgi = make_asgi(app)
+        transport = httpx.ASGITransport(asgi, client=("127.0.0.1", 1))
+        for forwarded in ({}, {"X-Forwarded-For": "127.0.0.1"}, {"Forwarded": "for=127.0.0.1"}):
+            async with httpx.AsyncClient(transport=transport, base_url=ADDRESS, headers=PAGE | forwarded) as client:
+                sent = {"csrf": await csrf(client, "/sign-in")}
+                for path in ("/sign-in/open", "/sign-in", "/claim/", "/claim/x"):
+                    await client.post(path, data=sent)
+                assert (await client.get("/account")).headers["location"] == "/sign-in?next=/account"
+        assert await app.store.accounts.sessions((await app.people.all())[0].id) == []
 
 
 def test_a_proxy_is_named_by_its_address() -> None:

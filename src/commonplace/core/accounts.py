@@ -121,13 +121,8 @@ class Accounts:
 
     # -- coming in the first time
 
-    async def alone(self) -> Person | None:
-        """The only person there is, while nobody could sign in as them yet."""
-        people = await self._store.people.all()
-        return people[0] if len(people) == 1 and not await self._can_sign_in(people[0].id) else None
-
     async def invitation(self, person: Person) -> str:
-        """The secret of a link that lets its holder choose a password, once, within a day."""
+        """The secret of a link that signs its holder in, once, within a day, and lets them choose a password."""
         secret = secrets.token_urlsafe(32)
         await self._store.accounts.promise(digest(secret), CLAIM, person.id, now() + CLAIM_LIFETIME)
         return secret
@@ -135,7 +130,7 @@ class Accounts:
     async def first_invitation(self) -> str | None:
         """For the first person, as long as they cannot sign in in any other way."""
         people = await self._store.people.all()
-        return await self.invitation(people[0]) if people and not await self._can_sign_in(people[0].id) else None
+        return await self.invitation(people[0]) if people and not await self.can_sign_in(people[0].id) else None
 
     async def invited(self, secret: str) -> Person:
         good, person_id = await self._store.accounts.promised(digest(secret), CLAIM)
@@ -145,9 +140,10 @@ class Accounts:
         return person
 
     async def claim(self, secret: str, name: str, email: str, password: str, *, about: str) -> str:
+        """Sign in by a link. Who can sign in in another way too may leave the password out, and keeps it."""
         person = await self.invited(secret)
         name, email = checked(name, email)
-        hashed = await self.hashed(password)
+        hashed = await self.hashed(password) if password or not await self.can_sign_in(person.id) else None
         known = await self._store.accounts.by_email(email)
         if known is not None and known.id != person.id:  # told before the link is spent
             raise NameTaken(f"Somebody else has the address {email}.")
@@ -155,8 +151,9 @@ class Accounts:
         if not good:
             raise NotFound("This link has been used in the meantime.")
         await self._store.accounts.rename(person.id, name, email)
-        await self._store.accounts.set_password(person.id, hashed)
-        await self._store.accounts.close_sessions(person.id)  # whoever was in before, by whatever password
+        if hashed is not None:
+            await self._store.accounts.set_password(person.id, hashed)
+            await self._store.accounts.close_sessions(person.id)  # whoever was in before, by whatever password
         return await self.enter(person.id, about)
 
     # -- one's own account
@@ -197,7 +194,8 @@ class Accounts:
         if wait is not None:
             raise RateLimited(whole_seconds(wait))
 
-    async def _can_sign_in(self, person_id: str) -> bool:
+    async def can_sign_in(self, person_id: str) -> bool:
+        """Whether they have a password or a passkey."""
         accounts = self._store.accounts
         return await accounts.password(person_id) is not None or bool(await accounts.passkeys(person_id))
 

@@ -129,17 +129,21 @@ async def user_create(desk: Desk, name: Annotated[str, typer.Option(help="The pe
     show.as_json({"id": person.id, "token": secret}) if desk.as_json else show.text(secret)
 
 
-async def user_link(desk: Desk, email: Annotated[str, typer.Argument(
-        help="Whose; left out: the first person's.", show_default=False)] = "") -> None:
-    """Make a link by which a person chooses a password for the web app, once, within a day."""
+async def user_link(desk: Desk,
+                    who: Annotated[str, typer.Argument(
+                        metavar="[PERSON]", help="Email or id; left out: the owner, who is the first person.",
+                        show_default=False)] = "",
+                    email: Annotated[str, typer.Option(help="The same, by email.", show_default=False)] = "") -> None:
+    """Print a link that signs a person in to the web app, once, within a day; there they can choose a password."""
     from commonplace.core.connecting import address
 
     desk.require_owner()
+    wanted = (email or who).strip()
     async with desk.open() as (app, _):
         await app.people.ensure_owner()
-        found = [p for p in await app.people.all() if not email or p.email.lower() == email.strip().lower()]
+        found = [p for p in await app.people.all() if wanted in ("", p.id) or p.email.lower() == wanted.lower()]
         if not found:
-            raise NotFound(f"There is nobody with the address {email!r}; `commonplace user list` shows who there is.")
+            raise NotFound(f"There is no person {wanted!r}. `commonplace user list` shows all.")
         link = f"{address(desk.settings)}/claim/{await app.accounts.invitation(found[0])}"
     show.as_json({"id": found[0].id, "link": link}) if desk.as_json else show.text(link)
 

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from commonplace.errors import CommonplaceError, ForbiddenScope, Invalid, NameTaken, Unauthorized
+from commonplace.errors import CommonplaceError, Invalid, NameTaken, Unauthorized
 from commonplace.faces.http import STATUS
 from commonplace.faces.web.doors import get, post
 from commonplace.faces.web.visit import Visit
@@ -21,9 +21,8 @@ async def show(visit: Visit) -> Response:
 
 
 async def _show(visit: Visit, error: CommonplaceError | None = None, email: str = "", wanted: str | None = None) -> Response:
-    one_click = visit.at_the_machine and await visit.services.accounts.alone() is not None
     status = 200 if error is None else STATUS.get(type(error), 500)
-    return visit.page("signin.html", status, one_click=one_click, error=error.message if error else "", email=email,
+    return visit.page("signin.html", status, error=error.message if error else "", email=email,
                       next=_next(visit.query("next", "/") if wanted is None else wanted))
 
 
@@ -38,15 +37,6 @@ async def sign_in(visit: Visit) -> Response:
     return visit.go(_next(form.get("next", "/")))
 
 
-async def just_open(visit: Visit) -> Response:
-    """One person at their own machine: a click is enough, until they choose a password."""
-    person = await visit.services.accounts.alone() if visit.at_the_machine else None
-    if person is None:
-        raise ForbiddenScope("This library has to be signed in to.")
-    visit.enter(await visit.services.accounts.enter(person.id, visit.browser))
-    return visit.go(_next((await visit.form()).get("next", "/")))
-
-
 async def sign_out(visit: Visit) -> Response:
     await visit.services.accounts.sign_out(visit.known)
     visit.leave()
@@ -58,17 +48,22 @@ async def sign_out(visit: Visit) -> Response:
 async def show_claim(visit: Visit) -> Response:
     person = await visit.services.accounts.invited(visit.request.path_params["secret"])
     made_up = person.email.endswith("@localhost")
-    return visit.page("claim.html", name="" if made_up else person.name, email="" if made_up else person.email, error="")
+    return await _show_claim(visit, person.id, "" if made_up else person.name, "" if made_up else person.email)
+
+
+async def _show_claim(visit: Visit, person_id: str, name: str, email: str, error: CommonplaceError | None = None) -> Response:
+    known = bool(name) and await visit.services.accounts.can_sign_in(person_id)
+    return visit.page("claim.html", STATUS[type(error)] if error else 200, name=name, email=email, known=known,
+                      error=error.message if error else "")
 
 
 async def claim(visit: Visit) -> Response:
-    form, accounts = await visit.form(), visit.services.accounts
+    form, accounts, link = await visit.form(), visit.services.accounts, visit.request.path_params["secret"]
     name, email = form.get("name", ""), form.get("email", "")
     try:
-        secret = await accounts.claim(visit.request.path_params["secret"], name, email, form.get("password", ""),
-                                      about=visit.browser)
+        secret = await accounts.claim(link, name, email, form.get("password", ""), about=visit.browser)
     except (Invalid, NameTaken) as error:
-        return visit.page("claim.html", STATUS[type(error)], name=name, email=email, error=error.message)
+        return await _show_claim(visit, (await accounts.invited(link)).id, name, email, error)
     visit.enter(secret)
     return visit.go("/", "The library is yours. Welcome.")
 
@@ -89,7 +84,7 @@ async def use_passkey(visit: Visit) -> Response:
 
 
 DOORS = (
-    get("/sign-in", show, open=True), post("/sign-in", sign_in, open=True), post("/sign-in/open", just_open, open=True),
+    get("/sign-in", show, open=True), post("/sign-in", sign_in, open=True),
     get("/claim/{secret}", show_claim, open=True), post("/claim/{secret}", claim, open=True), post("/sign-out", sign_out),
     post("/passkeys/ask", ask_passkey, open=True), post("/passkeys/sign-in", use_passkey, open=True),
 )

@@ -16,12 +16,11 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from commonplace.core.accounts import LIFETIME, Visitor
 from commonplace.core.passkeys import Site
 from commonplace.errors import ForbiddenScope, Invalid, Unauthorized
-from commonplace.faces.http import LOOPBACK, Services, host_name, network_of
+from commonplace.faces.http import Services, host_name, network_of
 from commonplace.faces.web.templating import Templates
 from commonplace.model import Caller
 
 SESSION, VISIT, NOTE = "commonplace", "commonplace_visit", "commonplace_note"
-FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 MANY = 10_000
 
 
@@ -68,14 +67,6 @@ class Visit:
     @property
     def browser(self) -> str:
         return self.request.headers.get("user-agent", "")
-
-    @property
-    def at_the_machine(self) -> bool:
-        """Whether the browser runs where the server does, and nothing stands between them."""
-        settings = self.services.settings
-        return (settings.host in ("127.0.0.1", "localhost", "::1") and not settings.public_url
-                and self.address in ("127.0.0.1", "::1") and host_name(self.request.headers.get("host", "")) in LOOPBACK
-                and not any(name in self.request.headers for name in FORWARDED))
 
     @property
     def site(self) -> Site:
