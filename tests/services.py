@@ -94,7 +94,13 @@ def temporary_schema(postgres_url: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    """Debian's redis-server on a free port, keeping nothing on disk."""
+    with running_redis() as (url, _):
+        yield url
+
+
+@contextmanager
+def running_redis() -> Iterator[tuple[str, int]]:
+    """Debian's redis-server on a free port, keeping nothing on disk, as (url, process id): for tests that stop it."""
     program = shutil.which("redis-server")
     if program is None:
         pytest.fail("redis-server is missing: `apt-get install redis-server`, or `make test` as root.", pytrace=False)
@@ -104,7 +110,7 @@ def redis_url() -> Iterator[str]:
         process = subprocess.Popen([program, *options], cwd=folder, stdout=subprocess.DEVNULL)
         try:
             _wait_for(port, process)
-            yield f"redis://127.0.0.1:{port}/0"
+            yield f"redis://127.0.0.1:{port}/0", process.pid
         finally:
             process.terminate()
             process.wait(timeout=10)

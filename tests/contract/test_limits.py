@@ -1,16 +1,20 @@
 """Limits: what every store of counts must do."""
 
 import asyncio
+import os
+import signal
 import uuid
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from commonplace.adapters import breaker
 from commonplace.adapters.limits import make_limits
 from commonplace.ports import Limits
 from commonplace.settings import Settings
+from tests.services import running_redis
 
 pytestmark = pytest.mark.anyio
 Make = Callable[[], Limits]
@@ -77,3 +81,69 @@ async def test_a_lost_redis_counts_here_instead_of_refusing_everybody(key: str, 
     assert await limits.hit(key, 1, 60) is not None
     assert "Redis" in caplog.text
     await limits.close()
+
+
+# -- a Redis that does not do its work must not keep anybody from theirs
+
+@asynccontextmanager
+async def bad_redis(answer: bytes = b"") -> AsyncIterator[tuple[Limits, list[int]]]:
+    """Limits on a server that accepts connections and gives this answer, or none; and the connections there were."""
+    came: list[int] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.append(1)
+        while await reader.read(65536):
+            writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(talk, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        limits = make_limits(Settings(data_dir=Path("unused"), redis_url=f"redis://127.0.0.1:{port}/0"))
+        yield limits, came
+        await limits.close()
+
+
+@pytest.mark.parametrize("answer", [b"", b"-ERR out of order\r\n", b"rubbish"])
+async def test_a_redis_that_hangs_is_asked_once_and_then_left_alone(answer: bytes, key: str) -> None:
+    async with bad_redis(answer) as (limits, came):
+        async with asyncio.timeout(10):  # one call would take two seconds if it waited for an answer
+            answers = [await limits.hit(key, 150, 60) for _ in range(200)]
+        assert answers.count(None) == 150, "this server counts by itself"
+        assert len(came) <= 2
+
+
+async def test_after_the_pause_one_call_tries_again(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with bad_redis() as (limits, came):
+        await limits.hit(key, 100, 60)
+        before = len(came)
+        monkeypatch.setattr(breaker, "PAUSE_SECONDS", 1000.0)
+        monkeypatch.setattr(breaker.time, "monotonic", lambda now=breaker.time.monotonic: now() + 31)
+        assert (await asyncio.gather(*(limits.hit(key, 100, 60) for _ in range(50)))).count(None) == 50
+        assert 1 <= len(came) - before <= 2  # one retry
+
+
+async def test_a_stopped_redis_is_missed_and_found_again(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breaker, "PAUSE_SECONDS", 0.3)
+    with running_redis() as (url, process):
+        one, other = (make_limits(Settings(data_dir=Path("unused"), redis_url=url)) for _ in range(2))
+        assert await until_shared(one, other)
+        os.kill(process, signal.SIGSTOP)
+        try:
+            assert [await limits.hit(key, 1, 60) for limits in (one, other)] == [None, None]
+            async with asyncio.timeout(10):
+                assert all([await limits.hit(key, 1, 60) for limits in (one, other)])
+        finally:
+            os.kill(process, signal.SIGCONT)
+        assert await until_shared(one, other), "limits hold for all servers again"
+        await one.close()
+        await other.close()
+
+
+async def until_shared(one: Limits, other: Limits) -> bool:
+    """Whether one server comes to know what the other has counted."""
+    for _ in range(200):
+        key = uuid.uuid4().hex
+        if await one.hit(key, 1, 60) is None and await other.hit(key, 1, 60) is not None:
+            return True
+        await asyncio.sleep(0.05)
+    return False

@@ -97,5 +97,5 @@ async def test_a_redis_that_hangs_keeps_nobody_waiting() -> None:
         port = server.sockets[0].getsockname()[1]
         wake = make_wake(Settings(data_dir=Path("unused"), redis_url=f"redis://127.0.0.1:{port}/0"))
         async with asyncio.timeout(4):
-            assert not await wake.signal()
+            assert not any([await wake.signal() for _ in range(100)])
         await wake.close()

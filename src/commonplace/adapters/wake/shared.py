@@ -8,11 +8,11 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
+from commonplace.adapters.breaker import Breaker, Unavailable
 from commonplace.ports import Wake
 
 log = logging.getLogger(__name__)
 CHANNEL = "commonplace:jobs"
-REDIS_SECONDS = 1.0  # whoever adds something waits no longer than this for a Redis that hangs
 AGAIN_SECONDS = 5.0
 
 
@@ -20,18 +20,16 @@ class RedisWake:
     """A lost Redis makes jobs start a poll later, nothing worse."""
 
     def __init__(self, url: str, here: Wake) -> None:
-        self._redis = Redis.from_url(url, socket_connect_timeout=REDIS_SECONDS, retry=Retry(NoBackoff(), 1))
+        self._redis = Redis.from_url(url, retry=Retry(NoBackoff(), 1))
         self._here = here
+        self._breaker = Breaker("Workers on other machines find new jobs at their next poll")
         self._listener: asyncio.Task[None] | None = None
 
     async def signal(self) -> bool:
         await self._here.signal()
         try:
-            async with asyncio.timeout(REDIS_SECONDS):
-                await self._redis.publish(CHANNEL, "job")
-        except (RedisError, TimeoutError) as error:
-            why = str(error) or "no answer"
-            log.warning("Redis did not take the wake-up (%s); workers will find the job at their next poll", why)
+            await self._breaker.call(lambda: self._redis.publish(CHANNEL, "job"))
+        except Unavailable:
             return False
         return True
 
