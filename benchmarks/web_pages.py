@@ -29,7 +29,7 @@ async def main() -> None:
                 folders = [(await app.library.create_folder(owner, f"Folder {n:02}")).id for n in range(FOLDERS)]
                 for start in range(0, ITEMS, 1000):
                     await app.library.put(owner, [record(owner, folders, n) for n in range(start, start + 1000)])
-                cookies = {"commonplace": await app.accounts.enter(person.id, "benchmark")}
+                cookies = {"commonplace_8642": await app.accounts.enter(person.id, "benchmark")}
                 async with httpx.AsyncClient(transport=httpx.ASGITransport(asgi), base_url="http://127.0.0.1:8642", cookies=cookies,
                                              headers={"Accept": "text/html"}) as client:
                     for name, path in {"first page": "/", "a folder": f"/?folder={folders[1]}", "a tag": "/?tag=tag7",

@@ -62,7 +62,7 @@ class Site:
             await self.app.accounts.claim(secret, "Ada", "ada@example.org", PASSWORD, about="")
         context = await self.context(**wish)
         secret = await self.app.accounts.enter(self.owner.person_id, "test")
-        await context.add_cookies([{"name": "commonplace", "value": secret, "url": self.url, "httpOnly": True, "sameSite": "Lax"}])
+        await context.add_cookies([{"name": f"commonplace_{self.url.rpartition(':')[2]}", "value": secret, "url": self.url, "httpOnly": True, "sameSite": "Lax"}])
         page = await context.new_page()
         await page.goto("/")
         if wish.get("java_script_enabled", True):

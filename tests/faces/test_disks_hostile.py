@@ -216,7 +216,7 @@ async def test_every_page(stage: tuple[House, Planted, list[Item]], signed_in: b
     transport = httpx.ASGITransport(house.asgi)
     async with httpx.AsyncClient(transport=transport, base_url=ADDRESS, headers={"Accept": "text/html"}) as client:
         if signed_in:
-            client.cookies.set("commonplace", await house.app.accounts.enter(house.stranger.person_id, ""), domain="127.0.0.1")
+            client.cookies.set("commonplace_8642", await house.app.accounts.enter(house.stranger.person_id, ""), domain="127.0.0.1")
         for door in house.asgi.state.pages.doors:
             for text in guesses(items, planted):
                 place = re.sub(r"\{\w+\}", httpx.URL(f"/{text}").raw_path.decode()[1:].replace("/", "%2F") or "x", door.path)

@@ -100,7 +100,7 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House
 async def browser(house: House, character: str) -> httpx.AsyncClient:
     client = httpx.AsyncClient(transport=httpx.ASGITransport(house.asgi), base_url=ADDRESS, headers=PAGE)
     if character != "nobody":
-        client.cookies.set("commonplace", await session(house, character), domain="127.0.0.1")
+        client.cookies.set("commonplace_8642", await session(house, character), domain="127.0.0.1")
     return client
 
 

@@ -45,10 +45,10 @@ async def test_a_page_that_has_become_empty_leads_to_the_last_one(house: House) 
 async def test_a_browser_stays_signed_in_for_as_long_after_its_last_visit(house: House) -> None:
     async with await browser(house, house.owner.person_id) as client:
         assert "set-cookie" not in (await client.get("/")).headers
-        secret = client.cookies["commonplace"]
+        secret = client.cookies["commonplace_8642"]
         await house.app.store.accounts.prolong_session(digest(secret), now() + LIFETIME / 2)
         renewed = (await client.get("/")).headers["set-cookie"]
-        assert renewed.startswith(f"commonplace={secret};") and f"Max-Age={LIFETIME.days * 86400}" in renewed
+        assert renewed.startswith(f"commonplace_8642={secret};") and f"Max-Age={LIFETIME.days * 86400}" in renewed
         assert "set-cookie" not in (await client.get("/")).headers
 
 

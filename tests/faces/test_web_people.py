@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 async def browser(house: House, person_id: str | None = None) -> httpx.AsyncClient:
     client = httpx.AsyncClient(transport=httpx.ASGITransport(house.asgi), base_url=ADDRESS, headers=PAGE)
     if person_id:
-        client.cookies.set("commonplace", await house.app.accounts.enter(person_id, "test"), domain="127.0.0.1")
+        client.cookies.set("commonplace_8642", await house.app.accounts.enter(person_id, "test"), domain="127.0.0.1")
     return client
 
 
@@ -119,3 +119,56 @@ async def test_who_tries_too_often_from_one_address_locks_nobody_out(house: Hous
         with pytest.raises(RateLimited):
             await tries("dan@example.org", "192.0.2.1")
     assert await accounts.sign_in("dan@example.org", "a long enough password", address="192.0.2.2", about="")
+
+
+async def test_nobody_can_lock_the_owner_out(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many guess from wherever, a browser that was signed in before gets in; others are slowed down."""
+    monkeypatch.setattr("commonplace.core.accounts.ON_ONE_ACCOUNT", 25)
+    accounts, right = house.app.accounts, "a long enough password"
+    dan, _ = await house.app.people.create_with_token("Dan", "dan@example.org")
+    await accounts.claim(await accounts.invitation(dan), "Dan", "dan@example.org", right, about="")
+
+    async def attempt(client: httpx.AsyncClient, password: str) -> int:
+        return (await post(client, "/sign-in", "/sign-in", email="Dan@example.org", password=password)).status_code
+
+    def coming_from(address: str) -> httpx.AsyncClient:
+        return httpx.AsyncClient(transport=httpx.ASGITransport(house.asgi, client=(address, 1)), base_url=ADDRESS, headers=PAGE)
+
+    async with coming_from("192.0.2.1") as known, coming_from("192.0.2.9") as anew, coming_from("192.0.2.1") as beside:
+        assert await attempt(known, right) == 303
+        device = known.cookies["commonplace_device_8642"]
+        assert (await post(known, "/sign-out")).status_code == 303
+        # One stranger locks out only where they are themselves.
+        async with coming_from("203.0.113.1") as eve:
+            assert [await attempt(eve, "wrong") for _ in range(11)] == [401] * 10 + [429]
+            assert await attempt(eve, right) == 429
+        assert await attempt(anew, right) == 303
+        # Many strangers, and one at the owner's own address.
+        statuses = []
+        for n in range(2, 4):
+            async with coming_from(f"203.0.113.{n}") as eve:
+                statuses += [await attempt(eve, "wrong") for _ in range(10)]
+        statuses += [await attempt(beside, "wrong") for _ in range(10)]
+        assert statuses.count(429) > 5
+        async with coming_from("198.51.100.4") as unknown:
+            assert await attempt(unknown, right) == 429
+        assert await attempt(known, right) == 303
+        assert known.cookies["commonplace_device_8642"] == device
+        # But it is limited by itself, and good for nobody else's account.
+        await post(known, "/sign-out")
+        assert [await attempt(known, "wrong") for _ in range(10)][-2:] == [401, 429]
+    async with coming_from("203.0.113.1") as thief:
+        thief.cookies.set("commonplace_device_8642", device, domain="127.0.0.1")
+        answers = [(await post(thief, "/sign-in", "/sign-in", email="stranger@example.org", password="wrong")).status_code
+                   for _ in range(12)]
+        assert answers[-1] == 429
+
+
+async def test_cookies_of_two_servers_on_one_host_do_not_meet(house: House) -> None:
+    async with await browser(house, house.owner.person_id) as client:
+        assert (await client.get("/")).status_code == 200
+        other = await client.get("http://127.0.0.1:9999/")
+        assert other.headers["location"] == "/sign-in"
+        assert "commonplace_visit_9999=" in other.headers["set-cookie"]
+        no_port = await client.get("http://127.0.0.1/sign-in")
+        assert "commonplace_visit=" in no_port.headers["set-cookie"]

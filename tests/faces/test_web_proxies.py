@@ -30,11 +30,11 @@ async def test_cookies_are_bound_to_https_when_a_trusted_proxy_says_it_is(data_d
     https = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "198.51.100.7"}
     async with open_house(data_dir, trusted_proxies="10.0.0.0/8, ::1") as house:
         [secure] = await cookies(house, PROXY, **https)
-        assert secure.startswith("__Host-commonplace_visit=") and "; Secure" in secure and "HttpOnly" in secure and "Path=/" in secure
+        assert secure.startswith("__Host-commonplace_visit_8642=") and "; Secure" in secure and "HttpOnly" in secure and "Path=/" in secure
         for plain in (await cookies(house, ELSEWHERE, **https), await cookies(house, PROXY)):
-            assert plain[0].startswith("commonplace_visit=") and "Secure" not in plain[0]
+            assert plain[0].startswith("commonplace_visit_8642=") and "Secure" not in plain[0]
     async with open_house(data_dir / "other") as house:
-        assert (await cookies(house, "127.0.0.1", **https))[0].startswith("commonplace_visit=")
+        assert (await cookies(house, "127.0.0.1", **https))[0].startswith("commonplace_visit_8642=")
 
 
 async def test_attempts_are_counted_by_the_address_that_the_proxy_names(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

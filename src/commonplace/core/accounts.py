@@ -17,7 +17,11 @@ from commonplace.ports import Limits, Store
 LIFETIME, A_WHILE = timedelta(days=30), timedelta(days=1)  # after the last visit, to a day
 CLAIM, CLAIM_LIFETIME = "claim", timedelta(hours=24)
 SHORTEST, LONGEST = 10, 200
-ATTEMPTS, FROM_ONE_ADDRESS, WINDOW = 10, 50, 900
+DEVICE, DEVICE_LIFETIME = "device", timedelta(days=365)
+# Attempts to sign in within WINDOW seconds: by one device or on one account from one address, in all from one address,
+# and in all on one account by devices that nobody has signed in to it with before.
+ATTEMPTS, FROM_ONE_ADDRESS, ON_ONE_ACCOUNT, WINDOW = 10, 50, 100, 900
+HASHING = 2  # passwords checked at once: each takes 64 MB and a core
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _WRONG = "That address and password do not belong together."
 
@@ -56,6 +60,7 @@ class Accounts:
         self._access = access
         self._limits = limits
         self._hasher = PasswordHasher()
+        self._hashing = asyncio.Semaphore(HASHING)
         self._nobody = ""  # a hash to check against when there is none, so that nobody can tell by the time it takes
 
     # -- being signed in
@@ -79,17 +84,40 @@ class Accounts:
                 return Visitor(person, session, library, tuple(libraries), seen, token, prolonged)
         return Visitor(person, session, library, tuple(libraries), caller, prolonged=prolonged)
 
-    async def sign_in(self, email: str, password: str, *, address: str, about: str) -> str:
+    async def sign_in(self, email: str, password: str, *, address: str, about: str, device: str | None = None) -> str:
         """The secret for the browser's cookie."""
-        # The address first: whoever has tried too often from there must not use up what others may try for themselves.
-        await self.throttle(f"signin-from:{address}", FROM_ONE_ADDRESS)
-        await self.throttle(f"signin:{email.strip().lower()[:200]}", ATTEMPTS)
         person = await self._store.accounts.by_email(email.strip())
+        await self.limit_attempts(person.id if person else email.strip().lower()[:200], address, device)
         known = await self._store.accounts.password(person.id) if person else None
-        right = await asyncio.to_thread(self._verify, known, password)
+        right = await self._verified(known, password)
         if person is None or not right:
             raise Unauthorized(_WRONG)
         return await self.enter(person.id, about)
+
+    async def limit_attempts(self, account: str, address: str, device: str | None) -> None:
+        """Count an attempt to sign in. A device that was signed in to the account before is limited by itself, so that
+        nobody can lock its owner out; all others by address and account."""
+        if device and await self._is_known(device, account):
+            await self.throttle(f"signin-by:{digest(device)}", ATTEMPTS)
+            return
+        # The address first: whoever has tried too often from there must not use up what others may try.
+        await self.throttle(f"signin-from:{address}", FROM_ONE_ADDRESS)
+        await self.throttle(f"signin:{address}:{account}", ATTEMPTS)
+        await self.throttle(f"signin-on:{account}", ON_ONE_ACCOUNT)
+
+    async def know_device(self, session: str, device: str | None) -> str:
+        """The secret by which the browser of a new session is known at the next sign-in: the one it has, or a new one."""
+        found = await self._store.accounts.session(digest(session))
+        if found is None:
+            raise Unauthorized("Sign in first.")
+        if device and await self._is_known(device, found[1].id):
+            return device
+        device = secrets.token_urlsafe(32)
+        await self._store.accounts.promise(digest(device), DEVICE, found[1].id, now() + DEVICE_LIFETIME)
+        return device
+
+    async def _is_known(self, device: str, person_id: str) -> bool:
+        return await self._store.accounts.promised(digest(device), DEVICE) == (True, person_id)
 
     async def enter(self, person_id: str, about: str, *, library_id: str | None = None) -> str:
         """A new session, in their own library or one they are a member of, for somebody who has proved who they are."""
@@ -175,7 +203,7 @@ class Accounts:
         known = await self._store.accounts.password(visitor.person.id)
         if known is not None:
             await self.throttle(f"password:{visitor.person.id}", ATTEMPTS)
-            if not await asyncio.to_thread(self._verify, known, password):
+            if not await self._verified(known, password):
                 raise Unauthorized("That is not the password you have now.")
 
     async def sessions(self, visitor: Visitor) -> list[WebSession]:
@@ -203,6 +231,10 @@ class Accounts:
         if not SHORTEST <= len(password) <= LONGEST:
             raise Invalid(f"A password has {SHORTEST} to {LONGEST} characters; a few words in a row are easiest to remember.")
         return await asyncio.to_thread(self._hasher.hash, password)
+
+    async def _verified(self, known: str | None, password: str) -> bool:
+        async with self._hashing:
+            return await asyncio.to_thread(self._verify, known, password)
 
     def _verify(self, known: str | None, password: str) -> bool:
         if known is None and not self._nobody:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import orjson
 
 from commonplace.core.access import digest
-from commonplace.core.accounts import FROM_ONE_ADDRESS, Accounts, Visitor
+from commonplace.core.accounts import Accounts, Visitor
 from commonplace.errors import Invalid, NotFound, Unauthorized
 from commonplace.model import Json, Passkey, Person, now
 from commonplace.ports import Store
@@ -62,12 +62,12 @@ class Passkeys:
 
         return ceremony.asked(site.host, await self._challenge())
 
-    async def sign_in(self, site: Site, credential: Json, *, address: str, about: str) -> str:
+    async def sign_in(self, site: Site, credential: Json, *, address: str, about: str, device: str | None = None) -> str:
         from commonplace.core import ceremony
 
-        await self._accounts.throttle(f"signin-from:{address}", FROM_ONE_ADDRESS)
-        challenge = await self._answered(credential)
         known = await self._store.accounts.passkey(str(credential.get("id")))
+        await self._accounts.limit_attempts(known.person_id if known else "", address, device)
+        challenge = await self._answered(credential)
         if known is None:
             raise Unauthorized("This server does not know that passkey.")
         uses = ceremony.proven(known, site.host, site.origin, challenge, credential)

@@ -108,7 +108,7 @@ async def accept(visit: Visit) -> Response:
         return visit.go("/", f"Welcome: you are {done.role} of this library now.")
     name, email = form.get("name", ""), form.get("email", "")
     try:
-        visit.enter(await joining.with_password(secret, name, email, form.get("password", ""), about=visit.browser))
+        await visit.enter(await joining.with_password(secret, name, email, form.get("password", ""), about=visit.browser))
     except NotFound:
         raise
     except CommonplaceError as error:
@@ -127,7 +127,7 @@ async def accept_by_passkey(visit: Visit) -> Response:
     credential = body.get("credential")
     if not isinstance(credential, dict):
         raise Invalid("`credential` is required.")
-    visit.enter(await visit.services.joining.with_passkey(
+    await visit.enter(await visit.services.joining.with_passkey(
         visit.request.path_params["secret"], str(body.get("name", "")), str(body.get("email", "")), visit.site, credential,
         about=visit.browser))
     return visit.json_answer({"ok": True})

@@ -30,10 +30,10 @@ async def sign_in(visit: Visit) -> Response:
     form = await visit.form()
     try:
         secret = await visit.services.accounts.sign_in(form.get("email", ""), form.get("password", ""), address=visit.address,
-                                                       about=visit.browser)
+                                                       about=visit.browser, device=visit.device)
     except CommonplaceError as error:
         return await _show(visit, error, form.get("email", ""), form.get("next", "/"))
-    visit.enter(secret)
+    await visit.enter(secret)
     return visit.go(_next(form.get("next", "/")))
 
 
@@ -64,7 +64,7 @@ async def claim(visit: Visit) -> Response:
         secret = await accounts.claim(link, name, email, form.get("password", ""), about=visit.browser)
     except (Invalid, NameTaken) as error:
         return await _show_claim(visit, (await accounts.invited(link)).id, name, email, error)
-    visit.enter(secret)
+    await visit.enter(secret)
     return visit.go("/", "The library is yours. Welcome.")
 
 
@@ -79,7 +79,8 @@ async def use_passkey(visit: Visit) -> Response:
     credential = body.get("credential")
     if not isinstance(credential, dict):
         raise Unauthorized("`credential` is required.")
-    visit.enter(await visit.services.passkeys.sign_in(visit.site, credential, address=visit.address, about=visit.browser))
+    await visit.enter(await visit.services.passkeys.sign_in(visit.site, credential, address=visit.address,
+                                                            about=visit.browser, device=visit.device))
     return visit.json_answer({"ok": True, "next": _next(str(body.get("next", "/")))})
 
 

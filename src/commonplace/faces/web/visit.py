@@ -13,14 +13,14 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from commonplace.core.accounts import LIFETIME, Visitor
+from commonplace.core.accounts import DEVICE_LIFETIME, LIFETIME, Visitor
 from commonplace.core.passkeys import Site
 from commonplace.errors import ForbiddenScope, Invalid, Unauthorized
 from commonplace.faces.http import Services, host_name, network_of
 from commonplace.faces.web.templating import Templates
 from commonplace.model import Caller
 
-SESSION, VISIT, NOTE = "commonplace", "commonplace_visit", "commonplace_note"
+SESSION, VISIT, NOTE, DEVICE = "commonplace", "commonplace_visit", "commonplace_note", "commonplace_device"
 MANY = 10_000
 
 
@@ -73,9 +73,16 @@ class Visit:
         host = self.request.headers.get("host", "")
         return Site(host_name(host).strip("[]"), f"{'https' if _is_https(self.request, self.services) else 'http'}://{host}")
 
-    def enter(self, secret: str) -> None:
+    @property
+    def device(self) -> str | None:
+        """What the browser was given when somebody signed in with it before."""
+        return self.request.cookies.get(_name(DEVICE, self.request, self.services))
+
+    async def enter(self, secret: str) -> None:
         self.cookies[SESSION] = (secret, int(LIFETIME.total_seconds()))
         self.cookies[VISIT] = ("", 0)
+        device = await self.services.accounts.know_device(secret, self.device)
+        self.cookies[DEVICE] = (device, int(DEVICE_LIFETIME.total_seconds()))
 
     def leave(self) -> None:
         self.cookies[SESSION] = ("", 0)
@@ -144,7 +151,7 @@ class Visit:
     # -- answers
 
     def page(self, template: str, /, status: int = 200, **values: Any) -> Response:
-        note = self.request.cookies.get(NOTE)
+        note = self.request.cookies.get(_name(NOTE, self.request, self.services))
         if note is not None:
             self.cookies.setdefault(NOTE, ("", 0))
         return HTMLResponse(self.templates.render(template, visit=self, me=self.visitor, note=_note(note), **values), status)
@@ -196,4 +203,7 @@ def _is_https(request: Request, services: Services) -> bool:
 
 
 def _name(cookie: str, request: Request, services: Services) -> str:
-    return f"__Host-{cookie}" if _is_https(request, services) else cookie
+    """Cookies know no ports, so their names do: another server of the machine must not overwrite or be mistaken for ours."""
+    host = request.headers.get("host", "")
+    named = f"{cookie}{host[len(host_name(host)):].replace(':', '_')}"
+    return f"__Host-{named}" if _is_https(request, services) else named
