@@ -39,7 +39,7 @@ def tools_page() -> str:
     for door, tools in {**doors, "Where all doors are": beside}.items():
         lines += ["", f"## {door}"]
         for tool in tools:
-            lines += ["", f"### `{tool.name}`", "", tool.description, "", f"Needs: {tool.needs}", "",
+            lines += ["", f"### `{tool.name}`", "", tool.listing.description or "", "", f"Needs: {tool.needs}", "",
                       "| field | type | required | default | meaning |", "|---|---|---|---|---|"]
             schema = tool.input_schema
             for name, field in schema["properties"].items():

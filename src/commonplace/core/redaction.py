@@ -20,6 +20,7 @@ from commonplace.core.masking import masked
 from commonplace.core.words import UNSPACED
 from commonplace.errors import Invalid
 from commonplace.model import Item, OutlinedSection, RedactedDisk, Section
+from commonplace.model.instructions import addresses_machine, sentences, without_orders
 
 LONGEST_QUOTATION = 12             # words in a row
 # Words that stand in runs of the source are quoted; together they may be a tenth of it, and never more than a paragraph.
@@ -27,7 +28,6 @@ QUOTED_RUN, MOST_QUOTED, QUOTED_SHARE = 4, 60, 10
 _HEADING_WORDS, _SUMMARY_TERMS, _SECTION_TERMS = 8, 8, 5
 _OUTLINED = 12                     # headings that a summary names
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")   # where words are not parted, each character is one
-_SENTENCE = re.compile(r"[^.!?。！？]+[.!?。！？]*")
 _FACTOR, _UNKNOWN = np.uint64(0x9E3779B97F4A7C15), 2**63
 _PLAIN = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")
 _CODED = re.compile(r"(?=\S*\d)(?=\S*[^\W\d_])\S{6,}")
@@ -81,15 +81,17 @@ def _bounded(disk: RedactedDisk) -> Iterable[str]:
 
 def _written(item: Item, quotes: "Allowance") -> str:
     """The model's summary, else those of its sentences that may be shown, else those of its key points."""
-    summary = masked(item.summary)
-    return (quotes.take(summary) or " ".join(filter(None, map(quotes.take, _SENTENCE.findall(summary)))).strip()
-            or " ".join(filter(None, map(quotes.take, map(masked, item.key_points)))))
+    summary = without_orders(masked(item.summary))
+    points = (point for point in map(masked, item.key_points) if not addresses_machine(point))
+    return (quotes.take(summary) or " ".join(filter(None, map(quotes.take, sentences(summary)))).strip()
+            or " ".join(filter(None, map(quotes.take, points))))
 
 
 def _row(section: Section, by_model: bool, terms: Sequence[str], heading: str, quotes: "Allowance",
          title: str) -> OutlinedSection:
     """What the model says of a section, or its heading and terms; the snippet says the same again in one line."""
-    points = [point for point in map(masked, section.key_points) if quotes.take(point, times=2)] if by_model else []
+    points = [point for point in map(masked, section.key_points)
+              if not addresses_machine(point) and quotes.take(point, times=2)] if by_model else []
     snippet = " ".join(points)
     if not points:
         heading = quotes.shorten(heading, times=2) if heading != title else ""
@@ -224,7 +226,7 @@ class Source:
     def heading(self, text: str) -> str:
         """As it is, if it is as short as a heading; words with digits in them go, as they may be anything."""
         plain = _CODED.sub("…", masked(" ".join(text.split())))
-        return plain if 0 < len(spoken(plain)) <= _HEADING_WORDS and self.admits(plain) else ""
+        return plain if 0 < len(spoken(plain)) <= _HEADING_WORDS and self.admits(plain) and not addresses_machine(plain) else ""
 
     def is_term(self, term: str) -> bool:
         """Plain words that the source says more than once (or that its title says): what is there once may be a secret."""

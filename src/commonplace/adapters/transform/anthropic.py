@@ -8,6 +8,7 @@ from commonplace.adapters.messages import TEXT, TIMEOUT, Messages, an_object, li
 from commonplace.adapters.transform.categories import CATEGORIES, OTHER
 from commonplace.adapters.transform.prose import cut
 from commonplace.model import Json, Transformed
+from commonplace.model.instructions import addresses_machine, without_orders
 from commonplace.settings import Settings
 
 _MOST_CHARS, _MOST_SECTIONS = 60_000, 60
@@ -50,11 +51,11 @@ def _transformed(said: Json, count: int, cost: float | None) -> Transformed:
     by_number = {int(section["number"]): tuple(_short(section["points"], _SECTION_POINTS)) for section in said["sections"]}
     chosen = said["category"]
     return Transformed(
-        summary=cut(said["summary"], _SUMMARY_CHARS), key_points=tuple(_short(said["key_points"], _POINTS)),
+        summary=without_orders(cut(said["summary"], _SUMMARY_CHARS)), key_points=tuple(_short(said["key_points"], _POINTS)),
         section_points=tuple(by_number.get(number, ()) for number in range(count)),
         tags=tuple(dict.fromkeys(tag.lower() for tag in _short(said["tags"], _TAGS))),
         category=chosen if chosen in CATEGORIES else OTHER, by_model=True, cost_usd=cost)
 
 
 def _short(texts: list[Any], most: int) -> Iterator[str]:
-    return (cut(text, _POINT_CHARS) for text in texts[:most] if text.strip())
+    return (cut(text, _POINT_CHARS) for text in texts[:most] if text.strip() and not addresses_machine(text))

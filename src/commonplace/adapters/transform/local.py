@@ -12,6 +12,7 @@ from commonplace.adapters.transform import prose
 from commonplace.adapters.transform.categories import category
 from commonplace.adapters.transform.keyphrases import tags
 from commonplace.model import Transformed
+from commonplace.model.instructions import addresses_machine, without_orders
 from commonplace.settings import Settings
 
 _POINTS, _TAGS = 6, 8
@@ -101,7 +102,7 @@ def _best(sentences: Sequence[_Sentence], limit: int, *, early: bool) -> list[_S
     for sentence in scored:
         if len(chosen) == limit:
             break
-        if not any(_alike(sentence, other) for other in chosen):
+        if not any(_alike(sentence, other) for other in chosen) and not addresses_machine(sentence.text):
             chosen.append(sentence)
     return chosen
 
@@ -127,11 +128,12 @@ def _in_order(sentences: Iterable[_Sentence]) -> list[_Sentence]:
 def _summary(best: Sequence[_Sentence], everything: Sequence[_Sentence], sections: Sequence[str]) -> str:
     count = 2 if len(everything) < 12 else 3 if len(everything) < 120 else 4
     chosen = [prose.cut(sentence.text, _SUMMARY_CHARS) for sentence in _in_order(best[:count])]
-    return " ".join(chosen) or next((prose.cut(text, _SUMMARY_CHARS) for text in sections if text.strip()), "")
+    return " ".join(chosen) or without_orders(next((prose.cut(text, _SUMMARY_CHARS) for text in sections if text.strip()), ""))
 
 
 def _points(sentences: Sequence[_Sentence], text: str) -> tuple[str, ...]:
     count = 1 if len(text) < 400 else 2 if len(text) < 900 else 3
     chosen = _in_order(_best(sentences, count, early=False))
     points = tuple(prose.cut(sentence.text, _POINT_CHARS) for sentence in chosen)
-    return points or ((prose.cut(text, _POINT_CHARS),) if text.strip() else ())
+    beginning = "" if points else without_orders(prose.cut(text, _POINT_CHARS))
+    return points or ((beginning,) if beginning else ())
