@@ -44,7 +44,7 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
         await store.close()
 
     asyncio.run(start())
-    [file] = settings.data_dir.iterdir()
+    [file] = settings.data_dir.glob("*.sqlite3")
     return file
 
 

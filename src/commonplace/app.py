@@ -17,7 +17,7 @@ from commonplace.adapters.extract.youtube_sound import YouTubeSound
 from commonplace.adapters.fetch import make_fetcher
 from commonplace.adapters.limits import make_limits
 from commonplace.adapters.reflect import make_reflector
-from commonplace.adapters.store import make_store
+from commonplace.adapters.store import load_beside, make_store
 from commonplace.adapters.transcribe import duration, make_transcriber
 from commonplace.adapters.transform import make_transformer
 from commonplace.adapters.wake import make_wake
@@ -58,8 +58,10 @@ from commonplace.core.uploads import Uploads
 from commonplace.core.versions import Versions
 from commonplace.core.webhooks import Webhooks
 from commonplace.core.work import Work
+from commonplace.errors import Damaged
 from commonplace.model import Caller
 from commonplace.ports import Captions, Embedder, Soundtracks, Store, Transcriber
+from commonplace.ports.store import Advance
 from commonplace.settings import Settings
 from commonplace.worker import Handler, Worker
 
@@ -180,6 +182,22 @@ async def scratch_app(settings: Settings) -> AsyncIterator[App]:
                 yield app
             finally:
                 await store.drop()
+
+
+async def restore_backup(settings: Settings, file: Path, *, force: bool, advance: Advance) -> dict[str, int]:
+    """Load a backup; `force` replaces what is there. What is damaged or missing is replaced by a new database."""
+    try:
+        store = make_store(settings)
+        try:
+            await store.open()
+            await store.check()
+            return await store.load(file, replace=force, advance=advance)
+        finally:
+            await store.close()
+    except Damaged as damage:
+        if not force and not damage.data.get("missing"):
+            raise
+    return await load_beside(settings, file, advance)
 
 
 def make_asgi(app: App) -> "FastAPI":

@@ -103,4 +103,8 @@ class ConfigurationError(CommonplaceError):
     code = "configuration_error"
 
 
+class Damaged(ConfigurationError):
+    """The database is broken, or gone although there was one (`missing=True`): only a backup helps."""
+
+
 KEEPS_OUT = (IngestFailed, Invalid, QuotaExceeded)  # one source of several; the others are added all the same

@@ -16,6 +16,7 @@ import psycopg
 import pytest
 
 from commonplace.adapters.store import SqlStore, make_store
+from commonplace.adapters.store.sqlite import MARKER
 from commonplace.errors import ConfigurationError, StorageFailed
 from commonplace.model import Person, new_id, now
 from commonplace.settings import Settings
@@ -70,7 +71,7 @@ async def test_nobody_else_can_read_a_new_library(new_data_dir: Path) -> None:
     try:
         await store.open()
         await Library.create(store)
-        assert modes(new_data_dir) == {new_data_dir.name: 0o700, **{f"commonplace.sqlite3{end}": 0o600 for end in ("", "-wal", "-shm")}}
+        assert modes(new_data_dir) == {new_data_dir.name: 0o700, MARKER: 0o600, **{f"commonplace.sqlite3{end}": 0o600 for end in ("", "-wal", "-shm")}}
     finally:
         os.umask(before)
         await store.close()

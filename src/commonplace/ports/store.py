@@ -93,6 +93,10 @@ class Store(Protocol):
 
     async def ping(self) -> None: ...
 
+    async def check(self) -> None:
+        """Damaged when the database's pages do not hang together. Reads all of them."""
+        ...
+
     async def describe(self) -> Json:
         """`engine`, its `version`, the `schema`'s number, and `checkpoint_bytes`: files kept for a quick start."""
         ...

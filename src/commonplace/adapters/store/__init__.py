@@ -1,8 +1,10 @@
 """The store: rows, jobs and search in one place, on SQLite or Postgres."""
 
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from commonplace.adapters.store import backup
+from commonplace.adapters.store import backup, sqlite
 from commonplace.adapters.store.accounts import SqlAccounts
 from commonplace.adapters.store.candidates import SqlCandidates
 from commonplace.adapters.store.captures import SqlCaptures
@@ -27,6 +29,8 @@ from commonplace.errors import ConfigurationError
 from commonplace.model import Json
 from commonplace.ports.store import Advance, silent
 from commonplace.settings import Settings
+
+FILE = "commonplace.sqlite3"
 
 
 class SqlStore:
@@ -62,10 +66,15 @@ class SqlStore:
     async def ping(self) -> None:
         await self._db.read(lambda tx: tx.one("SELECT 1"))
 
+    async def check(self) -> None:
+        if self._db.engine == "sqlite":
+            await self._db.read(sqlite.check)
+
     async def describe(self) -> Json:
         return await self._db.read(_describe) | {"checkpoint_bytes": self._checkpoints.size()}
 
     async def dump(self, file: Path, advance: Advance = silent) -> dict[str, int]:
+        await self.check()  # a backup of damage must not take the place of a good one
         return await self._db.read(backup.dump, self._index, file, advance)
 
     async def load(self, file: Path, *, replace: bool, advance: Advance = silent) -> dict[str, int]:
@@ -93,11 +102,25 @@ def _describe(tx: Tx) -> Json:
     return {"engine": tx.engine, "version": row["version"], "schema": row["schema"]}
 
 
+async def load_beside(settings: Settings, file: Path, advance: Advance = silent) -> dict[str, int]:
+    """Restore a backup where the database is damaged or gone: into a new one, which takes its place once it is complete."""
+    path = settings.data_dir / FILE
+    with TemporaryDirectory(prefix=".restore-", dir=settings.data_dir) as folder:
+        store = make_store(replace(settings, data_dir=Path(folder)))
+        await store.open()
+        try:
+            counts = await store.load(file, replace=False, advance=advance)
+        finally:
+            await store.close()
+        sqlite.set_aside(path)
+        (Path(folder) / FILE).replace(path)
+    return counts
+
+
 def make_store(settings: Settings) -> SqlStore:
     checkpoints = Checkpoints(settings.data_dir / "shelves", settings.checkpoint_sections)
     if not settings.database_url:
-        from commonplace.adapters.store.sqlite import SqliteDatabase
-        return SqlStore(SqliteDatabase(settings.data_dir / "commonplace.sqlite3"), checkpoints)
+        return SqlStore(sqlite.SqliteDatabase(settings.data_dir / FILE), checkpoints)
     if settings.database_url.startswith(("postgresql://", "postgres://")):
         from commonplace.adapters.store.postgres import PostgresDatabase
         return SqlStore(PostgresDatabase(settings.database_url, settings.database_schema), checkpoints)

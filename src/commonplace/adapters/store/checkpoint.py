@@ -78,6 +78,7 @@ class Checkpoint:
                     shape = (length + room, *others)
                     array: Any = np.memmap(file, kind, "c", offset, shape) if all(shape) else np.zeros(shape, kind)
                     if zlib.crc32(array[:length]) != checksum:
+                        _log_damage(self.path)
                         return None
                     part, own = name.split()
                     parts.setdefault(part, {})[own] = array.view(np.ndarray)
@@ -180,9 +181,17 @@ def _told(path: Path) -> dict[str, Any] | None:
             length, checksum = _END.unpack_from(_last(file, _END.size))
             text = _last(file, length + _END.size)[:length]
             told: dict[str, Any] | None = json.loads(text) if zlib.crc32(text) == checksum else None
-    except (OSError, ValueError, struct.error):
+    except FileNotFoundError:
         return None
+    except (OSError, ValueError, struct.error):
+        told = None
+    if told is None:
+        _log_damage(path)
     return told if told and told["format"] == FORMAT else None
+
+
+def _log_damage(path: Path) -> None:
+    log.warning("The index file %s is damaged; the index is built again from the database.", path)
 
 
 def _last(file: IO[bytes], count: int) -> bytes:

@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,7 @@ import orjson
 from commonplace.adapters.store.database import Values, missing
 from commonplace.adapters.store.grouping import Group
 from commonplace.adapters.threads import Threads
-from commonplace.errors import ConfigurationError, StorageFailed
+from commonplace.errors import ConfigurationError, Damaged, StorageFailed
 
 T = TypeVar("T")
 READERS = 2  # more would only take turns: half of a search needs the interpreter, and four made it dearer by a tenth
@@ -30,6 +30,15 @@ BUSY_SECONDS = 60
 OLDEST_ENGINE = (3, 51, 3)  # the first without the WAL-reset bug: https://sqlite.org/wal.html#walresetbug
 STATEMENTS = 256  # prepared statements, and column names, kept per connection
 RECALLED = 10_000  # answers kept while nothing is written
+FILES = ("", "-wal", "-shm")  # the database and what lies beside it while it is open
+MARKER = "commonplace.created"  # lies in the data folder once there is a library: an empty or missing database is damage then
+_MARKER_TEXT = """A library was created in this folder. While this file is here, Commonplace does not start with a database
+that is missing or empty. Restore a backup with `commonplace restore FILE`, or delete this file to start a new library.
+"""
+_DAMAGED = ("The database file is damaged or not a Commonplace database. Stop all servers and restore a backup with "
+            "`commonplace restore FILE --force`, which keeps the damaged file beside the new one.")
+_WAL_MAGIC = (0x377F0682, 0x377F0683)
+_WAL_HEADER = 32  # bytes
 _LISTS = (list, tuple, set, frozenset)
 
 
@@ -199,11 +208,19 @@ class SqliteDatabase:
 
     def _migrate(self) -> None:
         _refuse_old_engine()
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder, marker = self._path.parent, self._path.with_name(MARKER)
+        if folder.exists() and not folder.is_dir():
+            raise ConfigurationError(f"The data folder {folder} is a file. "
+                                     "Choose a folder with COMMONPLACE_DATA_DIR or --data-dir.")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _refuse_damage(self._path, marker)
         if not self._path.exists():
             self._path.touch(0o600)  # what SQLite keeps beside the file is as open to others as the file is when it is begun
         self._within(WRITE, _bring_up_to_date, (), {})
         self._path.chmod(0o600)
+        if not marker.exists():
+            marker.write_text(_MARKER_TEXT)
+            marker.chmod(0o600)
 
 
 def _lowered(*texts: Any) -> Any:
@@ -248,6 +265,35 @@ def _refuse_old_engine() -> None:
             "Install a current `apsw` from its wheel, which brings one along.")
 
 
+def _refuse_damage(path: Path, marker: Path) -> None:
+    """Refuse what SQLite would take for a new database, or for a log without a single commit."""
+    size = path.stat().st_size if path.exists() else -1
+    if size <= 0 and marker.exists():
+        raise Damaged(f"The database {path} is {'missing' if size < 0 else 'empty'}, but there was a library in this folder. "
+                      f"Restore a backup with `commonplace restore FILE`, or delete {marker} to start a new library.",
+                      missing=True)
+    log = path.with_name(f"{path.name}-wal")
+    if size > 0 and log.exists() and log.stat().st_size > _WAL_HEADER:
+        with log.open("rb") as file:
+            if int.from_bytes(file.read(4)) not in _WAL_MAGIC:
+                raise Damaged(f"The write-ahead log {log} is damaged. Restore a backup with `commonplace restore FILE --force`, "
+                              "or delete that file to lose only the latest changes.")
+
+
+def set_aside(path: Path) -> None:
+    """Rename a damaged database, and what lies beside it, out of the way of another one."""
+    for end in FILES:
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + end).replace(path.with_name(f"{path.stem}-damaged{path.suffix}{end}"))
+
+
+def check(tx: SqliteTx) -> None:
+    """Refuse a database whose pages do not hang together."""
+    found = tx.bare("PRAGMA quick_check(1)")
+    if found != [("ok",)]:
+        raise Damaged(_DAMAGED)
+
+
 @contextmanager
 def _plain_errors() -> Iterator[None]:
     """Turn SQLite's errors into ones that say what to do."""
@@ -256,8 +302,7 @@ def _plain_errors() -> Iterator[None]:
     except apsw.FullError as error:
         raise StorageFailed("The disk is full: nothing was stored. Free some space and try again.") from error
     except (apsw.NotADBError, apsw.CorruptError) as error:
-        raise ConfigurationError("The database file is damaged or not a Commonplace database. "
-                                 "Move it away and restore a backup with `commonplace restore FILE`.") from error
+        raise Damaged(_DAMAGED) from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise StorageFailed(f"Another process kept the database busy for {BUSY_SECONDS} s; try again.") from error
     except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:

@@ -67,6 +67,7 @@ async def doctor(desk: Desk, settings: Annotated[bool, typer.Option(
 
 async def _examine(app: "App", caller: Caller, facts: dict[str, Any], problems: list[str]) -> None:
     engine = await app.store.describe()
+    await app.store.check()
     done, total = await app.store.sections.coverage(caller.scope, app.embedder.stamp)
     jobs = await app.store.jobs.counts()
     free = shutil.disk_usage(app.settings.data_dir if app.settings.data_dir.exists() else Path.cwd()).free

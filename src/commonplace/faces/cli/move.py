@@ -121,10 +121,9 @@ async def backup(desk: Desk, file: File,
 async def restore(desk: Desk, file: File,
                   force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False) -> None:
     """Put a backup back, all of it or nothing. What is there already is replaced only with --force."""
-    from commonplace.app import open_app
+    from commonplace.app import restore_backup
 
     desk.require_owner()
-    async with open_app(desk.settings) as app:
-        with show.progress("Restoring") as advance:
-            counts = await app.store.load(file, replace=force, advance=advance)
+    with show.progress("Restoring") as advance:
+        counts = await restore_backup(desk.settings, file, force=force, advance=advance)
     show.as_json({"rows": counts}) if desk.as_json else show.text(f"Restored: {show.items(counts['items'])}.")

@@ -42,6 +42,7 @@ async def serve(desk: Desk, host: Annotated[str | None, typer.Option(help="Addre
     settings = replace(desk.settings, host=host or desk.settings.host, port=listener.getsockname()[1])
     with listener:
         async with replace(desk, settings=settings, token=None).open(settings.workers) as (app, _):
+            await app.store.check()
             secret = await app.people.first_token()
             claim = await app.accounts.first_invitation()
             await _http(app, listener, lambda: _greet(desk, address(settings), secret, claim))
