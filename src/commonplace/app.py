@@ -33,6 +33,7 @@ from commonplace.core.feeds import Feeds
 from commonplace.core.finding import Finding
 from commonplace.core.following import Epics
 from commonplace.core.graph import Graph
+from commonplace.core.ingest_jobs import IngestJobs
 from commonplace.core.joining import Joining
 from commonplace.core.leaving import Leaving
 from commonplace.core.library import Library
@@ -45,7 +46,7 @@ from commonplace.core.overview import Overview
 from commonplace.core.passkeys import Passkeys
 from commonplace.core.people import People
 from commonplace.core.planning import Planning
-from commonplace.core.preparing import TRANSFORM, Preparer
+from commonplace.core.preparing import INGEST, TRANSFORM, Preparer
 from commonplace.core.publishing import Publisher
 from commonplace.core.reflection import Reflection
 from commonplace.core.removing import REMOVE, Removals, RemoveJobs
@@ -54,6 +55,7 @@ from commonplace.core.sessions import Sessions
 from commonplace.core.sources import Sources
 from commonplace.core.transcription import TRANSCRIBE, Quota, Recordings, TranscribeJobs
 from commonplace.core.transforming import TransformJobs
+from commonplace.core.unread import Unread
 from commonplace.core.uploads import Uploads
 from commonplace.core.versions import Versions
 from commonplace.core.webhooks import Webhooks
@@ -89,6 +91,7 @@ class App:
     joining: Joining
     leaving: Leaving
     library: Library
+    unread: Unread
     search: Search
     uploads: Uploads
     feeds: Feeds
@@ -150,13 +153,15 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
             TRANSFORM: TransformJobs(store, local, chosen),
             TRANSCRIBE: TranscribeJobs(store, transcriber, recordings, preparer, quota, wake, embedder.stamp),
         }
+        unread = Unread(store, access, wake, library, embedder.stamp)
+        uploads = Uploads(store, blobs, extractor, access, library, unread, recordings, settings)
+        handlers[INGEST] = IngestJobs(store, sources, unread, uploads)
         accounts, members = Accounts(store, access, limits), Members(store, access)
         work = Work(store, access, preparer, wake, entities, epics, embedder.stamp)
         passkeys, graph = Passkeys(store, accounts), Graph(store, access, work)
-        uploads = Uploads(store, blobs, extractor, access, library, recordings, settings)
         app = App(settings, store, embedder, access, People(store, access), accounts, passkeys,
-                  members, Joining(store, accounts, passkeys, members), Leaving(store, accounts, uploads), library, search,
-                  uploads, Feeds(store, fetcher, extractor, access, library, settings), Webhooks(wake, settings),
+                  members, Joining(store, accounts, passkeys, members), Leaving(store, accounts, uploads), library, unread,
+                  search, uploads, Feeds(store, fetcher, extractor, access, library, settings), Webhooks(wake, settings),
                   work, Planning(store, access, search, graph, calibration), entities,
                   Disks(store, embedder, access, search, Publisher(store, embedder, local)), graph, memory,
                   reflection, Context(store, access, search, entities), Removals(store, access),

@@ -68,9 +68,13 @@ class QuotaExceeded(CommonplaceError):
 
 
 class IngestFailed(CommonplaceError):
-    """The source could not be reached or read; nothing was stored."""
+    """The source could not be reached or read; nothing was stored. `passing`: the same source may work later."""
 
     code = "ingest_failed"
+
+    def __init__(self, message: str, *, passing: bool = False, **data: Any) -> None:
+        super().__init__(message, **data)
+        self.passing = passing
 
 
 class TranscriptionFailed(CommonplaceError):

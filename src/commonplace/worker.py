@@ -11,7 +11,7 @@ from typing import Protocol
 
 from commonplace.core.embedding import EMBED
 from commonplace.core.holding import LEASE_SECONDS
-from commonplace.core.preparing import TRANSFORM
+from commonplace.core.preparing import INGEST, TRANSFORM
 from commonplace.model import Job, now
 from commonplace.ports import Store, Wake
 
@@ -21,6 +21,7 @@ AFTER_TROUBLE_SECONDS = 5.0
 PRUNE_SECONDS = 3600
 PATIENT_SECONDS = 60.0
 QUIET_SECONDS = 2.0  # a lot of an import is on its way for longer than a second before it is seen
+LANES = {INGEST: 4}  # a slow page or a thick book does not keep the others waiting
 AFTER = {TRANSFORM: EMBED}  # what is found by its meaning comes before what is described
 
 
@@ -46,7 +47,8 @@ class Worker:
         """Each kind by itself: writing down speech takes hours, and what takes seconds does not wait for it."""
         async with asyncio.TaskGroup() as lanes:
             for kind in self._handlers:
-                lanes.create_task(self._run(kind))
+                for _ in range(LANES.get(kind, 1)):
+                    lanes.create_task(self._run(kind))
 
     async def turn(self) -> int:
         """Run one lot of jobs of each kind; how many there were."""

@@ -305,6 +305,8 @@ def _sees_others(caller: Caller) -> bool:
 
 
 def _finished(item: Item) -> Item:
+    if item.ingest_status is not None:
+        raise Invalid("The item has not been read yet. Publish it when its `status` is ready.")
     if item.transcription_status not in (None, "done"):
         raise Invalid("What is said in it is still being written down; publish it when `transcription_status` is done.")
     return item

@@ -14,7 +14,7 @@ from commonplace.core.changing import worked_out
 from commonplace.core.embedding import EMBED, embedded
 from commonplace.core.following import Epics
 from commonplace.core.notes import searchable
-from commonplace.core.preparing import TRANSFORM, Preparer, job_for
+from commonplace.core.preparing import INGEST, TRANSFORM, Prepared, Preparer, job_for
 from commonplace.core.rivals import retried
 from commonplace.core.sources import Source, Sources, Turns
 from commonplace.core.telling import Tell, silent
@@ -37,6 +37,7 @@ from commonplace.model import (
     Relation,
     Scope,
     Section,
+    Upload,
     digest,
     folder_name,
     new_id,
@@ -74,7 +75,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    status: str  # ready, transcribing
+    status: str  # ready, transcribing; queued when it is read later
     item: Item
     folder_id: str | None
     created: bool
@@ -112,44 +113,41 @@ class Library:
     async def _add_address(self, caller: Caller, draft: Draft, url: str, key: str, tell: Tell) -> Added:
         content, item = await self._store.items.known(caller.scope, key, draft.entity_type, token_id=caller.token_id)
         if item is not None:
-            return await self._known(caller, draft, item)
+            return await self.answer_known(caller, draft, item)
         source = Source.of(content) if content else await self._sources.read(url, tell)
         return await self.keep(caller, draft, source, key, content, tell)
 
     async def keep(self, caller: Caller, draft: Draft, source: Source, key: str, content: Content | None = None,
-                   tell: Tell = silent) -> Added:
-        """Keep what a source said, or queue its recording. Whoever calls this has been admitted.
+                   tell: Tell = silent, upload: Upload | None = None) -> Added:
+        """Keep what a source said, or queue its recording. Whoever calls this has been admitted. `content`: what the key stands
+        for already; somebody else's item may have its passages and their vectors. `upload`: the file that the source is."""
+        item = replace(new_item(caller, draft, draft.title or source.title), metadata=source.metadata)
+        made = await self.make(item, source, content, caller.person_id, draft.auto_transform, tell)
+        job_id = made.jobs[0].id if made.jobs else None
+        if upload is not None:
+            upload = replace(upload, answer={"status": made.item.state, "folder_id": caller.only_folder, "job_id": job_id})
+        item, created = await self._store.items.add(
+            made.item, source.content(key), made.sections, scope=caller.scope, folder_id=caller.only_folder,
+            stamp=self._embedder.stamp, jobs=made.jobs, upload=upload)
+        if not created:
+            return await self.answer_known(caller, draft, item)
+        if made.jobs:
+            await self._wake.signal()
+        return Added(item.state, item, caller.only_folder, created, job_id)
 
-        `content`: what the key stands for already; somebody else's item may have its passages and their vectors.
-        """
-        item = Item(
-            id=new_id(), library_id=caller.library_id, public_id=new_public_id(), content_id="",
-            entity_type=draft.entity_type, kind=draft.kind, title=draft.title or source.title, url=draft.url,
-            tags=draft.tags, in_kb=draft.in_kb or caller.kb_only, created_by=caller.token_id, metadata=source.metadata,
-            origin=caller.origin(draft.kind),
-            created_at=draft.created_at or now())
-        sections: Sequence[Section] = ()
-        jobs: Sequence[Job]
-        auto = draft.auto_transform and self._auto_transforms
+    async def make(self, item: Item, source: Source, content: Content | None, person_id: str, auto_transform: bool,
+                   tell: Tell = silent) -> Prepared:
+        """The item as its source makes it, and what goes with it: sections and jobs, or the job that transcribes it."""
+        auto = auto_transform and self._auto_transforms
         if source.recording is not None:
-            await self._quota.check(caller.library_id, caller.person_id, source.recording.get("seconds", 0.0))
+            await self._quota.check(item.library_id, person_id, source.recording.get("seconds", 0.0))
             item = replace(item, transcription_status="queued",
                            metadata=item.metadata | ({"auto_transform": True} if auto else {}))
-            jobs = [queue(item, source.recording, caller.person_id)]
-        else:
-            await tell(0.7, "Indexing it")
-            known = await self._store.sections.of_content(
-                content.id, item.title, self._embedder.stamp) if content and item.in_kb else []
-            made = await self._preparer.prepare(item, source.text, source.marks, known=known, auto_transform=auto)
-            item, sections, jobs = made.item, made.sections, made.jobs
-        item, created = await self._store.items.add(
-            item, source.content(key), sections, scope=caller.scope, folder_id=caller.only_folder,
-            stamp=self._embedder.stamp, jobs=jobs)
-        if not created:
-            return await self._known(caller, draft, item)
-        if jobs:
-            await self._wake.signal()
-        return Added(_status(item), item, caller.only_folder, created, jobs[0].id if jobs else None)
+            return Prepared(item, (), (queue(item, source.recording, person_id),))
+        await tell(0.7, "Indexing it")
+        known = await self._store.sections.of_content(
+            content.id, item.title, self._embedder.stamp) if content and item.in_kb else []
+        return await self._preparer.prepare(item, source.text, source.marks, known=known, auto_transform=auto)
 
     async def refresh(self, caller: Caller, item_id: str) -> Item:
         """Fetch the item's page again; text and sections are replaced in one step, the user's title and tags stay.
@@ -158,7 +156,7 @@ class Library:
         """
         await self._access.admit(caller, WRITE, "refresh", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
-        if item.url is None or item.transcription_status is not None:
+        if item.url is None or item.transcription_status is not None or item.ingest_status is not None:
             raise Invalid("Only pages and documents from the web can be fetched again.")
         source = await self._sources.read(item.url)
         if source.recording is not None:
@@ -345,26 +343,33 @@ class Library:
 
     # -- how
 
-    async def _known(self, caller: Caller, draft: Draft, item: Item) -> Added:
+    async def answer_known(self, caller: Caller, draft: Draft, item: Item) -> Added:
         """What is there already. What failed is tried again, and what was kept out of the KB enters it when it is added
         for it: `ready` must mean that search finds it."""
-        jobs = await self._retry(caller, item) if item.transcription_status == "failed" else []
-        if item.transcription_status in ("queued", "running"):
-            waiting = await self._store.jobs.latest(item, TRANSCRIBE)
+        jobs: list[Job] = []
+        if item.state == "failed":
+            jobs = await self._retry(caller, item)
+            item = replace(item, status_reason=None, ingest_status=item.ingest_status and "queued",
+                           transcription_status=item.transcription_status and "queued")
+        elif item.state != "ready":
+            waiting = await self._store.jobs.latest(item, INGEST if item.ingest_status else TRANSCRIBE)
             jobs = [waiting] if waiting else []
         if (draft.in_kb or caller.kb_only) and not item.in_kb:
-            sections, more = await self._passages(replace(item, in_kb=True))
-            # By no scope: a token of several folders, or of the KB, does not see what it added until it is in one of them.
-            kept = await self._store.items.update(Scope(item.library_id), item.id, {"in_kb": True}, expected_revision=None,
-                                                  sections=sections, stamp=self._embedder.stamp, jobs=more)
-            item = replace(kept, folders=item.folders)
+            item, more = await self.enter_kb(item)
             jobs += more
-            await self._wake.signal()
-        return Added(_status(item), item, caller.only_folder, False, jobs[0].id if jobs else None)
+        return Added(item.state, item, caller.only_folder, False, jobs[0].id if jobs else None)
+
+    async def enter_kb(self, item: Item) -> tuple[Item, Sequence[Job]]:
+        sections, jobs = await self._passages(replace(item, in_kb=True))
+        # By no scope: a token of several folders, or of the KB, does not see what it added until it is in one of them.
+        kept = await self._store.items.update(Scope(item.library_id), item.id, {"in_kb": True}, expected_revision=None,
+                                              sections=sections, stamp=self._embedder.stamp, jobs=jobs)
+        await self._wake.signal()
+        return replace(kept, folders=item.folders), jobs
 
     async def _passages(self, item: Item) -> tuple[Sequence[Section] | None, Sequence[Job]]:
-        """The item's sections, cut anew; None while its text is still being written down."""
-        if _status(item) != "ready":
+        """The item's sections, cut anew; None while its text is still being read or transcribed."""
+        if item.state != "ready":
             return None, ()
         content = await self._store.contents.get(item.content_id)
         made = await self._preparer.prepare(item, content.text, content.marks)
@@ -387,8 +392,11 @@ class Library:
         return Entry(item, content, sections, tuple(jobs), record.once)
 
 
-def _status(item: Item) -> str:
-    return "ready" if item.transcription_status in (None, "done") else "transcribing"
+def new_item(caller: Caller, draft: Draft, title: str) -> Item:
+    return Item(
+        id=new_id(), library_id=caller.library_id, public_id=new_public_id(), content_id="", entity_type=draft.entity_type,
+        kind=draft.kind, title=title, url=draft.url, tags=draft.tags, in_kb=draft.in_kb or caller.kb_only,
+        created_by=caller.token_id, origin=caller.origin(draft.kind), created_at=draft.created_at or now())
 
 
 def private_key(caller: Caller, kind: str, said: str) -> str:

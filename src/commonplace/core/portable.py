@@ -239,14 +239,15 @@ def _write(file: Path, text: str) -> None:
 
 
 async def _item_ids(library: Library, caller: Caller) -> list[str]:
-    found: dict[str, None] = {}
+    found: dict[str, Item] = {}
     total = 1
     while len(found) < total:
         items, total = await library.page(caller, ItemFilter(), limit=AT_ONCE, offset=len(found))
         if not items:
             break
-        found |= dict.fromkeys(item.id for item in items)
-    return list(found)
+        found |= {item.id: item for item in items}
+    # Of an address or a file that has not been read there is nothing to write yet; a note's own words are there.
+    return [item_id for item_id, item in found.items() if item.ingest_status is None or item.kind == "text"]
 
 
 class _Places:

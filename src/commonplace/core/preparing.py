@@ -15,6 +15,7 @@ from commonplace.ports import Embedder, Transformer
 
 log = logging.getLogger(__name__)
 TRANSFORM = "transform"
+INGEST = "ingest"        # reads the source of an item that was accepted before it was read
 IN_CALL = 8             # sections that get their vectors within the call; longer texts are keyword-live at once, vectors follow
 BRIEF = 5_000           # characters that are cut in less time than handing them to a thread takes
 SHORT = 50_000          # characters that are summarised within the call: about a tenth of a second

@@ -83,7 +83,7 @@ class Turns:
         waited = turn.lock.locked()
         async with turn.lock:
             if waited and turn.failed is not None:
-                raise IngestFailed(turn.failed.message, **turn.failed.data)
+                raise IngestFailed(turn.failed.message, passing=turn.failed.passing, **turn.failed.data)
             turn.failed = None
             try:
                 yield
@@ -109,7 +109,7 @@ class Sources:
         async with self._fetcher.get(url, max_bytes=self._max_bytes, taste=TASTE) as fetched:
             kind = await self._extractor.kind(fetched.path, fetched.media_type, _file_name(fetched.url))
             if kind.startswith(SPEECH):
-                return Source(_title_of(url), url=url, recording={"url": url})
+                return Source(title_of(url), url=url, recording={"url": url})
             if fetched.media_type.startswith(SPEECH):
                 raise IngestFailed(f"The server calls it a recording ({fetched.media_type}), but it is none ({kind}).")
             await tell(0.4, "Reading what it says")
@@ -131,7 +131,7 @@ class Sources:
             return _episode(url, episode)
         found = await self._extractor.extract(fetched.path, fetched.media_type, charset=fetched.charset, url=fetched.url)
         if kind == "text/html" and sectioning.count(found.text) < ARTICLE_WORDS and (heard := await self._heard(url, found)):
-            return Source(found.title[:TITLE].strip() or _title_of(url), url=url, recording={"url": heard},
+            return Source(found.title[:TITLE].strip() or title_of(url), url=url, recording={"url": heard},
                           author=found.author, published_at=found.published_at, language=found.language)
         if not found.text.strip():
             raise IngestFailed("There is nothing to read at the address.")
@@ -180,12 +180,12 @@ def _newest(feed: Feed) -> FeedEntry | None:
 
 
 def _episode(url: str, entry: FeedEntry) -> Source:
-    return Source(entry.title[:TITLE].strip() or _title_of(url), url=url, recording={"url": entry.audio_url},
+    return Source(entry.title[:TITLE].strip() or title_of(url), url=url, recording={"url": entry.audio_url},
                   published_at=entry.published_at)
 
 
 def _source(url: str, found: Extracted) -> Source:
-    return Source(found.title[:TITLE].strip() or _title_of(url), found.text, found.marks, url, None, found.author,
+    return Source(found.title[:TITLE].strip() or title_of(url), found.text, found.marks, url, None, found.author,
                   found.published_at, found.language)
 
 
@@ -193,7 +193,7 @@ def _file_name(url: str) -> str:
     return unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2])
 
 
-def _title_of(url: str) -> str:
+def title_of(url: str) -> str:
     """What to call it when it does not say: its file's name, else its host."""
     name = _file_name(url)
     stem = name.rpartition(".")[0] or name

@@ -148,7 +148,13 @@ class TranscribeJobs:
                 await self._failed(worker, job, item, error)
                 return
             content = await self._store.contents.get(item.content_id)
-        await retried(partial(self._complete, job, content), guarded=False)
+        try:
+            await retried(partial(self._complete, job, content), guarded=False)
+        except NotFound:
+            raise
+        except Exception as error:
+            await self._failed(worker, job, item, error)
+            return
         await self._store.jobs.finish(worker, [job.id])
         await self._recordings.discard(job.payload)
 
@@ -199,7 +205,6 @@ class TranscribeJobs:
         reason, again = in_words(job, error), retry_at(job, ATTEMPTS)
         if isinstance(error, QuotaExceeded):
             await self._store.jobs.fail(worker, job.id, reason, None)
-            await self._store.items.annotate([Annotation(item, {"transcription_status": "failed"})])
             await self._store.contents.release(item.content_id, job.id)
         elif isinstance(error, IngestFailed) or again is None:
             await self._store.contents.give_up(item.content_id, reason)

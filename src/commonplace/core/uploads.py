@@ -16,9 +16,10 @@ from weakref import WeakValueDictionary
 from commonplace.core.access import READ, UPLOAD, WRITE, Access
 from commonplace.core.library import Added, Draft, Library, private_key
 from commonplace.core.sources import SPEECH, Source
-from commonplace.core.transcription import TRANSCRIBE, Recordings
-from commonplace.errors import CommonplaceError, Conflict, Invalid, NotFound, Unauthorized
-from commonplace.model import Caller, Content, EntityType, ItemRef, Upload, new_id, now
+from commonplace.core.transcription import Recordings
+from commonplace.core.unread import Unread
+from commonplace.errors import CommonplaceError, Conflict, IngestFailed, Invalid, NotFound, Unauthorized
+from commonplace.model import Caller, Capability, Content, EntityType, Item, ItemRef, Json, Upload, new_id, now
 from commonplace.ports import Blobs, Extractor, Store
 from commonplace.settings import Settings
 
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 LIFETIME = timedelta(hours=1)
 DOCUMENT, RECORDING = "/api/v1/uploads/finalize-document", "/api/v1/uploads/finalize"
 _TIDY_SECONDS = 900
+_PERSON = "person:"     # before the id of an owner without a token
 _BUFFER = 1024 * 1024
 _ALSO = {"image/jpg": "image/jpeg", "image/x-ms-bmp": "image/bmp", "image/x-bmp": "image/bmp", "image/heic": "image/heif",
          "application/x-pdf": "application/pdf", "": "application/octet-stream",
@@ -42,12 +44,13 @@ class Part:
 
 class Uploads:
     def __init__(self, store: Store, blobs: Blobs, extractor: Extractor, access: Access, library: Library,
-                 recordings: Recordings, settings: Settings) -> None:
+                 unread: Unread, recordings: Recordings, settings: Settings) -> None:
         self._store = store
         self._blobs = blobs
         self._extractor = extractor
         self._access = access
         self._library = library
+        self._unread = unread
         self._recordings = recordings
         self._settings = settings
         self._folder = settings.data_dir / "incoming"
@@ -55,13 +58,17 @@ class Uploads:
         self._finishing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def promise(self, caller: Caller, filename: str, content_type: str, size: int, *,
-                      here: bool = False) -> tuple[Upload, str]:
-        """An upload, and where its bytes go: an address, or a path of this server (always, with `here`)."""
+                      on_arrival: Json | None = None) -> tuple[Upload, str]:
+        """An upload, and where its bytes go: an address, or a path of this server. With `on_arrival` they come to this server,
+        and the file is queued to be read as soon as the last one is here, in the `folder` that it names."""
         await self._access.admit(caller, UPLOAD, "upload", filename)
+        if on_arrival is not None:
+            await self._access.admit(caller, WRITE, "finish_upload", filename)
         if size > self._settings.upload_max_mb * 1_000_000:
             raise Invalid(f"The file has {size:,} bytes; this server takes up to {self._settings.upload_max_mb:,} MB.")
-        upload = Upload(new_id(), caller.library_id, _owner(caller), filename, content_type, size, now() + LIFETIME)
-        url = None if here else await self._blobs.put_url(upload.key, int(LIFETIME.total_seconds()))
+        upload = Upload(new_id(), caller.library_id, _owner(caller), filename, content_type, size, now() + LIFETIME,
+                        on_arrival=on_arrival)
+        url = None if on_arrival is not None else await self._blobs.put_url(upload.key, int(LIFETIME.total_seconds()))
         await self._store.uploads.create(upload)
         return upload, await asyncio.to_thread(self._signed_path, upload) if url is None else url
 
@@ -70,6 +77,8 @@ class Uploads:
     async def receive(self, upload_id: str, expires: str, signature: str, part: Part, chunks: AsyncIterator[bytes]) -> int:
         """How many bytes are there now. What came before a connection was lost is kept, and can be gone on from."""
         upload = await self._authorised(upload_id, expires, signature)
+        if upload.item_id is not None and upload.on_arrival is not None:
+            return upload.size  # the answer to the last byte was lost
         if upload.item_id is not None:
             raise Conflict("The upload is finished already.")
         if part.total not in (None, upload.size):
@@ -83,12 +92,71 @@ class Uploads:
                 raise Conflict(f"{received:,} bytes are here; go on from there.", received=received)
             received = await self._write(upload, file, part.start, chunks)
             if received == upload.size:
-                await self._blobs.put(upload.key, file)
-                await asyncio.to_thread(file.unlink)
+                await self._take_in(upload, file)
             elif part.total is None:
                 raise Invalid(f"{received:,} of {upload.size:,} bytes came; send the rest with "
                               f"`Content-Range: bytes {received}-{upload.size - 1}/{upload.size}`.", received=received)
             return received
+
+    async def _take_in(self, upload: Upload, file: Path) -> None:
+        """Store bytes that have all arrived: the blob first, then the item that refers to it."""
+        await self._blobs.put(upload.key, file)
+        if upload.on_arrival is not None:
+            await self._queue(upload, file)
+        await asyncio.to_thread(file.unlink)
+
+    async def _queue(self, upload: Upload, file: Path) -> Added | None:
+        """Queue the file to be read; None when another call was first."""
+        caller = _sender(upload)
+        said = await asyncio.to_thread(_digest, file)
+        folder_id = (upload.on_arrival or {}).get("folder") or None
+        if folder_id and folder_id not in {folder.id for folder in await self._store.folders.within(caller.scope)}:
+            folder_id = None  # deleted while the file was on its way
+        draft = Draft("file")
+        _, there = await self._store.items.known(caller.scope, private_key(caller, "file", said), EntityType.DOCUMENT)
+        try:
+            if there is not None:
+                added = await self._unread.take_known(caller, draft, there, folder_id)
+            else:
+                content = Content(new_id(), private_key(caller, "unread-file", said), "")
+                added = await self._unread.enqueue(caller, draft, content, PurePath(upload.filename).stem, folder_id, upload)
+        except Conflict:
+            return None
+        if not added.created:
+            await self._store.uploads.finish(upload, added.item.id)
+            await self._blobs.delete(upload.key)
+        return added
+
+    async def submit_file(self, caller: Caller, file: Path, name: str, content_type: str, folder_id: str) -> Added:
+        """A file that came with a form: stored now, read by a job."""
+        size = (await asyncio.to_thread(file.stat)).st_size
+        upload, _ = await self.promise(caller, name, content_type, size, on_arrival={"folder": folder_id})
+        await self._blobs.put(upload.key, file)
+        return await self._queue(upload, file) or await self.arrived(caller, upload.id)
+
+    async def arrived(self, caller: Caller, upload_id: str) -> Added:
+        """The item that an upload became when its last byte arrived."""
+        await self._access.admit(caller, READ, "read", upload_id)
+        upload = await self._own(caller, upload_id)
+        if upload.item_id is None:
+            raise Conflict("The file's bytes are not all here yet.")
+        return await self._first_answer(caller, upload)
+
+    async def read_queued(self, upload_id: str) -> tuple[str, Content | None, Source]:
+        """The key of a queued file, what is known of it, and what it says."""
+        try:
+            upload = await self._store.uploads.get(upload_id)
+            async with self._blobs.file(upload.key) as file:
+                kind = await self._extractor.kind(file, upload.content_type, upload.filename)
+                key, content = await self._known_content(_sender(upload), await asyncio.to_thread(_digest, file))
+                return key, content, Source.of(content) if content and content.text else await self._read(upload, file, kind)
+        except NotFound:
+            raise IngestFailed("The file is not there any more. Upload it again.") from None
+
+    async def discard(self, upload_id: str, kept: Item, queued: Item) -> None:
+        """Delete the bytes of a queued file that was read, unless somebody still needs them."""
+        if kept.id != queued.id or not (self._settings.keep_originals or kept.transcription_status):
+            await self._blobs.delete((await self._store.uploads.get(upload_id)).key)
 
     async def _write(self, upload: Upload, file: Path, start: int, chunks: AsyncIterator[bytes]) -> int:
         def append(data: bytes, at: int) -> None:
@@ -161,12 +229,23 @@ class Uploads:
         Finishing again answers with the same item."""
         await self._access.admit(caller, WRITE, "finish_upload", upload_id)
         async with self._finishing.setdefault(upload_id, asyncio.Lock()):
-            upload = await self._store.uploads.get(upload_id)
-            if (upload.library_id, upload.owner) != (caller.library_id, _owner(caller)):
-                raise NotFound("Upload not found")
+            upload = await self._own(caller, upload_id)
             if upload.item_id is not None:
-                return await self._known(caller, upload.item_id)
-            return await self._finish(caller, upload, document, Draft("file", title, in_kb=in_kb, tags=tags))
+                return await self._first_answer(caller, upload)
+            try:
+                return await self._finish(caller, upload, document, Draft("file", title, in_kb=in_kb, tags=tags))
+            except CommonplaceError:
+                upload = await self._own(caller, upload_id)
+                if upload.item_id is None:
+                    raise
+                # Another process was first, and may have deleted the bytes while they were being read here.
+                return await self._first_answer(caller, upload)
+
+    async def _own(self, caller: Caller, upload_id: str) -> Upload:
+        upload = await self._store.uploads.get(upload_id)
+        if (upload.library_id, upload.owner) != (caller.library_id, _owner(caller)):
+            raise NotFound("Upload not found")
+        return upload
 
     async def _finish(self, caller: Caller, upload: Upload, document: bool | None, draft: Draft) -> Added:
         async with self._file(upload) as file:
@@ -175,11 +254,14 @@ class Uploads:
             _refuse_mistaken(kind, upload.content_type, document)
             key, content = await self._known_content(caller, await asyncio.to_thread(_digest, file))
             source = Source.of(content) if content and content.text else await self._read(upload, file, kind)
-            added = await self._library.keep(caller, draft, source, key, content)
-        item_id = await self._store.uploads.finish(upload, added.item.id)
+            added = await self._library.keep(caller, draft, source, key, content, upload=upload)
+        if not added.created:
+            answer = {"status": added.status, "content_id": added.item.content_id, "folder_id": added.folder_id,
+                      "job_id": added.job_id}
+            await self._store.uploads.finish(upload, added.item.id, answer)
         if (document and not self._settings.keep_originals) or not added.created:
             await self._blobs.delete(upload.key)
-        return added if item_id == added.item.id else await self._known(caller, item_id)
+        return added if added.created else await self._first_answer(caller, await self._own(caller, upload.id))
 
     async def _known_content(self, caller: Caller, digest: str) -> tuple[str, Content | None]:
         """The caller's own key for the file and what it stands for; the whole library's where the caller sees its item."""
@@ -220,13 +302,27 @@ class Uploads:
             await asyncio.sleep(_TIDY_SECONDS)
 
     async def tidy(self) -> None:
-        """Delete the bytes of what nobody finished in time, of items that are gone, and of what has been written down."""
+        """Delete the bytes of what nobody finished in time, of items that are gone, and of what has been written down. What
+        arrived whole before the server went down, and was to be read then, is queued first."""
+        for upload in await self._store.uploads.awaited():
+            await self._resume(upload)
         at = now()
         spent = await self._store.uploads.spent(at, keep=self._settings.keep_originals)
         for upload in spent:
             await self._blobs.delete(upload.key)
             await asyncio.to_thread((self._folder / upload.id).unlink, missing_ok=True)
         await self._store.uploads.forget([upload for upload in spent if upload.expires_at < at])
+
+    async def _resume(self, upload: Upload) -> None:
+        file = self._folder / upload.id
+        with suppress(Conflict), self._alone(upload):
+            if await self._received(upload, file) != upload.size:
+                return
+            if await asyncio.to_thread(file.exists):
+                await self._take_in(upload, file)
+            else:
+                async with self._blobs.file(upload.key) as stored:
+                    await self._queue(upload, stored)
 
     @asynccontextmanager
     async def _file(self, upload: Upload) -> AsyncIterator[Path]:
@@ -248,16 +344,21 @@ class Uploads:
         return Source(found.title or PurePath(upload.filename).stem, found.text, found.marks, author=found.author,
                       published_at=found.published_at, language=found.language)
 
-    async def _known(self, caller: Caller, item_id: str) -> Added:
-        item = await self._store.items.get(caller.scope, ItemRef(id=item_id), token_id=caller.token_id)
-        if item.transcription_status in (None, "done"):
-            return Added("ready", item, caller.only_folder, created=False)
-        job = await self._store.jobs.latest(item, TRANSCRIBE)
-        return Added("transcribing", item, caller.only_folder, False, job.id if job else None)
+    async def _first_answer(self, caller: Caller, upload: Upload) -> Added:
+        item = await self._store.items.get(caller.scope, ItemRef(id=upload.item_id), token_id=caller.token_id)
+        told = upload.answer
+        if told is None:
+            return Added(item.state, item, caller.only_folder, created=False)
+        return Added(told["status"], replace(item, content_id=told["content_id"]), told["folder_id"], False, told["job_id"])
 
 
 def _owner(caller: Caller) -> str:
-    return caller.limit_key or f"person:{caller.person_id}"
+    return caller.limit_key or _PERSON + caller.person_id
+
+
+def _sender(upload: Upload) -> Caller:
+    """The person who announced a file in the web app, where the whole library is seen."""
+    return Caller(upload.library_id, upload.owner.removeprefix(_PERSON), "", frozenset(Capability))
 
 
 def _refuse_mistaken(kind: str, declared: str, document: bool) -> None:

@@ -35,6 +35,7 @@ from commonplace.core.planning import Planning
 from commonplace.core.reflection import Reflection
 from commonplace.core.removing import Removals
 from commonplace.core.search import Search
+from commonplace.core.unread import Unread
 from commonplace.core.uploads import Uploads
 from commonplace.core.versions import Versions
 from commonplace.core.webhooks import Webhooks
@@ -102,6 +103,8 @@ class Services(Protocol):
     def leaving(self) -> Leaving: ...
     @property
     def library(self) -> Library: ...
+    @property
+    def unread(self) -> Unread: ...
     @property
     def search(self) -> Search: ...
     @property

@@ -172,6 +172,9 @@ class Item(TypedDict):
     visibility: str
     in_kb: bool
     archived: bool
+    status: Annotated[Literal["queued", "ready", "transcribing", "failed"], Field(
+        description="queued or failed: its source has not been read, and search does not find it")]
+    status_reason: Annotated[str | None, Field(description="Why it failed")]
     transcription_status: str | None
     word_count: int
     revision: int
@@ -187,6 +190,7 @@ def item(value: model.Item) -> Item:
         "content_id": value.content_id, "entity_type": value.entity_type, "kind": value.kind, "title": value.title,
         "url": value.url, "summary": value.summary, "key_points": list(value.key_points), "tags": list(value.tags),
         "category": value.category, "visibility": value.visibility, "in_kb": value.in_kb, "archived": value.archived,
+        "status": value.state, "status_reason": value.status_reason,
         "transcription_status": value.transcription_status, "word_count": value.word_count,
         "revision": value.revision, "folder_ids": list(value.folders), "origin": value.origin,
         "created_at": moment(value.created_at), "updated_at": moment(value.updated_at)}

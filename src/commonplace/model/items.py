@@ -5,6 +5,7 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from commonplace.model.basics import Json, digest, now
 from commonplace.model.sources import Mark
@@ -151,6 +152,17 @@ class Item:
     annotates: str | None = None   # the item in whose margin this one is a note; set by annotating alone
     origin: str = Origin.YOU
     folders: tuple[str, ...] = ()  # within the reader's scope
+    ingest_status: str | None = None  # queued or failed while its source is unread
+    status_reason: str | None = None  # why reading or transcribing failed
+
+    @property
+    def state(self) -> Literal["queued", "ready", "transcribing", "failed"]:
+        """How far its source has been read."""
+        if self.ingest_status is not None:
+            return "failed" if self.ingest_status == "failed" else "queued"
+        if self.transcription_status in (None, "done"):
+            return "ready"
+        return "failed" if self.transcription_status == "failed" else "transcribing"
 
     @property
     def entity_id(self) -> str:
@@ -186,6 +198,8 @@ class Upload:
     expires_at: datetime
     created_at: datetime = field(default_factory=now)
     item_id: str | None = None     # what came of it
+    on_arrival: Json | None = None # queue it when its last byte arrives, in `folder`; None: it waits for finalize
+    answer: Json | None = None     # what finalize answered first
 
     @property
     def key(self) -> str:

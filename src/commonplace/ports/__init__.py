@@ -3,6 +3,7 @@
 from commonplace.ports.accounts import *
 from commonplace.ports.disks import *
 from commonplace.ports.figures import *
+from commonplace.ports.intake import *
 from commonplace.ports.keeping import *
 from commonplace.ports.members import *
 from commonplace.ports.outside import *

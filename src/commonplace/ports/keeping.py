@@ -64,12 +64,13 @@ class Items(Protocol):
     async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
                   folder_id: str | None, stamp: str, jobs: Sequence[Job], relations: Sequence[Relation] = (),
                   capture: Capture | None = None, once: bool = True, beside: Revised | None = None,
-                  accepts: Candidate | None = None) -> tuple[Item, bool]:
+                  accepts: Candidate | None = None, upload: Upload | None = None) -> tuple[Item, bool]:
         """All of it in one transaction, also what becomes of another item `beside` it. What the scope already holds with this
         content and type (and, for texts, title): that, and False, unless it need not be there `once` only. Conflict: by now the
         key stands for a content that says something else, or the other item is at another revision. NotFound: a relation leads
         out of the scope. Without a `folder_id` the item is filed in `item.folders`. `accepts`: the pending candidate that
-        becomes this item; Conflict if it was decided already."""
+        becomes this item; Conflict if it was decided already. `upload`: the file that it is made of, with the answer
+        to give for it from now on; Conflict if it was finished already."""
         ...
 
     async def known(self, scope: Scope, key: str, entity_type: str, *,
@@ -340,33 +341,6 @@ class Candidates(Protocol):
 
     async def decide(self, library_id: str, owner: str | None, candidate_id: str, state: CandidateState,
                      item_id: str | None = None) -> Candidate: ...
-
-
-class Uploads(Protocol):
-    async def create(self, upload: Upload) -> None: ...
-
-    async def get(self, upload_id: str) -> Upload:
-        """Of any library: whoever asks has to check whose it is."""
-        ...
-
-    async def of_item(self, scope: Scope, item_id: str) -> Upload | None:
-        """The file that an item in scope was made of."""
-        ...
-
-    async def finish(self, upload: Upload, item_id: str) -> str:
-        """Say which item came of it; the one that is there already, if another was first."""
-        ...
-
-    async def spent(self, at: datetime, *, keep: bool) -> list[Upload]:
-        """Whose bytes nobody needs: those that expired or whose item is gone; and, unless originals are kept, those
-        that were read or written down."""
-        ...
-
-    async def forget(self, uploads: Sequence[Upload]) -> None: ...
-
-    async def expire(self, library_id: str) -> None:
-        """All of a library's, now."""
-        ...
 
 
 class Feeds(Protocol):

@@ -8,6 +8,7 @@ from commonplace.model import Json
 from commonplace.ports.accounts import Accounts
 from commonplace.ports.disks import Disks
 from commonplace.ports.figures import Figures
+from commonplace.ports.intake import Unread, Uploads
 from commonplace.ports.keeping import (
     Candidates,
     Captures,
@@ -18,7 +19,6 @@ from commonplace.ports.keeping import (
     Quotas,
     Relations,
     Sections,
-    Uploads,
     Versions,
 )
 from commonplace.ports.members import Members
@@ -50,6 +50,9 @@ class Store(Protocol):
 
     @property
     def items(self) -> Items: ...
+
+    @property
+    def unread(self) -> Unread: ...
 
     @property
     def contents(self) -> Contents: ...

@@ -92,7 +92,7 @@ class YouTubeSound:
             with anyio.fail_after(_SECONDS):
                 info = await to_thread.run_sync(self._extract, video_id, abandon_on_cancel=True)
         except TimeoutError:
-            raise IngestFailed("YouTube took too long to say where the video's sound is.") from None
+            raise IngestFailed("YouTube took too long to say where the video's sound is.", passing=True) from None
         if info.get("live_status") in ("is_live", "is_upcoming", "post_live"):
             raise IngestFailed("The video is live or has not been shown yet; add it once it is over.")
         if not str(info.get("url") or "").startswith(("http://", "https://")):

@@ -141,5 +141,6 @@ class Guard:
             pass  # a name
         try:
             return [ip_address(address) for address in await self._resolver(host, port)]
-        except (OSError, UnicodeError):
-            raise IngestFailed(f"There is no address for {host}.") from None
+        except (OSError, UnicodeError) as error:
+            down = isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN
+            raise IngestFailed(f"There is no address for {host}.", passing=down) from None

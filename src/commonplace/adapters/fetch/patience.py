@@ -29,7 +29,7 @@ class Patience:
         self._left -= anyio.current_time() - began
         if self._scope.cancelled_caught:
             raise IngestFailed("The server sends too slowly." if self._earned else
-                               f"The server did not answer within {self._whole:g} s.")
+                               f"The server did not answer within {self._whole:g} s.", passing=True)
 
     def earn(self, size: int) -> None:
         self._earned = True
@@ -67,7 +67,7 @@ async def _taken(turn: anyio.Semaphore, host: str) -> AsyncIterator[None]:
     with anyio.move_on_after(QUEUE_SECONDS) as scope:
         await turn.acquire()
     if scope.cancelled_caught:
-        raise IngestFailed(f"Too many downloads were waiting before the one from {host}; try again later.")
+        raise IngestFailed(f"Too many downloads were waiting before the one from {host}; try again later.", passing=True)
     try:
         yield
     finally:

@@ -41,7 +41,7 @@ class Sink:
 
     def finish(self) -> None:
         if self._packed and self._coming and not self._unpacker.eof:
-            raise IngestFailed("The answer broke off before it was complete.")
+            raise IngestFailed("The answer broke off before it was complete.", passing=True)
         if not self.size and not self._may_be_empty:
             raise IngestFailed("The answer is empty.")
 

@@ -23,6 +23,7 @@ from commonplace.adapters.store.members import SqlMembers
 from commonplace.adapters.store.people import SqlPeople, SqlTokens
 from commonplace.adapters.store.relations import SqlRelations
 from commonplace.adapters.store.sections import SqlSections
+from commonplace.adapters.store.unread import SqlUnread
 from commonplace.adapters.store.uploads import SqlUploads
 from commonplace.adapters.store.versions import SqlVersions
 from commonplace.errors import ConfigurationError
@@ -46,6 +47,7 @@ class SqlStore:
         self.figures = SqlFigures(db)
         self.folders = SqlFolders(db, index)
         self.items = SqlItems(db, index)
+        self.unread = SqlUnread(db, index)
         self.contents = SqlContents(db)
         self.quotas = SqlQuotas(db)
         self.sections = SqlSections(db, index)

@@ -65,8 +65,8 @@ class SqlContents:
     async def give_up(self, content_id: str, error: str) -> None:
         def work(tx: Tx) -> None:
             tx.run("UPDATE contents SET claimed_by = NULL, claimed_until = NULL WHERE id = :id", id=content_id)
-            tx.run("""UPDATE items SET transcription_status = 'failed'
-                      WHERE content_id = :id AND transcription_status IN ('queued', 'running')""", id=content_id)
+            tx.run("""UPDATE items SET transcription_status = 'failed', status_reason = :error
+                      WHERE content_id = :id AND transcription_status IN ('queued', 'running')""", id=content_id, error=error)
             tx.run(f"""UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL, leased_until = NULL,
                        updated_at = :at WHERE state IN ('queued', 'running') AND {_JOBS_OF}""",
                    error=error, at=rows.micros(now()), content_id=content_id)

@@ -18,12 +18,14 @@ from commonplace.adapters.store.contents import (
     set_apart,
 )
 from commonplace.adapters.store.database import Database, Tx
+from commonplace.adapters.store.duplicates import ADDED_AND_NOT_FILED, find_same, find_seen
 from commonplace.adapters.store.filing import folders_of, put_in_folder, require_folders
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.jobs import insert_jobs
 from commonplace.adapters.store.margins import with_notes
 from commonplace.adapters.store.relations import drop_relations, put_relations
 from commonplace.adapters.store.standing import bridge, replaced_by, settle_replaced
+from commonplace.adapters.store.uploads import settle_upload
 from commonplace.adapters.store.versions import contents_of, keep_version
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
@@ -43,16 +45,13 @@ from commonplace.model import (
     Revised,
     Scope,
     Section,
+    Upload,
     new_public_id,
     now,
 )
 
 NO_ITEM = "Item not found"
-_ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS
-    (SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id AND f.item_id = i.id)"""
-# CROSS JOIN: SQLite then starts from the one content, never from all items of a type that the library has.
 _WITH_TEXT = rows.SELECT_ITEM.replace(" FROM items AS i", ", c.text FROM items AS i JOIN contents AS c ON c.id = i.content_id")
-_BY_CONTENT = rows.SELECT_ITEM.replace("FROM items", "FROM contents AS c CROSS JOIN items") + " WHERE i.content_id = c.id"
 
 
 class SqlItems:
@@ -63,7 +62,7 @@ class SqlItems:
     async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
                   folder_id: str | None, stamp: str, jobs: Sequence[Job], relations: Sequence[Relation] = (),
                   capture: Capture | None = None, once: bool = True, beside: Revised | None = None,
-                  accepts: Candidate | None = None) -> tuple[Item, bool]:
+                  accepts: Candidate | None = None, upload: Upload | None = None) -> tuple[Item, bool]:
         def work(tx: Tx) -> tuple[Item, bool]:
             kept, created = self._add(tx, item, content, sections, scope, folder_id, stamp, jobs, once)
             if created:
@@ -74,6 +73,9 @@ class SqlItems:
                     insert_capture(tx, capture)
                 if accepts:
                     accept_candidate(tx, accepts, kept.id)
+                if upload:
+                    answer = upload.answer and upload.answer | {"content_id": kept.content_id}
+                    settle_upload(tx, upload, kept.id, answer)
             return kept, created
 
         return await self._db.write(work)
@@ -81,7 +83,7 @@ class SqlItems:
     def _add(self, tx: Tx, item: Item, content: Content, sections: Sequence[Section], scope: Scope,
              folder_id: str | None, stamp: str, jobs: Sequence[Job], once: bool) -> tuple[Item, bool]:
         content_id, same = put_content(tx, content, item.created_at)
-        seen = _find_same(tx, scope, replace(content, id=content_id), item) if once else None
+        seen = find_same(tx, scope, replace(content, id=content_id), item) if once else None
         if seen is not None:
             drop_unused_content(tx, content_id)
             return seen, False
@@ -108,7 +110,7 @@ class SqlItems:
             row = tx.one("SELECT * FROM contents WHERE key = :key", key=key)
             if row is None:
                 return None, None
-            return content_of(row), _seen(tx, scope, token_id, entity_type, "c.id = :content_id", content_id=row["id"])
+            return content_of(row), find_seen(tx, scope, token_id, entity_type, "c.id = :content_id", content_id=row["id"])
 
         return await self._db.peek(work)
 
@@ -130,7 +132,7 @@ class SqlItems:
         content = replace(entry.content, id=put_content(tx, entry.content, entry.item.created_at)[0])
         item = replace(entry.item, content_id=content.id)
         known = _by_ref(tx, *rows.visible(scope), ItemRef(id=item.id), lock=True)
-        before = rows.item(known) if known else _find_same(tx, scope, content, item) if entry.once else None
+        before = rows.item(known) if known else find_same(tx, scope, content, item) if entry.once else None
         if before is None:
             if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=item.public_id):
                 item = replace(item, public_id=new_public_id())
@@ -192,7 +194,7 @@ class SqlItems:
 
     def _update(self, tx: Tx, scope: Scope, item_id: str, changes: dict[str, Any], expected_revision: int | None,
                 sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job]) -> Item:
-        before = _find_at(tx, scope, item_id, expected_revision)
+        before = find_at(tx, scope, item_id, expected_revision)
         after = replace(before, **changes, revision=before.revision + 1, updated_at=now())
         columns = [*changes, "revision", "updated_at"]
         tx.run(f"UPDATE items SET {', '.join(f'{c} = :{c}' for c in columns)} WHERE library_id = :library_id AND id = :id",
@@ -237,7 +239,7 @@ class SqlItems:
 
     async def delete(self, scope: Scope, item_id: str, *, expected_revision: int | None = None) -> None:
         def work(tx: Tx) -> None:
-            item = _find_at(tx, scope, item_id, expected_revision)
+            item = find_at(tx, scope, item_id, expected_revision)
             if scope.folders is None or all(map(scope.folders.issuperset, folders_of(
                     tx, Scope(item.library_id), with_notes(tx, item.library_id, [item.id])).values())):
                 delete_items(tx, self._index, item.library_id, [item.id])
@@ -297,7 +299,7 @@ def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:
     return rows.item(row, folders_of(tx, scope, [row["id"]]).get(row["id"], ()))
 
 
-def _find_at(tx: Tx, scope: Scope, item_id: str, expected_revision: int | None) -> Item:
+def find_at(tx: Tx, scope: Scope, item_id: str, expected_revision: int | None) -> Item:
     """To be changed by this transaction; Conflict when somebody was there since it was read."""
     item = find(tx, scope, ItemRef(id=item_id), lock=True)
     if expected_revision not in (None, item.revision):
@@ -344,10 +346,12 @@ def _by_ref(tx: Tx, condition: str, values: dict[str, Any], ref: ItemRef, *, loc
             select: str = rows.SELECT_ITEM) -> Any | None:
     # SQLite has one writer at a time; on Postgres those who change one item take turns.
     end = " FOR NO KEY UPDATE OF i" if lock and tx.engine == "postgres" else ""
-    if ref.id is not None:
-        return tx.one(f"{select} WHERE {condition} AND i.id = :id{end}", id=ref.id, **values)
-    row = tx.one(f"{select} WHERE {condition} AND i.public_id = :public_id{end}",
-                 public_id=ref.public_id, **values)
+    column, name = ("id", ref.id) if ref.id is not None else ("public_id", ref.public_id)
+    row = tx.one(f"{select} WHERE {condition} AND i.{column} = :name{end}", name=name, **values)
+    if row is None:
+        row = tx.one(f"""{select} WHERE {condition} AND i.id =
+                         (SELECT a.item_id FROM aliases AS a WHERE a.library_id = :library_id AND a.{column} = :name){end}""",
+                     name=name, **values)
     return row if row and ref.entity_type in (None, row["entity_type"]) else None
 
 
@@ -356,30 +360,11 @@ def _find_own(tx: Tx, scope: Scope, ref: ItemRef, token_id: str | None, *, lock:
     try:
         return find(tx, scope, ref, lock=lock)
     except NotFound:
-        row = token_id and _by_ref(tx, _ADDED_AND_NOT_FILED, {"library_id": scope.library_id, "token_id": token_id}, ref,
+        row = token_id and _by_ref(tx, ADDED_AND_NOT_FILED, {"library_id": scope.library_id, "token_id": token_id}, ref,
                                    lock=lock)
         if not row:
             raise
         return rows.item(row)
-
-
-def _find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None:
-    """An address or a file is one thing, whatever it is called. Two texts are the same when they say the same under one
-    title; so are two files, which have contents of their own when tokens of different scopes brought them."""
-    by_content = None if item.kind == "text" else _seen(
-        tx, scope, item.created_by, item.entity_type, "c.id = :content_id", content_id=content.id)
-    if by_content is not None or item.kind == "url" or not content.text:
-        return by_content
-    return _seen(tx, scope, item.created_by, item.entity_type, "c.hash = :hash AND i.title = :title",
-                 hash=content.hash, title=item.title)
-
-
-def _seen(tx: Tx, scope: Scope, token_id: str | None, entity_type: str, wanted: str, **values: Any) -> Item | None:
-    """The first that is in scope, or was added by the same token and is not filed yet."""
-    condition, within = rows.visible(scope)
-    row = tx.one(f"""{_BY_CONTENT} AND {wanted} AND i.entity_type = :entity_type AND (({condition}) OR ({_ADDED_AND_NOT_FILED}))
-                     ORDER BY i.created_at LIMIT 1""", entity_type=entity_type, token_id=token_id, **within, **values)
-    return rows.item(row, folders_of(tx, scope, [row["id"]]).get(row["id"], ())) if row else None
 
 
 _ORDERS = {Order.NEWEST: "i.created_at DESC", Order.OLDEST: "i.created_at", Order.CHANGED: "i.updated_at DESC",

@@ -13,7 +13,15 @@ _COLUMNS = ("library_id", "id", "item_id", "kind", "state", "attempts", "error",
             "updated_at", "run_after")
 
 # What somebody let go of without a word comes first. One at a time: for both at once all that wait would be read and sorted.
-_READY = ("state = 'running' AND leased_until < :now", "state = 'queued' AND run_after <= :now")
+_READY = ("j.state = 'running' AND j.leased_until < :now", "j.state = 'queued' AND j.run_after <= :now")
+
+
+# The column of an item that says how far a job of this kind is.
+_STATUS = {"ingest": "ingest_status", "transcribe": "transcription_status"}
+# Kinds of which each library gets its turn: those with fewer jobs running come first.
+_FAIR = ("ingest",)
+_RUNNING = """LEFT JOIN (SELECT library_id, count(*) AS running FROM jobs WHERE kind = :kind AND state = 'running'
+              GROUP BY library_id) AS busy ON busy.library_id = j.library_id"""
 
 
 def insert_jobs(tx: Tx, jobs: Sequence[Job]) -> None:
@@ -70,11 +78,18 @@ class SqlJobs:
             at=rows.micros(now()), ids=list(job_ids), worker=worker))
 
     async def fail(self, worker: str, job_id: str, error: str, retry_at: datetime | None) -> None:
-        await self._db.write(lambda tx: tx.run(
-            """UPDATE jobs SET state = :state, error = :error, run_after = coalesce(:run_after, run_after),
-               leased_by = NULL, leased_until = NULL, updated_at = :at WHERE id = :id AND leased_by = :worker""",
-            state=JobState.QUEUED if retry_at else JobState.FAILED, error=error, run_after=rows.micros(retry_at),
-            at=rows.micros(now()), id=job_id, worker=worker))
+        def work(tx: Tx) -> None:
+            held = tx.run(
+                """UPDATE jobs SET state = :state, error = :error, run_after = coalesce(:run_after, run_after),
+                   leased_by = NULL, leased_until = NULL, updated_at = :at WHERE id = :id AND leased_by = :worker""",
+                state=JobState.QUEUED if retry_at else JobState.FAILED, error=error, run_after=rows.micros(retry_at),
+                at=rows.micros(now()), id=job_id, worker=worker)
+            for kind, column in _STATUS.items() if held and not retry_at else ():
+                tx.run(f"""UPDATE items SET {column} = 'failed', status_reason = :error WHERE {column} IN ('queued', 'running')
+                           AND (library_id, id) IN (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = :kind)""",
+                       error=error, id=job_id, kind=kind)
+
+        await self._db.write(work)
 
     async def note(self, worker: str, job_id: str, payload: Json) -> None:
         await self._db.write(lambda tx: tx.run(
@@ -96,8 +111,9 @@ class SqlJobs:
                 return []
             tx.run("""UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, progress = 0, run_after = :at,
                       updated_at = :at WHERE id IN :ids""", at=rows.micros(now()), ids=failed)
-            tx.run("""UPDATE items SET transcription_status = 'queued' WHERE library_id = :library_id AND id = :item_id
-                      AND transcription_status = 'failed'""", library_id=scope.library_id, item_id=item_id)
+            for column in _STATUS.values():
+                tx.run(f"""UPDATE items SET {column} = 'queued', status_reason = NULL WHERE library_id = :library_id
+                           AND id = :item_id AND {column} = 'failed'""", library_id=scope.library_id, item_id=item_id)
             return [rows.job(row) for row in tx.all("SELECT * FROM jobs WHERE id IN :ids", ids=failed)]
 
         return await self._db.write(work)
@@ -170,10 +186,11 @@ class SqlJobs:
 
 
 def _ready(tx: Tx, kind: str, at: datetime, limit: int, *, lock: bool = False) -> list[str]:
-    end = " FOR UPDATE SKIP LOCKED" if lock and tx.engine == "postgres" else ""
+    end = " FOR UPDATE OF j SKIP LOCKED" if lock and tx.engine == "postgres" else ""
+    fair, first = (_RUNNING, "coalesce(busy.running, 0), ") if kind in _FAIR else ("", "")
     found: list[str] = []
     for ready in _READY:
         found += [row["id"] for row in tx.all(
-            f"SELECT id FROM jobs WHERE kind = :kind AND {ready} ORDER BY run_after LIMIT :limit{end}",
+            f"SELECT j.id FROM jobs AS j {fair} WHERE j.kind = :kind AND {ready} ORDER BY {first}j.run_after LIMIT :limit{end}",
             kind=kind, now=rows.micros(at), limit=limit - len(found))]
     return found

@@ -120,7 +120,7 @@ def like(text: str | None) -> str:
 ITEM_COLUMNS = ("library_id", "id", "public_id", "content_id", "entity_type", "kind", "title", "url", "summary", "key_points",
                 "tags", "category", "visibility", "in_kb", "archived", "transcription_status", "metadata", "revision",
                 "word_count", "created_by", "created_at", "updated_at", "status", "priority", "due_date", "languages",
-                "technologies", "assignees", "annotates", "origin")
+                "technologies", "assignees", "annotates", "origin", "ingest_status", "status_reason")
 _JSON = frozenset({"key_points", "tags", "metadata", "languages", "technologies", "assignees"})
 _TUPLES = _JSON - {"metadata"}
 SELECT_ITEM = "SELECT " + ", ".join(f"i.{c}" for c in ITEM_COLUMNS) + " FROM items AS i"

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from commonplace.errors import TranscriptionFailed
+from commonplace.errors import IngestFailed, TranscriptionFailed
 from commonplace.faces.cli import show
 from commonplace.faces.cli.desk import Desk, command, item_argument
 from commonplace.faces.cli.jobs import work_off
@@ -18,7 +18,7 @@ def register(root: typer.Typer) -> None:
 
 
 async def retry(desk: Desk, item_id: ItemId) -> None:
-    """Try again what failed for an item: its transcription, its vectors, its summary."""
+    """Try again what failed for an item: reading its source, its transcription, its vectors, its summary."""
     from commonplace.faces import wire
 
     async with desk.open() as (app, caller):
@@ -26,6 +26,8 @@ async def retry(desk: Desk, item_id: ItemId) -> None:
         with show.progress("Trying again") as advance:
             await work_off(app, advance)
         reading = await app.library.read(caller, item.id)
+    if reading.item.ingest_status is not None:
+        raise IngestFailed(reading.item.status_reason or "It is still queued; try again later.")
     if reading.transcription is not None:
         raise TranscriptionFailed(reading.transcription.error or "It is not done yet; another process is at it.")
     if desk.as_json:

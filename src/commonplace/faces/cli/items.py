@@ -11,7 +11,7 @@ from commonplace.errors import KEEPS_OUT, IngestFailed, Invalid
 from commonplace.faces.cli import show
 from commonplace.faces.cli.desk import Desk, command, item_argument
 from commonplace.faces.cli.jobs import waiting, work_off
-from commonplace.model import Caller, Folder, ItemFilter, Mode, folder_key
+from commonplace.model import Caller, Folder, Item, ItemFilter, Mode, folder_key
 
 if TYPE_CHECKING:
     from commonplace.app import App
@@ -138,7 +138,7 @@ async def get(desk: Desk, item_id: Annotated[str, item_argument()]) -> None:
     item = reading.item
     facts = [item.entity_id, item.url, f"{item.created_at.astimezone():%Y-%m-%d %H:%M}",
              ", ".join(folder.name for folder in reading.folders), " ".join(f"#{tag}" for tag in item.tags),
-             "" if item.in_kb else "not in the KB"]
+             "" if item.in_kb else "not in the KB", _state(item)]
     show.text(item.title)
     show.text(" · ".join(fact for fact in facts if fact))
     show.text()
@@ -159,9 +159,15 @@ async def list_items(desk: Desk, folder: FolderName = None,
     if desk.as_json:
         show.as_json({"items": [wire.item(item) for item in items], "total": total, "page": page, "per_page": limit})
         return
-    show.table(["id", "created", "title", "tags"], [(item.public_id, item.created_at, item.title, item.tags) for item in items])
+    show.table(["id", "created", "title", "tags", "status"],
+               [(item.public_id, item.created_at, item.title, item.tags, _state(item)) for item in items])
     if total > limit * page:
         show.note(f"{len(items)} of {total}; --page {page + 1} shows more.")
+
+
+def _state(item: Item) -> str:
+    """Empty for what is ready."""
+    return "" if item.state == "ready" else f"{item.state}: {item.status_reason}" if item.status_reason else item.state
 
 
 async def find_folder(app: "App", caller: Caller, name: str) -> Folder:

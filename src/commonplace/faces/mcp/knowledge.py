@@ -69,13 +69,18 @@ def _item_as_markdown(reading: Reading) -> str:
     item = reading.item
     facts = {"Source": item.url, "Added": item.created_at.date().isoformat(), "Tags": ", ".join(item.tags),
              "Folders": ", ".join(folder.name for folder in reading.folders),
-             "Transcription": _transcription(reading)}
+             "Status": _unread(item), "Transcription": _transcription(reading)}
     parts = [f"# {_on_one_line(item.title)}", "\n".join(f"- {name}: {value}" for name, value in facts.items() if value)]
     if item.summary:
         parts.append(f"## Summary\n\n{item.summary}")
     if item.key_points:
         parts.append("## Key points\n\n" + "\n".join(f"- {point}" for point in item.key_points))
     return "\n\n".join([*parts, "---", reading.text])
+
+
+def _unread(item: Item) -> str | None:
+    """What to know of an item whose source has not been read."""
+    return f"failed: {item.status_reason}" if item.ingest_status == "failed" else item.ingest_status
 
 
 def _transcription(reading: Reading) -> str | None:
@@ -100,7 +105,8 @@ async def _recent(services: Services, caller: Caller, args: ListRecent) -> tuple
 
 
 def _recent_line(number: int, item: Item) -> str:
-    return f"{number}. {_on_one_line(item.title)} ({item.created_at.date().isoformat()})\n   item_id: {item.id}"
+    unread = f", {_on_one_line(said)}" if (said := _unread(item)) else ""
+    return f"{number}. {_on_one_line(item.title)} ({item.created_at.date().isoformat()}{unread})\n   item_id: {item.id}"
 
 
 TOOLS = (

@@ -9,16 +9,14 @@ import orjson
 from starlette.responses import Response, StreamingResponse
 
 from commonplace.core.embedding import EMBED
-from commonplace.core.preparing import TRANSFORM
+from commonplace.core.preparing import INGEST, TRANSFORM
 from commonplace.core.removing import REMOVE
-from commonplace.core.telling import Tell
 from commonplace.core.transcription import TRANSCRIBE
-from commonplace.errors import CommonplaceError
 from commonplace.faces.web.visit import Visit
 from commonplace.model import Item, Job, JobState
 
 EVERY, LONGEST = 0.7, 3600.0
-DOING = {TRANSCRIBE: "being written down", EMBED: "being indexed", TRANSFORM: "being summarised"}
+DOING = {INGEST: "reading", TRANSCRIBE: "being written down", EMBED: "being indexed", TRANSFORM: "being summarised"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +37,27 @@ def states(items: Sequence[Item], jobs: Sequence[Job]) -> dict[str, State]:
 def _state(item: Item, jobs: Sequence[Job]) -> State:
     for job in jobs:
         if job.state is JobState.FAILED:
-            return State(job.error or "failed", wrong=True)
+            return State(f"failed: {job.error}" if job.error else "failed", wrong=True)
     for job in jobs:
         if job.kind == REMOVE:
             return State("will be deleted", open=True)
-    for kind in (TRANSCRIBE, TRANSFORM, EMBED):
+    for kind in (INGEST, TRANSCRIBE, TRANSFORM, EMBED):
         for job in jobs:
             if job.kind == kind:
                 running = job.state is JobState.RUNNING
-                label = DOING[kind] if running or kind != TRANSCRIBE else "waiting to be written down"
+                waiting = {INGEST: f"queued; last try: {job.error}" if job.error else "queued",
+                           TRANSCRIBE: "waiting to be written down"}
+                label = DOING[kind] if running else waiting.get(kind, DOING[kind])
                 return State(label, round(job.progress, 2) if running and kind == TRANSCRIBE else None, open=True)
     return State("archived" if item.archived else "" if item.in_kb else "not searched")
 
 
 async def now_of(visit: Visit, item_ids: Sequence[str]) -> dict[str, State]:
     """Of those that are still there."""
-    items = [await visit.services.library.glance(visit.caller, item_id) for item_id in item_ids]
-    there = [item for item in items if item is not None]
-    return states(there, await visit.services.overview.unfinished(visit.caller, [item.id for item in there]))
+    found = {item_id: await visit.services.library.glance(visit.caller, item_id) for item_id in item_ids}
+    there = {item.id: item for item in found.values() if item is not None}
+    now = states(list(there.values()), await visit.services.overview.unfinished(visit.caller, list(there)))
+    return {item_id: now[item.id] for item_id, item in found.items() if item is not None}  # by the ids that were asked for
 
 
 def events(lines: AsyncIterator[dict[str, Any]]) -> Response:
@@ -84,32 +85,3 @@ async def watch(visit: Visit, item_ids: Sequence[str], row: Callable[[str], Awai
         if waiting:
             await asyncio.sleep(EVERY)
             passed += EVERY
-
-
-async def told(work: Callable[[Tell], Awaitable[Item]]) -> AsyncIterator[dict[str, Any] | Item]:
-    """What the work tells while it goes on, and at last the item or an error in words."""
-    said: asyncio.Queue[dict[str, Any] | Item] = asyncio.Queue()
-
-    async def tell(share: float, message: str) -> None:
-        said.put_nowait({"share": share, "label": message})
-
-    async def run() -> None:
-        try:
-            said.put_nowait(await work(tell))
-        except CommonplaceError as error:
-            said.put_nowait({"error": error.message})
-
-    task = asyncio.create_task(run())
-    try:
-        while True:
-            if task.done() and task.exception():
-                raise task.exception() or AssertionError
-            try:
-                line = await asyncio.wait_for(said.get(), 1)
-            except TimeoutError:
-                continue
-            yield line
-            if isinstance(line, Item) or "error" in line:
-                return
-    finally:
-        task.cancel()

@@ -151,7 +151,7 @@ async def refresh(visit: Visit) -> Response:
 
 async def retry(visit: Visit) -> Response:
     item = await visit.services.library.retry(visit.caller, visit.request.path_params["item_id"])
-    return visit.go(f"/items/{item.public_id}", "It is tried again.")
+    return visit.go(visit.came_from or f"/items/{item.public_id}", "It is tried again.")
 
 
 async def original(visit: Visit) -> Response:

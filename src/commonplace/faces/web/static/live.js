@@ -18,6 +18,7 @@ function put(id, html) {
   else if (there) {
     row.classList.toggle("at", there.classList.contains("at"));  // where the keys are
     morph(there, row);
+    list.querySelectorAll(`[data-id="${CSS.escape(row.dataset.id)}"]`).forEach((same) => { if (same !== there) same.remove(); });
   }
   else { list.prepend(row); document.querySelector("main > .empty")?.remove(); }
 }
@@ -39,28 +40,32 @@ function tell(place, { label, share, wrong }) {
   morph(place, now);
 }
 
-function news(event, place) {
+function news(event) {
   if (event.row !== undefined) { put(event.id, event.row); recount(); }
-  const state = event.id ? list.querySelector(`[data-id="${CSS.escape(event.id)}"] .state`) : place;
+  const state = list.querySelector(`[data-id="${CSS.escape(event.id)}"] .state`);
   if (!event.done && !event.added && state) tell(state, event);
 }
 
-// Rows that something will still happen to.
-const open = [...document.querySelectorAll(".row.open")].map((row) => row.dataset.id);
-if (open.length) {
-  const source = new EventSource(`/live?${new URLSearchParams(open.map((id) => ["item", id]))}`);
-  const left = new Set(open);
+// Rows that something will still happen to: one stream for all of them, as browsers keep few connections open to one server.
+let source;
+let waiting;
+function follow() {
+  source?.close();
+  const left = new Set([...list.querySelectorAll(".row.open")].slice(0, 60).map((row) => row.dataset.id));  // as many as are told of
+  if (!left.size) return;
+  source = new EventSource(`/live?${new URLSearchParams([...left].map((id) => ["item", id]))}`);
   source.addEventListener("message", ({ data }) => {
     const event = JSON.parse(data);
     news(event);
     if (event.done && left.delete(event.id) && !left.size) {
-      source.close();
       document.querySelector(".going-note")?.remove();
+      follow();
     }
   });
 }
+follow();
 
-// Adding: the answer to the form is itself a stream of news.
+// Adding: the answer says that it is stored, and how its row looks; what becomes of it is read from the stream.
 function line(name) {
   const entry = document.createElement("li");
   const title = document.createElement("span");
@@ -73,28 +78,16 @@ function line(name) {
   return { entry, state };
 }
 
-async function* lines(answer) {
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const parts = (rest + value).split("\n\n");
-    rest = parts.pop();
-    for (const part of parts) yield JSON.parse(part.replace(/^data: /, ""));
-  }
-}
-
 async function send(form, shown) {
   const answer = await fetch("/add", {
-    method: "POST", body: form, headers: { "X-CSRF-Token": document.body.dataset.csrf, Accept: "text/event-stream" },
+    method: "POST", body: form, headers: { "X-CSRF-Token": document.body.dataset.csrf, Accept: "application/json" },
   });
-  if (!answer.ok) throw new Error((await answer.json()).message);
-  for await (const event of lines(answer)) {
-    if (event.error) throw new Error(event.error);
-    if (event.added) shown.entry.remove();
-    news(event, shown.state);
-  }
+  const said = await answer.json();
+  if (!answer.ok) throw new Error(said.message);
+  shown.entry.remove();
+  news({ ...said, added: true });
+  clearTimeout(waiting);
+  waiting = setTimeout(follow, 200);  // once for all that come together
 }
 
 function attempt(shown, work) {
@@ -123,10 +116,9 @@ function upload(url, file, told) {
 function addFile(file) {
   const shown = line(file.name);
   attempt(shown, async () => {
-    const { upload: id, url } = await post("/uploads", { name: file.name, type: file.type, size: file.size });
+    const { upload: id, url } = await post("/uploads", { name: file.name, type: file.type, size: file.size, folder: box.elements.folder.value });
     await upload(url, file, (share) => tell(shown.state, { label: "sending", share }));
-    const form = new URLSearchParams({ upload: id, folder: box.elements.folder.value });
-    await send(form, shown);
+    await send(new URLSearchParams({ upload: id }), shown);
   }).catch(() => {});
 }
 

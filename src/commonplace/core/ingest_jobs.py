@@ -1,0 +1,70 @@
+"""Reading, by jobs, what the web app has accepted: addresses, texts and files."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+from commonplace.core.addresses import canonical
+from commonplace.core.holding import LEASE_SECONDS, held
+from commonplace.core.retrying import ATTEMPTS, in_words, retry_at
+from commonplace.core.rivals import retried
+from commonplace.core.sources import Source, Sources
+from commonplace.core.unread import Unread
+from commonplace.core.uploads import Uploads
+from commonplace.errors import CommonplaceError, IngestFailed, NotFound, StorageFailed
+from commonplace.model import Content, Item, ItemRef, Job, Scope, now
+from commonplace.ports import Store
+
+
+class IngestJobs:
+    """Runs jobs of kind `ingest`. Running one twice is harmless: an item is completed once."""
+
+    at_once = 1
+
+    def __init__(self, store: Store, sources: Sources, unread: Unread, uploads: Uploads) -> None:
+        self._store = store
+        self._sources = sources
+        self._unread = unread
+        self._uploads = uploads
+
+    async def run(self, worker: str, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            try:
+                if job.attempts > ATTEMPTS:  # it ended the process that read it each time
+                    raise IngestFailed("Reading it was interrupted too often.")
+                async with held(partial(self._store.jobs.extend, worker, [job.id], LEASE_SECONDS)):
+                    await retried(partial(self._read, job), guarded=False)
+                await self._store.jobs.finish(worker, [job.id])
+            except NotFound:
+                await self._store.jobs.finish(worker, [job.id])  # the item was deleted meanwhile
+            except asyncio.CancelledError:
+                await self._store.jobs.postpone(worker, job.id, now())  # the server stops: the next one goes on at once
+                raise
+            except Exception as error:
+                await self._store.jobs.fail(worker, job.id, in_words(job, error), _again(job, error))
+
+    async def _read(self, job: Job) -> None:
+        item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
+        if item.ingest_status is None:
+            return  # read by a run that ended before it could say so
+        kept = await self._unread.complete(job, item, *await self._source(job, item))
+        if upload_id := job.payload.get("upload"):
+            await self._uploads.discard(upload_id, kept, item)
+
+    async def _source(self, job: Job, item: Item) -> tuple[str, Content | None, Source]:
+        if upload_id := job.payload.get("upload"):
+            return await self._uploads.read_queued(upload_id)
+        if item.url is not None:
+            key = f"url:{canonical(item.url)}"
+            content, _ = await self._store.items.known(Scope(item.library_id), key, item.entity_type)
+            return key, content, Source.of(content) if content else await self._sources.read(item.url)
+        content = await self._store.contents.get(item.content_id)
+        return content.key, content, Source.of(content)
+
+
+def _again(job: Job, error: Exception) -> datetime | None:
+    """When to try again; None for what cannot pass: a missing page, a private address, an unreadable file, a used-up quota."""
+    passing = error.passing if isinstance(error, IngestFailed) else (
+        isinstance(error, StorageFailed) or not isinstance(error, CommonplaceError))
+    return retry_at(job) if passing else None
