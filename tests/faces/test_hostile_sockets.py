@@ -467,3 +467,42 @@ async def test_how_bytes_are_cut_changes_no_answer(served: Served) -> None:
 
     await asyncio.to_thread(explore)
     assert await served.is_healthy()
+
+
+# -- bytes that are no UTF-8
+
+PLACES = ["/api/v1/items?q=%E9&page=%E9&folder_id=%E9", "/api/v1/items/%E9", "/api/v1/items/%E9/versions", "/api/v1/folders/%E9",
+          "/api/v1/disks?tag=%E9&category=%E9&search=%E9&scope=%E9", "/api/v1/disks/%E9", "/api/v1/jobs/%E9", "/api/v1/tokens/%E9",
+          "/api/v1/uploads/%E9/content?expires=%E9&signature=%E9", "/api/v1/webhooks/transcription/%E9?secret=%E9", "/api/v1/search",
+          "/api/v1/ingest", "/api/entities?type=%E9&tag=%E9", "/api/entities/%E9", "/api/tasks/%E9", "/mcp?%E9", "/mcp/%E9",
+          "/api/v1/invitations/accept", "/?q=%E9&tag=%E9&folder=%E9", "/search?q=%E9", "/items/%E9", "/d/%E9", "/claim/%E9",
+          "/join/%E9", "/sign-in?next=%E9", "/static/%E9/%E9", "/%E9", "/healthz?%E9", "/readyz/%E9", "/%ED%A0%80", "/%00", "/%"]
+NAMES = ["Cookie", "User-Agent", "Origin", "Referer", "Accept", "Accept-Encoding", "Content-Type", "Content-Range", "X-Csrf-Token",
+         "Idempotency-Key", "X-Forwarded-For", "X-Forwarded-Proto", "Mcp-Protocol-Version", "Mcp-Session-Id", "Sec-Fetch-Site",
+         "X-Commonplace-Secret", "If-Match", "Last-Event-Id"]
+
+
+async def ask(served: Served, method: str, path: str, lines: str, body: bytes = b"") -> int:
+    peer = await served.connect()
+    await peer.send(f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {len(body)}\r\n"
+                    f"{lines}\r\n".encode("latin-1") + body)
+    said = await peer.rest()
+    peer.close()
+    return int(said.split(maxsplit=2)[1])
+
+
+async def test_latin_1_anywhere_is_no_failure_of_the_server(data_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(data_dir, trusted_proxies="127.0.0.1") as served:
+        tokens = [f"Authorization: Bearer {token}\r\n" for token in (served.house.tokens["owner"], "é", "sk_é", "é.é.é")]
+        json_type, form = "Content-Type: application/json\r\n", "Content-Type: application/x-www-form-urlencoded\r\n"
+        for path in PLACES:
+            for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+                for lines, body in ((json_type, '{"q":"é","query":"é","token":"é"}'.encode("latin-1")), (form, b"csrf=%E9&q=\xe9")):
+                    assert await ask(served, method, path, tokens[0] + lines, body) < 500, (method, path, lines)
+        for path in ("/api/v1/items", "/mcp", "/", "/healthz", "/metrics"):
+            for token in tokens:
+                assert await ask(served, "GET", path, token) < 500, (path, token)
+            for name in NAMES:
+                assert await ask(served, "POST", path, f"{tokens[0]}{name}: é\xff\r\n", b"\xe9") < 500, (path, name)
+            assert await ask(served, "GET", path, "Host: é\r\n") < 500
+    assert "Traceback" not in caplog.text
