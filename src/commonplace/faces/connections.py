@@ -41,7 +41,7 @@ class Admission:
         self._proxies = [ip_network(each) for each in settings.proxies]
         self._open: Counter[str] = Counter()
         self._total = 0
-        self.probes = 0
+        self.probes: list[LimitedProtocol] = []  # connections that may only ask for PROBES, the oldest first
         self._warn_at = 0.0
 
     def admit(self, address: str, now: float) -> str | None:
@@ -102,16 +102,16 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._network = self._admission.admit(self.client[0] if self.client else "", self.loop.time())
         if self._network is None:
-            self._probes = self._admission.probes < MAX_PROBES
-            self._admission.probes += self._probes
-            if not self._probes:
-                self._write(*CROWDED)
-                transport.close()
+            self._probes = True
+            self._admission.probes.append(self)
+            if len(self._admission.probes) > MAX_PROBES:
+                self._admission.probes.pop(0).turn_away()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._network is not None:
             self._admission.release(self._network)
-        self._admission.probes -= self._probes
+        if self in self._admission.probes:
+            self._admission.probes.remove(self)
         self._disconnect()
         super().connection_lost(exc)
 
@@ -212,6 +212,12 @@ class LimitedProtocol(HttpToolsProtocol):
     def _give_up(self, *refusal: Any) -> None:
         self._refusal = refusal
         raise ValueError(refusal)
+
+    def turn_away(self) -> None:
+        """Close at once: there are newer connections that there is no room for either."""
+        if not self._is_busy() and not self._lingering:
+            self._write(*CROWDED)
+        self.transport.close()
 
     def _refuse(self, status: int, code: str, message: str) -> None:
         if self._lingering:
