@@ -82,6 +82,24 @@ def test_serve_prints_the_owners_token_once_and_a_line_that_connects(cli: Comman
         assert process.returncode == 0
 
 
+def test_serve_limits_headers_and_connections_and_signs_nobody_in(cli: Commands) -> None:
+    cli.env["COMMONPLACE_MAX_CONNECTIONS"] = "5"
+    with serving(cli) as (url, _, _):
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+        with socket.create_connection(address, timeout=20) as peer:
+            peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: " + b"a" * 70_000)
+            assert peer.recv(12) == b"HTTP/1.1 431"
+        assert httpx.post(f"{url}/sign-in/open").status_code == 401
+        peers = [socket.create_connection(address, timeout=20) for _ in range(6)]
+        for peer in peers:
+            peer.sendall(b"GET /favicon.ico HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        statuses = sorted(peer.recv(12)[-3:] for peer in peers)
+        assert statuses[:4] == [b"200"] * 4 and statuses[-1] == b"503"
+        assert httpx.get(f"{url}/healthz").status_code == 200
+        for peer in peers:
+            peer.close()
+
+
 def test_serve_speaks_to_people_too(cli: Commands) -> None:
     process = cli.start("serve", "--port", "0")
     assert process.stdout is not None
