@@ -40,9 +40,11 @@ def test_a_backup_brings_published_and_saved_disks_back(cli: Commands, tmp_path:
     cli.text("add", "-", "--title", "Memory", stdin=TEXT)
     other = cli.json("user", "create", "--name", "Bob", "--email", "bob@example.org")["token"]
     [line] = cli.json("disk", "list")["disks"]
-    cli.text("disk", "publish", line["public_id"])
+    cli.text("disk", "publish", line["public_id"], "--summary", "How I learn")
     cli.text("disk", "save", line["public_id"], "--token", other)
     before = cli.json("disk", "list", "--token", other)
+    assert before["disks"][0]["summary"] == "How I learn"
+    assert "own words" in cli.fails("disk", "publish", line["public_id"], "--summary", TEXT)
     cli.text("backup", tmp_path / "all.backup")
     elsewhere = Commands(tmp_path / "elsewhere")
     elsewhere.text("restore", tmp_path / "all.backup")

@@ -10,6 +10,7 @@ from commonplace.core.library import Draft
 from commonplace.model import Audience
 from tests.faces.house import ADDRESS, House, open_house
 from tests.faces.test_web_access import Row, browser, send
+from tests.faces.test_web_people import post
 
 pytestmark = pytest.mark.anyio
 
@@ -34,6 +35,20 @@ async def test_anybody_reads_the_redacted_view_without_an_account(house: House) 
         assert "Save to my library" not in page.text and f"/sign-in?next=/d/{disk}" in page.text
         assert "deep snow because" not in page.text and "ranger@" not in page.text and "4417" not in page.text
         assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+
+
+async def test_the_owner_writes_a_summary_in_the_form(house: House) -> None:
+    item = (await house.app.library.add(house.owner, Draft("text", "Owls", TEXT))).item
+    page = f"/disks/{item.public_id}/publish"
+    async with await browser(house, "owner") as client:
+        refused = await post(client, page, page, audience="anyone", summary=TEXT[:100])
+        assert refused.status_code == 422 and "own words" in refused.text
+        assert (await client.get(f"/d/{item.public_id}")).status_code == 404
+        await post(client, page, page, audience="anyone", summary="How they hunt.")
+        assert ">How they hunt.</textarea>" in (await client.get(page)).text
+        assert "How they hunt." in (await client.get(f"/d/{item.public_id}")).text
+        await post(client, page, page, audience="anyone", summary="")
+        assert "How they hunt." not in (await client.get(f"/d/{item.public_id}")).text
 
 
 async def test_members_only_and_not_there_read_the_same_to_nobody(house: House) -> None:
