@@ -113,16 +113,21 @@ async def test_an_item_and_its_relations_change_together_or_not_at_all(ann: Libr
     assert [r.to_id for r in await ann.store.relations.of(ann.scope(), [a.id])] == [c.id]
 
 
-async def test_states_are_counted_within_the_scope(ann: Library, bob: Library) -> None:
+async def test_whether_an_epic_has_tasks_in_a_state_is_told_within_the_scope(ann: Library, bob: Library) -> None:
     folder = await ann.folder("mine")
-    await ann.add("one", entity_type="task", status="doing", folder=folder)
-    await ann.add("two", entity_type="task", status="doing")
-    await ann.add("three", entity_type="task", status="done")
-    await ann.add("four", entity_type="decision", status="doing")
-    await bob.add("five", entity_type="task", status="doing")
-    tasks = ItemFilter(entity_types=("task",))
-    assert await ann.store.items.tally(ann.scope(), tasks) == {"doing": 2, "done": 1}
-    assert await ann.store.items.tally(ann.scope(folder), tasks) == {"doing": 1}
+    epic = await ann.add("epic", entity_type="epic", folder=folder)
+    tasks = [await ann.add("one", entity_type="task", status="doing", folder=folder),
+             await ann.add("two", entity_type="task", status="done"), await ann.add("three", entity_type="decision", status="open")]
+    await ann.add("four", entity_type="task", status="blocked")
+    await ann.store.relations.put(ann.scope(), [joined(ann, task.id, epic.id, "PART_OF") for task in tasks])
+
+    async def has(*statuses: str, library: Library = ann, within: str | None = None, **how: bool) -> bool:
+        return await ann.store.relations.has_task(library.scope(within) if within else library.scope(), epic.id, statuses, **how)
+
+    assert await has("done") and await has("blocked", "doing") and await has("doing", but=True)
+    assert not await has("open") and not await has("blocked") and not await has("doing", "done", but=True)
+    assert await has("doing", within=folder) and not await has("done", within=folder)
+    assert not await has("doing", library=bob)
 
 
 async def test_what_is_superseded_says_so_but_tasks_keep_their_state(ann: Library) -> None:

@@ -165,14 +165,14 @@ async def test_tickets_hold_what_is_in_scope_and_say_whose_they_are(ann: Library
     await depend(ann, (a, b), (b, c), (c, d), (a, d))
     await ann.store.relations.put(ann.scope(), [Relation(ann.id, a.id, "BELONGS_TO", project.id)])
     open_work = ItemFilter(not_statuses=("done",))
-    whole, waits = await ann.store.relations.tickets(ann.scope(), open_work)
+    whole, waits, _ = await ann.store.relations.tickets(ann.scope(), open_work)
     assert {ticket.id for ticket in whole} == {a.id, b.id, c.id, d.id} and len(waits) == 4
     assert all(ticket.inside and ticket.theirs for ticket in whole)
-    some, waits = await ann.store.relations.tickets(ann.scope(folder), open_work, project_id=project.id, assignee="ann")
+    some, waits, _ = await ann.store.relations.tickets(ann.scope(folder), open_work, project_id=project.id, assignee="ann")
     assert {(ticket.id, ticket.inside, ticket.theirs) for ticket in some} == {
         (a.id, True, True), (b.id, False, False), (d.id, False, True)}
     assert set(waits) == {(a.id, b.id), (a.id, d.id)}
-    _, in_kb = await ann.store.relations.tickets(ann.scope(folder, kb_only=True), open_work)
+    _, in_kb, _ = await ann.store.relations.tickets(ann.scope(folder, kb_only=True), open_work)
     assert in_kb == [(a.id, b.id)]
 
 

@@ -117,7 +117,8 @@ class Context:
             self._found(caller, goal, project_id), self._work(caller, project_id), self._recent(caller, project_id))
         ends = {item.id: item for item in (*work, *recent)}
         joined = await self._store.relations.of(
-            caller.scope, sorted({p.item_id for _, p in hits} | ends.keys()), [Kind.BELONGS_TO, Kind.DEPENDS_ON])
+            caller.scope, sorted({p.item_id for _, p in hits} | ends.keys()), [Kind.BELONGS_TO, Kind.DEPENDS_ON],
+            outgoing=True)
         scores: dict[str, float] = {}
         for score, passage in hits:
             scores[passage.item_id] = max(score, scores.get(passage.item_id, 0.0))

@@ -147,7 +147,8 @@ class Entities:
 
     async def described(self, caller: Caller, items: Sequence[Item]) -> list[Entity]:
         """Items with what they hang on, in as few queries for many as for one."""
-        found = await self._store.relations.of(caller.scope, [item.id for item in items], _SHOWN) if items else []
+        found = await self._store.relations.of(caller.scope, [item.id for item in items], _SHOWN,
+                                                outgoing=True) if items else []
         ends = {item.id: item for item in items}
         ends |= await self._store.items.several(caller.scope, {relation.to_id for relation in found} - ends.keys())
 
@@ -236,7 +237,8 @@ class Entities:
         project_id = next(relation.to_id for relation in joins if relation.kind == Kind.BELONGS_TO)
         project = await self._store.items.get(caller.scope, ItemRef(id=project_id))
         tasks, _ = await self._store.items.page(
-            caller.scope, ItemFilter(entity_types=(EntityType.TASK,), project_id=project_id), limit=TASKS_READ, offset=0)
+            caller.scope, ItemFilter(entity_types=(EntityType.TASK,), project_id=project_id), limit=TASKS_READ, offset=0,
+            count=False)
         usual = [*project.tags, *tagging.shared(task.tags for task in tasks)]
         return replace(item, tags=tagging.tags(new.title, new.content, new.technologies, new.tags, usual))
 

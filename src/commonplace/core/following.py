@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Iterable
 from contextlib import suppress
+from functools import partial
 
 from commonplace.core.rivals import retried
-from commonplace.core.states import EPIC, TASK, entered, follow
+from commonplace.core.states import CLOSED, EPIC, TASK, UNDERWAY, entered, follow
 from commonplace.errors import NotFound
 from commonplace.model import Item, ItemFilter, ItemRef, Kind, Scope
 from commonplace.ports import Store
@@ -28,8 +29,8 @@ class Epics:
         return await self._of(scope, {task.id for task in tasks})
 
     async def _of(self, scope: Scope, task_ids: Collection[str]) -> list[str]:
-        joined = await self._store.relations.of(scope, sorted(task_ids), [Kind.PART_OF]) if task_ids else []
-        return [relation.to_id for relation in joined if relation.from_id in task_ids]
+        joined = await self._store.relations.of(scope, sorted(task_ids), [Kind.PART_OF], outgoing=True) if task_ids else []
+        return [relation.to_id for relation in joined]
 
     async def follow(self, library_id: str, epic_ids: Iterable[str]) -> list[Item]:
         """Those that moved. To be called after a task's own change: of two who close the last two tasks at once, the later
@@ -43,11 +44,19 @@ class Epics:
         await self._store.items.delete(scope, item.id, expected_revision=expected_revision)
         await self.follow(item.library_id, left)
 
+    async def _states(self, scope: Scope, epic: Item) -> dict[str, int]:
+        """One of the states that its tasks are in: the one that its own depends on. Counting them all would take long."""
+        has_task, found = partial(self._store.relations.has_task, scope, epic.id), ""
+        if EPIC.state(epic) == "planning":
+            found = UNDERWAY[0] if await has_task(UNDERWAY) else ""
+        elif EPIC.state(epic) != "archived":
+            found = TASK.start if await has_task(CLOSED, but=True) else "done" if await has_task(("done",)) else ""
+        return {found: 1} if found else {}
+
     async def _follow(self, scope: Scope, epic_id: str) -> Item | None:
         async def attempt() -> Item | None:
             epic = await self._store.items.get(scope, ItemRef(id=epic_id))
-            tally = await self._store.items.tally(scope, ItemFilter(entity_types=(TASK.entity_type,), epic_id=epic.id))
-            to = follow(EPIC.state(epic), tally)
+            to = follow(EPIC.state(epic), await self._states(scope, epic))
             if epic.entity_type != EPIC.entity_type or to == EPIC.state(epic):
                 return None
             return await self._store.items.update(scope, epic.id, entered(epic, to), expected_revision=epic.revision,

@@ -23,6 +23,7 @@ from commonplace.model import (
 )
 from commonplace.ports import Store
 
+PRUNED = 4                                    # times that what cannot be in a cycle is left out
 CYCLES = 20                                   # that one answer names
 _PLACES: dict[str, str] = {Kind.BELONGS_TO: "project", Kind.PART_OF: "epic"}  # what a task or an epic has one of
 
@@ -79,12 +80,15 @@ class Graph:
 
     async def cycles(self, scope: Scope, project: str | None = None) -> Sequence[Sequence[Item]]:
         """Tasks that wait for each other, in a project or the whole library; each cycle ends where it begins."""
-        tickets, waits = await self._store.relations.tickets(scope, await self._filter(scope, Wanted(project=project)))
-        needs: dict[str, list[str]] = {ticket.id: [] for ticket in sorted(tickets, key=lambda one: (one.created_at, one.id))}
+        waits = await self._store.relations.waits(scope, (await self._filter(scope, Wanted(project=project))).project_id)
+        for _ in range(PRUNED):  # what nothing waits for, or what waits for nothing, is in no cycle
+            waiting, waited_for = {from_id for from_id, _ in waits}, {to_id for _, to_id in waits}
+            waits = [(from_id, to_id) for from_id, to_id in waits if from_id in waited_for and to_id in waiting]
+        needs: dict[str, list[str]] = {}
         for from_id, to_id in waits:
-            if from_id in needs and to_id in needs:
-                needs[from_id].append(to_id)
-        _, cycles = in_order(needs, list(needs))
+            needs.setdefault(from_id, []).append(to_id)
+            needs.setdefault(to_id, [])
+        _, cycles = in_order(needs, sorted(needs))
         items = await self._store.items.several(scope, {item_id for cycle in cycles for item_id in cycle})
         return [[items[item_id] for item_id in cycle] for cycle in cycles if all(item_id in items for item_id in cycle)]
 
@@ -103,8 +107,8 @@ class Graph:
         relation = Relation(caller.library_id, one.id, kind, other.id)
         if kind not in _PLACES or one.entity_type not in rules.WORK:
             return one, other, relation, bool(await self._store.relations.put(caller.scope, [relation]))
-        held = await self._store.relations.of(caller.scope, [one.id], [kind])
-        if new := all((r.from_id, r.to_id) != (one.id, other.id) for r in held):
+        held = await self._store.relations.of(caller.scope, [one.id], [kind], outgoing=True)
+        if new := all(r.to_id != other.id for r in held):
             await self._work.update(caller, one.id, MACHINES[one.entity_type], {_PLACES[kind]: other.id}, admitted=True)
         return one, other, relation, new
 
@@ -115,8 +119,8 @@ class Graph:
             raise Invalid(f"{one.title} is {a(one.entity_type)}, which has a project; to move it, join it to another one "
                           "by BELONGS_TO, or archive or delete it.")
         if kind == Kind.PART_OF and one.entity_type == EntityType.TASK:
-            held = await self._store.relations.of(caller.scope, [one.id], [kind])
-            if all((r.from_id, r.to_id) != (one.id, other.id) for r in held):
+            held = await self._store.relations.of(caller.scope, [one.id], [kind], outgoing=True)
+            if all(r.to_id != other.id for r in held):
                 raise NotFound("Relation not found")
             await self._work.update(caller, one.id, TASK, {"epic": None}, admitted=True)
             return

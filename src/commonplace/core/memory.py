@@ -221,8 +221,8 @@ class Memory:
         if old.entity_type == EntityType.DOCUMENT:
             raise Invalid("What replaces a document is added as a document first; then name it with `by`.")
         old = await self._at_revision(caller, old.id, expected_revision)
-        projects = [relation.to_id for relation in await self._store.relations.of(caller.scope, [old.id], [Kind.BELONGS_TO])
-                    if relation.from_id == old.id]
+        projects = [relation.to_id for relation in await self._store.relations.of(
+            caller.scope, [old.id], [Kind.BELONGS_TO], outgoing=True)]
         entity = NewEntity(title=title if title is not None else old.title, content=content, entity_type=old.entity_type,
                            category=old.category, languages=old.languages, tags=old.tags, technologies=old.technologies,
                            project=projects[0] if projects else None)

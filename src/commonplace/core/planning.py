@@ -9,7 +9,7 @@ from statistics import median
 from commonplace.core.access import READ, Access
 from commonplace.core.calibration import Calibration
 from commonplace.core.graph import Graph
-from commonplace.core.ranking import Places, Ranked, rank
+from commonplace.core.ranking import Places, Ranked, rank, worth
 from commonplace.core.search import Search
 from commonplace.core.states import CLOSED, ENDED, TASK, a
 from commonplace.errors import Invalid
@@ -61,24 +61,26 @@ class Planning:
         """Open tasks, of a project or of all, most important first; and how many there are."""
         await self._access.admit(caller, READ, "prioritize", project)
         today = today or now().date()
-        places, theirs = await self._open(caller, project, today)
-        return await self._explained(caller, places, places.first(theirs, limit), today), len(theirs)
+        places, theirs, total = await self._open(caller, project, today)
+        return await self._explained(caller, places, places.first(theirs, limit), today), len(theirs) if total is None else total
 
     async def suggest(self, caller: Caller, project: str | None = None, *, assignee: str | None = None, limit: int = 5,
                       today: date | None = None) -> tuple[list[Suggestion], str]:
         """What can be worked on now, and a sentence about it. What is begun comes before what is not."""
         await self._access.admit(caller, READ, "suggest", project)
         today = today or now().date()
-        places, tasks = await self._open(caller, project, today, assignee)
+        places, tasks, total = await self._open(caller, project, today, assignee)
+        some = "At least " if total else ""
         theirs = [task for task in tasks if task.theirs]
         ready = [task for task in theirs if places.ready(task)]
         if ready:
             shown = await self._explained(caller, places, places.first(ready, limit, begun_first=True), today)
             return ([Suggestion(r, _NEXT[TASK.state(r.item)]) for r in shown if TASK.state(r.item) in _NEXT],
-                    f"{len(ready)} of {len(tasks)} open tasks can be worked on now.")
+                    f"{some}{len(ready)} of {len(tasks) if total is None else total} open tasks can be worked on now.")
         if theirs:
-            return [], f"None of {len(theirs)} open tasks can be worked on: each is blocked or waits for another."
-        return [], "There are no open tasks." if not tasks else f"No open task is {assignee}'s or nobody's."
+            most = "the most important " if total else ""
+            return [], f"None of {most}{len(theirs)} open tasks can be worked on: each is blocked or waits for another."
+        return [], "There are no open tasks." if not tasks and total is None else f"No open task is {assignee}'s or nobody's."
 
     async def cycles(self, caller: Caller, project: str | None = None) -> Sequence[Sequence[Item]]:
         """Tasks that wait for each other; each cycle ends where it begins."""
@@ -105,21 +107,22 @@ class Planning:
         return task, estimated(sorted((p for p in precedents if p.hours or p.days), key=lambda p: -p.likeness)[:BASIS])
 
     async def _open(self, caller: Caller, project: str | None, today: date,
-                    assignee: str | None = None) -> tuple[Places, list[Ticket]]:
-        """All that is open is looked at, also when only one project is asked for: work there may wait for work elsewhere."""
+                    assignee: str | None = None) -> tuple[Places, list[Ticket], int | None]:
+        """All that is open is looked at, also when only one project is asked for: work there may wait for work elsewhere. Of more
+        than a thousand the most important are, and the number of all is told."""
         project_id: str | None = None
         if project is not None:
             item = await self._store.items.get(caller.scope, ItemRef.parse(project))
             if item.entity_type != EntityType.PROJECT:
                 raise Invalid(f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not a project.")
             project_id = item.id
-        tickets, waits = await self._store.relations.tickets(caller.scope, ItemFilter(not_statuses=ENDED), project_id=project_id,
-                                                             assignee=assignee)
+        tickets, waits, total = await self._store.relations.tickets(
+            caller.scope, ItemFilter(not_statuses=ENDED), project_id=project_id, assignee=assignee, worth=worth(today))
         needs: dict[str, list[str]] = {}
         for from_id, to_id in waits:
             needs.setdefault(from_id, []).append(to_id)
         places = await asyncio.to_thread(rank, tickets, needs, today)
-        return places, [task for task in tickets if task.inside and task.entity_type == EntityType.TASK]
+        return places, [task for task in tickets if task.inside and task.entity_type == EntityType.TASK], total
 
     async def _explained(self, caller: Caller, places: Places, shown: Sequence[Ticket], today: date) -> list[Ranked]:
         items = await self._store.items.several(caller.scope, places.named(shown))

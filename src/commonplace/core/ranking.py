@@ -6,11 +6,11 @@ Two steps, because there may be very many: all are placed by the little that cou
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from heapq import nsmallest
 
 from commonplace.core.states import TASK
-from commonplace.model import Item, Ticket
+from commonplace.model import Item, Ticket, Worth
 
 PRIORITY = {"critical": 100, "high": 70, "medium": 40, "low": 20, "someday": 0}
 BEGUN = ("doing", "review")
@@ -80,6 +80,11 @@ class Places:
             reasons.append(f"waits for {_names(needs, items)}")
         return Ranked(item, self.scores[task.id], tuple(reasons), tuple(items[need] for need in needs if need in items),
                       self.ready(task))
+
+
+def worth(today: date) -> Worth:
+    return Worth(tuple(PRIORITY.items()), PRIORITY["medium"],
+                 tuple(((today + timedelta(days=before)).isoformat(), points) for before, points in _DUE), BEGUN)
 
 
 def rank(tasks: Sequence[Ticket], needs: Needs, today: date) -> Places:

@@ -128,7 +128,7 @@ class Work:
             return change
 
         item = await self._change(caller, entity_id, work_out, expected_revision)
-        if machine is TASK:
+        if machine is TASK and wish.keys() & {"status", "epic"}:
             await self._follow(caller, item, also=left)
         elif wish.get("status") == "completed":
             item = await self._still_completed(item)
@@ -198,7 +198,7 @@ class Work:
 
     async def _rejoin(self, caller: Caller, item: Item, kind: Kind, targets: Sequence[Item], change: Change) -> Change:
         """The item is joined to these in this way, and to no others."""
-        held = {r.to_id: r for r in await self._store.relations.of(caller.scope, [item.id], [kind]) if r.from_id == item.id}
+        held = {r.to_id: r for r in await self._store.relations.of(caller.scope, [item.id], [kind], outgoing=True)}
         wanted = {target.id for target in targets}
         new = tuple(Relation(item.library_id, item.id, kind, target.id) for target in targets if target.id not in held)
         return replace(change, relations=change.relations + new,
@@ -218,7 +218,7 @@ class Work:
             raise Invalid(f"The epic {epic.title!r} has {total} open task{'s' * (total > 1)}: {_named(tasks, total)}. "
                           "Complete or archive them, or move them out of it, first.",
                           open_tasks=[task.entity_id for task in tasks])
-        if await self._store.items.tally(Scope(epic.library_id), where):
+        if await self._store.relations.has_task(Scope(epic.library_id), epic.id, CLOSED, but=True):
             raise Invalid(f"The epic {epic.title!r} cannot be completed yet: it will be by itself when all its tasks are closed.",
                           open_tasks=[])
 
@@ -227,8 +227,8 @@ class Work:
         return next(iter(await self._epics.follow(epic.library_id, [epic.id])), epic)
 
     async def _learnt(self, caller: Caller, task: Item, learnings: str) -> Item:
-        joined = await self._store.relations.of(caller.scope, [task.id], [Kind.BELONGS_TO])
-        project = next((relation.to_id for relation in joined if relation.from_id == task.id), None)
+        joined = await self._store.relations.of(caller.scope, [task.id], [Kind.BELONGS_TO], outgoing=True)
+        project = next((relation.to_id for relation in joined), None)
         new = NewEntity(title=f"Learnt: {task.title}"[:rules.LONGEST_TITLE], content=learnings, project=project,
                         tags=task.tags, technologies=task.technologies, languages=task.languages)
         added = await self._entities.add(
@@ -238,8 +238,8 @@ class Work:
 
     async def _waits_for(self, caller: Caller, task: Item) -> list[Item]:
         """The open tasks that it depends on."""
-        joined = await self._store.relations.of(caller.scope, [task.id], [Kind.DEPENDS_ON])
-        ids = [r.to_id for r in joined if r.from_id == task.id]
+        joined = await self._store.relations.of(caller.scope, [task.id], [Kind.DEPENDS_ON], outgoing=True)
+        ids = [r.to_id for r in joined]
         found = await self._store.items.several(caller.scope, ids)
         return [other for other in map(found.get, ids) if other is not None and other.status not in ENDED]
 

@@ -77,6 +77,16 @@ class Dependencies:
     cut: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What an open task counts by itself, so that a store can tell which of very many are compared at all."""
+
+    priorities: tuple[tuple[str, int], ...]
+    otherwise: int                 # with no or another priority
+    due: tuple[tuple[str, int], ...]   # (before this ISO date, points), soonest first
+    begun: tuple[str, ...]         # statuses, which are looked at beside those that are not
+
+
 class Ticket(NamedTuple):
     """The little of an open task or epic that says how important it is."""
 

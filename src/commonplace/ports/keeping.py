@@ -40,6 +40,7 @@ from commonplace.model import (
     Upload,
     Version,
     Words,
+    Worth,
 )
 from commonplace.ports.outside import Vector
 
@@ -112,10 +113,6 @@ class Items(Protocol):
     async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int,
                    order: Order = Order.NEWEST, count: bool = True) -> tuple[list[Item], int]:
         """In this order, and how many there are in all; 0 when they need not be counted."""
-        ...
-
-    async def tally(self, scope: Scope, where: ItemFilter) -> dict[str, int]:
-        """How many of them are in which state."""
         ...
 
     async def update(self, scope: Scope, item_id: str, changes: dict[str, Any], *, expected_revision: int | None,
@@ -283,8 +280,13 @@ class Relations(Protocol):
 
     async def drop(self, scope: Scope, from_id: str, kind: str, to_id: str) -> None: ...
 
-    async def of(self, scope: Scope, item_ids: Sequence[str], kinds: Sequence[str] = ()) -> list[Relation]:
-        """Those that begin or end at one of the items, oldest first."""
+    async def of(self, scope: Scope, item_ids: Sequence[str], kinds: Sequence[str] = (), *,
+                 outgoing: bool = False) -> list[Relation]:
+        """Those that begin or end at one of the items, or with `outgoing` only those that begin there, oldest first."""
+        ...
+
+    async def has_task(self, scope: Scope, epic_id: str, statuses: Sequence[str], *, but: bool = False) -> bool:
+        """Whether a task of the epic has one of these statuses, or with `but` another one."""
         ...
 
     async def around(self, scope: Scope, ref: ItemRef, *, depth: int, limit: int, offset: int = 0, kinds: Sequence[str] = (),
@@ -295,10 +297,18 @@ class Relations(Protocol):
 
     async def dependencies(self, scope: Scope, ref: ItemRef, where: ItemFilter = EVERYTHING) -> Dependencies: ...
 
+    async def waits(self, scope: Scope, project_id: str | None = None) -> list[tuple[str, str]]:
+        """What depends on what, by ids, of all or within a project."""
+        ...
+
     async def tickets(self, scope: Scope, where: ItemFilter = EVERYTHING, *, project_id: str | None = None,
-                      assignee: str | None = None) -> tuple[list[Ticket], list[tuple[str, str]]]:
+                      assignee: str | None = None,
+                      worth: Worth | None = None) -> tuple[list[Ticket], list[tuple[str, str]], int | None]:
         """Tasks and epics that are asked for, in any order, and all that depends on something. They say whether they are inside
-        the project, and this person's or nobody's."""
+        the project, and this person's or nobody's.
+
+        With `worth`, of more than 1,000 only those that count most by themselves and what they depend on; then the number of all
+        tasks inside that are theirs is told as well."""
         ...
 
 

@@ -38,6 +38,7 @@ from commonplace.model import (
     ItemFilter,
     ItemRef,
     Job,
+    Kind,
     Order,
     Outcome,
     Reading,
@@ -173,13 +174,6 @@ class SqlItems:
     async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int,
                    order: Order = Order.NEWEST, count: bool = True) -> tuple[list[Item], int]:
         return await self._db.read(_page, scope, where, limit, offset, order, count)
-
-    async def tally(self, scope: Scope, where: ItemFilter) -> dict[str, int]:
-        (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
-        found = await self._db.read(lambda tx: tx.all(
-            f"SELECT i.status, count(*) AS n FROM items AS i WHERE {condition} AND {asked} GROUP BY i.status",
-            **values, **wanted))
-        return {row["status"]: row["n"] for row in found}
 
     async def update(self, scope: Scope, item_id: str, changes: dict[str, Any], *, expected_revision: int | None,
                      sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job],
@@ -367,13 +361,14 @@ def _find_own(tx: Tx, scope: Scope, ref: ItemRef, token_id: str | None, *, lock:
         return rows.item(row)
 
 
+LARGE = 1_000  # items that are joined to a project or an epic, from which on each is asked for it
 _ORDERS = {Order.NEWEST: "i.created_at DESC", Order.OLDEST: "i.created_at", Order.CHANGED: "i.updated_at DESC",
            Order.TITLE: "lower(i.title)", Order.LONGEST: "i.word_count DESC"}
 
 
 def _page(tx: Tx, scope: Scope, where: ItemFilter, limit: int, offset: int, order: Order,
           count: bool) -> tuple[list[Item], int]:
-    (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
+    (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where, probed=_is_large(tx, scope, where))
     found = tx.all(f"""{rows.SELECT_ITEM} WHERE {condition} AND {asked}
                        ORDER BY {_ORDERS[order]}, i.id DESC LIMIT :limit OFFSET :offset""",
                    limit=limit, offset=offset, **values, **wanted)
@@ -381,7 +376,14 @@ def _page(tx: Tx, scope: Scope, where: ItemFilter, limit: int, offset: int, orde
     return [rows.item(row, folders.get(row["id"], ())) for row in found], tx.recall(_total, scope, where) if count else 0
 
 
+def _is_large(tx: Tx, scope: Scope, where: ItemFilter) -> bool:
+    """Whether very many are joined to the project or epic that is asked for."""
+    return any(len(tx.bare("SELECT 1 FROM relations WHERE library_id = :library_id AND to_id = :id AND kind = :kind LIMIT :most",
+                           library_id=scope.library_id, id=joined_to, kind=kind, most=LARGE)) == LARGE
+               for kind, joined_to in ((Kind.BELONGS_TO, where.project_id), (Kind.PART_OF, where.epic_id)) if joined_to)
+
+
 def _total(tx: Tx, scope: Scope, where: ItemFilter) -> int:
-    (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
+    (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where, probed=_is_large(tx, scope, where))
     row = tx.one(f"SELECT count(*) AS n FROM items AS i WHERE {condition} AND {asked}", **values, **wanted)
     return row["n"] if row else 0

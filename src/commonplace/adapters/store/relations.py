@@ -6,12 +6,15 @@ from commonplace.adapters.store import rows, traversal
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.adapters.store.standing import make_room, settle_replaced, take_turns
 from commonplace.errors import Invalid, NotFound
-from commonplace.model import EVERYTHING, Dependencies, ItemFilter, ItemRef, Kind, Relation, Scope, Surroundings, Ticket
+from commonplace.model import EVERYTHING, Dependencies, ItemFilter, ItemRef, Kind, Relation, Scope, Surroundings, Ticket, Worth
 
 _INSERT = """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
              VALUES (:library_id, :from_id, :kind, :to_id, :weight, :explicit, :created_at)
              ON CONFLICT (library_id, from_id, kind, to_id) DO UPDATE SET weight = excluded.weight, explicit = excluded.explicit
              WHERE excluded.explicit > relations.explicit"""
+
+
+NAMED = 20  # items of a cycle that a refusal names
 
 
 class SqlRelations:
@@ -29,12 +32,13 @@ class SqlRelations:
 
         await self._db.write(work)
 
-    async def of(self, scope: Scope, item_ids: Sequence[str], kinds: Sequence[str] = ()) -> list[Relation]:
+    async def of(self, scope: Scope, item_ids: Sequence[str], kinds: Sequence[str] = (), *,
+                 outgoing: bool = False) -> list[Relation]:
         def work(tx: Tx) -> list[Relation]:
             here, there = rows.visible(scope, "f"), rows.visible(scope, "t")
             wanted = " AND r.kind IN :kinds" if kinds else ""
             found: dict[tuple[str, str, str], Relation] = {}
-            for end in ("from_id", "to_id"):
+            for end in ("from_id",) if outgoing else ("from_id", "to_id"):
                 for row in tx.all(f"""SELECT r.* FROM relations AS r
                                       JOIN items AS f ON f.library_id = r.library_id AND f.id = r.from_id
                                       JOIN items AS t ON t.library_id = r.library_id AND t.id = r.to_id
@@ -46,6 +50,15 @@ class SqlRelations:
 
         return await self._db.read(work)
 
+    async def has_task(self, scope: Scope, epic_id: str, statuses: Sequence[str], *, but: bool = False) -> bool:
+        condition, values = rows.visible(scope)
+        # CROSS JOIN: from the epic's own relations, and no further than to the first that fits.
+        return await self._db.read(lambda tx: tx.one(
+            f"""SELECT 1 FROM relations AS r CROSS JOIN items AS i WHERE r.library_id = :library_id AND r.to_id = :epic_id
+                AND r.kind = 'PART_OF' AND i.id = r.from_id AND {condition} AND i.entity_type = 'task'
+                AND {"NOT " * but} i.status IN :statuses LIMIT 1""",
+            epic_id=epic_id, statuses=list(statuses), **values)) is not None
+
     async def around(self, scope: Scope, ref: ItemRef, *, depth: int, limit: int, offset: int = 0, kinds: Sequence[str] = (),
                      where: ItemFilter = EVERYTHING) -> Surroundings:
         return await self._db.read(traversal.around, scope, ref, depth, kinds, where, limit, offset)
@@ -53,9 +66,13 @@ class SqlRelations:
     async def dependencies(self, scope: Scope, ref: ItemRef, where: ItemFilter = EVERYTHING) -> Dependencies:
         return await self._db.read(traversal.dependencies, scope, ref, where)
 
+    async def waits(self, scope: Scope, project_id: str | None = None) -> list[tuple[str, str]]:
+        return await self._db.read(traversal.waits, scope, project_id)
+
     async def tickets(self, scope: Scope, where: ItemFilter = EVERYTHING, *, project_id: str | None = None,
-                      assignee: str | None = None) -> tuple[list[Ticket], list[tuple[str, str]]]:
-        return await self._db.read(traversal.tickets, scope, where, project_id, assignee)
+                      assignee: str | None = None,
+                      worth: Worth | None = None) -> tuple[list[Ticket], list[tuple[str, str]], int | None]:
+        return await self._db.read(traversal.tickets, scope, where, project_id, assignee, worth)
 
 
 def put_relations(tx: Tx, scope: Scope, relations: Sequence[Relation], new: str | None = None) -> int:
@@ -80,6 +97,8 @@ def _refuse_circle(tx: Tx, scope: Scope, r: Relation) -> None:
     """Within the transaction that writes: two who check first and write afterwards could close one together."""
     take_turns(tx, scope.library_id)
     names = [item.title for item in traversal.circle(tx, scope, r.from_id, r.to_id, r.kind)]
+    if len(names) > NAMED:
+        names = [*names[:NAMED - 1], f"({len(names) - NAMED} more)", names[-1]]
     if names and r.kind == Kind.SUPERSEDES and r.from_id == r.to_id:
         raise Invalid(f"{names[0]!r} cannot replace itself; name what does.", cycle=names)
     if names and r.kind == Kind.SUPERSEDES:

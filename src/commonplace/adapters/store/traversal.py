@@ -4,19 +4,20 @@ From each item the walk follows its best relations only (said before found, heav
 goes on from the best items that it came to: a hub costs no more than the rest.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Tx
 from commonplace.errors import NotFound
-from commonplace.model import Dependencies, Item, ItemFilter, ItemRef, Reached, Relation, Scope, Surroundings, Ticket
+from commonplace.model import Dependencies, Item, ItemFilter, ItemRef, Reached, Relation, Scope, Surroundings, Ticket, Worth
 
 FAN = 30         # relations that are followed from one item, each way
 FRONT = 40      # items that the walk goes on from after a hop
 REACH = 1_000    # items that are kept of a hop
 CHAIN = 2_000    # items that one may depend on
+SHORTLIST = 500     # open tasks of very many that are compared: so many that are begun, and so many that are not
 
 NO_ITEM = "Item not found"
 _COLUMNS = ", ".join(f"i.{column}" for column in rows.ITEM_COLUMNS)
@@ -154,9 +155,9 @@ def dependencies(tx: Tx, scope: Scope, ref: ItemRef, where: ItemFilter) -> Depen
                         frozenset(row["id"] for row in found if row["asked"]), len(items) > CHAIN)
 
 
-def tickets(tx: Tx, scope: Scope, where: ItemFilter, project_id: str | None,
-            assignee: str | None) -> tuple[list[Ticket], list[tuple[str, str]]]:
-    """There may be tens of thousands: only what orders them is read, and all that waits in one go, by an index of its own."""
+def tickets(tx: Tx, scope: Scope, where: ItemFilter, project_id: str | None, assignee: str | None,
+            worth: Worth | None) -> tuple[list[Ticket], list[tuple[Any, ...]], int | None]:
+    """Only what orders them is read, by an index that has all of it."""
     (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
     inside, theirs = "TRUE", "TRUE"
     if project_id is not None:
@@ -166,39 +167,103 @@ def tickets(tx: Tx, scope: Scope, where: ItemFilter, project_id: str | None,
     if assignee is not None:
         theirs = f"(i.assignees = '[]' OR {rows.listing('i.assignees', 'theirs')})"
         wanted["theirs"] = rows.in_list(assignee)
-    here = tx.bare(f"""SELECT i.id, i.entity_type, i.status, i.priority, i.due_date, i.created_at, {inside}, {theirs}
-                       FROM items AS i WHERE {condition} AND {asked} AND i.entity_type IN ('task', 'epic')""", **values, **wanted)
-    waits = tx.bare(f"""SELECT r.from_id, r.to_id FROM relations AS r WHERE r.library_id = :library_id AND r.kind = 'DEPENDS_ON'
-                        AND {_seen(scope, "from_id")} AND {_seen(scope, "to_id")} ORDER BY r.from_id, r.to_id""", **values)
-    return [Ticket._make(row) for row in here], [(from_id, to_id) for from_id, to_id in waits]
+    values |= wanted
+    is_open = f"{condition} AND {asked} AND i.entity_type IN ('task', 'epic')"
+    read = f"""SELECT i.id, i.entity_type, i.status, i.priority, i.due_date, i.created_at, {inside}, {theirs}
+               FROM items AS i WHERE {is_open}"""
+    if worth and tx.bare(f"SELECT count(*) FROM items AS i WHERE {is_open}", **values)[0][0] > 2 * SHORTLIST:
+        best = f"ORDER BY points DESC, coalesce(due_date, '9'), created_at, id LIMIT {SHORTLIST}"
+        first = tx.bare(
+            f"""WITH mine AS MATERIALIZED (
+                    SELECT i.id, i.entity_type, i.status, i.due_date, i.created_at, {_points(worth)} AS points
+                    FROM items AS i WHERE {is_open} AND {inside} AND {theirs})
+                SELECT id, (SELECT count(*) FROM mine WHERE entity_type = 'task') FROM (
+                    SELECT * FROM (SELECT * FROM mine WHERE status IN :begun {best}) AS b
+                    UNION ALL SELECT * FROM (SELECT * FROM mine WHERE NOT status IN :begun {best}) AS n) AS f""",
+            begun=list(worth.begun), **_due(worth), **values)
+        return (*_with_needs(tx, read, is_open, [item_id for item_id, _ in first], values), first[0][1] if first else 0)
+    return list(map(Ticket._make, tx.bare(read, **values))), waits(tx, scope), None
+
+
+def waits(tx: Tx, scope: Scope, project_id: str | None = None) -> list[Any]:
+    """(item, what it depends on), by an index of their own."""
+    within = "" if project_id is None else "".join(
+        f""" AND r.{end} IN (SELECT from_id FROM relations WHERE library_id = :library_id AND to_id = :project_id
+                             AND kind = 'BELONGS_TO')""" for end in ("from_id", "to_id"))
+    return tx.bare(f"""SELECT r.from_id, r.to_id FROM relations AS r WHERE r.library_id = :library_id AND r.kind = 'DEPENDS_ON'
+                       AND {_seen(scope, "from_id")} AND {_seen(scope, "to_id")}{within} ORDER BY r.from_id, r.to_id""",
+                   **rows.visible(scope)[1], **({} if project_id is None else {"project_id": project_id}))
+
+
+def _with_needs(tx: Tx, read: str, is_open: str, ids: Sequence[str],
+                values: dict[str, Any]) -> tuple[list[Ticket], list[tuple[Any, ...]]]:
+    """These and what they depend on, near before far. What is too far to know what it depends on itself counts as outside."""
+    chain = [item_id for item_id, in tx.bare(
+        f"""WITH RECURSIVE chain (node) AS (
+                SELECT i.id FROM items AS i WHERE i.library_id = :library_id AND i.id IN :ids
+                UNION SELECT i.id FROM chain JOIN relations AS r ON r.library_id = :library_id AND r.from_id = chain.node
+                      AND r.kind = 'DEPENDS_ON' JOIN items AS i ON i.id = r.to_id AND {is_open})
+            SELECT node FROM chain LIMIT {3 * SHORTLIST}""", ids=ids, **values)]
+    needed = tx.bare(f"""SELECT r.from_id, r.to_id FROM relations AS r JOIN items AS i ON i.id = r.to_id AND {is_open}
+                        WHERE r.library_id = :library_id AND r.from_id IN :ids AND r.kind = 'DEPENDS_ON'
+                        ORDER BY r.from_id, r.to_id LIMIT {10 * SHORTLIST}""", ids=chain, **values)
+    known = set(chain)
+    found = map(Ticket._make, tx.bare(f"{read} AND i.id IN :ids", ids=sorted(known | {need for _, need in needed}), **values))
+    return [ticket if ticket.id in known else ticket._replace(inside=False) for ticket in found], needed
+
+
+def _points(worth: Worth) -> str:
+    by_priority = " ".join(f"WHEN '{name}' THEN {points}" for name, points in worth.priorities)
+    by_date = " ".join(f"WHEN i.due_date < :due{n} THEN {points}" for n, (_, points) in enumerate(worth.due))
+    return f"CASE i.priority {by_priority} ELSE {worth.otherwise} END + CASE {by_date} ELSE 0 END"
+
+
+def _due(worth: Worth) -> dict[str, str]:
+    return {f"due{n}": before for n, (before, _) in enumerate(worth.due)}
 
 
 def circle(tx: Tx, scope: Scope, from_id: str, to_id: str, kind: str = "DEPENDS_ON") -> list[Item]:
-    """A shortest one: the way back from the second to the first."""
-    before = {to_id: to_id}
-    frontier = [to_id]
-    while frontier and from_id not in before:
-        frontier = [before.setdefault(r.to_id, r.from_id) and r.to_id for r in _waits(tx, scope, frontier, kind, within=False)
-                    if r.to_id not in before]
-    if from_id not in before:
+    """A shortest one: the way back from the second to the first. One statement, however long the chain behind it is."""
+    condition, values = rows.visible(scope)
+    if from_id != to_id and not tx.one(
+            "SELECT 1 FROM relations WHERE library_id = :library_id AND to_id = :from_id AND kind = :kind LIMIT 1",
+            library_id=scope.library_id, from_id=from_id, kind=kind):
+        return []  # nothing leads there; so it is with everything new
+    reached = f"""WITH RECURSIVE reached (node) AS (
+                      SELECT :to_id UNION
+                      SELECT i.id FROM reached JOIN relations AS r ON r.library_id = :library_id AND r.from_id = reached.node
+                             AND r.kind = :kind JOIN items AS i ON i.id = r.to_id AND {condition})"""
+    asked = {"to_id": to_id, "kind": kind, **values}
+    if not tx.one(f"{reached} SELECT 1 FROM reached WHERE node = :from_id LIMIT 1", from_id=from_id, **asked):
         return []
+    joined: dict[str, list[str]] = {}
+    for node, end in tx.bare(f"""{reached} SELECT r.from_id, r.to_id FROM reached JOIN relations AS r
+                                 ON r.library_id = :library_id AND r.from_id = reached.node AND r.kind = :kind
+                                 JOIN items AS i ON i.id = r.to_id AND {condition}
+                                 ORDER BY i.created_at, r.from_id, r.to_id""", **asked):
+        joined.setdefault(node, []).append(end)
+    before, frontier = {to_id: to_id}, deque([to_id])
+    while from_id not in before:
+        node = frontier.popleft()
+        for end in joined.get(node, ()):
+            if end not in before:
+                before[end] = node
+                frontier.append(end)
     way = [from_id]
     while way[-1] != to_id:
         way.append(before[way[-1]])
-    condition, values = rows.visible(scope)
     found = tx.all(f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {condition}", ids=way, **values)
     items = {row["id"]: rows.item(row) for row in found}
     return [items[node] for node in [from_id, *reversed(way)]]
 
 
-def _waits(tx: Tx, scope: Scope, ids: Sequence[str], kind: str = "DEPENDS_ON", *, within: bool = True) -> list[Relation]:
-    """What the items depend on (or are joined to in another way), in scope; `within`: of each other."""
+def _waits(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Relation]:
+    """What the items depend on among each other, in scope."""
     condition, values = rows.visible(scope)
     return [rows.relation(row) for row in tx.all(
         f"""SELECT r.* FROM relations AS r JOIN items AS i ON i.id = r.to_id AND {condition}
-            WHERE r.library_id = :library_id AND r.from_id IN :ids AND r.kind = :kind
-            {"AND r.to_id IN :ids" if within else ""} ORDER BY i.created_at, r.from_id, r.to_id""",
-        ids=list(ids), kind=kind, **values)]
+            WHERE r.library_id = :library_id AND r.from_id IN :ids AND r.kind = 'DEPENDS_ON'
+            AND r.to_id IN :ids ORDER BY i.created_at, r.from_id, r.to_id""", ids=list(ids), **values)]
 
 
 def _named(scope: Scope, ref: ItemRef) -> tuple[str, dict[str, Any]]:
