@@ -103,6 +103,7 @@ async def test_file_names_and_notes_come_through_the_doors_unharmed(site: Site) 
     await page.get_by_label("Add an address, a note or files").fill(f"{SCRIPT}\nA note that is long enough to be kept here.")
     await page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.locator(".row")).to_have_count(2)
+    await expect(page.locator(".row.open")).to_have_count(0)
     for title in await page.locator(".row .title").all():
         assert await page.evaluate("window.hacked") is None
         await unharmed(await page.context.new_page(), await title.get_attribute("href") or "")

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from commonplace.app import open_app
 from commonplace.core.library import Draft
 from commonplace.core.portable import export_folder
 from commonplace.errors import NotFound
-from commonplace.model import ItemFilter, JobState, Scope, now
+from commonplace.model import ItemFilter, JobState, Role, Scope, new_id, now
 from commonplace.ports import silent
 from tests.faces.house import House, call_tool, open_house
 from tests.faces.test_ingest import ARTICLE
@@ -290,6 +292,65 @@ async def test_a_backup_carries_what_is_unread(house: House, visitor: httpx.Asyn
     assert (await read(owner, note))["status"] == "queued"
     await work(house)
     assert [item["status"] for item in await items(owner)] == ["ready"] * 2
+
+
+async def test_somebody_who_was_removed_meanwhile_adds_nothing(house: House, owner: httpx.AsyncClient) -> None:
+    await house.join("Bob")
+    [bob] = [member for member in await house.app.members.all(house.owner) if member.name == "Bob"]
+    session = await house.app.accounts.enter(bob.person_id, "test", library_id=house.owner.library_id)
+    async with await browser(house) as client:
+        client.cookies.set("commonplace", session, domain="127.0.0.1")
+        client.headers.update({"X-CSRF-Token": await csrf(client), "Accept": "application/json"})
+        promised = (await client.post("/uploads", json={"name": "a.txt", "type": "text/plain", "size": len(NOTE)})).json()
+        await house.app.members.change_role(house.owner, bob.person_id, Role.VIEWER)
+        assert (await client.put(promised["url"], content=NOTE.encode())).status_code == 403
+    await house.app.uploads.tidy()
+    assert await items(owner) == []
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(["web", "rest", "read"]), st.sampled_from(["note", "file", "page"])),
+                 min_size=6, max_size=12)
+
+
+@hypothesis.settings(max_examples=20, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+@hypothesis.given(STEPS)
+@pytest.mark.parametrize("house", ["sqlite"], indirect=True)
+async def test_in_any_order_each_source_is_one_item_and_each_id_that_was_given_works(
+        house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, web: WebServer,
+        steps: list[tuple[str, str]]) -> None:
+    run, given = new_id(), dict[str, set[str]]()
+    before = {item["id"] for item in await all_items(owner)}
+    for by, kind in steps:
+        text, path = f"The {kind} of {run}: the heron stands by the weir at dawn.", f"/{run}"
+        web.pages[path] = page(ARTICLE.replace("About otters", f"About {run}"))
+        if by == "read":
+            await house.app.worker.turn()
+        elif kind == "file" and by == "web":
+            there = {item["id"] for item in await all_items(owner)}
+            await drop(visitor, "a.txt", text.encode())
+            given.setdefault(kind, set()).update({item["id"] for item in await all_items(owner)} - there)
+        elif kind == "file":
+            sent = await finish(owner, await send(house, owner, text.encode(), "a.txt", "text/plain"))
+            given.setdefault(kind, set()).add(sent.json()["user_item_id"])
+        elif by == "web":
+            given.setdefault(kind, set()).add(await add(visitor, text if kind == "note" else web.url + path))
+        else:
+            body = {"kind": "text", "title": text[:120], "text": text} if kind == "note" else {"kind": "url", "url": web.url + path}
+            sent = await owner.post("/api/v1/ingest", json=body)
+            assert sent.json()["status"] == "ready"
+            given.setdefault(kind, set()).add(sent.json()["user_item_id"])
+    await work(house)
+    after = {item["id"]: item["status"] for item in await all_items(owner) if item["id"] not in before}
+    assert (len(after), set(after.values()) <= {"ready"}) == (len(given), True)
+    for ids in given.values():
+        assert len({(await read(owner, item_id))["id"] for item_id in ids}) == 1
+
+
+async def all_items(owner: httpx.AsyncClient) -> list[Any]:
+    first = (await owner.get("/api/v1/items", params={"per_page": 100})).json()
+    more = [(await owner.get("/api/v1/items", params={"per_page": 100, "page": n})).json()["items"]
+            for n in range(2, -(-first["total"] // 100) + 1)]
+    return [*first["items"], *(item for lot in more for item in lot)]
 
 
 async def test_one_library_with_many_adds_does_not_keep_others_waiting(house: House) -> None:

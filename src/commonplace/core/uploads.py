@@ -13,13 +13,13 @@ from pathlib import Path, PurePath
 from typing import Any
 from weakref import WeakValueDictionary
 
-from commonplace.core.access import READ, UPLOAD, WRITE, Access
+from commonplace.core.access import READ, UPLOAD, WRITE, Access, may
 from commonplace.core.library import Added, Draft, Library, private_key
 from commonplace.core.sources import SPEECH, Source
 from commonplace.core.transcription import Recordings
 from commonplace.core.unread import Unread
-from commonplace.errors import CommonplaceError, Conflict, IngestFailed, Invalid, NotFound, Unauthorized
-from commonplace.model import Caller, Capability, Content, EntityType, Item, ItemRef, Json, Upload, new_id, now
+from commonplace.errors import CommonplaceError, Conflict, ForbiddenScope, IngestFailed, Invalid, NotFound, Unauthorized
+from commonplace.model import Caller, Capability, Content, EntityType, Item, ItemRef, Json, Role, Upload, new_id, now
 from commonplace.ports import Blobs, Extractor, Store
 from commonplace.settings import Settings
 
@@ -106,8 +106,11 @@ class Uploads:
         await asyncio.to_thread(file.unlink)
 
     async def _queue(self, upload: Upload, file: Path) -> Added | None:
-        """Queue the file to be read; None when another call was first."""
+        """Queue the file to be read, if who sent it may still write; None when another call was first."""
         caller = _sender(upload)
+        role = await self._store.people.role(caller.person_id, caller.library_id)
+        if role is None or Capability.WRITE not in may(Role(role), frozenset(Capability)):
+            raise ForbiddenScope("You can no longer add to this library.")
         said = await asyncio.to_thread(_digest, file)
         folder_id = (upload.on_arrival or {}).get("folder") or None
         if folder_id and folder_id not in {folder.id for folder in await self._store.folders.within(caller.scope)}:
@@ -305,7 +308,10 @@ class Uploads:
         """Delete the bytes of what nobody finished in time, of items that are gone, and of what has been written down. What
         arrived whole before the server went down, and was to be read then, is queued first."""
         for upload in await self._store.uploads.awaited():
-            await self._resume(upload)
+            try:
+                await self._resume(upload)
+            except Exception:
+                log.exception("The upload %s could not be queued; trying again later", upload.id)
         at = now()
         spent = await self._store.uploads.spent(at, keep=self._settings.keep_originals)
         for upload in spent:
