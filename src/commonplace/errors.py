@@ -7,6 +7,7 @@ class CommonplaceError(Exception):
     """Base of all errors a caller is told about: a code for programs, a sentence for people, data for both."""
 
     code = "internal_error"
+    passing = False  # nothing is wrong with what was asked: a job waits and asks again until it succeeds
 
     def __init__(self, message: str, **data: Any) -> None:
         super().__init__(message)
@@ -93,12 +94,14 @@ class EmbeddingFailed(CommonplaceError):
     """The embedder did not answer. Searches fall back to keywords; jobs are tried again."""
 
     code = "embedding_failed"
+    passing = True
 
 
 class StorageFailed(CommonplaceError):
     """The database refused: full disk, lost connection, a file from a newer version."""
 
     code = "storage_failed"
+    passing = True
 
 
 class ConfigurationError(CommonplaceError):

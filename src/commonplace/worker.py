@@ -12,12 +12,15 @@ from typing import Protocol
 from commonplace.core.embedding import EMBED
 from commonplace.core.holding import LEASE_SECONDS
 from commonplace.core.preparing import INGEST, TRANSFORM
+from commonplace.core.retrying import give_back
+from commonplace.errors import CommonplaceError
 from commonplace.model import Job, now
 from commonplace.ports import Store, Wake
 
 log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0
 AFTER_TROUBLE_SECONDS = 5.0
+SWEEP_SECONDS = 600.0
 PRUNE_SECONDS = 3600
 PATIENT_SECONDS = 60.0
 QUIET_SECONDS = 2.0  # a lot of an import is on its way for longer than a second before it is seen
@@ -49,6 +52,7 @@ class Worker:
             for kind in self._handlers:
                 for _ in range(LANES.get(kind, 1)):
                     lanes.create_task(self._run(kind))
+            lanes.create_task(self._sweep())
 
     async def turn(self) -> int:
         """Run one lot of jobs of each kind; how many there were."""
@@ -59,20 +63,33 @@ class Worker:
             try:
                 await self._let_others_pass(kind)
                 busy = await self._turn(kind)
-            except Exception:
+            except Exception as error:
                 # Leases run out by themselves and jobs are taken up again; the worker must outlive a lost database.
-                log.exception("The queue could not be worked on; trying again in a moment")
-                await asyncio.sleep(AFTER_TROUBLE_SECONDS)
+                await _after_trouble(error)
                 continue
             if not busy:
                 await self._wake.wait(POLL_SECONDS)
+
+    async def _sweep(self) -> None:
+        """Queue what lost its vectors, or the job that makes them: the library heals by itself."""
+        while True:
+            try:
+                if found := await self._store.jobs.enqueue_missing():
+                    log.info("Queued %s items that have no vectors.", found)
+            except Exception as error:
+                await _after_trouble(error)
+            await asyncio.sleep(SWEEP_SECONDS)
 
     async def _turn(self, kind: str) -> int:
         handler, idle = self._handlers[kind], self._idle[kind]
         jobs = await self._store.jobs.lease(self._name, kind, limit=handler.at_once, seconds=LEASE_SECONDS)
         if jobs:
             idle.clear()
-            await handler.run(self._name, jobs)
+            try:
+                await handler.run(self._name, jobs)
+            except Exception as error:
+                for job in jobs:  # those that are done, or given back, stay so
+                    await give_back(self._store, self._name, job, error)
             return len(jobs)
         idle.set()
         if time.monotonic() > self._prune_at:
@@ -89,3 +106,9 @@ class Worker:
                     await self._idle[AFTER[kind]].wait()
                     while await self._store.jobs.came(kind, now() - timedelta(seconds=QUIET_SECONDS)):  # noqa: ASYNC110
                         await asyncio.sleep(QUIET_SECONDS / 5)
+
+
+async def _after_trouble(error: Exception) -> None:
+    known = isinstance(error, CommonplaceError)  # and says all there is to say
+    log.error("The queue could not be worked on; trying again in a moment: %s", error, exc_info=None if known else error)
+    await asyncio.sleep(AFTER_TROUBLE_SECONDS)

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from commonplace.adapters.store.jobs import CRASHED, CRASHES
 from commonplace.errors import NotFound
-from commonplace.model import Job, JobState, new_id, now
+from commonplace.model import ItemRef, Job, JobState, new_id, now
 from tests.contract.library import STAMP, Library, packed, unit
 
 pytestmark = pytest.mark.anyio
@@ -173,3 +174,38 @@ async def test_jobs_in_scope_are_listed_and_taken_out_of_the_queue(ann: Library,
     assert await jobs.withdraw(ann.scope(), [item.id, theirs.id], "other kind") == 0
     assert await jobs.withdraw(ann.scope(), [item.id, theirs.id], "remove") == 1
     assert len(await jobs.within(bob.scope(), states=[JobState.QUEUED], kinds=["remove"], limit=10)) == 1
+
+
+async def test_a_job_that_ends_its_workers_is_given_up_and_harms_no_other(ann: Library) -> None:
+    jobs = await queued(ann, 4)
+    poison, lease = jobs[1].id, ann.store.jobs.lease
+    assert len(await lease("first", "embed", limit=9, seconds=-1)) == 4, "which dies with all of them"
+    for n in range(20):
+        for taken in await lease(f"w{n}", "embed", limit=9, seconds=-1):
+            if taken.id != poison:
+                await ann.store.jobs.finish(f"w{n}", [taken.id])
+    assert await ann.store.jobs.counts() == {"done": 3, "failed": 1}
+    given_up = await state(ann, jobs[1])
+    assert given_up.attempts == CRASHES and given_up.error == CRASHED
+    await ann.store.jobs.retry(ann.scope(), given_up.item_id)
+    assert [job.attempts for job in await lease("fixed", "embed", limit=9, seconds=60)] == [1]
+
+
+async def test_a_recording_that_ends_its_workers_is_shown_as_failed(ann: Library) -> None:
+    job = (await queued(ann, 1, "transcribe"))[0]
+    await ann.store.items.update(ann.scope(), job.item_id, {"transcription_status": "running"}, expected_revision=None,
+                                 sections=None, stamp=STAMP, jobs=[])
+    for n in range(CRASHES + 1):
+        await ann.store.jobs.lease(f"w{n}", "transcribe", limit=1, seconds=-1)
+    assert (await state(ann, job)).state is JobState.FAILED
+    assert (await ann.store.items.get(ann.scope(), ItemRef(id=job.item_id))).transcription_status == "failed"
+
+
+async def test_jobs_go_on_after_the_clock_was_set_back_by_a_day(ann: Library) -> None:
+    waiting, held = await queued(ann, 2)
+    jobs, day = ann.store.jobs, timedelta(days=1)
+    await jobs.lease("other", "embed", limit=1, seconds=60)
+    await jobs.fail("other", waiting.id, "no answer", now() + day)  # as a clock that is ahead would have it
+    await jobs.lease("lost", "embed", limit=1, seconds=int(day.total_seconds()))
+    taken = [*await jobs.lease("w", "embed", limit=9, seconds=60), *await jobs.lease("w", "embed", limit=9, seconds=60)]
+    assert {job.id for job in taken} == {held.id, waiting.id}

@@ -62,7 +62,7 @@ async def open_house(data_dir: Path, *, own: dict[str, Any] | None = None, **set
 
     `own`: parts of the application that the test brings along (own_transcriber, own_captions).
     """
-    wanted = Settings(data_dir=data_dir, embedder="static", **(NO_LIMITS | settings))
+    wanted = Settings(data_dir=data_dir, **({"embedder": "static"} | NO_LIMITS | settings))
     async with open_app(wanted, **(own or {})) as app:
         asgi = make_asgi(app)
         async with asgi.router.lifespan_context(asgi):

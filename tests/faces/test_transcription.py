@@ -13,7 +13,9 @@ import pytest
 from commonplace.adapters.extract.youtube_sound import YouTubeSound
 from commonplace.adapters.fetch.client import WebFetcher
 from commonplace.adapters.fetch.guard import Allowed
+from commonplace.core import retrying
 from commonplace.core.people import NewToken
+from commonplace.core.transcription import ATTEMPTS
 from commonplace.errors import IngestFailed, TranscriptionFailed
 from commonplace.model import Caller, Capability, now
 from tests import recordings
@@ -237,6 +239,38 @@ async def test_a_transcriber_at_fault_is_asked_again_later(data_dir: Path, web: 
         job = (await owner.get(f"/api/v1/jobs/{added['job_id']}")).json()
         assert (job["state"], job["attempts"], job["error"]) == ("queued", 1, "The service is overloaded.")
         assert (await item_of(owner, added))["transcription_status"] == "queued"
+
+
+async def test_a_transcription_that_fails_for_an_unforeseen_reason_is_given_up(data_dir: Path, web: WebServer,
+                                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    """In whatever step: here the text is there, and making passages of it fails."""
+    monkeypatch.setattr(retrying, "LONGEST_WAIT", 0)
+    async with opened(data_dir, web) as (house, owner, transcriber):
+        async def fail(*args: Any, **kwargs: Any) -> None:
+            raise RuntimeError("a bug")
+
+        added = await add(owner, f"{web.url}/episode.mp3")
+        monkeypatch.setattr(house.app.worker._handlers["transcribe"], "_complete", fail)
+        for _ in range(20):
+            await house.app.worker.turn()
+        item = await item_of(owner, added)
+        assert (item["transcription_status"], item["transcription_error"]) == (
+            "failed", "Unexpected RuntimeError; the server's log says more.")
+        job = (await owner.get(f"/api/v1/jobs/{added['job_id']}")).json()
+        assert (job["state"], job["attempts"], transcriber.calls) == ("failed", ATTEMPTS, 1)
+
+
+async def test_a_transcription_service_that_is_down_is_waited_for(data_dir: Path, web: WebServer,
+                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SHORTEST_PAUSE", "LONGEST_PAUSE"):
+        monkeypatch.setattr(retrying, name, 0)
+    async with opened(data_dir, web) as (house, owner, transcriber):
+        down = TranscriptionFailed("The speech service cannot be reached.")
+        down.passing = True
+        transcriber.troubles = [down] * 3 * ATTEMPTS
+        added = await add(owner, f"{web.url}/episode.mp3")
+        await work_off(house)
+        assert (await item_of(owner, added))["transcription_status"] == "done"
 
 
 async def test_a_recording_that_is_gone_by_then_fails_with_the_reason(data_dir: Path, web: WebServer, sound: bytes) -> None:

@@ -41,15 +41,15 @@ class Service:
                 response = await self._client.request(method, path, timeout=min(self._timeout, patience), **body())
             except httpx.TimeoutException as error:
                 untouched = isinstance(error, httpx.ConnectTimeout)
-                wait, failure = pause, self.failed("did not answer in time")
+                wait, failure = pause, _passing(self.failed("did not answer in time"))
             except httpx.TransportError as error:
                 untouched = isinstance(error, httpx.ConnectError)
-                wait, failure = pause, self.failed(f"cannot be reached ({error or type(error).__name__})")
+                wait, failure = pause, _passing(self.failed(f"cannot be reached ({error or type(error).__name__})"))
             else:
                 if response.is_success:
                     return self._json(response)
                 untouched = response.status_code in (429, 503, 529)
-                wait, failure = _wait(response, pause), self._refused(response)
+                wait, failure = _wait(response, pause), _passing(self._refused(response), response.status_code)
             if wait is None or not (repeatable or untouched) or monotonic() + wait > deadline:
                 raise failure
             await anyio.sleep(wait)
@@ -80,6 +80,12 @@ class Service:
             return self.failed(f"is out of order (HTTP {status})", status)
         said = response.text.replace(self._key, "***") if self._key else response.text
         return self.failed(f"refused the request (HTTP {status}: {said[:300]})", status)
+
+
+def _passing(error: CommonplaceError, status: int = 503) -> CommonplaceError:
+    """Mark the failure of a service that is down, over its limit or without its key, not that of one that refuses a text."""
+    error.passing = status in (401, 403, 408, 429) or status >= 500
+    return error
 
 
 def _wait(response: httpx.Response, pause: float | None) -> float | None:

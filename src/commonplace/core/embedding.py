@@ -8,10 +8,10 @@ from itertools import groupby
 import numpy as np
 
 from commonplace.core.holding import LEASE_SECONDS, held
-from commonplace.core.retrying import give_back
+from commonplace.core.retrying import give_back, in_words, is_passing, retry_at
 from commonplace.core.sectioning import embedding_text
 from commonplace.errors import EmbeddingFailed
-from commonplace.model import Entry, Job, Section
+from commonplace.model import Entry, Job, Section, now
 from commonplace.ports import Embedder, Store, Vector, Vectors
 
 EMBED = "embed"
@@ -61,16 +61,32 @@ class EmbedJobs:
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         """All together, for full batches; one by one when that fails, so that one bad item harms no other."""
+        if len(jobs) > 1 and await self._try(worker, jobs) is None:
+            return
+        for tried, job in enumerate(jobs, 1):
+            error = await self._try(worker, [job])
+            if error is not None:
+                await give_back(self._store, worker, job, error)
+                if is_passing(error):  # the embedder is down, for all of them
+                    await self._postpone(worker, jobs[tried:], error)
+                    return
+
+    async def _try(self, worker: str, jobs: Sequence[Job]) -> Exception | None:
         try:
             async with held(partial(self._store.jobs.extend, worker, [job.id for job in jobs], LEASE_SECONDS)):
                 await self._embed(jobs)
         except Exception as error:
-            for job in jobs if len(jobs) > 1 else ():
-                await self.run(worker, [job])
-            if len(jobs) == 1:
-                await give_back(self._store, worker, jobs[0], error)
-            return
+            return error
         await self._store.jobs.finish(worker, [job.id for job in jobs])
+        return None
+
+    async def _postpone(self, worker: str, jobs: Sequence[Job], error: Exception) -> None:
+        """Give back what was not tried by itself, for half the pause: should the one that was tried be the one that the
+        embedder cannot take, the others are done without it next time."""
+        for job in jobs:
+            at = retry_at(job, error)
+            assert at is not None
+            await self._store.jobs.fail(worker, job.id, in_words(job, error), now() + (at - now()) / 2, counted=False)
 
     async def _embed(self, jobs: Sequence[Job]) -> None:
         stamp = self._embedder.stamp

@@ -2,17 +2,16 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
 
 from commonplace.core.addresses import canonical
 from commonplace.core.holding import LEASE_SECONDS, held
-from commonplace.core.retrying import ATTEMPTS, in_words, retry_at
+from commonplace.core.retrying import ATTEMPTS, give_back
 from commonplace.core.rivals import retried
 from commonplace.core.sources import Source, Sources
 from commonplace.core.unread import Unread
 from commonplace.core.uploads import Uploads
-from commonplace.errors import CommonplaceError, IngestFailed, NotFound, StorageFailed
+from commonplace.errors import CommonplaceError, NotFound
 from commonplace.model import Content, Item, ItemRef, Job, Scope, now
 from commonplace.ports import Store
 
@@ -31,8 +30,6 @@ class IngestJobs:
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         for job in jobs:
             try:
-                if job.attempts > ATTEMPTS:  # it ended the process that read it each time
-                    raise IngestFailed("Reading it was interrupted too often.")
                 async with held(partial(self._store.jobs.extend, worker, [job.id], LEASE_SECONDS)):
                     await retried(partial(self._read, job), guarded=False)
                 await self._store.jobs.finish(worker, [job.id])
@@ -42,7 +39,10 @@ class IngestJobs:
                 await self._store.jobs.postpone(worker, job.id, now())  # the server stops: the next one goes on at once
                 raise
             except Exception as error:
-                await self._store.jobs.fail(worker, job.id, in_words(job, error), _again(job, error))
+                # A missing page, a private address, an unreadable file or a used-up quota stays so: only what nobody
+                # foresaw is worth another attempt.
+                attempts = 1 if isinstance(error, CommonplaceError) else ATTEMPTS
+                await give_back(self._store, worker, job, error, attempts)
 
     async def _read(self, job: Job) -> None:
         item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
@@ -61,10 +61,3 @@ class IngestJobs:
             return key, content, Source.of(content) if content else await self._sources.read(item.url)
         content = await self._store.contents.get(item.content_id)
         return content.key, content, Source.of(content)
-
-
-def _again(job: Job, error: Exception) -> datetime | None:
-    """When to try again; None for what cannot pass: a missing page, a private address, an unreadable file, a used-up quota."""
-    passing = error.passing if isinstance(error, IngestFailed) else (
-        isinstance(error, StorageFailed) or not isinstance(error, CommonplaceError))
-    return retry_at(job) if passing else None

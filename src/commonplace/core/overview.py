@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from commonplace.core.access import READ, Access
+from commonplace.core.embedding import EMBED
+from commonplace.core.search import incomplete
 from commonplace.core.transcription import Quota
 from commonplace.model import Caller, Folder, Job, JobState, Json, Role, Stakes, now
 from commonplace.ports import Embedder, Store, Totals
@@ -21,6 +23,7 @@ class Report:
     totals: Totals
     indexed: tuple[int, int]         # sections with a vector of the embedder in use, and in all
     stale: bool                      # vectors of another embedder are there
+    incomplete: str | None           # what is not found by its meaning yet, and why
     embedder: str
     engine: Json
     bytes: int                       # of the whole database
@@ -55,7 +58,8 @@ class Overview:
         folders = sorted(await store.folders.within(scope), key=lambda folder: -folder.item_count)
         return Report(
             await store.figures.totals(scope), await store.sections.coverage(scope, self._embedder.stamp),
-            await store.sections.has_other_stamp(self._embedder.stamp), self._embedder.stamp, await store.describe(),
+            await store.sections.has_other_stamp(self._embedder.stamp), incomplete(*await store.jobs.waiting(EMBED, scope)),
+            self._embedder.stamp, await store.describe(),
             await store.figures.size(), waiting, failed, await self._quota.used(caller),
             _filled(await store.figures.added(scope, since)), _filled(await store.figures.calls(caller.library_id, since)),
             tuple(folders))

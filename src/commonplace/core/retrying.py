@@ -3,29 +3,44 @@
 import logging
 from datetime import datetime, timedelta
 
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, IngestFailed
 from commonplace.model import Job, now
 from commonplace.ports import Store
 
 log = logging.getLogger(__name__)
-ATTEMPTS = 8
+ATTEMPTS = 8             # of a job that fails for a reason of its own, or for one that nobody foresaw
 LONGEST_WAIT = 600
+SHORTEST_PAUSE = 2.0     # before a job is tried again that failed for a passing reason
+LONGEST_PAUSE = 60.0     # so that all is done soon after a service is back
+SOURCE_SECONDS = 86_400  # for which a source that cannot be reached is tried: unlike our services it may be gone for good
 
 
 def in_words(job: Job, error: Exception) -> str:
     """The reason for those who look at the job; what nobody foresaw goes to the log as well."""
     if isinstance(error, CommonplaceError):
         return error.message
-    log.error("Job %s (%s of item %s) failed", job.id, job.kind, job.item_id, exc_info=error)
+    if not is_passing(error):
+        log.error("Job %s (%s of item %s) failed", job.id, job.kind, job.item_id, exc_info=error)
     return f"Unexpected {type(error).__name__}; the server's log says more."
 
 
-def retry_at(job: Job, attempts: int = ATTEMPTS) -> datetime | None:
-    """When to try again; None: not any more."""
+def is_passing(error: Exception) -> bool:
+    """Whether a dependency is down, so that the job itself may well succeed later."""
+    return error.passing if isinstance(error, CommonplaceError) else isinstance(error, ConnectionError | TimeoutError)
+
+
+def retry_at(job: Job, error: Exception, attempts: int = ATTEMPTS) -> datetime | None:
+    """When to try again; None: not any more. Passing failures of services are retried without end, those of sources for a
+    day, after pauses that grow with the job's age."""
+    if is_passing(error):
+        age = (now() - job.created_at).total_seconds()
+        if isinstance(error, IngestFailed) and age > SOURCE_SECONDS:
+            return None
+        return now() + timedelta(seconds=min(max(age / 2, SHORTEST_PAUSE), LONGEST_PAUSE))
     if job.attempts >= attempts:
         return None
     return now() + timedelta(seconds=min(2 ** job.attempts, LONGEST_WAIT))
 
 
-async def give_back(store: Store, worker: str, job: Job, error: Exception) -> None:
-    await store.jobs.fail(worker, job.id, in_words(job, error), retry_at(job))
+async def give_back(store: Store, worker: str, job: Job, error: Exception, attempts: int = ATTEMPTS) -> None:
+    await store.jobs.fail(worker, job.id, in_words(job, error), retry_at(job, error, attempts), counted=not is_passing(error))

@@ -18,7 +18,6 @@ SPARE = 4
 EMBEDDED_CHARACTERS = 2_000
 RECHECK_SECONDS = 2.0
 
-KEYWORDS_ONLY = "Some vectors are still being made: until then those texts are found by their words only."
 OTHER_EMBEDDER = "Vectors were made by another embedder: found by words only until `commonplace reindex` has run."
 
 
@@ -28,8 +27,8 @@ class Search:
         self._embedder = embedder
         self._access = access
         self._weights = (settings.semantic_weight, settings.keyword_weight)
-        self._waiting: dict[Scope, tuple[float, bool]] = {}
-        self._stale: dict[Scope, tuple[float, bool]] = {}
+        self._known: dict[Scope, tuple[float, str | None]] = {}
+        self._stale: tuple[float, bool] = (0.0, False)
 
     async def warm(self) -> None:
         """Read what the first question after a start would wait for: the model, and the first person's library."""
@@ -74,19 +73,27 @@ class Search:
     async def _degraded(self, scope: Scope) -> str | None:
         """Looked up again after a moment only: it changes slowly and a search should cost one search."""
         at = time.monotonic()
-        if len(self._waiting) > 10_000:
-            self._waiting.clear()
-            self._stale.clear()
-        until, stale = self._stale.get(scope, (0.0, False))
-        if at > until:
-            stale = await self._store.sections.has_other_stamp(self._embedder.stamp, scope)
-            self._stale[scope] = (at + (RECHECK_SECONDS if stale else 300), stale)
-        if stale:
-            return OTHER_EMBEDDER
-        known = self._waiting.get(scope)
+        if at > self._stale[0]:
+            stale = await self._store.sections.has_other_stamp(self._embedder.stamp)
+            self._stale = (at + (RECHECK_SECONDS if stale else 300), stale)
+        known = self._known.get(scope)
         if known is None or at > known[0]:
-            known = self._waiting[scope] = (at + RECHECK_SECONDS, await self._store.jobs.is_open(scope, EMBED))
-        return KEYWORDS_ONLY if known[1] else None
+            if len(self._known) > 10_000:
+                self._known.clear()
+            # Only of what the scope sees: what waits elsewhere is not to be told.
+            stale = self._stale[1] and await self._store.sections.has_other_stamp(self._embedder.stamp, scope)
+            said = OTHER_EMBEDDER if stale else incomplete(*await self._store.jobs.waiting(EMBED, scope))
+            known = self._known[scope] = (at + RECHECK_SECONDS, said)
+        return known[1]
+
+
+def incomplete(items: int, reason: str | None) -> str | None:
+    """Say that some items wait for their vectors, and why if it is not their turn only; None: none do."""
+    if not items:
+        return None
+    who, they = ("1 item is", "it is") if items == 1 else (f"{items:,} items are", "they are")
+    why = f"waiting for the embedder ({reason.rstrip('.')})" if reason else "still being embedded"
+    return f"Meaning search is incomplete: {who} {why}; until then {they} found by words only."
 
 
 def _true(where: ItemFilter) -> ItemFilter:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from commonplace.core.holding import LEASE_SECONDS, held
 from commonplace.core.preparing import Preparer, job_for
-from commonplace.core.retrying import in_words, retry_at
+from commonplace.core.retrying import in_words, is_passing, retry_at
 from commonplace.core.rivals import retried
 from commonplace.core.sources import MEGABYTE, segments
 from commonplace.errors import IngestFailed, NotFound, QuotaExceeded
@@ -128,15 +128,20 @@ class TranscribeJobs:
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         for job in jobs:
             try:
-                await self._run(worker, job)
+                item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
+                try:
+                    await self._run(worker, job, item)
+                except NotFound:
+                    raise
+                except Exception as error:  # not the recording's fault, so this item's alone
+                    await self._failed(worker, job, item, error, own=True)
             except NotFound:
                 await self._store.jobs.finish(worker, [job.id])  # the item was deleted in the meantime
             except asyncio.CancelledError:
                 await self._store.jobs.postpone(worker, job.id, now())  # the server stops: the next one goes on at once
                 raise
 
-    async def _run(self, worker: str, job: Job) -> None:
-        item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
+    async def _run(self, worker: str, job: Job, item: Item) -> None:
         content = await self._store.contents.get(item.content_id)
         if not content.text:
             if not await self._store.contents.claim(content.id, job.id, _later(LEASE_SECONDS)):
@@ -200,10 +205,10 @@ class TranscribeJobs:
             Scope(item.library_id), item.id, changes | {"transcription_status": "done"}, expected_revision=item.revision,
             sections=made.sections, stamp=self._stamp, jobs=made.jobs)
 
-    async def _failed(self, worker: str, job: Job, item: Item, error: Exception) -> None:
+    async def _failed(self, worker: str, job: Job, item: Item, error: Exception, own: bool = False) -> None:
         """The recording's fault is everybody's; an empty purse is one person's; anything else may pass."""
-        reason, again = in_words(job, error), retry_at(job, ATTEMPTS)
-        if isinstance(error, QuotaExceeded):
+        reason, again = in_words(job, error), retry_at(job, error, ATTEMPTS)
+        if isinstance(error, QuotaExceeded) or (own and again is None):
             await self._store.jobs.fail(worker, job.id, reason, None)
             await self._store.contents.release(item.content_id, job.id)
         elif isinstance(error, IngestFailed) or again is None:
@@ -212,7 +217,7 @@ class TranscribeJobs:
             # Held until then, so that those who wait for it do not try in its place.
             await self._store.contents.claim(item.content_id, job.id, again + timedelta(seconds=WAIT_SECONDS))
             await self._store.items.annotate([Annotation(item, {"transcription_status": "queued"})])
-            await self._store.jobs.fail(worker, job.id, reason, again)
+            await self._store.jobs.fail(worker, job.id, reason, again, counted=not is_passing(error))
 
     def _teller(self, content_id: str) -> Callable[[float], Awaitable[None]]:
         told = 0.0

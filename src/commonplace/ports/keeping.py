@@ -264,7 +264,7 @@ class Sections(Protocol):
         ...
 
     async def has_other_stamp(self, stamp: str, scope: Scope | None = None) -> bool:
-        """Whether any vector, or any that the scope sees, was made by another embedder."""
+        """Whether any vector, or any of what the scope sees, was made by another embedder."""
         ...
 
 

@@ -20,8 +20,8 @@ class Jobs(Protocol):
 
     async def finish(self, worker: str, job_ids: Sequence[str]) -> None: ...
 
-    async def fail(self, worker: str, job_id: str, error: str, retry_at: datetime | None) -> None:
-        """Back to the queue at `retry_at`, or failed for good."""
+    async def fail(self, worker: str, job_id: str, error: str, retry_at: datetime | None, *, counted: bool = True) -> None:
+        """Back to the queue at `retry_at`, or failed for good. `counted`: as one of the attempts that a job has."""
         ...
 
     async def note(self, worker: str, job_id: str, payload: Json) -> None:
@@ -49,6 +49,14 @@ class Jobs(Protocol):
     async def within(self, scope: Scope, *, states: Sequence[JobState], kinds: Sequence[str] = (), item_ids: Sequence[str] = (),
                      limit: int) -> list[Job]:
         """Of what the scope sees, newest first; no kinds or items named: of all."""
+        ...
+
+    async def enqueue_missing(self) -> int:
+        """Queue embedding for items with sections that have no vector at all, and no job that is open or has failed; how many."""
+        ...
+
+    async def waiting(self, kind: str, scope: Scope | None = None) -> tuple[int, str | None]:
+        """How many items of the scope, or of all libraries, have an open job of this kind, and why one did not succeed yet."""
         ...
 
     async def is_open(self, scope: Scope, kind: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
+from commonplace.adapters.store.jobs import AHEAD
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, Job, Json, digest, now
 
@@ -31,8 +32,9 @@ class SqlContents:
     async def claim(self, content_id: str, job_id: str, until: datetime) -> bool:
         def work(tx: Tx) -> bool:
             claimed = tx.run("""UPDATE contents SET claimed_by = :job_id, claimed_until = :until WHERE id = :id AND text = ''
-                                AND (claimed_by IS NULL OR claimed_by = :job_id OR claimed_until < :now)""",
-                             id=content_id, job_id=job_id, until=rows.micros(until), now=rows.micros(now()))
+                                AND (claimed_by IS NULL OR claimed_by = :job_id OR claimed_until < :now
+                                     OR claimed_until > :ahead)""", id=content_id, job_id=job_id, until=rows.micros(until),
+                             now=rows.micros(now()), ahead=rows.micros(now() + AHEAD))
             if claimed:
                 tx.run("""UPDATE items SET transcription_status = 'running'
                           WHERE content_id = :id AND transcription_status = 'queued'""", id=content_id)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
@@ -12,9 +13,13 @@ from commonplace.model import Item, Job, JobState, Json, Scope, new_id, now
 _COLUMNS = ("library_id", "id", "item_id", "kind", "state", "attempts", "error", "progress", "payload", "created_at",
             "updated_at", "run_after")
 
-# What somebody let go of without a word comes first. One at a time: for both at once all that wait would be read and sorted.
-_READY = ("j.state = 'running' AND j.leased_until < :now", "j.state = 'queued' AND j.run_after <= :now")
-
+# What a worker let go of without a word comes first. One condition at a time: for several at once all that wait would be read
+# and sorted. What lies further ahead than any lease or pause is from before the clock was set back.
+_LOST = ("j.state = 'running' AND j.leased_until < :now", "j.state = 'running' AND j.leased_until > :ahead")
+_DUE = ("j.state = 'queued' AND j.run_after <= :now", "j.state = 'queued' AND j.run_after > :ahead")
+AHEAD = timedelta(hours=2)
+CRASHES = 5  # after which a job is not given to another worker
+CRASHED = f"The worker stopped {CRASHES} times while it ran this job, perhaps for lack of memory."
 
 # The column of an item that says how far a job of this kind is.
 _STATUS = {"ingest": "ingest_status", "transcribe": "transcription_status"}
@@ -22,6 +27,8 @@ _STATUS = {"ingest": "ingest_status", "transcribe": "transcription_status"}
 _FAIR = ("ingest",)
 _RUNNING = """LEFT JOIN (SELECT library_id, count(*) AS running FROM jobs WHERE kind = :kind AND state = 'running'
               GROUP BY library_id) AS busy ON busy.library_id = j.library_id"""
+
+_SWEPT = 10_000  # items queued at once
 
 
 def insert_jobs(tx: Tx, jobs: Sequence[Job]) -> None:
@@ -50,6 +57,30 @@ class SqlJobs:
 
         return await self._db.write(work)
 
+    async def enqueue_missing(self) -> int:
+        def look(tx: Tx) -> list[Any]:
+            return tx.all(
+                """SELECT DISTINCT s.library_id, s.item_id FROM sections AS s
+                   WHERE NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.library_id = s.library_id AND v.item_id = s.item_id
+                                     AND v.section_id = s.id)
+                   AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.library_id = s.library_id AND j.item_id = s.item_id
+                                   AND j.kind = 'embed' AND j.state <> 'done') LIMIT :most""", most=_SWEPT)
+
+        def work(tx: Tx) -> int:
+            jobs = [Job(id=new_id(), library_id=row["library_id"], item_id=row["item_id"], kind="embed") for row in look(tx)]
+            insert_jobs(tx, jobs)
+            return len(jobs)
+
+        return await self._db.write(work) if await self._db.read(look) else 0
+
+    async def waiting(self, kind: str, scope: Scope | None = None) -> tuple[int, str | None]:
+        condition, values = rows.visible(scope) if scope else ("TRUE", {})
+        row = await self._db.read(lambda tx: tx.one(
+            f"""SELECT count(*) AS n, max(j.error) AS error FROM jobs AS j
+                JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
+                WHERE j.kind = :kind AND j.state IN ('queued', 'running') AND {condition}""", kind=kind, **values))
+        return (row["n"], row["error"]) if row else (0, None)
+
     async def lease(self, worker: str, kind: str, *, limit: int, seconds: int) -> list[Job]:
         at = now()
         # Looked for without a write lock: idle workers must not stand in the writers' way.
@@ -57,6 +88,7 @@ class SqlJobs:
             return []
 
         def work(tx: Tx) -> list[Job]:
+            _give_up_crashing(tx, kind, at)
             taken = _ready(tx, kind, at, limit, lock=True)
             tx.run("""UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_by = :worker,
                       leased_until = :until, updated_at = :now WHERE id IN :ids""",
@@ -77,17 +109,19 @@ class SqlJobs:
                updated_at = :at WHERE id IN :ids AND leased_by = :worker""",
             at=rows.micros(now()), ids=list(job_ids), worker=worker))
 
-    async def fail(self, worker: str, job_id: str, error: str, retry_at: datetime | None) -> None:
+    async def fail(self, worker: str, job_id: str, error: str, retry_at: datetime | None, *, counted: bool = True) -> None:
         def work(tx: Tx) -> None:
             held = tx.run(
-                """UPDATE jobs SET state = :state, error = :error, run_after = coalesce(:run_after, run_after),
-                   leased_by = NULL, leased_until = NULL, updated_at = :at WHERE id = :id AND leased_by = :worker""",
+                """UPDATE jobs SET state = :state, error = :error, attempts = attempts - :uncounted, leased_by = NULL,
+                   run_after = coalesce(:run_after, run_after), leased_until = NULL, updated_at = :at
+                   WHERE id = :id AND leased_by = :worker""",
                 state=JobState.QUEUED if retry_at else JobState.FAILED, error=error, run_after=rows.micros(retry_at),
-                at=rows.micros(now()), id=job_id, worker=worker)
-            for kind, column in _STATUS.items() if held and not retry_at else ():
-                tx.run(f"""UPDATE items SET {column} = 'failed', status_reason = :error WHERE {column} IN ('queued', 'running')
-                           AND (library_id, id) IN (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = :kind)""",
-                       error=error, id=job_id, kind=kind)
+                at=rows.micros(now()), id=job_id, worker=worker, uncounted=0 if counted else 1)
+            if held and not retry_at:
+                _tell_item(tx, job_id, error)
+            elif held:  # an unread item says why it still waits
+                tx.run("""UPDATE items SET status_reason = :error WHERE ingest_status = 'queued' AND (library_id, id) IN
+                          (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = 'ingest')""", error=error, id=job_id)
 
         await self._db.write(work)
 
@@ -186,11 +220,38 @@ class SqlJobs:
 
 
 def _ready(tx: Tx, kind: str, at: datetime, limit: int, *, lock: bool = False) -> list[str]:
+    """Return the ids of jobs to run now. One that a worker was lost with comes alone: should it have been the cause, it
+    does no harm to others."""
     end = " FOR UPDATE OF j SKIP LOCKED" if lock and tx.engine == "postgres" else ""
+
     fair, first = (_RUNNING, "coalesce(busy.running, 0), ") if kind in _FAIR else ("", "")
-    found: list[str] = []
-    for ready in _READY:
-        found += [row["id"] for row in tx.all(
+
+    def find(ready: str, most: int) -> list[str]:
+        return [row["id"] for row in tx.all(
             f"SELECT j.id FROM jobs AS j {fair} WHERE j.kind = :kind AND {ready} ORDER BY {first}j.run_after LIMIT :limit{end}",
-            kind=kind, now=rows.micros(at), limit=limit - len(found))]
-    return found
+            kind=kind, limit=most, now=rows.micros(at), ahead=rows.micros(at + AHEAD))]
+
+    for lost in _LOST:
+        if found := find(lost, 1):
+            return found
+    due: list[str] = []
+    for ready in _DUE:
+        due += find(ready, limit - len(due))
+    return due
+
+
+def _give_up_crashing(tx: Tx, kind: str, at: datetime) -> None:
+    for lost in _LOST:
+        for row in tx.all(f"SELECT j.id FROM jobs AS j WHERE j.kind = :kind AND {lost} AND j.attempts >= :most",
+                          kind=kind, most=CRASHES, now=rows.micros(at), ahead=rows.micros(at + AHEAD)):
+            tx.run("""UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL, leased_until = NULL, updated_at = :at
+                      WHERE id = :id""", error=CRASHED, at=rows.micros(at), id=row["id"])
+            _tell_item(tx, row["id"], CRASHED)
+
+
+def _tell_item(tx: Tx, job_id: str, error: str) -> None:
+    """Show on its item that reading or transcribing it has failed for good."""
+    for kind, column in _STATUS.items():
+        tx.run(f"""UPDATE items SET {column} = 'failed', status_reason = :error WHERE {column} IN ('queued', 'running')
+                   AND (library_id, id) IN (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = :kind)""",
+               error=error, id=job_id, kind=kind)

@@ -142,10 +142,10 @@ class SqlSections:
         return (row["done"], row["total"]) if row else (0, 0)
 
     async def has_other_stamp(self, stamp: str, scope: Scope | None = None) -> bool:
-        condition, values = rows.visible(scope) if scope else ("TRUE", {})
+        condition, values = rows.visible(scope) if scope else ("", {})
+        seen = f"AND EXISTS (SELECT 1 FROM items AS i WHERE i.id = v.item_id AND {condition})" if scope else ""
         return await self._db.read(lambda tx: tx.one(
-            f"""SELECT 1 FROM vectors AS v JOIN items AS i ON i.library_id = v.library_id AND i.id = v.item_id
-                WHERE v.stamp <> :stamp AND {condition} LIMIT 1""", stamp=stamp, **values)) is not None
+            f"SELECT 1 FROM vectors AS v WHERE v.stamp <> :stamp {seen} LIMIT 1", stamp=stamp, **values)) is not None
 
 
 def _best(tx: Tx, scope: Scope, chosen: Sequence[Scored], limit: int) -> list[tuple[float, Passage]]:

@@ -66,6 +66,9 @@ async def doctor(desk: Desk, settings: Annotated[bool, typer.Option(
 
 
 async def _examine(app: "App", caller: Caller, facts: dict[str, Any], problems: list[str]) -> None:
+    from commonplace.core.embedding import EMBED
+    from commonplace.core.search import incomplete
+
     engine = await app.store.describe()
     await app.store.check()
     done, total = await app.store.sections.coverage(caller.scope, app.embedder.stamp)
@@ -79,6 +82,9 @@ async def _examine(app: "App", caller: Caller, facts: dict[str, Any], problems: 
         problems.append("Some vectors were made by another embedder: run `commonplace reindex`.")
     elif done < total and not jobs.get("queued") and not jobs.get("running"):
         problems.append(f"{total - done} sections have no vector and no job for one: run `commonplace reindex`.")
+    waiting, reason = await app.store.jobs.waiting(EMBED)
+    if reason:
+        problems.append(incomplete(waiting, reason) or "")
     if jobs.get("failed"):
         problems.append(f"{jobs['failed']} jobs have failed for good: `commonplace reindex` makes the vectors that are missing, "
                         "`commonplace retry ITEM` tries again what else failed for an item.")

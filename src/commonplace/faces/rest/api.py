@@ -40,6 +40,7 @@ from commonplace.faces.rest.docs import docs_routes
 from commonplace.faces.rest.probes import Metered, Meters
 
 log = logging.getLogger(__name__)
+EMBEDDER_SECONDS = 30.0  # until an embedder that did not work is asked again
 DESCRIPTION = ("Keep texts and pages in a library, file them in folders, and search them by meaning and by words. "
                "Every request carries `Authorization: Bearer sk_...`; `commonplace token create` makes a token.")
 NO_TELEMETRY: Any = dict.fromkeys(["tracing", "metrics", "logs", "operation_spans", "auto_configure"], False)
@@ -104,13 +105,16 @@ async def _serving(app: FastAPI, services: Services, running: AbstractAsyncConte
 
 async def _warm_up(app: FastAPI, services: Services) -> None:
     """Load the model before somebody waits for it, and the library."""
-    try:
-        await services.embedder.query("ready")
-        app.state.embedder = "loaded"
-        await services.search.warm()
-    except CommonplaceError as error:
-        app.state.embedder = "failed"
-        log.warning("The embedder does not work yet: %s", error.message)
+    while app.state.embedder != "loaded":
+        try:
+            await services.embedder.query("ready")
+            app.state.embedder = "loaded"
+            await services.search.warm()
+        except CommonplaceError as error:
+            if app.state.embedder != "failed":
+                log.warning("The embedder does not work yet: %s", error.message)
+            app.state.embedder = "failed"
+            await asyncio.sleep(EMBEDDER_SECONDS)
 
 
 # -- errors

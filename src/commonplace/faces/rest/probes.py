@@ -9,6 +9,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import TypedDict
 
+from commonplace.core.embedding import EMBED
+from commonplace.core.search import incomplete
 from commonplace.faces.http import Services
 from commonplace.faces.rest.desk import Problem
 from commonplace.model import JobState
@@ -74,6 +76,7 @@ class Health(TypedDict):
 class Readiness(Health):
     embedder: str
     jobs: dict[str, int]
+    degraded: str | None
 
 
 @router.get("/healthz", summary="Is the process up?")
@@ -83,10 +86,12 @@ async def healthz() -> Health:
 
 @router.get("/readyz", summary="Can it serve?", responses={503: {"model": Problem, "description": "`storage_failed`"}})
 async def readyz(request: Request) -> Readiness:
-    """`embedder`: loading, loaded, or failed (then searches go by words alone)."""
+    """`embedder`: loading, loaded, or failed (then searches go by words alone). `degraded`: null, or a sentence that says how
+    many items wait for their vectors, and why."""
     services: Services = request.app.state.services
     await services.store.ping()
-    return {"status": "ready", "embedder": request.app.state.embedder, "jobs": await services.store.jobs.counts()}
+    return {"status": "ready", "embedder": request.app.state.embedder, "jobs": await services.store.jobs.counts(),
+            "degraded": incomplete(*await services.store.jobs.waiting(EMBED))}
 
 
 @router.get("/metrics", summary="Counts and times for Prometheus", response_class=Response,
