@@ -299,7 +299,7 @@ async def test_somebody_who_was_removed_meanwhile_adds_nothing(house: House, own
     [bob] = [member for member in await house.app.members.all(house.owner) if member.name == "Bob"]
     session = await house.app.accounts.enter(bob.person_id, "test", library_id=house.owner.library_id)
     async with await browser(house) as client:
-        client.cookies.set("commonplace", session, domain="127.0.0.1")
+        client.cookies.set("commonplace_8642", session, domain="127.0.0.1")
         client.headers.update({"X-CSRF-Token": await csrf(client), "Accept": "application/json"})
         promised = (await client.post("/uploads", json={"name": "a.txt", "type": "text/plain", "size": len(NOTE)})).json()
         await house.app.members.change_role(house.owner, bob.person_id, Role.VIEWER)
