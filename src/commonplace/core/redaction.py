@@ -5,7 +5,6 @@ text: of these the view keeps headings and single terms, never a sentence.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
@@ -19,7 +18,7 @@ from commonplace.core import sectioning
 from commonplace.core.masking import masked
 from commonplace.core.words import UNSPACED
 from commonplace.errors import Invalid
-from commonplace.model import Item, OutlinedSection, RedactedDisk, Section
+from commonplace.model import Item, OutlinedSection, RedactedDisk, Section, normalize
 from commonplace.model.instructions import addresses_machine, sentences, without_orders
 
 LONGEST_QUOTATION = 12             # words in a row
@@ -30,7 +29,7 @@ _OUTLINED = 12                     # headings that a summary names
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")   # where words are not parted, each character is one
 _FACTOR, _UNKNOWN = np.uint64(0x9E3779B97F4A7C15), 2**63
 _PLAIN = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")
-_CODED = re.compile(r"(?=\S*\d)(?=\S*[^\W\d_])\S{6,}")
+_LONG = re.compile(r"\S{6,}")
 _TELLING = re.compile(r"token|key|secret|sig|auth|pass|pwd|pw\b|pin\b|otp|session|code|credential|mail|phone|user|invite|hash|"
                       r"sid\b|jwt", re.I)
 
@@ -216,7 +215,7 @@ class Source:
         """As it is, unless it quotes: then it is the source's, not the owner's, and is treated as such."""
         if self.admits(text):
             return text
-        text, kept = _CODED.sub("…", text), ""
+        text, kept = _without_codes(text), ""
         for found in _WORD.finditer(text):
             if len(spoken(text[:found.end()])) > LONGEST_QUOTATION - 1:
                 break
@@ -225,7 +224,7 @@ class Source:
 
     def heading(self, text: str) -> str:
         """As it is, if it is as short as a heading; words with digits in them go, as they may be anything."""
-        plain = _CODED.sub("…", masked(" ".join(text.split())))
+        plain = _without_codes(masked(" ".join(text.split())))
         return plain if 0 < len(spoken(plain)) <= _HEADING_WORDS and self.admits(plain) and not addresses_machine(plain) else ""
 
     def is_term(self, term: str) -> bool:
@@ -236,9 +235,17 @@ class Source:
         return bool(self._title.count(words, len(words)).any() or (self._said.count(words, len(words)) > 1).any())
 
 
+def _without_codes(text: str) -> str:
+    """Leave out long words with both letters and digits: these may be keys."""
+    def cut(found: re.Match[str]) -> str:
+        return "…" if any(map(str.isdecimal, found[0])) and any(map(str.isalpha, found[0])) else found[0]
+
+    return _LONG.sub(cut, text)
+
+
 def spoken(text: str) -> list[str]:
     """The words alone: neither case nor marks make a quotation another text."""
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    return _WORD.findall(normalize("NFKC", text).casefold())
 
 
 def public_address(url: str | None) -> str | None:

@@ -5,11 +5,10 @@ texts written without spaces, which are found by pairs of neighbouring character
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
 
-from commonplace.model import Words
+from commonplace.model import Words, normalize
 
 MOST_PHRASES = 64
 _MOST_READ = 4_000  # characters of a query; more could only repeat itself
@@ -41,7 +40,7 @@ def extra(text: str) -> str:
     found = []
     if _HUMP.search(text):
         found += [part.lower() for word in filter(_HUMP.search, _WORD.findall(text)) for part in _BETWEEN_HUMPS.split(word)]
-    if not text.isascii() and _RUN.search(text := unicodedata.normalize("NFKC", text)):
+    if not text.isascii() and _RUN.search(text := normalize("NFKC", text)):
         runs = _RUN.findall(text)
         mixed = [word for word in _WORD.findall(text) if _RUN.search(word)]
         found += [part.lower() for word in mixed for part in _RUN.sub(" ", word).split()]
@@ -52,7 +51,7 @@ def extra(text: str) -> str:
 
 def parse(query: str) -> Words:
     """The query as alternatives: exact strings such as `os.path.join` whole, each word, and neighbours as pairs."""
-    text = unicodedata.normalize("NFC", query.strip()[:_MOST_READ])
+    text = normalize("NFC", query.strip()[:_MOST_READ])
     found = dict.fromkeys(phrase for chunk in text.split() for phrase in _alternatives(chunk))
     telling = [phrase for phrase in found if not STOP_WORDS.issuperset(phrase)] or found
     return Words(tuple(dict.fromkeys([*telling, *_neighbours(text)]))[:MOST_PHRASES])
@@ -64,7 +63,7 @@ def spoken(text: str) -> str:
 
 
 def _alternatives(chunk: str) -> Iterator[tuple[str, ...]]:
-    for form in dict.fromkeys((chunk, unicodedata.normalize("NFKC", chunk))):
+    for form in dict.fromkeys((chunk, normalize("NFKC", chunk))):
         for run in _RUN.findall(form):
             yield from ((pair,) for pair in _pairs(run))
         found = [word for word in _WORD.findall(_RUN.sub(" ", form)) if len(word) <= _LONGEST_WORD]

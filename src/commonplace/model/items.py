@@ -1,13 +1,12 @@
 """What is kept, and what is still to be done for it."""
 
-import unicodedata
 import uuid
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from commonplace.model.basics import Json, digest, now
+from commonplace.model.basics import Json, digest, normalize, now
 from commonplace.model.sources import Mark
 
 
@@ -55,7 +54,7 @@ class Folder:
 
 def folder_name(name: str) -> str:
     """As people see it: names that look the same are the same."""
-    return unicodedata.normalize("NFC", " ".join(name.split()))
+    return normalize("NFC", " ".join(name.split()))
 
 
 def folder_key(name: str) -> str:

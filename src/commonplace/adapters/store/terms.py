@@ -2,7 +2,6 @@
 
 import re
 import threading
-import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +11,7 @@ import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
-from commonplace.model import Section
+from commonplace.model import Section, normalize
 
 # Halves: what one occurrence counts in each field (docs/retrieval.md), as whole numbers.
 TITLE, HEADING, TEXT, EXTRA = 6, 2, 2, 1
@@ -29,7 +28,7 @@ def terms(text: str) -> list[int]:
     """Of all runs of letters and digits, without case and accents."""
     if text.isascii():
         return list(map(_term, _ASCII.findall(text.lower())))
-    text = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
+    text = normalize("NFC", _MARKS.sub("", normalize("NFKD", text)))
     return list(map(_term, _WORD.findall(text.casefold())))
 
 
