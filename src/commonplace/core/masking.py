@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 EMAIL, PHONE, KEY, CARD, IBAN, SECRET = "[email]", "[phone]", "[key]", "[card]", "[iban]", "[secret]"
@@ -12,10 +13,31 @@ _PREFIXES = r"""(?:sk|pk|rk)_(?:live|test)_|sk_|sk-(?:ant-|proj-)?|gh[pousr]_|gi
 _NAMES = r"""pass(?:word|wd|phrase|code)?|pwd|secret|token|api[ _-]?key|access[ _-]?key|private[ _-]?key|client[ _-]?secret|
     credentials?|auth|bearer|pin|passwort|kennwort|contraseña|mot\ de\ passe"""
 
+# Private keys, whole: PEM of every kind, OpenSSH, PGP, SSH2. Of one without its last line, all that can be a key's.
+_KEY_BEGINS, _KEY_ENDS = (re.compile(rf"-{{4,5}} ?{word} [A-Z0-9 _-]{{0,100}}PRIVATE KEY(?: BLOCK)? ?-{{4,5}}")
+                          for word in ("BEGIN", "END"))
+_KEY_BODY = re.compile(
+    r"""(?>(?:[\s>|#*,"']|\\[nr])++(?:[A-Za-z0-9+/=]{16,}+|[A-Za-z0-9+/=]{1,15}+(?=\r?\n|[\\"']|\Z)|"""
+    r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID): [^\n]*+))*+")
+
+# Words that say that a value stands for a secret, and words that may stand beside them.
+_SAID_OF_PLACEHOLDERS = """
+    change changeme dummy example fake here hidden insert masked none null placeholder redacted replace replaceme sample
+    todo your"""
+_BESIDE = """
+    a access account admin an api app auth bearer client db demo email field goes id key live me my name pass password
+    private secret some string test the this token user username value with sk pk rk ghp gho hf npm pat glpat xoxb xoxp
+    whsec"""
+_PLACEHOLDERS = frozenset(_SAID_OF_PLACEHOLDERS.split())
+_PLACEHOLDER_WORDS = _PLACEHOLDERS.union(_BESIDE.split())
+_VARIABLE = re.compile(r"\$\{[^}]*\}?|\$\([^)]*\)?|\$[A-Z_]+|\{\{.*|%[A-Z_]+%|<[A-Za-z _./:-]*>?|"
+                       r"(?:process\.env|os\.environ)\b.*")
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+
 
 class _Rule(NamedTuple):
     name: str
-    pattern: re.Pattern[str]
+    pattern: re.Pattern[str]        # its group `value`, or all that it matches, must hold
     holds: Callable[[str], bool]
 
 
@@ -56,34 +78,95 @@ def _always(text: str) -> bool:
     return True
 
 
+def _is_secret(value: str) -> bool:
+    """Whether it can be a secret: placeholders such as `YOUR_API_KEY`, `xxxx`, `<token>` and `${TOKEN}` cannot."""
+    if _VARIABLE.fullmatch(value) or (len(set(value)) == 1 and not value.isalnum()):
+        return False
+    words = {word if word.strip("x") else "example" for word in _BETWEEN_WORDS.split(value.lower()) if word}
+    said = value.endswith(("...", "…")) or not _PLACEHOLDERS.isdisjoint(words)
+    return not said or not words <= _PLACEHOLDER_WORDS
+
+
+def _is_mixed_secret(value: str) -> bool:
+    return any(map(str.isdecimal, value)) and not value.isdecimal() and _is_secret(value)
+
+
 _DATE = re.compile(r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|(?:19|20)\d{2}\s?[-–]\s?(?:19|20)\d{2})"
                    r"(?:[ T]\d.*)?")
+_LOCAL_PART = re.compile(r"(?<![\w.+-])[\w.!#$%&'*+/=?^`{|}~-]{1,64}(?<=[\w+-])\Z")
 _RULES = tuple(_Rule(name, re.compile(pattern, re.VERBOSE | re.IGNORECASE if name == SECRET else re.VERBOSE), holds)
                for name, pattern, holds in (
-    (KEY, r"-----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----(?:.*?-----END[ ][A-Z ]*PRIVATE[ ]KEY-----|.*)", _always),
-    (KEY, r"\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?", _always),
-    (KEY, rf"\b(?:{_PREFIXES})[\w./+=-]{{10,}}", _always),
-    (SECRET, r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)", _always),
-    (EMAIL, r"""(?<![\w.+-])[\w.!#$%&'*+/=?^`{|}~-]{0,63}[\w+-](?:@|[ ]?[\[(]at[\])][ ]?|[ ]AT[ ])
-        [^\W_][\w-]*(?:(?:\.|[ ]?[\[(]dot[\])][ ]?|[ ]DOT[ ])[\w-]+)+""", _always),
+    (SECRET, r"(?<=/)(?<=://)[^\s/@:]+:[^\s/@]+(?=@)", _always),
+    (EMAIL, r"""(?:@|[ ]?[\[(]at[\])][ ]?|[ ]AT[ ])[^\W_][\w-]*
+        (?:(?:\.|[\[(]dot[\])][ ]?|[ ](?:[\[(]dot[\])][ ]?|DOT[ ]))[\w-]+)+""", _always),
     (SECRET, rf"""(?<![^\W_])(?:{_NAMES})\b["']?\s{{0,3}}(?:is|are|was|lautet|ist|es|est|=>|:=|[:=])\s{{0,3}}["'`]?
         (?!(?:not|never|a|an|the|required|missing|invalid|expired|needed|optional|wrong|good|set|stored|kept|sent|used|shared|safe|hashed|
-        \w+ed)\b)[^\s"'`,;]{{4,}}""", _always),
-    (SECRET, rf"""(?<![^\W_])(?:{_NAMES})[ ](?=[^\s"'`,;]*\d)(?=[^\s"'`,;]*[^\W\d])[^\s"'`,;]{{6,}}""", _always),
+        \w{{1,30}}ed)\b)(?P<value>[^\s"'`,;]{{4,}})""", _is_secret),
+    (SECRET, rf"""(?<![^\W_])(?:{_NAMES})[ ](?=(?P<value>[^\s"'`,;]{{6,}}))""", _is_mixed_secret),
     (IBAN, r"\b[A-Z]{2}\d{2}(?:[ ]?[0-9A-Z]{4}){2,7}(?:[ ]?[0-9A-Z]{1,4})?\b", _mod97),
     (CARD, r"(?<![\d.-])[2-6]\d{3}(?:[ -]?\d{4}){2}(?:[ -]?\d{1,7})\b|(?<![\d.-])3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b|"
            r"(?<![\d.-])3[068]\d{2}[ -]?\d{6}[ -]?\d{4}\b", _luhn),
-    (PHONE, r"""(?<![\w.+])(?:\+|00)[1-9]\d{0,2}[ ./-]?(?:\(0?\d{1,4}\)[ ./-]?)?\d{1,4}(?:[ ./-]?\d{2,4}){1,5}(?!\w)""",
+    (PHONE, r"""(?<![\w.+])(?:\+|00)[1-9]\d*+(?:[ ./-]?\(\d{1,5}\))?(?:[ ./-]?\d++)?(?:[ ./-]\d{2,}+){0,6}(?!\w)""",
      _can_be_called),
     (PHONE, r"(?<![\w.-])(?:1[ .-])?(?:[2-9]\d{2}[ .-]|\([2-9]\d{2}\)[ .-]?)\d{3}[ .-]\d{4}(?![\w-]|\.\d)", _can_be_called),
     (PHONE, r"(?<![\w.,/-])(?:\(?0\d{1,4}\)?|\(0\)\d{2,4})(?:[ /-]\d{2,8}){1,4}(?![\w]|[.,:]\d)", _can_be_called),
     (PHONE, r"(?<![\w.,/-])0[1-9]\d{8,9}(?![\w]|[.,:]\d)", _can_be_called),
     (SECRET, r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])", _always),
-    (KEY, r"(?<![\w/.-])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[A-Za-z0-9][\w+=-]{14,}", _opaque),
+    (KEY, r"(?<![\w/.-])[A-Za-z0-9][\w+=-]{14,}", _opaque),
 ))
 
 
+# A text is cut into tokens once, and formats of keys are looked for in the long ones.
+_TOKEN = re.compile(r"[\w./+=-]{13,}")
+_KEYS = (re.compile(rf"\b(?:{_PREFIXES})[\w./+=-]{{10,}}", re.VERBOSE),)
+_JWT_HEAD, _JWT_PART = re.compile(r"\beyJ[\w-]{8}"), re.compile(r"[\w-]+")
+
+
 def masked(text: str) -> str:
-    for name, pattern, holds in _RULES:
-        text = pattern.sub(lambda found, name=name, holds=holds: name if holds(found[0]) else found[0], text)  # type: ignore[misc]
+    text = _TOKEN.sub(lambda token: _mask_keys(token[0]), _mask_private_keys(text))
+    for rule in _RULES:
+        text = _mask(rule, text)
     return text
+
+
+def _mask(rule: _Rule, text: str) -> str:
+    group = "value" if "value" in rule.pattern.groupindex else 0
+    kept, at = [], 0
+    for found in rule.pattern.finditer(text):
+        start = found if rule.name != EMAIL else _LOCAL_PART.search(text, max(at, found.start() - 64), found.start())
+        if start and start.start() >= at and rule.holds(found[group]):
+            kept += [text[at:start.start()], rule.name]
+            at = found.end(group)
+    return "".join([*kept, text[at:]])
+
+
+def _mask_private_keys(text: str) -> str:
+    begins = [*_KEY_BEGINS.finditer(text)]
+    kept, at = [], 0
+    for begin, limit in zip(begins, [*(later.start() for later in begins[1:]), len(text)], strict=False):
+        end = _KEY_ENDS.search(text, begin.end(), limit) or _KEY_BODY.match(text, begin.end(), limit)
+        kept += [text[at:begin.start()], KEY]
+        at = end.end() if end else begin.end()
+    return "".join([*kept, text[at:]])
+
+
+def _mask_keys(token: str) -> str:
+    if "eyJ" in token:
+        token = _mask_jwts(token)
+    for pattern in _KEYS:
+        token = pattern.sub(lambda key: KEY if _is_secret(key[0]) else key[0], token)
+    return token
+
+
+def _mask_jwts(token: str) -> str:
+    """Mask `eyJ….….…`: two or three parts with dots between them."""
+    parts = [*_JWT_PART.finditer(token)]
+    kept, at = [], 0
+    for place, (head, body) in enumerate(pairwise(parts)):
+        start = _JWT_HEAD.search(token, max(at, head.start()), head.end())
+        if start and len(body[0]) >= 8 and token[head.end():body.start()] == ".":
+            end = next((last.end() for last in parts[place + 2:place + 3]
+                        if token[body.end():last.start()] == "."), body.end())
+            kept += [token[at:start.start()], KEY]
+            at = end
+    return "".join([*kept, token[at:]])
