@@ -33,7 +33,7 @@ _SAME_HOST = {
     "m.reddit.com": "www.reddit.com", "old.reddit.com": "www.reddit.com", "reddit.com": "www.reddit.com",
     "m.youtube.com": "www.youtube.com", "youtube.com": "www.youtube.com",
 }
-_MOBILE_WIKI = re.compile(r"([a-z-]+)\.m\.(wikipedia|wiktionary|wikibooks|wikiquote|wikisource|wikivoyage)\.org")
+_MOBILE_WIKI = re.compile(r"(?<![a-z-])([a-z-]+)\.m\.(wikipedia|wiktionary|wikibooks|wikiquote|wikisource|wikivoyage)\.org")
 
 _YOUTUBE = ("youtube.com", "www.youtube.com", "m.youtube.com", "music.youtube.com", "gaming.youtube.com",
             "youtube-nocookie.com", "www.youtube-nocookie.com")

@@ -13,8 +13,8 @@ from commonplace.errors import Invalid
 from commonplace.model import Item, Json, Origin, Relation
 
 LONGEST_TITLE = 500
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-_FIRST_HEADING = re.compile(r"\A\s*#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_OPENING = re.compile(r"---[ \t]*\r?\n")
+_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _DATES = ("created_at", "created", "date")
 
@@ -54,13 +54,23 @@ def parse(source: str, name: str) -> Note:
     """The title is the front matter's, the first heading or `name`. Front matter that is not YAML is text like any other."""
     front: Json = {}
     text = source
-    if found := _FRONT_MATTER.match(source):
-        loaded = _yaml(found[1])
-        if isinstance(loaded, dict):
-            front, text = storable(loaded), source[found.end():]
-    heading = _FIRST_HEADING.match(text)
-    title = str(front.get("title") or "") or (" ".join(heading[1].split()) if heading else "")
+    head, rest = split_front_matter(source)
+    if head is not None and isinstance(loaded := _yaml(head), dict):
+        front, text = storable(loaded), rest
+    title = str(front.get("title") or "") or heading(text.lstrip().partition("\n")[0])
     return Note(title[:LONGEST_TITLE] if title.strip() else name, text, front)
+
+
+def split_front_matter(source: str) -> tuple[str | None, str]:
+    """Return the YAML between the two lines of dashes (None: there is none) and what follows."""
+    opening = _OPENING.match(source)
+    closing = _CLOSING.search(source, opening.end()) if opening else None
+    return (source[opening.end():closing.start()], source[closing.end():]) if opening and closing else (None, source)
+
+
+def heading(line: str) -> str:
+    """Return the words of a first-level heading, or an empty string."""
+    return " ".join(line[1:].rstrip("# \t\r").split()) if line.startswith(("# ", "#\t")) else ""
 
 
 def render(item: Item, text: str, folders: list[str], relations: Sequence[Relation] = ()) -> str:

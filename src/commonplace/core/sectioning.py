@@ -18,8 +18,8 @@ _LONGEST_HEADING = 120
 
 _Path = tuple[str, ...]
 
-FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
+FENCE = re.compile(r" {0,3}(`{3,}+(?=[^`]*$)|~{3,})")
+_HEADING = re.compile(r"(#{1,6})[ \t]++(.*)")
 _UNSPACED = re.compile(f"[{words.UNSPACED}]")
 # Not after a short number by itself, which is a list's more often than a sentence's last word.
 _SENTENCES = re.compile(r"""(?<!\s\d)(?<!\s\d\d)[.!?…]["')\]”’]*\s+|[。！？]["」』”’]*""")

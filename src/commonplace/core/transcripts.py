@@ -15,9 +15,8 @@ from commonplace.model import Json
 ENDING = ".jsonl"
 LONGEST_TITLE = 120
 LONGEST_CALL = 160
-_REMINDERS = re.compile(
-    r"<(system-reminder|environment_context|user_instructions|command-message|local-command-stdout)>.*?</\1>\s*", re.DOTALL)
-_COMMAND = re.compile(r"<command-name>(.*?)</command-name>\s*(?:<command-args>(.*?)</command-args>)?", re.DOTALL)
+_REMINDERS = re.compile(r"<(system-reminder|environment_context|user_instructions|command-message|local-command-stdout)>")
+_COMMANDS = re.compile(r"<(command-name|command-args)>")
 # What a tool call is about, in the order in which it is told.
 _TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description", "input")
 
@@ -158,9 +157,27 @@ def _blocks(content: Any) -> Iterator[Json]:
 
 def _said(text: Any) -> str:
     """Without what programs put among the user's words."""
-    plain = _REMINDERS.sub("", text) if isinstance(text, str) else ""
-    plain = _COMMAND.sub(lambda match: f"{match[1]} {match[2] or ''}".strip(), plain).strip()
+    plain = _without(_REMINDERS, text) if isinstance(text, str) else ""
+    plain = _without(_COMMANDS, plain, keep=True).strip()
     return "" if plain.startswith(("# AGENTS.md instructions", "Caveat: The messages below")) else plain
+
+
+def _without(opening: re.Pattern[str], text: str, *, keep: bool = False) -> str:
+    """Remove blocks from an opening tag to its closing one, or only the tags."""
+    kept, at = [], 0
+    unclosed: set[str] = set()      # looked for in vain once: there are none further down
+    for tag in opening.finditer(text):
+        if tag.start() < at or tag[1] in unclosed:
+            continue
+        end = text.find(f"</{tag[1]}>", tag.end())
+        if end < 0:
+            unclosed.add(tag[1])
+            continue
+        kept += [text[at:tag.start()], f"{text[tag.end():end].strip()} " if keep else ""]
+        at = end + len(tag[1]) + 3
+        while text[at:at + 1].isspace():
+            at += 1
+    return "".join([*kept, text[at:]])
 
 
 def _call(name: Any, given: Any) -> str:

@@ -16,16 +16,15 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 def join(lines: Sequence[str]) -> str:
     """One paragraph. A word that a hyphen divides at the end of a line is one word again."""
-    text = ""
-    for line in lines:
-        line = " ".join(line.split())
-        if text.endswith("\u00ad") or (_HYPHENATED.search(text) and line[:1].islower()):
-            text = text[:-1] + line
-        elif text and line and not (_CJK.match(text[-1]) and _CJK.match(line)):
-            text += " " + line
-        else:
-            text += line
-    return _LEADERS.sub(" ", text.replace("\u00ad", ""))
+    parts: list[str] = []
+    for line in filter(None, (" ".join(line.split()) for line in lines)):
+        last = parts[-1] if parts else ""
+        if last.endswith("\u00ad") or (_HYPHENATED.search(last) and line[:1].islower()):
+            parts[-1] = last[:-1]
+        elif last and not (_CJK.match(last[-1]) and _CJK.match(line)):
+            parts.append(" ")
+        parts.append(line)
+    return _LEADERS.sub(" ", "".join(parts).replace("\u00ad", ""))
 
 
 def paragraphs(lines: Sequence[str]) -> list[str]:

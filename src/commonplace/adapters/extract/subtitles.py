@@ -12,7 +12,7 @@ from commonplace.model import Extracted, Mark, Utterance
 
 _TIME = r"(?:(\d+):)?(\d\d?):(\d\d)[.,](\d{3})"
 _CUE = re.compile(rf"^{_TIME}[ \t]+-->[ \t]+{_TIME}.*$", re.MULTILINE)
-_VOICE = re.compile(r"<v(?:\.[^ >]*)?[ \t]+([^>]+)>")
+_VOICE = re.compile(r"<v(?:\.[^ \t<>]*)?[ \t]++([^<>]+)>")
 _TAG = re.compile(r"</?[a-z0-9][^<>]*>|\{\\[^{}]*\}", re.IGNORECASE)
 _SENTENCE_END = (".", "!", "?", "…", "。", "！", "？", '."', '?"')
 _PARAGRAPH_SECONDS = 30

@@ -45,15 +45,16 @@ def _whole(phrases: str) -> re.Pattern[str]:
 
 _MONTHS = _any("""january  february  march  april  may  june  july  august  september  october  november  december  spring  summer
     autumn  fall  winter""")
-_SEASON = _any(rf"""(?:early |late |the )*{_MONTHS}  weeks? \d+  q[1-4]
+_SEASON = _any(rf"""(?:early |late |the ){{0,3}}{_MONTHS}  weeks? \d{{1,3}}  q[1-4]
     (?:first|second|third|fourth|last|next) (?:week|month|quarter)""")
-_UNIT = _any(r"""%  percent  per \w+  degrees?  seconds?  minutes?  hours?  days?  weeks?  months?  years?  [kmcµ]?m  k?g  kilos?
+_UNIT = _any(r"""%  percent  degrees?  seconds?  minutes?  hours?  days?  weeks?  months?  years?  [kmcµ]?m  k?g  kilos?
     grams?  lit(?:er|re)s?  met(?:er|re)s?  miles?  volts?  watts?  euros?  dollars?  [kmg]?bytes?  [kmgt]b  ms  people  times""")
 
 _HAPPENED = _any("went  lost  fell  got  came  broke  left  stuck  shut  blew  burnt  sank  froze  stopped  ran out")
 _CHAT = _any("i  you  he  she  my  your  his  her  every(?:body|one)  somebody  someone  people")  # of how somebody fares
-_NAMED = r"(?!(?:We|They|You|He|She|It|This|That|These|Those|There|The|What|Who|Which)\b)" \
-         r"(?:@?[A-Z][\w'-]+(?: and @?[A-Z][\w'-]+)?|I)"
+_NAME = r"@?[A-Z][\w-]++(?:'(?!ll )[\w-]*+)*+"
+_NAMED = r"(?<![\w'-])(?!(?:We|They|You|He|She|It|This|That|These|Those|There|The|What|Who|Which)\b)" \
+         rf"(?:{_NAME}(?: and {_NAME})?|I)"
 _CUES = (
     Cue(Kind.DECISION, 0.8, "tells what came of it", re.compile(
         r"\A(?:the )?(?:final )?(?:verdict|conclusion|decision|outcome)\b[^:.]{0,60}: ", re.IGNORECASE)),
@@ -74,12 +75,13 @@ _CUES = (
     _cue(Kind.IDEA, 0.68, "names a way that could be taken", """
         (?:one|an|another) (?:option|possibility|alternative|idea|way) (?:is|was|would be|might be|could be)"""),
     Cue(Kind.PLAN, 0.66, "says what comes when", re.compile(
-        rf"\A(?=.*\b(?:we|i|will|want|plan|going)\b)(?:.*\b(?:in|by|from|until|over) {_SEASON}\b){{2}}", re.IGNORECASE)),
+        r"\A(?=.*\b(?:we|i|will|want|plan|going)\b)"
+        + rf"(?>.*?\b(?:in|by|from|until|over) {_SEASON}\b)" * 2, re.IGNORECASE)),
     Cue(Kind.PATTERN, 0.6, "says how to go about something", re.compile(
         rf"\A(?:{_DO}|keep|leave|store|hold|put|wear|let|treat|cover|handle)\b.+\b"
         r"(?:until|unless|before|after|when|while|only|away from|at least|at most|no more than)\b", re.IGNORECASE)),
     Cue(Kind.CLAIM, 0.54, "gives a measure", re.compile(
-        rf"\A(?=(?:\S+\s+){{5}}).*?\d(?:[\d.,]*\d)?\s?{_UNIT}(?!\w)", re.IGNORECASE | re.DOTALL)),
+        rf"\A(?=(?:\S+\s+){{5}}).*?\d\s?(?:{_UNIT}(?!\w)|per \w)", re.IGNORECASE | re.DOTALL)),
     _cue(Kind.DECISION, 0.85, "says that something was decided", """
         <who>(?:'ve| have)? (?:all |finally |both )?(?:decided|agreed|settled|chose|opted|voted|picked)
         (?:it (?:was|is|has been)|was|were) (?:decided|agreed|resolved)  decided (?:to|on|against|that|not)  agreed (?:to|on|that)
@@ -97,7 +99,7 @@ _CUES = (
     Cue(Kind.TASK, 0.64, "says who does something", re.compile(
         rf"\A(?!.*\b(?:when|whenever|if|unless|always|never)\b){_NAMED}(?:'ll| will| is going to| should| needs to) "
         r"(?:also |then |please )?"
-        r"(?!(?:\w+ly )?(?:be|have|become|seem|know|like|love|need|want|see|remain|stay)\b)[a-z]+(?: \w+){2,}")),
+        r"(?!(?:\w{1,30}ly )?(?:be|have|become|seem|know|like|love|need|want|see|remain|stay)\b)[a-z]+(?: \w+){2,}")),
     _cue(Kind.TASK, 0.62, "says what has yet to be done", r"""
         (?:need|needs|have|has) to (?:be )?\w+  must (?:still )?be \w+ed  someone should  remains to be
         is still (?:missing|open|to be)  not (?:yet )?(?:done|implemented|fixed)"""),
@@ -124,15 +126,15 @@ _CUES = (
         might be worth  worth (?:trying|exploring|a try|considering)  idea is  consider(?:ing)? \w+ing
         it would be (?:nice|good|great|cool)  alternatively  another option  brainstorm"""),
     _cue(Kind.PROCEDURE, 0.66, "tells how something is done", r"""
-        (?:in order )?to \w+(?: \S+){0,8}, (?:first |you |then |simply )*<do>  how to \w+  the steps are
+        (?:in order )?to \w++(?:,|(?: \S++){1,8}(?<=,)) (?:first |you |then |simply ){0,3}<do>  how to \w+  the steps are
         first,? <do>\b.{3,160}\bthen"""),
     Cue(Kind.EPISODE, 0.5, "tells what happened, and why", re.compile(
-        rf"\A(?!{_CHAT}\b)(?:[^,;]+ )?(?:[a-z]+ed|{_HAPPENED})\b.*?[ ,]"
+        rf"\A(?!{_CHAT}\b)(?>(?:[^,;]+? )??(?:[a-z]{{1,30}}ed|{_HAPPENED})\b).*?[ ,]"
         r"(?:because|since|due to|as (?:the|a|an|it|there))\b", re.IGNORECASE)),
     Cue(Kind.CLAIM, 0.48, "compares two things", re.compile(
         rf"\A(?!(?:{_CHAT}|we|it|this|that)\b)"
-        r"(?!.*\b(?:was|were|had|[a-z]+ed)\b)"
-        r"(?:\S+ ){2,8}?(?:(?:more|less|fewer) (?:\S+ ){1,3}?|better |worse |[a-z]{3,}er )than \w+", re.IGNORECASE)),
+        r"(?!.*\b(?:was|were|had|[a-z]{1,30}ed)\b)"
+        r"(?:\S+ ){2,8}?(?:(?:more|less|fewer) (?:\S+ ){1,3}?|better |worse |[a-z]{3,30}er )than \w", re.IGNORECASE)),
     Cue(Kind.CLAIM, 0.56, "states a fact with a figure", re.compile(r"\A(?=.*\d).*\b" + _any("""
         is  are  was  were  has  have  had  takes?  took  needs?  requires?  supports?  costs?  uses?  runs?  handles?
         returns?  holds?
@@ -178,17 +180,17 @@ REASON = _whole("because  since  so that  due to  therefore  in order to  as it 
 HEDGE = _whole("maybe  perhaps  probably  possibly  might  i think  i guess  not sure  unclear  presumably  seems?  apparently")
 UNDECIDED = re.compile(
     r"(?:\b(?:not|never|yet to|still to|to be|before (?:we|it is|it's)|if (?:we|it is|they))|n't) "
-    r"(?:yet |be |been |have |really )*(?:decid|agree|settl|chos|choose|pick)\w*"
+    r"(?:yet |be |been |have |really ){0,4}(?:decid|agree|settl|chos|choose|pick)\w*"
     r"|\b(?:undecided|no (?:decision|agreement)|should we|whether (?:we|to)|tbd)\b", re.IGNORECASE)
 CONTINUES = re.compile(_any("""
     because  since  this  that  these  those  it  otherwise  the reason  so  therefore  which  as a result  hence  rationale
     and  but
     in particular  for example""") + r"\b", re.IGNORECASE)
-IMPERATIVE = re.compile(rf"(?:(?:then|first|next|finally|now|please),? )*{_DO}\b", re.IGNORECASE)
+IMPERATIVE = re.compile(rf"(?:(?:then|first|next|finally|now|please),? ){{0,4}}{_DO}\b", re.IGNORECASE)
 # What a title can do without.
 PREAMBLE = re.compile(
-    r"(?:(?:so|ok|okay|well|also|and|but|then|finally|in the end|after (?:some|a long) discussion),? +)*(?:" + _any("""
+    r"(?:(?:so|ok|okay|well|also|and|but|then|finally|in the end|after (?:some|a long) discussion),? +){0,3}(?:" + _any("""
     <who>(?:'ve| have)? (?:all |finally )?(?:decided|agreed|opted|chose|plan|are planning)  (?:it was |was )?(?:decided|agreed)
     the plan is  the decision (?:is|was)  (?:we |i )?(?:found|discovered|learn(?:ed|t)|noticed|reali[sz]ed|confirmed)
     (?:it )?turns out  remember  don't forget  todo  fixme""", who=_WHO)
-    + r"(?: out)?:? *(?:to|that|on)? +|(?:let's|let us|we(?:'ll| will)) +)", re.IGNORECASE)
+    + r"(?: out)?:?(?: *(?:to|that|on))? +|(?:let's|let us|we(?:'ll| will)) +)", re.IGNORECASE)

@@ -9,17 +9,18 @@ from dataclasses import dataclass, field
 from commonplace.adapters.transform.prose import END
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~)")
-_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(?P<text>.+?)[ \t#]*$")
+_HEADING = re.compile(r"[ \t]*#{1,6}[ \t]++(?P<text>.+)")
 # `Action items:`, `**Decisions**`
 _TITLE_LINE = re.compile(r"^[ \t]*\**(?!TODO |FIXME )(?P<text>[A-Z][\w /'&-]{2,60}):?\**:?[ \t]*$")
 _NOT_PROSE = re.compile(r"^\s*(?:\||<|@@|\$ |>>> |[-*_=~]{3,}\s*$)")
 _LEAD = re.compile(r"[ \t]*(?:(?:[-*+•>]|(?P<number>\d{1,3})[.)])[ \t]+)?(?:\[(?P<box>[ xX])\][ \t]+)?")
-_STAMP = r"(?:\[?\(?\d{1,2}:\d{2}(?::\d{2})?(?:[ \t]?[APap][Mm])?\)?\]?[ \t]*[-–]?[ \t]*)?"
+_STAMP = r"(?:\[?\(?\d{1,2}:\d{2}(?::\d{2})?(?:[ \t]?[APap][Mm])?\)?\]?[ \t]*+(?:[-–][ \t]*)?)?"
+_LETTERS = r"(?:[^\W_]|[.'’-]|_(?!_))*+"      # of a name; two underscores are emphasis
 # `Alice:`, `[10:32] Bob Smith:`, `**Carol** (PM):`. At most three words with capitals, so that no sentence is taken for a name.
 _SPEAKER = re.compile(
-    _STAMP + r"(?P<mark>\*\*|__)?(?P<name>[^\W\d_][\w.'’-]*(?:[ \t][^\W\d_a-z][\w.'’-]*){0,2})(?:[ \t]\([^)\n]{1,30}\))?"
+    _STAMP + rf"(?P<mark>\*\*|__)?(?P<name>[^\W\d_]{_LETTERS}(?:[ \t][^\W\d_a-z]{_LETTERS}){{0,2}})(?:[ \t]\([^)\n]{{1,30}}\))?"
     r"(?(mark):?(?:\*\*|__)):?(?<=[:*_])[ \t]+(?=\S)")
-_LABEL = re.compile(r"(?:\*\*|__)?(?P<label>[A-Za-z][A-Za-z /-]{1,30}?)(?:\*\*|__)?[ \t]*(?::|[ \t][–—-][ \t])(?:\*\*|__)?[ \t]*"
+_LABEL = re.compile(r"(?:\*\*|__)?(?P<label>[A-Za-z][A-Za-z /-]{1,30}?)(?:\*\*|__)?(?:[ \t]*:|[ \t]+[–—-][ \t])(?:\*\*|__)?[ \t]*"
                     r"(?=\S)")
 _WRAPPED = 60      # characters from which on a line may have been broken by its width, and go on in the next
 
@@ -65,7 +66,7 @@ def blocks(text: str, labels: frozenset[str]) -> list[Block]:
         title = _HEADING.match(line) or (_TITLE_LINE.match(line) if stands_alone else None)
         if not line.strip() or _NOT_PROSE.match(line) or title:
             close()
-            heading = title["text"].strip("* :") if title else heading
+            heading = title["text"].rstrip("# \t\r\n").strip("* :") if title else heading
             continue
         block, begin = _opened(line, heading, labels, names)
         indent = len(line) - len(line.lstrip())

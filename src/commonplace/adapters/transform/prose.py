@@ -7,11 +7,12 @@ from functools import cache
 
 ELLIPSIS = "…"
 UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCES = ("```", "~~~")
 _NOT_PROSE = re.compile(r"^\s*(?:\||#|<|@|//|\$ |>>> |[-*_=~]{3,}\s*$)")     # tables, headings, tags, code
 _LEAD = re.compile(r"^\s*(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ x]\]\s+)+")
-_IMAGE, _LINK = re.compile(r"!\[[^\]\n]{0,200}\]\([^)\n]{0,2000}\)"), re.compile(r"\[([^\]\n]{1,200})\]\([^)\n]{0,2000}\)")
-_ADDRESS, _MARKS = re.compile(r"https?://\S+"), re.compile(r"\*{1,3}|_{2,3}|~~|`+|</?[a-zA-Z][^>\n]{0,200}>")
+_IMAGE = re.compile(r"!\[[^\[\]\n]{0,200}\]\([^)\[\n]{0,2000}\)")
+_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^)\[\n]{0,2000}\)")
+_ADDRESS, _MARKS = re.compile(r"https?://\S+"), re.compile(r"\*{1,3}|_{2,3}|~~|`+|</?[a-zA-Z][^<>\n]{0,200}>")
 # A full stop ends a sentence before a space and anything but a small letter; not after an initial or a short abbreviation.
 END = re.compile(r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|Nr|vs|No)\.)(?<!\b(?:Mrs|e\.g|i\.e|bzw|etc|z\.B|Fig)\.)"
                  r"[\"'”’»)\]]{0,2}\s+(?![a-zà-öø-ÿ])|(?<=[。！？])")
@@ -40,12 +41,27 @@ _ENGLISH = frozenset(_ENGLISH_LIST.split())
 
 def sentences(text: str) -> list[str]:
     """Prose only: no tables, headings, code blocks, addresses."""
-    lines = map(str.lstrip, _FENCE.sub("\n", text).split("\n"))
+    is_fenced = any(fence in text for fence in _FENCES)
+    lines = map(str.lstrip, _outside_fences(text) if is_fenced else text.split("\n"))
     # What begins with a letter is neither a mark nor behind one.
     paragraphs = " ".join(line if line[:1].isalpha() else "\0" if not line or _NOT_PROSE.match(line) else
                           _LEAD.sub("\0", line).strip() for line in lines).split("\0")
     plain = (_plain(paragraph) for paragraph in paragraphs if paragraph.strip())
     return [whole for part in plain for sentence in END.split(part) if (whole := sentence.strip())]
+
+
+def _outside_fences(text: str) -> Iterator[str]:
+    """Lines; a code block is an empty one."""
+    fence = ""
+    for line in text.split("\n"):
+        mark = line.lstrip(" \t")[:3]
+        if fence:
+            fence = "" if mark == fence else fence
+        elif mark in _FENCES:
+            fence = mark
+            yield ""
+        else:
+            yield line
 
 
 def headings(text: str) -> Iterator[str]:
@@ -102,6 +118,7 @@ def cut(text: str, limit: int) -> str:
 def _plain(paragraph: str) -> str:
     if "](" in paragraph:
         paragraph = _LINK.sub(r"\1", _IMAGE.sub("", paragraph))
+    paragraph = _MARKS.sub("", paragraph)
     if "://" in paragraph:
         paragraph = _ADDRESS.sub("", paragraph)
-    return " ".join(_MARKS.sub("", paragraph).split())
+    return " ".join(paragraph.split())

@@ -1,6 +1,7 @@
 """Texts of others as HTML that can do no harm: Markdown without raw HTML, and a sanitiser behind it."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ _ROW, _HEAD = re.compile(r"\s*\|"), re.compile(r"\s*\|.*\n\s*\|[\s|:-]+(?:\n|$)"
 _HEADINGS = re.compile(r"(?m)^(#{1,6})[ \t]")
 _BOXES = {"[ ] ": "☐ ", "[x] ": "☑ "}
 _WORD = re.compile(r"\w+")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^)\[]*\)")
+_SIGNS = re.compile(r"(?m)^[^\S\n]*(#{1,6}|>|[-*+]|\d{1,3}[.)])\s+|^[ \t\r\f\v\xa0|:-]+$")
 _COMMON = frozenset(["a", "an", "and", "are", "as", "at", "be", "by", "do", "for", "from", "how", "i", "in", "is", "it", "of",
                      "on", "or", "that", "the", "to", "was", "what", "when", "where", "which", "who", "why", "with"])
 
@@ -66,7 +69,9 @@ _MD = _markdown()
 def without_title(text: str, title: str) -> str:
     """Texts often begin with their own title, which the page says already."""
     first, _, rest = text.lstrip().partition("\n")
-    return rest if re.fullmatch(r"#+ +" + re.escape(title.strip()) + r"[ #]*", first.strip()) else text
+    words, title = first.lstrip("#"), title.strip()
+    is_title = first.startswith("#") and words.startswith(" ") and (said := words.strip()).startswith(title)
+    return rest if is_title and not said[len(title):].strip(" #") else text
 
 
 def resumed(passages: Iterable[str]) -> Iterator[str]:
@@ -137,8 +142,8 @@ def marked(text: str, query: str) -> Markup:
 
 def plain_text(text: str) -> str:
     """Markdown's signs would only be noise in a line of a list."""
-    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    text = re.sub(r"(?m)^\s*(#{1,6}|>|[-*+]|\d{1,3}[.)])\s+|^[\s|:-]+$", " ", text)
+    text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))     # twice: a picture may be what is linked
+    text = _SIGNS.sub(" ", text)
     text = re.sub(r"\*{1,3}|`{1,3}|~~", "", text)
     return " ".join(re.sub(r"\s\|\s|^\||\|$", " ", text, flags=re.MULTILINE).split())
 
@@ -172,5 +177,6 @@ def _is_asked(word: str, stems: Sequence[str]) -> bool:
 def _best_start(spots: Sequence[tuple[int, int]], length: int, whole: int) -> int:
     if not spots or whole <= length:
         return 0
-    best = max(spots, key=lambda spot: (sum(spot[0] <= a < spot[0] + length - 60 for a, _ in spots), -spot[0]))
-    return max(0, min(best[0] - 40, whole - length))
+    starts = [start for start, _ in spots]
+    within = [bisect_left(starts, start + length - 60) - place for place, start in enumerate(starts)]
+    return max(0, min(starts[within.index(max(within))] - 40, whole - length))
