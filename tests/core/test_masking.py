@@ -139,5 +139,8 @@ def test_signed_tokens_are_found_anywhere(text: str, shown: str) -> None:
     assert masked(text) == shown
 
 
-def test_a_name_before_another_name_does_not_hide_the_secret() -> None:
-    assert masked("token password abc123") == "token [secret]"
+@pytest.mark.parametrize("text, shown", [
+    ("token password abc123", "token [secret]"), ("credentials:\n  password: hunter2", "credentials:\n  [secret]"),
+    ("auth:\n  token: abcd1234\n  user: ann", "auth:\n  [secret]\n  user: ann"), ("Token: password: hunter2", "Token: [secret]")])
+def test_a_name_before_another_name_does_not_hide_the_secret(text: str, shown: str) -> None:
+    assert masked(text) == shown

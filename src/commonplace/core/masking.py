@@ -100,7 +100,7 @@ _RULES = tuple(_Rule(name, re.compile(pattern, re.VERBOSE | re.IGNORECASE if nam
     (EMAIL, r"""(?:@|[ ]?[\[(]at[\])][ ]?|[ ]AT[ ])[^\W_][\w-]*
         (?:(?:\.|[\[(]dot[\])][ ]?|[ ](?:[\[(]dot[\])][ ]?|DOT[ ]))[\w-]+)+""", _always),
     (SECRET, rf"""(?<![^\W_])(?:{_NAMES})\b["']?\s{{0,3}}(?:is|are|was|lautet|ist|es|est|=>|:=|[:=])\s{{0,3}}["'`]?
-        (?!(?:not|never|a|an|the|required|missing|invalid|expired|needed|optional|wrong|good|set|stored|kept|sent|used|shared|safe|hashed|
+        (?!(?:{_NAMES})["']?\s{{0,3}}[:=])(?!(?:not|never|a|an|the|required|missing|invalid|expired|needed|optional|wrong|good|set|stored|kept|sent|used|shared|safe|hashed|
         \w{{1,30}}ed)\b)(?P<value>[^\s"'`,;]{{4,}})""", _is_secret),
     (SECRET, rf"""(?<![^\W_])(?:{_NAMES})[ ](?=(?P<value>[^\s"'`,;]{{6,}}))""", _is_mixed_secret),
     (IBAN, r"\b[A-Z]{2}\d{2}(?:[ ]?[0-9A-Z]{4}){2,7}(?:[ ]?[0-9A-Z]{1,4})?\b", _mod97),
