@@ -178,7 +178,7 @@ def redacted(text: str) -> None:
     view = redaction.Source(text)
     view.cut(text[:2000])
     view.heading(text)
-    view.is_term(text, text)
+    view.is_term(text)
 
 
 def read_plain(text: str) -> None:
