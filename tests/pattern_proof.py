@@ -1,9 +1,9 @@
 """A conservative proof that matching a regular expression takes linear time, over the tree that `re` parses it to.
 
-What "proven" means. Let n be the length of the text. From each place where a match may begin, the backtracking matcher takes
-at most a constant number of paths (`MOST_PATHS`; as many again in each assertion and atomic group), each of which reads every character once; and where the pattern is
-searched for, every character is read from at most a constant number of such places. Both constants depend on the pattern
-alone. The proof knows these reasons and no others:
+What "proven" means. From each place where a match may begin, the backtracking matcher takes at most a constant number of paths
+(`MOST_PATHS`, and as many again in each assertion and atomic group), and each path reads every character once. Where the
+pattern is searched for, every character is read from at most a constant number of such places. Both constants depend on
+the pattern alone. The proof knows these reasons and no others:
 
 - A choice (an alternative, or going on with a repeat) is decided by the next character. Otherwise its outcomes are counted
   as paths, which is only allowed for repeats of at most `LARGEST_COUNT`.
@@ -263,8 +263,9 @@ class _Walk:
                 return _few(prod(counts))
             case Choice(branches):
                 counts = [self.paths(branch, after, before, in_loop=in_loop) for branch in branches]
-                return _few(max(sum(count for other, count in zip(branches, counts, strict=True)
-                                    if not _apart(_leading(branch, after), _leading(other, after))) for branch in branches))
+                leads = [_leading(branch, after) for branch in branches]
+                return _few(max(sum(count for other, count in zip(leads, counts, strict=True) if not _apart(lead, other))
+                                for lead in leads))
             case Look(inside):
                 if _longest(inside) == inf:
                     if in_loop:
