@@ -2,6 +2,7 @@
 read such texts take no longer than in proportion to them."""
 
 import ast
+import asyncio
 import importlib
 import pkgutil
 import re
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,7 +34,7 @@ from commonplace.core import (
     versions,
     words,
 )
-from commonplace.faces.web import text as web_text
+from commonplace.faces.web import review, text as web_text
 from commonplace.model import folder_key
 from tests.pattern_proof import NotProven, prove
 
@@ -263,3 +265,17 @@ def test_time_grows_with_the_text_and_no_faster(name: str) -> None:
     read("Some text.")
     slow = [form for form, text in TEXTS.items() if grows_too_fast(read, text)]
     assert not slow, f"{name} takes more than linear time on runs of {', '.join(slow)}"
+
+
+def test_the_review_page_reads_only_the_beginning_of_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is set on the event loop, where a long text would hold up everybody."""
+    read: list[int] = []
+    monkeypatch.setattr(review, "plain_text", lambda text: str(read.append(len(text))))
+
+    async def reading(caller: object, item_id: str) -> SimpleNamespace:
+        return SimpleNamespace(text="[" * 500_000)
+
+    judged: Any = SimpleNamespace(queued=None, contradictions=(SimpleNamespace(item_id="known"),), duplicates=())
+    visit: Any = SimpleNamespace(caller=None, services=SimpleNamespace(library=SimpleNamespace(read=reading)))
+    asyncio.run(review._beside(visit, judged))
+    assert read and max(read) <= 10 * review.EXCERPT

@@ -65,7 +65,9 @@ def split_front_matter(source: str) -> tuple[str | None, str]:
     """Return the YAML between the two lines of dashes (None: there is none) and what follows."""
     opening = _OPENING.match(source)
     closing = _CLOSING.search(source, opening.end()) if opening else None
-    return (source[opening.end():closing.start()], source[closing.end():]) if opening and closing else (None, source)
+    if not opening or not closing:
+        return None, source
+    return source[opening.end():closing.start()], source[closing.end():]
 
 
 def heading(line: str) -> str:

@@ -13,11 +13,12 @@ _PREFIXES = r"""(?:sk|pk|rk)_(?:live|test)_|sk_|sk-(?:ant-|proj-)?|gh[pousr]_|gi
 _NAMES = r"""pass(?:word|wd|phrase|code)?|pwd|secret|token|api[ _-]?key|access[ _-]?key|private[ _-]?key|client[ _-]?secret|
     credentials?|auth|bearer|pin|passwort|kennwort|contraseña|mot\ de\ passe"""
 
-# Private keys, whole: PEM of every kind, OpenSSH, PGP, SSH2. Of one without its last line, all that can be a key's.
-_KEY_BEGINS, _KEY_ENDS = (re.compile(rf"-{{4,5}} ?{word} [A-Z0-9 _-]{{0,100}}PRIVATE KEY(?: BLOCK)? ?-{{4,5}}")
-                          for word in ("BEGIN", "END"))
+# Private keys: PEM of every kind, OpenSSH, PGP, SSH2. Where the last line is missing, the body tells the end.
+_KEY_LINE = r"-{{4,5}} ?{} [A-Z0-9 _-]{{0,100}}PRIVATE KEY(?: BLOCK)? ?-{{4,5}}"
+_KEY_BEGINS, _KEY_ENDS = (re.compile(_KEY_LINE.format(word)) for word in ("BEGIN", "END"))
 _KEY_BODY = re.compile(
-    r"""(?>(?:[\s>|#*,"']|\\[nr])++(?:[A-Za-z0-9+/=]{16,}+|[A-Za-z0-9+/=]{1,15}+(?=\r?\n|[\\"']|\Z)|"""
+    r"""(?>(?:[\s>|#*,"']|\\[nr])++"""
+    r"""(?:[A-Za-z0-9+/=]{16,}+|[A-Za-z0-9+/=]{1,15}+(?=\r?\n|[\\"']|\Z)|"""
     r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID): [^\n]*+))*+")
 
 # Words that say that a value stands for a secret, and words that may stand beside them.
@@ -79,10 +80,11 @@ def _always(text: str) -> bool:
 
 
 def _is_secret(value: str) -> bool:
-    """Whether it can be a secret: placeholders such as `YOUR_API_KEY`, `xxxx`, `<token>` and `${TOKEN}` cannot."""
+    """Return whether it can be a secret: `YOUR_API_KEY`, `xxxx`, `<token>` and `${TOKEN}` cannot."""
     if _VARIABLE.fullmatch(value) or (len(set(value)) == 1 and not value.isalnum()):
         return False
-    words = {word if word.strip("x") else "example" for word in _BETWEEN_WORDS.split(value.lower()) if word}
+    words = {word if word.strip("x") else "example"
+             for word in _BETWEEN_WORDS.split(value.lower()) if word}
     said = value.endswith(("...", "…")) or not _PLACEHOLDERS.isdisjoint(words)
     return not said or not words <= _PLACEHOLDER_WORDS
 
@@ -133,7 +135,9 @@ def _mask(rule: _Rule, text: str) -> str:
     group = "value" if "value" in rule.pattern.groupindex else 0
     kept, at = [], 0
     for found in rule.pattern.finditer(text):
-        start = found if rule.name != EMAIL else _LOCAL_PART.search(text, max(at, found.start() - 64), found.start())
+        start: re.Match[str] | None = found
+        if rule.name == EMAIL:      # found by its domain; at most 64 characters before it are read
+            start = _LOCAL_PART.search(text, max(at, found.start() - 64), found.start())
         if start and start.start() >= at and rule.holds(found[group]):
             kept += [text[at:start.start()], rule.name]
             at = found.end(group)
@@ -142,11 +146,13 @@ def _mask(rule: _Rule, text: str) -> str:
 
 def _mask_private_keys(text: str) -> str:
     begins = [*_KEY_BEGINS.finditer(text)]
+    limits = [*(begin.start() for begin in begins[1:]), len(text)]
     kept, at = [], 0
-    for begin, limit in zip(begins, [*(later.start() for later in begins[1:]), len(text)], strict=False):
-        end = _KEY_ENDS.search(text, begin.end(), limit) or _KEY_BODY.match(text, begin.end(), limit)
+    for begin, limit in zip(begins, limits, strict=False):
+        inside = text, begin.end(), limit
+        end = _KEY_ENDS.search(*inside) or _KEY_BODY.match(*inside) or begin
         kept += [text[at:begin.start()], KEY]
-        at = end.end() if end else begin.end()
+        at = end.end()
     return "".join([*kept, text[at:]])
 
 

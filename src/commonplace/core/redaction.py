@@ -238,7 +238,8 @@ class Source:
 def _without_codes(text: str) -> str:
     """Leave out long words with both letters and digits: these may be keys."""
     def cut(found: re.Match[str]) -> str:
-        return "…" if any(map(str.isdecimal, found[0])) and any(map(str.isalpha, found[0])) else found[0]
+        is_mixed = any(map(str.isdecimal, found[0])) and any(map(str.isalpha, found[0]))
+        return "…" if is_mixed else found[0]
 
     return _LONG.sub(cut, text)
 

@@ -15,7 +15,8 @@ from commonplace.model import Json
 ENDING = ".jsonl"
 LONGEST_TITLE = 120
 LONGEST_CALL = 160
-_REMINDERS = re.compile(r"<(system-reminder|environment_context|user_instructions|command-message|local-command-stdout)>")
+_REMINDERS = re.compile(
+    r"<(system-reminder|environment_context|user_instructions|command-message|local-command-stdout)>")
 _COMMANDS = re.compile(r"<(command-name|command-args)>")
 # What a tool call is about, in the order in which it is told.
 _TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description", "input")

@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 Json = dict[str, Any]
 
-_MOST_MARKS = 30    # on one letter, as in Unicode's Stream-Safe Text Format: no language needs as many
-# A long run of characters from the blocks that have combining marks: few texts have one. Written as one and thirty, which
-# is searched for twice as fast as thirty-one.
+_MOST_MARKS = 30    # on one letter, as in Unicode's Stream-Safe Text Format
+# A long run of characters from the blocks that have combining marks: few texts have one. Written as
+# one and thirty, which is searched for twice as fast as thirty-one.
 _BLOCKS = (
-    "[\u0300-\u1dff\u20d0-\u20ff\u2cef-\u2cf1\u2d7f\u2de0-\u2dff\u302a-\u302f\u3099\u309a\ua66f-\uabed"
-    "\ufb1e\ufe20-\ufe2f\uff9e\uff9f\U000101fd-\U0001efff]")
+    "[\u0300-\u1dff\u20d0-\u20ff\u2cef-\u2cf1\u2d7f\u2de0-\u2dff\u302a-\u302f\u3099\u309a"
+    "\ua66f-\uabed\ufb1e\ufe20-\ufe2f\uff9e\uff9f\U000101fd-\U0001efff]")
 _MARKS_PERHAPS = re.compile(f"{_BLOCKS}{_BLOCKS}{{30}}")
 
 
@@ -49,8 +49,9 @@ def new_public_id() -> str:
 
 
 def normalize(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
-    """Normalize Unicode in linear time: long runs of combining marks, which Python sorts by insertion, are cut."""
-    if len(text) - len(text.encode("latin-1", "ignore")) > _MOST_MARKS and _MARKS_PERHAPS.search(text):
+    """Normalize Unicode in linear time: cuts long runs of marks, which Python sorts by insertion."""
+    beyond_latin = len(text) - len(text.encode("latin-1", "ignore"))
+    if beyond_latin > _MOST_MARKS and _MARKS_PERHAPS.search(text):
         kept, run = [], 0
         for character in text:
             run = run + 1 if _is_mark(character) else 0

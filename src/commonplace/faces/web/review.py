@@ -48,7 +48,8 @@ async def _beside(visit: Visit, judged: Judged) -> list[Beside]:
     alikes = [alike for alike in (*judged.contradictions, *judged.duplicates) if alike.item_id != source]
     for alike in alikes[:3]:
         reading = await visit.services.library.read(visit.caller, alike.item_id)
-        shown.append(Beside(alike, plain_text(reading.text[:4 * EXCERPT])[:EXCERPT], alike in judged.contradictions))
+        excerpt = plain_text(reading.text[:4 * EXCERPT])[:EXCERPT]
+        shown.append(Beside(alike, excerpt, alike in judged.contradictions))
     return shown
 
 

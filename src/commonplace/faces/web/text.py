@@ -70,8 +70,9 @@ def without_title(text: str, title: str) -> str:
     """Texts often begin with their own title, which the page says already."""
     first, _, rest = text.lstrip().partition("\n")
     words, title = first.lstrip("#"), title.strip()
-    is_title = first.startswith("#") and words.startswith(" ") and (said := words.strip()).startswith(title)
-    return rest if is_title and not said[len(title):].strip(" #") else text
+    is_heading, said = first.startswith("#") and words.startswith(" "), words.strip()
+    is_title = said.startswith(title) and not said[len(title):].strip(" #")
+    return rest if is_heading and is_title else text
 
 
 def resumed(passages: Iterable[str]) -> Iterator[str]:
@@ -178,5 +179,6 @@ def _best_start(spots: Sequence[tuple[int, int]], length: int, whole: int) -> in
     if not spots or whole <= length:
         return 0
     starts = [start for start, _ in spots]
-    within = [bisect_left(starts, start + length - 60) - place for place, start in enumerate(starts)]
+    within = [bisect_left(starts, start + length - 60) - place
+              for place, start in enumerate(starts)]
     return max(0, min(starts[within.index(max(within))] - 40, whole - length))
