@@ -182,7 +182,7 @@ async def test_presentations(extractor) -> None:
 
 async def test_spreadsheets(extractor) -> None:
     found = await extractor.extract(SAMPLES / "birds.xlsx", "")
-    assert found.text == "## Birds\n\n| Bird | Count |  |  |\n|---|---|---|---|\n| Heron | 3 |  |  |\n|  |  |  | TRUE |"
+    assert found.text == "## Birds\n\n| Bird | Count |  |\n|---|---|---|\n| Heron | 3 |\n|  |  | TRUE |"
 
 
 async def test_books(extractor, tmp_path) -> None:

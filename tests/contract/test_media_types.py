@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.adapters.extract import sniff
+from commonplace.adapters.extract.media_types import sniff
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 
@@ -19,6 +19,9 @@ SAMPLES = Path(__file__).parents[1] / "samples"
     (b"\x00\x00\x00\x20ftypisom\x00", "video/mp4"), (b"\x1aE\xdf\xa3\x00\x00B\x82\x84webm", "video/webm"),
     (b"<!DOCTYPE html><html>", "text/html"), (b"\xef\xbb\xbf\n<HTML lang=en>", "text/html"),
     (b"<?xml version='1.0'?>\n<!-- x -->\n<rss version='2.0'>", "application/rss+xml"),
+    (b'<?xml version="1.0"?><!DOCTYPE rss SYSTEM "rss-0.91.dtd">\n<rss version="0.91">', "application/rss+xml"),
+    (b"<?xml version='1.0'?><!-- a --><?b?><!DOCTYPE  html>", "text/html"), (b"<?a?>" * 40, "text/plain"),
+    (b"<!-- " * 500, "text/plain"), (b"<?a?> <!-- b -->\n" * 200, "text/plain"), (b"<?xml ?>" * 60 + b"<feed>", "application/atom+xml"),
     (b"<feed xmlns='http://www.w3.org/2005/Atom'>", "application/atom+xml"),
     (b'{"version": "https://jsonfeed.org/version/1.1", "items": []}', "application/feed+json"),
     (b"WEBVTT\n\n00:01.000 --> 00:02.000\nHi", "text/vtt"), (b"1\r\n00:00:01,000 --> 00:00:02,000\r\nHi", "application/x-subrip"),

@@ -71,6 +71,23 @@ async def test_a_document_is_read_within_the_call_and_its_original_is_gone(house
     assert blobs(house) == []
 
 
+@pytest.mark.slow
+async def test_text_past_five_megabytes_is_cut_and_everything_says_so(house: House, owner: httpx.AsyncClient) -> None:
+    long = b"# Herons\n\n" + b"The heron waits for eels at the weir.\n\n" * 140_000
+    announced, again = [await send(house, owner, long) for _ in range(2)]
+    kept = (await finish(owner, announced)).json()
+    assert kept["truncated"] is True
+    assert (await finish(owner, again)).json()["truncated"] is True, "read once, and known to be cut"
+    item = (await owner.get(f"/api/v1/items/{kept['user_item_id']}")).json()
+    assert (item["truncated"], len(item["text"].encode())) == (True, 5_000_000)
+    assert "".join(item["text"].split()).endswith("".join(item["sections"][-1]["text"].split()))
+    assert (await search(owner, "heron weir"))[0]["item_id"] == kept["user_item_id"]
+    short = (await finish(owner, await send(house, owner, NOTES))).json()
+    assert {each["id"]: each["truncated"] for each in (await owner.get("/api/v1/items")).json()["items"]
+            if each["id"] in (kept["user_item_id"], short["user_item_id"])} == {
+                kept["user_item_id"]: True, short["user_item_id"]: False}
+
+
 async def test_originals_stay_where_they_are_kept_until_the_item_goes(house_with: OpenHouse) -> None:
     async with house_with(keep_originals=True) as house, house.client("owner") as owner:
         kept = (await finish(owner, await send(house, owner, NOTES))).json()

@@ -37,7 +37,7 @@ class Feeds:
         await self._access.admit(caller, WRITE, "subscribe", url)
         if folder_id is not None and folder_id not in {f.id for f in await self._store.folders.within(caller.scope)}:
             raise NotFound("Folder not found", folder_ids=[folder_id])
-        feed, _ = await self._read(url)
+        feed, _ = await self._read(url, queue=caller.queue)
         title = feed.title if feed else ""
         return await self._store.feeds.create(Subscription(
             new_id(), caller.library_id, url, title or url, caller.person_id, caller.token_id, folder_id, newest))
@@ -131,12 +131,12 @@ class Feeds:
         whole = caller.whole_library and not caller.kb_only
         return await self._store.feeds.within(caller.library_id, None if whole else caller.token_id)
 
-    async def _read(self, url: str, known: Json | None = None) -> tuple[Feed | None, Json]:
+    async def _read(self, url: str, known: Json | None = None, queue: str = "feeds") -> tuple[Feed | None, Json]:
         """None: there is nothing newer than what is known. And what to recognise this answer by."""
         async with self._fetcher.get(url, max_bytes=self._settings.fetch_max_mb * MEGABYTE, known=known) as fetched:
             if fetched.unchanged:
                 return None, fetched.validators
-            return await self._extractor.feed(fetched.path, fetched.url), fetched.validators
+            return await self._extractor.feed(fetched.path, fetched.url, queue=queue), fetched.validators
 
 
 def _name(entry: FeedEntry) -> str:

@@ -58,6 +58,6 @@ class IngestJobs:
         if item.url is not None:
             key = f"url:{canonical(item.url)}"
             content, _ = await self._store.items.known(Scope(item.library_id), key, item.entity_type)
-            return key, content, Source.of(content) if content else await self._sources.read(item.url)
+            return key, content, Source.of(content) if content else await self._sources.read(item.url, queue=item.library_id)
         content = await self._store.contents.get(item.content_id)
         return content.key, content, Source.of(content)

@@ -114,7 +114,7 @@ class Library:
         content, item = await self._store.items.known(caller.scope, key, draft.entity_type, token_id=caller.token_id)
         if item is not None:
             return await self.answer_known(caller, draft, item)
-        source = Source.of(content) if content else await self._sources.read(url, tell)
+        source = Source.of(content) if content else await self._sources.read(url, tell, queue=caller.queue)
         return await self.keep(caller, draft, source, key, content, tell)
 
     async def keep(self, caller: Caller, draft: Draft, source: Source, key: str, content: Content | None = None,
@@ -158,7 +158,7 @@ class Library:
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         if item.url is None or item.transcription_status is not None or item.ingest_status is not None:
             raise Invalid("Only pages and documents from the web can be fetched again.")
-        source = await self._sources.read(item.url)
+        source = await self._sources.read(item.url, queue=caller.queue)
         if source.recording is not None:
             raise Invalid("The address leads to a recording by now; add it as a new item.")
         return await retried(partial(self._renew, caller, item.id, source.content(f"url:{canonical(item.url)}")), guarded=False)
@@ -168,7 +168,9 @@ class Library:
         item = await self._store.items.get(caller.scope, ItemRef(id=item_id))
         before = await self._store.contents.get(item.content_id)
         title = content.about["title"] if item.title == before.about.get("title") else item.title
-        made = await self._preparer.prepare(replace(item, title=title), content.text, content.marks)
+        about = {name: value for name, value in item.metadata.items() if name != "truncated"}
+        about |= {"truncated": True} if content.about.get("truncated") else {}
+        made = await self._preparer.prepare(replace(item, title=title, metadata=about), content.text, content.marks)
         changes = {name: getattr(made.item, name)
                    for name in ("title", "summary", "key_points", "tags", "category", "metadata", "word_count")}
         renewed = await self._store.items.renew(caller.scope, item.id, content, changes, sections=made.sections,

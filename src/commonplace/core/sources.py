@@ -38,12 +38,14 @@ class Source:
     published_at: datetime | None = None
     language: str | None = None
     digest: str = ""               # of the text, where it is known
+    truncated: bool = False        # whether there was more of the text than is kept
 
     @property
     def metadata(self) -> Json:
         """What it says of itself."""
         about = {"author": self.author, "language": self.language,
-                 "published_at": self.published_at.isoformat() if self.published_at else None}
+                 "published_at": self.published_at.isoformat() if self.published_at else None,
+                 "truncated": self.truncated or None}
         return {name: value for name, value in about.items() if value is not None}
 
     def content(self, key: str) -> Content:
@@ -57,7 +59,8 @@ class Source:
         published = about.get("published_at")
         return cls(about.get("title", ""), content.text, content.marks, content.url,
                    None if content.text else about.get("recording"), about.get("author"),
-                   datetime.fromisoformat(published) if published else None, about.get("language"), content.hash)
+                   datetime.fromisoformat(published) if published else None, about.get("language"), content.hash,
+                   about.get("truncated") is True)
 
 
 def segments(marks: Sequence[Mark]) -> tuple[Json, ...]:
@@ -101,19 +104,19 @@ class Sources:
         self._soundtracks = soundtracks
         self._max_bytes = settings.fetch_max_mb * MEGABYTE
 
-    async def read(self, url: str, tell: Tell = silent) -> Source:
-        """IngestFailed, with the reason in words, when there is nothing to be had at the address."""
+    async def read(self, url: str, tell: Tell = silent, *, queue: str = "") -> Source:
+        """IngestFailed, with the reason in words, when there is nothing to be had at the address. `queue`: see Extractor."""
         if video := youtube_id(url):
             return await self._video(url, video, tell)
         await tell(0.1, f"Fetching {urlsplit(url).netloc}")
         async with self._fetcher.get(url, max_bytes=self._max_bytes, taste=TASTE) as fetched:
-            kind = await self._extractor.kind(fetched.path, fetched.media_type, _file_name(fetched.url))
+            kind = await self._kind(fetched, queue)
             if kind.startswith(SPEECH):
                 return Source(title_of(url), url=url, recording={"url": url})
             if fetched.media_type.startswith(SPEECH):
                 raise IngestFailed(f"The server calls it a recording ({fetched.media_type}), but it is none ({kind}).")
             await tell(0.4, "Reading what it says")
-            return await self._readable(url, kind, fetched)
+            return await self._readable(url, kind, fetched, queue)
 
     async def _video(self, url: str, video: str, tell: Tell) -> Source:
         await tell(0.1, "Fetching the video's captions")
@@ -125,45 +128,49 @@ class Sources:
         return Source(heard.title[:TITLE], url=url, recording={"video": video}, author=heard.author,
                       published_at=heard.published_at)
 
-    async def _readable(self, url: str, kind: str, fetched: Fetched) -> Source:
-        if kind in FEEDS and (episode := _newest(await self._extractor.feed(fetched.path, fetched.url))) \
-                and await self._is_recording(episode.audio_url or ""):
+    async def _readable(self, url: str, kind: str, fetched: Fetched, queue: str) -> Source:
+        if kind in FEEDS and (episode := _newest(await self._extractor.feed(fetched.path, fetched.url, queue=queue))) \
+                and await self._is_recording(episode.audio_url or "", queue):
             return _episode(url, episode)
-        found = await self._extractor.extract(fetched.path, fetched.media_type, charset=fetched.charset, url=fetched.url)
-        if kind == "text/html" and sectioning.count(found.text) < ARTICLE_WORDS and (heard := await self._heard(url, found)):
+        found = await self._extractor.extract(fetched.path, fetched.media_type, charset=fetched.charset, url=fetched.url,
+                                              queue=queue)
+        if kind == "text/html" and _is_short(found.text) and (heard := await self._heard(url, found, queue)):
             return Source(found.title[:TITLE].strip() or title_of(url), url=url, recording={"url": heard},
                           author=found.author, published_at=found.published_at, language=found.language)
         if not found.text.strip():
             raise IngestFailed("There is nothing to read at the address.")
         return _source(url, found)
 
-    async def _heard(self, url: str, page: Extracted) -> str | None:
+    async def _heard(self, url: str, page: Extracted, queue: str) -> str | None:
         """The recording that a page is about: the one it plays or links to, else the one that its feed has for it."""
         link = next(filter(looks_like_audio, page.links), next(iter(page.links), None))
         if link is None:
             return None
         try:
             async with self._fetcher.get(link, max_bytes=self._max_bytes, taste=TASTE) as fetched:
-                if await self._is_heard(fetched):
+                if await self._is_heard(fetched, queue):
                     return link
-                feed = await self._extractor.feed(fetched.path, fetched.url)  # what is not a recording is a feed
+                feed = await self._extractor.feed(fetched.path, fetched.url, queue=queue)  # what is not a recording is a feed
         except IngestFailed:
             return None  # the page itself can be read, feed or not
         here = canonical(url)
         episode = next((entry.audio_url for entry in feed.entries
                         if entry.audio_url and entry.url and _is_same(entry.url, here)), None)
-        return episode if episode and await self._is_recording(episode) else None
+        return episode if episode and await self._is_recording(episode, queue) else None
 
-    async def _is_recording(self, link: str) -> bool:
+    async def _is_recording(self, link: str, queue: str) -> bool:
         """Tasted first: where there is nothing to hear, or nobody may go, there is still what the page says."""
         try:
             async with self._fetcher.get(link, max_bytes=self._max_bytes, taste=TASTE) as fetched:
-                return await self._is_heard(fetched)
+                return await self._is_heard(fetched, queue)
         except IngestFailed:
             return False
 
-    async def _is_heard(self, fetched: Fetched) -> bool:
-        return (await self._extractor.kind(fetched.path, fetched.media_type, _file_name(fetched.url))).startswith(SPEECH)
+    async def _is_heard(self, fetched: Fetched, queue: str) -> bool:
+        return (await self._kind(fetched, queue)).startswith(SPEECH)
+
+    async def _kind(self, fetched: Fetched, queue: str) -> str:
+        return await self._extractor.kind(fetched.path, fetched.media_type, _file_name(fetched.url), queue=queue)
 
 
 def _is_same(url: str, here: str) -> bool:
@@ -186,7 +193,12 @@ def _episode(url: str, entry: FeedEntry) -> Source:
 
 def _source(url: str, found: Extracted) -> Source:
     return Source(found.title[:TITLE].strip() or title_of(url), found.text, found.marks, url, None, found.author,
-                  found.published_at, found.language)
+                  found.published_at, found.language, truncated=found.truncated)
+
+
+def _is_short(text: str) -> bool:
+    """Whether it has fewer words than an article; a long text is not counted to its end."""
+    return len(text) < 20 * ARTICLE_WORDS and sectioning.count(text) < ARTICLE_WORDS
 
 
 def _file_name(url: str) -> str:

@@ -66,7 +66,7 @@ class Uploads:
             await self._access.admit(caller, WRITE, "finish_upload", filename)
         if size > self._settings.upload_max_mb * 1_000_000:
             raise Invalid(f"The file has {size:,} bytes; this server takes up to {self._settings.upload_max_mb:,} MB.")
-        upload = Upload(new_id(), caller.library_id, _owner(caller), filename, content_type, size, now() + LIFETIME,
+        upload = Upload(new_id(), caller.library_id, caller.queue, filename, content_type, size, now() + LIFETIME,
                         on_arrival=on_arrival)
         url = None if on_arrival is not None else await self._blobs.put_url(upload.key, int(LIFETIME.total_seconds()))
         await self._store.uploads.create(upload)
@@ -246,13 +246,13 @@ class Uploads:
 
     async def _own(self, caller: Caller, upload_id: str) -> Upload:
         upload = await self._store.uploads.get(upload_id)
-        if (upload.library_id, upload.owner) != (caller.library_id, _owner(caller)):
+        if (upload.library_id, upload.owner) != (caller.library_id, caller.queue):
             raise NotFound("Upload not found")
         return upload
 
     async def _finish(self, caller: Caller, upload: Upload, document: bool | None, draft: Draft) -> Added:
         async with self._file(upload) as file:
-            kind = await self._extractor.kind(file, upload.content_type, upload.filename)
+            kind = await self._extractor.kind(file, upload.content_type, upload.filename, queue=upload.owner)
             document = not kind.startswith(SPEECH) if document is None else document
             _refuse_mistaken(kind, upload.content_type, document)
             key, content = await self._known_content(caller, await asyncio.to_thread(_digest, file))
@@ -277,7 +277,7 @@ class Uploads:
     async def add_file(self, caller: Caller, file: Path, *, name: str = "", **wish: Any) -> Added:
         """A file of this machine, by the same way. `name`: when it is called otherwise by whom it comes from."""
         name, size = name or file.name, (await asyncio.to_thread(file.stat)).st_size
-        kind = await self._extractor.kind(file, name=name)
+        kind = await self._extractor.kind(file, name=name, queue=caller.queue)
         upload, _ = await self.promise(caller, name, kind, size)
         try:
             await self._blobs.put(upload.key, file)
@@ -346,9 +346,9 @@ class Uploads:
         if kind.startswith(SPEECH):
             seconds = await self._recordings.seconds(file)
             return Source(PurePath(upload.filename).stem, recording={"blob": upload.key, "seconds": seconds})
-        found = await self._extractor.extract(file, kind, name=upload.filename)
+        found = await self._extractor.extract(file, kind, name=upload.filename, queue=upload.owner)
         return Source(found.title or PurePath(upload.filename).stem, found.text, found.marks, author=found.author,
-                      published_at=found.published_at, language=found.language)
+                      published_at=found.published_at, language=found.language, truncated=found.truncated)
 
     async def _first_answer(self, caller: Caller, upload: Upload) -> Added:
         item = await self._store.items.get(caller.scope, ItemRef(id=upload.item_id), token_id=caller.token_id)
@@ -356,10 +356,6 @@ class Uploads:
         if told is None:
             return Added(item.state, item, caller.only_folder, created=False)
         return Added(told["status"], replace(item, content_id=told["content_id"]), told["folder_id"], False, told["job_id"])
-
-
-def _owner(caller: Caller) -> str:
-    return caller.limit_key or _PERSON + caller.person_id
 
 
 def _sender(upload: Upload) -> Caller:

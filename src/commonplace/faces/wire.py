@@ -138,17 +138,24 @@ def feed(value: model.Subscription) -> Feed:
             "polled_at": None if value.polled_at is None else moment(value.polled_at)}
 
 
+CUT = "The source has more text than the 5 MB that are kept of one"
+
+
 class Kept(TypedDict):
     status: Literal["ready", "transcribing"]
     user_item_id: str
     content_id: str
     folder_id: str | None
     job_id: str | None
+    truncated: NotRequired[Annotated[Literal[True], Field(description=CUT)]]
 
 
 def kept(added: Added) -> Kept:
-    return {"status": "transcribing" if added.status == "transcribing" else "ready", "user_item_id": added.item.id,
+    answer: Kept = {"status": "transcribing" if added.status == "transcribing" else "ready", "user_item_id": added.item.id,
             "content_id": added.item.content_id, "folder_id": added.folder_id, "job_id": added.job_id}
+    if added.item.metadata.get("truncated") is True:
+        answer["truncated"] = True
+    return answer
 
 
 Origin = Annotated[str, Field(json_schema_extra={"enum": [*model.Origin]}, description=(
@@ -177,6 +184,7 @@ class Item(TypedDict):
     status_reason: Annotated[str | None, Field(description="Why it failed")]
     transcription_status: str | None
     word_count: int
+    truncated: Annotated[bool, Field(description=CUT)]
     revision: int
     folder_ids: list[str]
     origin: Origin
@@ -192,6 +200,7 @@ def item(value: model.Item) -> Item:
         "category": value.category, "visibility": value.visibility, "in_kb": value.in_kb, "archived": value.archived,
         "status": value.state, "status_reason": value.status_reason,
         "transcription_status": value.transcription_status, "word_count": value.word_count,
+        "truncated": value.metadata.get("truncated") is True,
         "revision": value.revision, "folder_ids": list(value.folders), "origin": value.origin,
         "created_at": moment(value.created_at), "updated_at": moment(value.updated_at)}
 

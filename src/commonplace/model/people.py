@@ -63,6 +63,11 @@ class Caller:
         return Scope(self.library_id, self.folders, self.kb_only)
 
     @property
+    def queue(self) -> str:
+        """Whose turn it takes where callers wait for the same thing."""
+        return self.limit_key or f"person:{self.person_id}"
+
+    @property
     def whole_library(self) -> bool:
         return self.folders is None
 

@@ -40,6 +40,7 @@ class Extracted:
     published_at: datetime | None = None
     language: str | None = None
     links: tuple[str, ...] = ()    # audio and feeds that a page points to, best first
+    truncated: bool = False        # whether the source says more than this text
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,18 +70,21 @@ class Fetcher(Protocol):
 
 
 class Extractor(Protocol):
-    """Files to text. Runs in threads or processes of its own; never blocks the loop."""
+    """Files to text. Runs in processes of its own; never blocks the loop.
 
-    async def kind(self, path: Path, declared: str = "", name: str = "") -> str:
+    Where files have to wait, those of different queues are read in turn: `queue` names who waits for this one.
+    """
+
+    async def kind(self, path: Path, declared: str = "", name: str = "", *, queue: str = "") -> str:
         """The media type that the file really has."""
         ...
 
     async def extract(self, path: Path, media_type: str, *, charset: str | None = None,
-                      url: str | None = None, name: str = "") -> Extracted:
+                      url: str | None = None, name: str = "", queue: str = "") -> Extracted:
         """IngestFailed, with a reason in words, when nothing can be read in it."""
         ...
 
-    async def feed(self, path: Path, url: str) -> Feed:
+    async def feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
         """IngestFailed when the file is none."""
         ...
 

@@ -1,15 +1,13 @@
 """Files to text. The reading is done by processes of its own, so that a hostile file can only hurt one of those."""
 
-import asyncio
 from pathlib import Path
 
 from commonplace.adapters.extract import wire
-from commonplace.adapters.extract.media_types import sniff
 from commonplace.adapters.extract.pool import Pool
 from commonplace.adapters.extract.source import Caps, Source
 from commonplace.model import Extracted, Feed
 
-__all__ = ["Caps", "FileExtractor", "sniff"]
+__all__ = ["Caps", "FileExtractor"]
 
 
 class FileExtractor:
@@ -18,17 +16,16 @@ class FileExtractor:
     def __init__(self, processes: int = 2, caps: Caps | None = None) -> None:
         self._pool = Pool(processes, caps or Caps())
 
-    async def kind(self, path: Path, declared: str = "", name: str = "") -> str:
-        return await asyncio.to_thread(sniff, path, declared, name)
+    async def kind(self, path: Path, declared: str = "", name: str = "", *, queue: str = "") -> str:
+        return wire.kind(await self._pool.ask("kind", Source(path, declared, name=name), queue))
 
     async def extract(self, path: Path, media_type: str, *, charset: str | None = None,
-                      url: str | None = None, name: str = "") -> Extracted:
-        answer = await self._pool.ask("extract", Source(path, media_type, charset, url, name))
-        return wire.extracted(answer)
+                      url: str | None = None, name: str = "", queue: str = "") -> Extracted:
+        return wire.extracted(await self._pool.ask("extract", Source(path, media_type, charset, url, name), queue))
 
-    async def feed(self, path: Path, url: str) -> Feed:
+    async def feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
         """A feed's entries; IngestFailed when the file is none."""
-        return wire.feed(await self._pool.ask("feed", Source(path, "", url=url)))
+        return wire.feed(await self._pool.ask("feed", Source(path, "", url=url), queue))
 
     async def close(self) -> None:
         await self._pool.close()

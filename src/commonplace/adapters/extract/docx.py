@@ -12,6 +12,7 @@ from commonplace.model import Extracted
 
 _HEADING = re.compile(r"heading ([1-9])$|(title)$", re.IGNORECASE)
 _WRITTEN = {W + "tab": "\t", W + "br": "\n", W + "cr": "\n", W + "noBreakHyphen": "-"}
+_AROUND = (W + "sdt", W + "sdtContent", W + "ins", W + "customXml")
 _CODE = re.compile(r"code|source|preformatted|verbatim", re.IGNORECASE)
 _LIST = re.compile(r"list (bullet|number)(?: (\d))?$", re.IGNORECASE)
 
@@ -53,8 +54,8 @@ class _Document:
                     was_item = is_item
             elif element.tag == W + "tbl":
                 was_item = False
-                yield table([[_cell(cell) for cell in row.iter(W + "tc")] for row in element.iterchildren(W + "tr")])
-            elif element.tag in (W + "sdt", W + "sdtContent", W + "ins", W + "customXml"):
+                yield table([list(_cells(row)) for row in element.iterchildren(W + "tr")])
+            elif element.tag in _AROUND:
                 yield from self._blocks(element)
 
     def _paragraph(self, element: etree._Element) -> tuple[str, bool]:
@@ -93,6 +94,15 @@ def _text(element: etree._Element) -> str:
         if not any(above.tag.endswith("}Fallback") or above.tag == W + "tabs" for above in node.iterancestors()):
             parts.append((node.text or "") if node.tag == W + "t" else _WRITTEN[node.tag])
     return "".join(parts)
+
+
+def _cells(row: etree._Element) -> Iterator[str]:
+    """The row's own; those of a table within one of them are part of that one's text."""
+    for element in row:
+        if element.tag == W + "tc":
+            yield _cell(element)
+        elif element.tag in _AROUND:
+            yield from _cells(element)
 
 
 def _cell(cell: etree._Element) -> str:

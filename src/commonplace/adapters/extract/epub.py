@@ -6,7 +6,7 @@ from lxml import etree
 
 from commonplace.adapters.extract import charsets, markup
 from commonplace.adapters.extract.package import DC, Package, beside
-from commonplace.adapters.extract.source import Caps, Source, title
+from commonplace.adapters.extract.source import Caps, Source, enough, title
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
@@ -20,7 +20,7 @@ def read(source: Source, caps: Caps) -> Extracted:
             raise IngestFailed("The book is protected against copying and cannot be read.")
         listing = next((each.get("full-path", "") for each in package.xml(_CONTAINER).iter() if each.get("full-path")), "")
         book = package.xml(listing)
-        chapters = [text for name in _spine(book, listing) if (text := _chapter(package, name))]
+        chapters = [text for _, text in enough(enumerate(_chapter(package, name) for name in _spine(book, listing)))]
     if not chapters:
         raise IngestFailed("There is no text in the book.")
     return Extracted(title(book.findtext(f".//{DC}title") or "") or source.title, "\n\n".join(chapters),

@@ -2,7 +2,8 @@
 
 import json
 from calendar import timegm
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import feedparser
 
 from commonplace.adapters.extract import links, markup
-from commonplace.adapters.extract.source import Caps, Source, title
+from commonplace.adapters.extract.source import LONGEST_TEXT, Caps, Source, title
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted, Feed, FeedEntry
 
@@ -25,7 +26,15 @@ def parse(source: Source, caps: Caps) -> Feed:
     feed = _json(data, url) if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else _xml(data, url, source.charset)
     if not feed.title and not feed.entries:
         raise IngestFailed(_NOT_A_FEED)
-    return feed
+    return replace(feed, entries=tuple(_bounded(feed.entries)))
+
+
+def _bounded(entries: Iterable[FeedEntry]) -> Iterator[FeedEntry]:
+    """Every entry; its summary only as long as all of them together make no longer text than one file may."""
+    room = LONGEST_TEXT // 4    # characters, of up to four bytes
+    for entry in entries:
+        yield replace(entry, summary=entry.summary[:max(room, 0)])
+        room -= len(entry.summary)
 
 
 def read(source: Source, caps: Caps) -> Extracted:

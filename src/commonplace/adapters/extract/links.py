@@ -10,6 +10,7 @@ AUDIO_ENDING = re.compile(r"\.(?:mp3|m4a|m4b|wav|ogg|oga|opus|flac|aac)(?:$|[?#]
 _FEEDS = {"application/rss+xml", "application/atom+xml", "application/feed+json"}
 _NAMES = ("og:audio", "og:audio:url", "og:audio:secure_url")
 _MOST = 20
+LONGEST_ADDRESS = 2000  # characters
 
 
 def found(tree: HtmlElement, url: str | None) -> tuple[str, ...]:
@@ -54,4 +55,4 @@ def absolute(base: str, address: str) -> str | None:
         full = urljoin(base, address.strip()) if address.strip() else ""
     except ValueError:
         return None
-    return full if full.startswith(("http://", "https://")) else None
+    return full if full.startswith(("http://", "https://")) and len(full) <= LONGEST_ADDRESS else None

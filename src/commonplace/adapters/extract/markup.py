@@ -95,7 +95,8 @@ def _before(node: HtmlElement, tag: str, depth: int) -> str:
 
 def _rows(node: HtmlElement) -> list[list[str]]:
     """The cells of a table of data; nothing for one that is there for the layout."""
+    if next(node.iterdescendants("table"), None) is not None:
+        return []
     rows = [[" ".join(cell.text_content().split()) for cell in row.iter("td", "th")] for row in node.iter("tr")]
-    is_flat = next(node.iterdescendants("table"), None) is None and any(len(row) > 1 for row in rows)
-    is_data = is_flat and all(len(cell) <= _LONGEST_CELL for row in rows for cell in row)
+    is_data = any(len(row) > 1 for row in rows) and all(len(cell) <= _LONGEST_CELL for row in rows for cell in row)
     return [row for row in rows if any(row)] if is_data else []

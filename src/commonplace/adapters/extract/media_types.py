@@ -22,7 +22,6 @@ _MAGIC: tuple[tuple[re.Pattern[bytes], str], ...] = tuple((re.compile(pattern, r
     (rb"RIFF.{4}WEBP", "image/webp"),
     (rb"II[\x2a\x2b]\x00|MM\x00[\x2a\x2b]", "image/tiff"),
     (rb"BM.{4}\x00{4}", "image/bmp"),
-    (rb".{0,1019}%PDF-", "application/pdf"),
     (rb"ID3|\xff[\xe2\xe3\xf2\xf3\xfa\xfb]", "audio/mpeg"),
     (rb"\xff[\xf0\xf1\xf8\xf9]|ADIF", "audio/aac"),
     (rb"fLaC", "audio/flac"),
@@ -43,15 +42,17 @@ _MAGIC: tuple[tuple[re.Pattern[bytes], str], ...] = tuple((re.compile(pattern, r
     (rb"\{\\rtf", "application/rtf"),
 ))
 
-_TEXT_MAGIC: tuple[tuple[re.Pattern[str], str], ...] = tuple((re.compile(pattern, re.I | re.S), kind) for pattern, kind in (
+_TEXT_MAGIC: tuple[tuple[re.Pattern[str], str], ...] = tuple((re.compile(pattern, re.I), kind) for pattern, kind in (
     (r"WEBVTT\b", "text/vtt"),
     (r"\d+[ \t]*\r?\n\d+:\d\d:\d\d[,.]\d{3} -->", "application/x-subrip"),
-    (r"<!doctype html|<html[\s>]", "text/html"),
-    (r"(?:<\?xml.*?\?>)?\s*(?:<\?.*?\?>|<!--.*?-->|\s)*<(?:rss|rdf:RDF)[\s>]", "application/rss+xml"),
-    (r"(?:<\?xml.*?\?>)?\s*(?:<\?.*?\?>|<!--.*?-->|\s)*<(?:\w+:)?feed[\s>]", "application/atom+xml"),
-    (r"(?:<\?xml.*?\?>)?\s*(?:<!--.*?-->|\s)*(?:<!doctype html|<html[\s>])", "text/html"),
-    (r"\{[^{}]*\"version\"\s*:\s*\"https?:\\?/\\?/jsonfeed\.org", "application/feed+json"),
 ))
+_ROOTS: tuple[tuple[re.Pattern[str], str], ...] = tuple((re.compile(pattern, re.I), kind) for pattern, kind in (
+    (r"\s*(?:<!doctype\s+html|<html[\s>])", "text/html"),
+    (r"\s*<(?:rss|rdf:RDF)[\s>]", "application/rss+xml"),
+    (r"\s*<(?:\w+:)?feed[\s>]", "application/atom+xml"),
+))
+_PROLOG = re.compile(r"\s*(?:(<\?)|(<!--)|<!doctype(?!\s+html))", re.I)
+_PROLOG_ENDS = {None: ">", 1: "?>", 2: "-->"}
 
 _BY_ENDING = {
     "txt": "text/plain", "text": "text/plain", "log": "text/plain",
@@ -83,6 +84,8 @@ def sniff(path: Path, declared: str = "", name: str = "") -> str:
     if head.startswith(b"PK\x03\x04"):
         return _zipped(path)
     kind = next((kind for pattern, kind in _MAGIC if pattern.match(head)), None)
+    if kind is None and b"%PDF-" in head[:1024]:
+        kind = "application/pdf"
     if kind is not None:
         return _narrowed(kind, declared or by_name)
     if charsets.looks_like_text(head):
@@ -103,7 +106,7 @@ def is_text(media_type: str) -> bool:
 
 def _text(head: str, declared: str, by_name: str) -> str:
     head = head.lstrip("\ufeff \t\r\n")
-    kind = next((kind for pattern, kind in _TEXT_MAGIC if pattern.match(head)), None)
+    kind = next((kind for pattern, kind in _TEXT_MAGIC if pattern.match(head)), None) or _marked_up(head)
     if kind is not None and not (kind == "text/html" and (declared == "text/markdown" or by_name == "text/markdown")):
         return kind
     if declared not in _VAGUE_TEXT and is_text(declared):
@@ -111,6 +114,28 @@ def _text(head: str, declared: str, by_name: str) -> str:
     if is_text(by_name):
         return by_name
     return declared if is_text(declared) else "text/plain"
+
+
+def _marked_up(head: str) -> str | None:
+    """The kind that the first element names, or the first key of a JSON feed."""
+    if head.startswith("{"):
+        flat = head[1:].partition("{")[0].replace("\\/", "/")
+        return "application/feed+json" if "://jsonfeed.org/version" in flat else None
+    at = _after_prolog(head)
+    return next((kind for pattern, kind in _ROOTS if pattern.match(head, at)), None)
+
+
+def _after_prolog(head: str) -> int:
+    """Where the first element or HTML doctype of a page begins. Declarations and comments are passed one at a time,
+    each by its end: a pattern for any number of them takes exponential time on a few that nothing follows."""
+    at = 0
+    while part := _PROLOG.match(head, at):
+        closing = _PROLOG_ENDS[part.lastindex]
+        end = head.find(closing, part.end())
+        if end < 0:
+            return len(head)
+        at = end + len(closing)
+    return at
 
 
 def _narrowed(kind: str, hint: str) -> str:

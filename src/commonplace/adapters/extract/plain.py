@@ -15,12 +15,13 @@ _EARLY = 2000  # a heading further down does not name the text
 
 
 def read(source: Source, caps: Caps) -> Extracted:
-    text = _UNWANTED.sub("", charsets.decode(source.data(caps), source.charset).replace("\r\n", "\n")).strip("\n")
+    data, truncated = source.beginning(caps)
+    text = _UNWANTED.sub("", charsets.decode(data, source.charset).replace("\r\n", "\n")).strip("\n")
     if not text.strip():
         raise IngestFailed("The file is empty: there is nothing to read in it.")
     is_prose = source.media_type == "text/markdown" or source.ending in ("", "txt")  # elsewhere, # starts a comment
     found = _titled(text) if is_prose else None
-    return Extracted(title(found or "") or source.title, text)
+    return Extracted(title(found or "") or source.title, text, truncated=truncated)
 
 
 def _titled(text: str) -> str | None:

@@ -3,48 +3,67 @@
 import json
 import logging
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from threading import Timer
 from typing import BinaryIO
 
-from commonplace.adapters.extract import feeds, readers, wire
-from commonplace.adapters.extract.source import Caps, Source
+from commonplace.adapters.extract import limits, media_types, readers, wire
+from commonplace.adapters.extract.source import Caps, Source, bounded
 from commonplace.errors import IngestFailed
-from commonplace.model import Extracted, Feed, Json
+from commonplace.model import Json
 
 _IDLE_SECONDS = 60
 _SPENT_MEGABYTES = 400  # one that has grown this large is replaced, to give the memory back
 
 
 def main() -> None:
+    limits.die_with(int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a key reaches all processes of a terminal; whoever started this one ends it
     logging.disable()  # what libraries find odd about a file is of no use to whoever runs the server
     answers = _private_output()
     while request := _next_line():
         asked = json.loads(request)
         caps = Caps(**asked["caps"])
-        _hold_to(caps)
+        limits.hold_to(caps)
         answer = _answer(asked["verb"], wire.source(asked["source"]), caps)
-        body = wire.line(answer | {"spent": _peak_megabytes() > _SPENT_MEGABYTES})
+        spent = {"spent": limits.peak_megabytes() > _SPENT_MEGABYTES}
+        body = wire.answer(answer | spent)
+        if len(body) > wire.LARGEST_ANSWER:
+            body = wire.answer({"failed": "There is more in the file than can be kept of one.", **spent})
         answers.write(b"%d\n%b" % (len(body), body))
         answers.flush()
 
 
 def _answer(verb: str, source: Source, caps: Caps) -> Json:
-    verbs: dict[str, Callable[[Source, Caps], Extracted | Feed]] = {"extract": readers.read, "feed": feeds.parse}
+    verbs: dict[str, Callable[[Source, Caps], Json]] = {"kind": _kind, "extract": _extract, "feed": _feed}
     try:
-        return asdict(verbs[verb](source, caps))
+        return verbs[verb](source, caps)
     except IngestFailed as failed:
         return {"failed": failed.message}
     except MemoryError:
         return {"failed": f"Reading the file would take more than {caps.megabytes} MB of memory.", "spent": True}
     except RecursionError:
         return {"failed": "The file is nested too deeply to be read."}
+    except Exception:
+        # Libraries raise all kinds of things on files that are damaged on purpose; none of it is this process's fault.
+        return {"failed": wire.UNREADABLE}
+
+
+def _kind(source: Source, caps: Caps) -> Json:
+    return {"kind": media_types.sniff(source.path, source.media_type, source.name)}
+
+
+def _extract(source: Source, caps: Caps) -> Json:
+    return asdict(bounded(readers.read(source, caps)))
+
+
+def _feed(source: Source, caps: Caps) -> Json:
+    from commonplace.adapters.extract import feeds  # most readers never see one
+
+    return asdict(feeds.parse(source, caps))
 
 
 def _private_output() -> BinaryIO:
@@ -61,26 +80,6 @@ def _next_line() -> bytes:
     request = sys.stdin.buffer.readline()
     leave.cancel()
     return request
-
-
-if sys.platform == "linux":
-    import resource
-
-    def _hold_to(caps: Caps) -> None:
-        size = caps.megabytes * 1_000_000
-        resource.setrlimit(resource.RLIMIT_AS, (size, size))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-    def _peak_megabytes() -> float:
-        """Of this program alone: getrusage would count the server that started it, as large as it was then."""
-        peak = re.search(r"^VmHWM:\s+(\d+)", Path("/proc/self/status").read_text(), re.MULTILINE)
-        return int(peak[1]) / 1000 if peak else 0.0
-else:
-    def _hold_to(caps: Caps) -> None:
-        """Other systems do not enforce such a limit; the one on time remains."""
-
-    def _peak_megabytes() -> float:
-        return 0.0
 
 
 if __name__ == "__main__":

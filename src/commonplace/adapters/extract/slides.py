@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from lxml import etree
 
 from commonplace.adapters.extract.package import A, P, Package, R, table
-from commonplace.adapters.extract.source import Caps, Source, paged, tidy, title
+from commonplace.adapters.extract.source import Caps, Source, enough, paged, tidy, title
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
@@ -18,7 +18,7 @@ def read(source: Source, caps: Caps) -> Extracted:
     with Package(source, caps) as package:
         parts = package.relations(_MAIN)
         listed = [parts.get(slide.get(R + "id", ""), "") for slide in package.xml(_MAIN).iter(P + "sldId")]
-        texts = [(number, text) for number, name in enumerate(listed, 1) if (text := tidy("\n\n".join(_slide(package, name))))]
+        texts = enough((number, tidy("\n\n".join(_slide(package, name)))) for number, name in enumerate(listed, 1))
         named = title(package.said("title"))
     if not texts:
         raise IngestFailed("There is no text in the presentation.")

@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime
 
+from lxml import etree
 from lxml.html import HtmlElement
 from trafilatura import bare_extraction
 from trafilatura.settings import Document
@@ -14,6 +15,8 @@ from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
 _FEW = 250  # characters; a page as short as this may only say why it shows nothing
+_MOST_ELEMENTS = 100_000  # of a page in which the article is looked for, which takes about 60 microseconds each
+_MOST_PADDING = 10         # fields that merged cells of tables may stand for, on average over all elements
 _NOTHING = "There is nothing to read in the page."
 _BY_SCRIPT = "The page builds its text with JavaScript; there is nothing to read in what the server sends."
 _BEHIND_LOGIN = "The page shows its text only after a login."
@@ -34,10 +37,7 @@ def read(source: Source, caps: Caps) -> Extracted:
 def article(page: str, source: Source) -> Extracted:
     tree = _tree(page)
     language, linked = _language(tree), links.found(tree, source.url)
-    found = bare_extraction(tree, url=source.url, with_metadata=True, include_comments=False, include_formatting=True,
-                            date_extraction_params={"extensive_search": False})
-    about = found if isinstance(found, Document) else Document()
-    text = _UNSPACED_FENCE.sub("```\n\n", tidy(xmltotxt(about.body, True)))
+    about, text = _found(tree, source.url)
     if len(text) < _FEW:
         tree = _tree(page)  # the extractor has taken the first one apart
         text = markup.markdown(tree, markup.AROUND)
@@ -47,6 +47,25 @@ def article(page: str, source: Source) -> Extracted:
     heading = title(about.title or tree.findtext(".//title") or "")
     return Extracted(heading or source.title, text, author=_author(about.author), published_at=_date(about.date),
                      language=language, links=linked)
+
+
+def _found(tree: HtmlElement, url: str | None) -> tuple[Document, str]:
+    """What the page says of itself, and its article. Of a page too large to look for it, all that it shows."""
+    elements = sum(1 for _ in tree.iter())
+    if elements > _MOST_ELEMENTS:
+        return Document(), markup.markdown(tree, markup.AROUND)
+    if sum(_fields(cell) for cell in tree.iter("td", "th")) > _MOST_PADDING * elements:
+        etree.strip_attributes(tree, "colspan", "rowspan")
+    found = bare_extraction(tree, url=url, with_metadata=True, include_comments=False, include_formatting=True,
+                            date_extraction_params={"extensive_search": False})
+    about = found if isinstance(found, Document) else Document()
+    return about, _UNSPACED_FENCE.sub("```\n\n", tidy(xmltotxt(about.body, True)))
+
+
+def _fields(cell: HtmlElement) -> int:
+    spans = [cell.get(name, "1")[:4] for name in ("colspan", "rowspan")]
+    across, down = (int(span) if span.isdecimal() else 1 for span in spans)
+    return across * down
 
 
 def _tree(page: str) -> HtmlElement:

@@ -13,7 +13,7 @@ from anyio import Path as AsyncPath
 from lxml import etree
 
 from commonplace.adapters.extract import subtitles
-from commonplace.adapters.extract.source import title
+from commonplace.adapters.extract.source import bounded, title
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted, Fetched, Json, Mark, Utterance
 
@@ -48,7 +48,7 @@ class Captions:
             return None
         timed = await self._text(_as_json(urljoin(page, track["baseUrl"])), _TRACK_BYTES)
         text, marks = subtitles.paragraphs(_utterances(timed))
-        return _extracted(player, text, marks, track) if text else None
+        return bounded(_extracted(player, text, marks, track)) if text else None
 
     async def _text(self, url: str, max_bytes: int) -> str:
         async with self._web.get(url, max_bytes=max_bytes) as fetched:
