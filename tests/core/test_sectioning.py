@@ -2,6 +2,7 @@
 
 import random
 import time
+import tracemalloc
 
 import pytest
 
@@ -182,3 +183,23 @@ def test_a_section_is_where_the_last_mark_before_it_says() -> None:
         at = next(at for at in range(len(text)) if text.startswith(section.text, at) and at >= starts[section.locator["page"] - 1])
         assert section.locator["page"] == sum(start <= at for start in starts)
     assert [section.locator for section in cut(text, "Herons", [Mark(len(text), {"page": 9})])] == [{}] * len(sections)
+
+
+@pytest.mark.parametrize("piece", ["a ", "ab\n", "a\n\n", "Yes. ", "# a\n\n", "- a\n"])
+def test_cutting_a_long_text_takes_little_more_memory_than_its_sections(piece: str) -> None:
+    """Of a text of many short words or lines, far more pieces than sections could be held at once."""
+    text = piece * (500_000 // len(piece))
+    tracemalloc.start()
+    sections = cut(text)
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert letters("".join(section.text for section in sections)) == letters(text)
+    assert peak - kept < 8_000_000
+
+
+@pytest.mark.parametrize("piece", ["word ", "words and more", "\u3042\u3044 ", "a\u2028b\n", "\u00e9t\u00e9 "])
+def test_words_of_long_texts_are_counted_as_those_of_short_ones(piece: str) -> None:
+    text = piece * 60_000
+    spaced = len(text.split())
+    unspaced = sum("\u3040" <= letter <= "\u309f" for letter in text)
+    assert count(text) == spaced + unspaced // 2

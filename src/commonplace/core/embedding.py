@@ -16,6 +16,7 @@ from commonplace.ports import Embedder, Store, Vector, Vectors
 
 EMBED = "embed"
 AT_ONCE = 256      # sections between two commits of a long job
+IN_MEMORY = 2_048  # sections that are read at once: one text may have 60,000
 
 
 async def with_vectors(embedder: Embedder, title: str, sections: Sequence[Section]) -> list[Section]:
@@ -90,14 +91,15 @@ class EmbedJobs:
 
     async def _embed(self, jobs: Sequence[Job]) -> None:
         stamp = self._embedder.stamp
-        lacking = await self._store.sections.unembedded([job.item_id for job in jobs], stamp)
-        documents = [list(group) for _, group in groupby(lacking, key=lambda found: found[0])]
-        for batch in _batches(documents):
-            vectors = await self._embedder.documents(
-                [[embedding_text(title, section) for _, title, _, section in document] for document in batch])
-            await self._store.sections.set_vectors(stamp, [
-                (section_id, packed(vector)) for document, found in zip(batch, vectors, strict=True)
-                for (_, _, section_id, _), vector in zip(document, found, strict=True)])
+        item_ids = [job.item_id for job in jobs]
+        while lacking := await self._store.sections.unembedded(item_ids, stamp, IN_MEMORY):
+            documents = [list(group) for _, group in groupby(lacking, key=lambda found: found[0])]
+            for batch in _batches(documents):
+                vectors = await self._embedder.documents(
+                    [[embedding_text(title, section) for _, title, _, section in document] for document in batch])
+                await self._store.sections.set_vectors(stamp, [
+                    (section_id, packed(vector)) for document, found in zip(batch, vectors, strict=True)
+                    for (_, _, section_id, _), vector in zip(document, found, strict=True)])
 
 
 Document = list[tuple[str, str, int, Section]]

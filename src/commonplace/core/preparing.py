@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from commonplace.core import sectioning
 from commonplace.core.embedding import EMBED, with_vectors
@@ -14,6 +14,7 @@ from commonplace.model import Item, Job, Json, Mark, Section, Transformed, new_i
 from commonplace.ports import Embedder, Transformer
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 TRANSFORM = "transform"
 INGEST = "ingest"        # reads the source of an item that was accepted before it was read
 IN_CALL = 8             # sections that get their vectors within the call; longer texts are keyword-live at once, vectors follow
@@ -39,8 +40,8 @@ class Preparer:
         """`known`: the same passages, with vectors, as another item has them. A text of more sections than `embed_up_to`
         gets its vectors later, but for the `embed_first` of them."""
         text = searchable(item, text)
-        sections = list(known) or await _cut(text, item.title, marks)
-        item = replace(item, word_count=sectioning.count(text))
+        sections = list(known) or await _aside(text, sectioning.cut, item.title, marks)
+        item = replace(item, word_count=await _aside(text, sectioning.count))
         jobs: list[Job] = []
         if auto_transform or len(text) > SHORT:
             jobs.append(job_for(item, TRANSFORM, {"auto": auto_transform}))
@@ -79,10 +80,9 @@ class Preparer:
             return sections
 
 
-async def _cut(text: str, title: str, marks: Sequence[Mark]) -> list[Section]:
-    if len(text) <= BRIEF:
-        return sectioning.cut(text, title, marks)
-    return await asyncio.to_thread(sectioning.cut, text, title, marks)
+async def _aside(text: str, work: Callable[..., T], *more: Any) -> T:
+    """`work(text, *more)`, in a thread unless the text is brief."""
+    return work(text, *more) if len(text) <= BRIEF else await asyncio.to_thread(work, text, *more)
 
 
 def described(item: Item, made: Transformed) -> dict[str, Any]:

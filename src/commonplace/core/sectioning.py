@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, takewhile
 from math import ceil
+from operator import itemgetter
 
 from commonplace.core import words
 from commonplace.model import Json, Mark, Section
@@ -13,6 +14,8 @@ from commonplace.model import Json, Mark, Section
 TARGET = 160    # words of a section
 LARGEST = 190   # of a paragraph, table or code block kept whole; about the 256 tokens that small embedders read
 SMALLEST = 30   # of a section; less is joined to a neighbour
+_PART = 100 * TARGET    # words that are shared out at once: a long text is never held in pieces as a whole
+_BLOCK = 100_000        # characters that are counted at once
 _LETTERS_PER_WORD = 6   # where words are longer (code, addresses, base64), letters decide
 _LONGEST_HEADING = 120
 
@@ -23,6 +26,8 @@ _HEADING = re.compile(r"(#{1,6})[ \t]++(.*)")
 _UNSPACED = re.compile(f"[{words.UNSPACED}]")
 # Not after a short number by itself, which is a list's more often than a sentence's last word.
 _SENTENCES = re.compile(r"""(?<!\s\d)(?<!\s\d\d)[.!?…]["')\]”’]*\s+|[。！？]["」』”’]*""")
+_ENDS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+_LINE = re.compile(rf"[^{_ENDS}]*+(?:\r\n|[{_ENDS}])?+")   # lines as str.splitlines has them, one at a time
 _LINES = re.compile(r"\n+")
 _GAPS = re.compile(r"\s+")
 _LETTERS = re.compile(r".{1,300}", re.DOTALL)
@@ -65,8 +70,17 @@ def embedding_text(title: str, section: Section) -> str:
 
 def count(text: str) -> int:
     """Words; two characters of a script without spaces count as one."""
+    if len(text) > _BLOCK:  # a list of all words takes ten times the memory of the text
+        return _count_blocks(text)
     spaced = len(text.split())
     return spaced if text.isascii() else spaced + len(_UNSPACED.findall(text)) // 2
+
+
+def _count_blocks(text: str) -> int:
+    edges = range(_BLOCK, len(text), _BLOCK)
+    divided = sum(not text[at].isspace() and not text[at - 1].isspace() for at in edges)
+    spaced = sum(len(text[at:at + _BLOCK].split()) for at in (0, *edges)) - divided
+    return spaced if text.isascii() else spaced + sum(1 for _ in _UNSPACED.finditer(text)) // 2
 
 
 def _locator(marks: Sequence[Mark], passed: int) -> Json:
@@ -78,20 +92,24 @@ def _size(text: str) -> int:
     return max(count(text), (len(text) - text.count(" ")) // _LETTERS_PER_WORD)
 
 
-def _parts(text: str) -> list[list[_Piece]]:
-    """The pieces from one heading to the next; what is too short to stand alone goes with its neighbour."""
-    parts: list[list[_Piece]] = []
+def _parts(text: str) -> Iterator[list[_Piece]]:
+    """The pieces from one heading to the next, or as many as are shared out at once; what is too short to stand alone
+    goes with its neighbour."""
+    before: list[_Piece] = []
+    part: list[_Piece] = []
     size = 0
     for piece in _pieces(text):
-        if not parts or (piece.is_heading and size >= SMALLEST):
-            parts.append([])
-            size = 0
-        parts[-1].append(piece)
+        if (piece.is_heading and size >= SMALLEST) or size >= _PART:
+            if before:
+                yield before
+            before, part, size = part, [], 0
+        part.append(piece)
         size += piece.size
-    if len(parts) > 1 and size < SMALLEST:
-        last = parts.pop()
-        parts[-1] += last
-    return parts
+    if before and size >= SMALLEST:
+        yield before
+        before = []
+    if before or part:
+        yield before + part
 
 
 def _share_out(part: list[_Piece]) -> Iterator[list[_Piece]]:
@@ -134,7 +152,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 def _divide(text: str, start: int, end: int, breaks: Sequence[re.Pattern[str]]) -> Iterator[tuple[int, int, int]]:
     """Break at the first kind of break; what is still too large, at the next kind."""
-    edges = [start, *(found.end() for found in breaks[0].finditer(text, start, end)), end]
+    edges = chain((start,), (found.end() for found in breaks[0].finditer(text, start, end)), (end,))
     for a, b in pairwise(edges):
         size = _size(text[a:b])
         if size > LARGEST and len(breaks) > 1:
@@ -150,7 +168,7 @@ def _blocks(text: str) -> Iterator[tuple[int, _Path, bool, Sequence[re.Pattern[s
     fence = ""
     between = True   # blocks: no paragraph is open
     at = 0
-    for line in text.splitlines(keepends=True):
+    for line in map(itemgetter(0), _LINE.finditer(text)):
         bare = line.strip()
         if fence:
             if bare.startswith(fence) and not bare.strip(fence[0]):

@@ -1,6 +1,6 @@
 """Summaries that take longer than a call: of long texts, of what imports bring, and by a model for those who asked for it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
 
@@ -8,10 +8,11 @@ from commonplace.core import sectioning
 from commonplace.core.holding import LEASE_SECONDS, held
 from commonplace.core.preparing import described
 from commonplace.core.retrying import give_back
-from commonplace.model import Annotation, Job, Scope
+from commonplace.model import Annotation, Item, Job, Scope
 from commonplace.ports import Store, Transformer
 
 MODEL_SECONDS = 600
+WORDS = 200_000      # of the texts that are in memory at once
 
 
 class TransformJobs:
@@ -52,17 +53,34 @@ class TransformJobs:
         """What was deleted while its job waited needs no description."""
         scope, item_ids = Scope(jobs[0].library_id), [job.item_id for job in jobs]
         read = await self._store.items.several(scope, item_ids)
-        sections = await self._store.sections.of_items(list(read.values()))
-        texts = await self._store.items.texts([item for item in read.values() if item.id not in sections])
+        for lot in _lots(list(read.values())):
+            await self._describe_lot(scope, lot, transformer)
+
+    async def _describe_lot(self, scope: Scope, lot: Sequence[Item], transformer: Transformer) -> None:
+        sections = await self._store.sections.of_items(lot)
+        texts = await self._store.items.texts([item for item in lot if item.id not in sections])
         made = {}
-        for item in read.values():
+        for item in lot:
             cut = sections.get(item.id) or sectioning.cut(texts.get(item.id, ""), item.title)
             made[item.id] = await transformer.transform(item.title, [section.text for section in cut])
         # Read anew: somebody may have tagged it meanwhile, or changed its text, which then has a job of its own.
-        items = await self._store.items.several(scope, item_ids)
+        said = {item.id: item.content_id for item in lot}
+        items = await self._store.items.several(scope, list(said))
         await self._store.items.annotate([
             Annotation(item, described(item, made[item.id]), made[item.id].section_points if item.id in sections else ())
-            for item in items.values() if item.id in made and item.content_id == read[item.id].content_id])
+            for item in items.values() if item.content_id == said[item.id]])
+
+
+def _lots(items: Sequence[Item]) -> Iterator[list[Item]]:
+    """Items with about WORDS words together, or one that has more."""
+    lot: list[Item] = []
+    for item in items:
+        if lot and sum(each.word_count for each in lot) + item.word_count > WORDS:
+            yield lot
+            lot = []
+        lot.append(item)
+    if lot:
+        yield lot
 
 
 def _library(job: Job) -> str:

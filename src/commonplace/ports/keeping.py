@@ -251,7 +251,8 @@ class Sections(Protocol):
         """Of the first passage of each of the items that has a vector of this stamp: the item's id, and a row."""
         ...
 
-    async def unembedded(self, item_ids: Sequence[str], stamp: str) -> list[tuple[str, str, int, Section]]:
+    async def unembedded(self, item_ids: Sequence[str], stamp: str,
+                         limit: int = 100_000) -> list[tuple[str, str, int, Section]]:
         """(item_id, title, section_id, section) without a vector of this stamp, in order of item and position."""
         ...
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from itertools import islice
 
 from commonplace.adapters.store import changes, filters, rows
 from commonplace.adapters.store.checkpoint import Checkpoints
@@ -13,6 +14,7 @@ from commonplace.model import Item, ItemFilter, Scope, Section
 from commonplace.ports import Matches, Question
 
 SHELVES_KEPT = 64  # libraries that stay in memory
+_LOT = 1_000       # sections that are written at once
 
 _SECTION = "library_id, item_id, position, title, heading, text, extra, word_count, key_points, locator"
 
@@ -27,18 +29,9 @@ class SectionIndex:
 
     def insert(self, tx: Tx, cut: Sequence[tuple[Item, Sequence[Section]]], stamp: str) -> None:
         """Write the section rows of items of one library (and the vectors they carry), searchable by keyword once committed."""
-        tx.insert("sections", _SECTION, [
-            (item.library_id, item.id, s.position, item.title, s.heading, s.text, s.extra, s.word_count,
-             rows.as_json(s.key_points), rows.as_json(s.locator)) for item, sections in cut for s in sections])
-        ids = {(row["item_id"], row["position"]): row["id"] for row in tx.all(
-            "SELECT id, item_id, position FROM sections WHERE library_id = :library_id AND item_id IN :ids",
-            library_id=cut[0][0].library_id, ids=[item.id for item, _ in cut])}
-        written = [(item, ids[item.id, s.position], s) for item, sections in cut for s in sections]
-        put_terms(tx, [(item.library_id, item.id, item.title, section_id, s) for item, section_id, s in written])
-        form = FORMATS[tx.engine]
-        tx.insert("vectors", f"library_id, item_id, section_id, stamp, {form.name}", [
-            (item.library_id, item.id, section_id, stamp, form.value(s.vector)) for item, section_id, s in written
-            if s.vector is not None])
+        each = ((item, section) for item, sections in cut for section in sections)
+        while lot := list(islice(each, _LOT)):
+            _insert(tx, lot, stamp)
         changes.note(tx, [(item.library_id, item.id) for item, _ in cut])
 
     def remove(self, tx: Tx, library_id: str, item_id: str) -> None:
@@ -92,6 +85,23 @@ class SectionIndex:
             while len(self._shelves) > SHELVES_KEPT:
                 del self._shelves[next(iter(self._shelves))]
             return shelf
+
+
+def _insert(tx: Tx, lot: Sequence[tuple[Item, Section]], stamp: str) -> None:
+    tx.insert("sections", _SECTION, [
+        (item.library_id, item.id, s.position, item.title, s.heading, s.text, s.extra, s.word_count,
+         rows.as_json(s.key_points), rows.as_json(s.locator)) for item, s in lot])
+    positions = [s.position for _, s in lot]
+    ids = {(row["item_id"], row["position"]): row["id"] for row in tx.all(
+        """SELECT id, item_id, position FROM sections WHERE library_id = :library_id AND item_id IN :ids
+           AND position BETWEEN :low AND :high""", library_id=lot[0][0].library_id, low=min(positions), high=max(positions),
+        ids=list({item.id for item, _ in lot}))}
+    written = [(item, ids[item.id, s.position], s) for item, s in lot]
+    put_terms(tx, [(item.library_id, item.id, item.title, section_id, s) for item, section_id, s in written])
+    form = FORMATS[tx.engine]
+    tx.insert("vectors", f"library_id, item_id, section_id, stamp, {form.name}", [
+        (item.library_id, item.id, section_id, stamp, form.value(s.vector)) for item, section_id, s in written
+        if s.vector is not None])
 
 
 def put_terms(tx: Tx, sections: Sequence[tuple[str, str, str, int, Section]]) -> None:

@@ -33,10 +33,12 @@ class SqlSections:
         return (await self.of_items([item])).get(item.id, [])
 
     async def of_items(self, items: Sequence[Item]) -> dict[str, list[Section]]:
-        found = await self._db.read(lambda tx: tx.all(
-            "SELECT * FROM sections WHERE library_id = :library_id AND item_id IN :ids ORDER BY item_id, position",
-            library_id=items[0].library_id, ids=[item.id for item in items])) if items else []
-        return {item_id: list(map(rows.section, group)) for item_id, group in groupby(found, itemgetter("item_id"))}
+        def work(tx: Tx) -> dict[str, list[Section]]:
+            found = tx.all("SELECT * FROM sections WHERE library_id = :library_id AND item_id IN :ids ORDER BY item_id, position",
+                           library_id=items[0].library_id, ids=[item.id for item in items])
+            return {item_id: list(map(rows.section, group)) for item_id, group in groupby(found, itemgetter("item_id"))}
+
+        return await self._db.read(work) if items else {}
 
     async def of_content(self, content_id: str, title: str, stamp: str) -> list[Section]:
         def work(tx: Tx) -> list[Section]:
@@ -114,7 +116,8 @@ class SqlSections:
 
         return await self._db.read(work)
 
-    async def unembedded(self, item_ids: Sequence[str], stamp: str) -> list[tuple[str, str, int, Section]]:
+    async def unembedded(self, item_ids: Sequence[str], stamp: str,
+                         limit: int = 100_000) -> list[tuple[str, str, int, Section]]:
         def work(tx: Tx) -> list[tuple[str, str, int, Section]]:
             found: list[tuple[str, str, int, Section]] = []
             for start in range(0, len(item_ids), _CHUNK):
@@ -122,8 +125,8 @@ class SqlSections:
                     """SELECT s.* FROM items AS i JOIN sections AS s ON s.library_id = i.library_id AND s.item_id = i.id
                        LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
                             AND v.section_id = s.id AND v.stamp = :stamp
-                       WHERE i.id IN :ids AND v.section_id IS NULL ORDER BY s.item_id, s.position""",
-                    ids=list(item_ids[start:start + _CHUNK]), stamp=stamp)]
+                       WHERE i.id IN :ids AND v.section_id IS NULL ORDER BY s.item_id, s.position LIMIT :limit""",
+                    ids=list(item_ids[start:start + _CHUNK]), stamp=stamp, limit=limit - len(found))]
             return found
 
         return await self._db.read(work)

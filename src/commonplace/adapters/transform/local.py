@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import log
 
@@ -20,6 +20,7 @@ _POINT_CHARS, _SUMMARY_CHARS = 200, 280     # of one sentence
 _READ = 2_000                               # sentences, spread evenly, that a summary is chosen from
 _EASY_CHARS = 220                           # longer sentences are worth less: a point should be taken in at a glance
 _ALIKE = 0.5                                # share of common words from which on a sentence says nothing new
+_AT_ONCE = 300                              # sections that are taken apart at once: it takes fifty times their memory
 _CODE = re.compile(r"[{}\[\]=<>\\_|;#$]")
 
 
@@ -44,6 +45,15 @@ class LocalTransformer:
 
 
 def transformed(title: str, sections: Sequence[str]) -> Transformed:
+    """Of a long text, what is true of all of it is taken from sections spread evenly; each has its own points."""
+    if len(sections) <= _AT_ONCE:
+        return _transformed(title, sections)
+    whole = _transformed(title, sections[::-(-len(sections) // _AT_ONCE)])
+    parts = (_transformed(title, sections[at:at + _AT_ONCE]) for at in range(0, len(sections), _AT_ONCE))
+    return replace(whole, section_points=tuple(points for part in parts for points in part.section_points))
+
+
+def _transformed(title: str, sections: Sequence[str]) -> Transformed:
     texts = [prose.sentences(section) for section in sections]
     spoken = [[prose.words(sentence) for sentence in section] for section in texts]
     flat = [words for section in spoken for words in section]
