@@ -132,6 +132,35 @@ async def test_a_copy_of_the_folder_elsewhere_is_not_a_second_library(shelf: She
     assert (await shelf.take_in(tmp_path / "moved")).outcomes[Outcome.ADDED] == 0
 
 
+async def test_files_that_say_the_same_stay_apart_by_path_and_date(shelf: Shelf, other_shelf: Shelf, tmp_path: Path) -> None:
+    dates = {"2024/standup.md": "2024-03-01", "2025/standup.md": "2025-03-01", "copy.md": "2024-03-01"}
+    for name, date in dates.items():
+        (tmp_path / "vault" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "vault" / name).write_text(f"---\ntitle: Standup\ndate: {date}\n---\nNothing new.\n")
+    for name in ("a.md", "b.md"):
+        (tmp_path / "vault" / name).write_text("# Same\n\nthe same words twice\n")
+    assert (await shelf.take_in(tmp_path / "vault")).outcomes == {Outcome.ADDED: 5, Outcome.CHANGED: 0, Outcome.UNCHANGED: 0}
+    items, _ = await shelf.app.library.page(shelf.owner, ItemFilter(), limit=10)
+    assert {item.metadata["path"]: item.created_at.date().isoformat() for item in items if item.title == "Standup"} == dates
+    shutil.copytree(tmp_path / "vault", tmp_path / "elsewhere")
+    for folder in ("vault", "elsewhere"):
+        assert (await shelf.take_in(tmp_path / folder)).outcomes[Outcome.UNCHANGED] == 5
+    await shelf.give_out(tmp_path / "out")
+    for wanted in (Outcome.ADDED, Outcome.UNCHANGED):
+        assert (await other_shelf.take_in(tmp_path / "out")).outcomes[wanted] == 5
+    assert (await shelf.take_in(tmp_path / "out")).outcomes[Outcome.ADDED] == 0
+
+
+async def test_a_file_of_the_same_name_and_words_with_another_date_is_another(shelf: Shelf, tmp_path: Path) -> None:
+    for folder, date in (("one", "2024-03-01"), ("two", "2025-03-01")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "day.md").write_text(f"---\ndate: {date}\n---\nNothing new.\n")
+        assert (await shelf.take_in(tmp_path / folder)).outcomes[Outcome.ADDED] == 1
+    (tmp_path / "one" / "undated.md").write_text("Words without a date.\n")
+    await shelf.app.library.add(shelf.owner, Draft("text", "undated", "Words without a date.\n"))
+    assert (await shelf.take_in(tmp_path / "one")).outcomes == {Outcome.ADDED: 0, Outcome.CHANGED: 0, Outcome.UNCHANGED: 2}
+
+
 async def test_an_export_is_the_folder_that_came_in(shelf: Shelf, vault: Path, tmp_path: Path) -> None:
     await shelf.take_in(vault)
     assert await shelf.give_out(tmp_path / "out") == 3

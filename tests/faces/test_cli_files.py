@@ -111,6 +111,20 @@ def test_highlights_become_notes_that_grow(cli: Commands, tmp_path: Path) -> Non
     assert len(listed(cli)) == 1
 
 
+def test_notes_of_the_same_title_stay_apart_by_date_and_words(cli: Commands, tmp_path: Path) -> None:
+    def note(at: int, text: str) -> dict[str, object]:
+        return {"createdAt": at, "title": "Idea", "tags": [], "content": {"type": "text", "text": text}}
+
+    notes = [note(1700000001, "Build a hide."), note(1700000002, "Build a hide."), note(1700000002, "Build a boat."),
+             note(1700000002, "Build a boat.")]
+    (file := tmp_path / "karakeep.json").write_text(json.dumps({"bookmarks": notes}))
+    answer = cli.json("import", file)
+    assert (answer["added"], answer["unchanged"]) == (3, 1)
+    found = cli.json("list", "--limit", "10")["items"]
+    assert sorted(item["created_at"][:19] for item in found) == ["2023-11-14T22:13:21", "2023-11-14T22:13:22", "2023-11-14T22:13:22"]
+    assert cli.json("import", file)["unchanged"] == 4
+
+
 def test_what_is_no_export_is_refused(cli: Commands, tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text("{}")
     assert "What can be imported" in cli.fails("import", tmp_path / "notes.json")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
@@ -58,8 +59,9 @@ class _Importer:
         self.failed: list[tuple[str, str]] = []
 
     async def notes(self, found: Sequence[Saved]) -> None:
+        numbers = _numbers(found)
         for start in range(0, len(found), NOTES):
-            records = [self._record(each) for each in found[start:start + NOTES]]
+            records = [self._record(each, numbers[start + n]) for n, each in enumerate(found[start:start + NOTES])]
             for outcome in await self._library.put(self._caller, records):
                 self._count(outcome)
 
@@ -90,14 +92,14 @@ class _Importer:
             return
         self._count(Outcome.ADDED if added.created else Outcome.CHANGED if new else Outcome.UNCHANGED)
 
-    def _record(self, each: Saved) -> Record:
+    def _record(self, each: Saved, number: int) -> Record:
         # The same note of the same program is the same item, also after it has grown.
         library_id, at = self._caller.library_id, each.at or now()
-        item_id = str(uuid5(NAMESPACE_URL, f"{library_id}:note:{each.title}:{each.at or each.text}"))
+        item_id = str(uuid5(NAMESPACE_URL, f"{library_id}:note:{each.title}:{each.at or each.text}{number or ''}"))
         return Record(Item(
             id=item_id, library_id=library_id, public_id=new_public_id(), content_id="", entity_type=EntityType.DOCUMENT,
             kind="text", title=each.title[:500], tags=each.tags, created_at=at, updated_at=at,
-            folders=tuple(self._folders.ids(each.folder))), each.text)
+            folders=tuple(self._folders.ids(each.folder))), each.text, dated=each.at is not None)
 
     def _count(self, outcome: Outcome) -> None:
         self.outcomes[outcome] += 1
@@ -105,3 +107,15 @@ class _Importer:
 
     def _done(self) -> int:
         return sum(self.outcomes.values()) + len(self.failed)
+
+
+def _numbers(found: Sequence[Saved]) -> list[int]:
+    """For each note, how many others of the same title and moment, with other words, come before it."""
+    texts: dict[tuple[str, datetime | None], list[str]] = {}
+    numbers = []
+    for each in found:
+        known = texts.setdefault((each.title, each.at), [])
+        if each.text not in known:
+            known.append(each.text)
+        numbers.append(known.index(each.text) if each.at else 0)
+    return numbers

@@ -64,12 +64,13 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An item as it is to be, with its text: what imports bring. See Entry for `once`."""
+    """An item as it is to be, with its text: what imports bring. See Entry for `once` and `dated`."""
 
     item: Item
     text: str
     once: bool = True
     origin: str = ""       # as an export says; otherwise that of who imports it
+    dated: bool = False    # whether the source says when it was made
     describe: bool = True  # whether a document that brings no summary gets one, with key points and tags
 
 
@@ -391,7 +392,7 @@ class Library:
         jobs = [job_for(item, EMBED)] if sections else []
         if record.describe and item.entity_type == EntityType.DOCUMENT and not item.summary and record.text.strip():
             jobs.append(job_for(item, TRANSFORM))
-        return Entry(item, content, sections, tuple(jobs), record.once)
+        return Entry(item, content, sections, tuple(jobs), record.once, record.dated)
 
 
 def new_item(caller: Caller, draft: Draft, title: str) -> Item:

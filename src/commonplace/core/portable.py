@@ -145,7 +145,8 @@ def _record(note: markdown.Note, library_id: str, root: Path, path: str, folder_
         archived=front.get("archived") is True, created_at=created, updated_at=created,
         metadata={**metadata, "path": path, "front_matter": other},
         folders=tuple(dict.fromkeys(folder_ids)), **(_of_entity(front) if exported else {})), note.text, once=exported is None,
-        origin=_text(front, "origin") if exported and front.get("origin") in _FOREIGN else "")
+        origin=_text(front, "origin") if exported and front.get("origin") in _FOREIGN else "",
+        dated=note.created_at is not None)
 
 
 def _of_entity(front: dict[str, Any]) -> dict[str, Any]:

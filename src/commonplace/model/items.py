@@ -254,7 +254,8 @@ class Entry:
     """An item that is ready to be written: its content, its passages, the jobs for what is left, `item.folders` to lie in.
 
     An entry whose id is known brings that item up to date. `once`: what is there with the same content, type and title
-    counts as this one, as it does when things are added one by one.
+    counts as this one, as it does when things are added one by one; unless it came from another path, or, if this one is
+    `dated` by its source, has another date.
     """
 
     item: Item
@@ -262,6 +263,7 @@ class Entry:
     sections: tuple[Section, ...] = ()
     jobs: tuple[Job, ...] = ()
     once: bool = True
+    dated: bool = False
 
 
 class Order(StrEnum):

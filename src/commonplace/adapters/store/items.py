@@ -18,7 +18,7 @@ from commonplace.adapters.store.contents import (
     set_apart,
 )
 from commonplace.adapters.store.database import Database, Tx
-from commonplace.adapters.store.duplicates import ADDED_AND_NOT_FILED, find_same, find_seen
+from commonplace.adapters.store.duplicates import ADDED_AND_NOT_FILED, find_imported, find_same, find_seen
 from commonplace.adapters.store.filing import folders_of, put_in_folder, require_folders
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.jobs import insert_jobs
@@ -133,7 +133,7 @@ class SqlItems:
         content = replace(entry.content, id=put_content(tx, entry.content, entry.item.created_at)[0])
         item = replace(entry.item, content_id=content.id)
         known = _by_ref(tx, *rows.visible(scope), ItemRef(id=item.id), lock=True)
-        before = rows.item(known) if known else find_same(tx, scope, content, item) if entry.once else None
+        before = rows.item(known) if known else find_imported(tx, scope, content, entry) if entry.once else None
         if before is None:
             if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=item.public_id):
                 item = replace(item, public_id=new_public_id())
