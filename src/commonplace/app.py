@@ -155,7 +155,7 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         }
         unread = Unread(store, access, wake, library, embedder.stamp)
         uploads = Uploads(store, blobs, extractor, access, library, unread, recordings, settings)
-        handlers[INGEST] = IngestJobs(store, sources, unread, uploads)
+        handlers[INGEST] = IngestJobs(store, library, unread, uploads)
         accounts, members = Accounts(store, access, limits), Members(store, access)
         work = Work(store, access, preparer, wake, entities, epics, embedder.stamp)
         passkeys, graph = Passkeys(store, accounts), Graph(store, access, work)

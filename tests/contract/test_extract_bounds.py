@@ -13,6 +13,7 @@ import psutil
 import pytest
 from anyio import create_task_group, fail_after, to_thread
 from anyio.lowlevel import checkpoint
+from PIL import Image
 
 from commonplace.adapters.extract import Caps, FileExtractor, media_types
 from commonplace.adapters.extract.source import LONGEST_TEXT
@@ -136,6 +137,14 @@ async def test_a_file_that_takes_too_much_processor_time_is_given_up(tmp_path) -
     with pytest.raises(IngestFailed, match=r"more than 1 s of processor time"):
         await hasty.extract(slow, "")
     assert (await hasty.extract(file(tmp_path / "a.txt", b"The heron waits."), "")).text == "The heron waits."
+    await hasty.close()
+
+
+async def test_images_have_a_time_of_their_own(tmp_path) -> None:
+    Image.effect_noise((3000, 3000), 90).save(tmp_path / "noise.png")
+    hasty = FileExtractor(processes=1, caps=Caps(ocr_cpu_seconds=1))
+    with pytest.raises(IngestFailed, match=r"1 s for scans and images"):
+        await hasty.extract(tmp_path / "noise.png", "")
     await hasty.close()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -180,3 +181,21 @@ async def test_minutes_are_reserved_within_the_cap_counted_once_and_settled(ann:
     assert await quotas.used(ann.id, ann.id, "2031-05") == 52.5
     assert await quotas.used(ann.id, ann.id, "2031-06") == await quotas.used(bob.id, bob.id, "2031-05") == 0
     assert await quotas.reserve(Job(new_id(), ann.id, "", "transcribe"), ann.id, "2031-05", 1e6, 0), "0 is no cap"
+
+
+async def test_addresses_that_redirect_lead_to_the_content_as_long_as_there_is_one(ann: Library, tmp_path: Path) -> None:
+    async def at_end() -> str | None:
+        content, _ = await ann.store.items.known(ann.scope(), "url:https://short.example/", "document")
+        return content.text if content else None
+
+    item = await ann.add("quartz", key=KEY, kind="url")
+    assert await at_end() is None
+    await ann.store.contents.redirect("url:https://short.example/", item.content_id)
+    assert await at_end() == "quartz"
+    await ann.store.dump(tmp_path / "backup")
+    item = await renew(ann, item, "mica")
+    assert await at_end() == "mica"
+    await ann.store.load(tmp_path / "backup", replace=True)
+    assert await at_end() == "quartz"
+    await ann.store.items.delete(ann.scope(), item.id)
+    assert await at_end() is None

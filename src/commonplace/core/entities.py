@@ -11,11 +11,11 @@ from commonplace.core.access import READ, WRITE, Access
 from commonplace.core.embedding import unpacked
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.following import Epics
-from commonplace.core.library import private_key
 from commonplace.core.likeness import PARTS, THRESHOLD, Alike, Likeness, Part
 from commonplace.core.linking import Linker, link_job
 from commonplace.core.preparing import BY_MODEL, IN_CALL, Prepared, Preparer
 from commonplace.core.rivals import retried
+from commonplace.core.sources import private_key
 from commonplace.core.states import a, known_statuses
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (

@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-from commonplace.core.addresses import canonical
 from commonplace.core.holding import LEASE_SECONDS, held
+from commonplace.core.library import Library, Located
 from commonplace.core.retrying import ATTEMPTS, give_back
 from commonplace.core.rivals import retried
-from commonplace.core.sources import Source, Sources
+from commonplace.core.sources import Source
 from commonplace.core.unread import Unread
 from commonplace.core.uploads import Uploads
 from commonplace.errors import CommonplaceError, NotFound
-from commonplace.model import Content, Item, ItemRef, Job, Scope, now
+from commonplace.model import Item, ItemRef, Job, Scope, now
 from commonplace.ports import Store
 
 
@@ -21,9 +21,9 @@ class IngestJobs:
 
     at_once = 1
 
-    def __init__(self, store: Store, sources: Sources, unread: Unread, uploads: Uploads) -> None:
+    def __init__(self, store: Store, library: Library, unread: Unread, uploads: Uploads) -> None:
         self._store = store
-        self._sources = sources
+        self._library = library
         self._unread = unread
         self._uploads = uploads
 
@@ -48,16 +48,14 @@ class IngestJobs:
         item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
         if item.ingest_status is None:
             return  # read by a run that ended before it could say so
-        kept = await self._unread.complete(job, item, *await self._source(job, item))
+        kept = await self._unread.complete(job, item, await self._locate(job, item))
         if upload_id := job.payload.get("upload"):
             await self._uploads.discard(upload_id, kept, item)
 
-    async def _source(self, job: Job, item: Item) -> tuple[str, Content | None, Source]:
+    async def _locate(self, job: Job, item: Item) -> Located:
         if upload_id := job.payload.get("upload"):
             return await self._uploads.read_queued(upload_id)
         if item.url is not None:
-            key = f"url:{canonical(item.url)}"
-            content, _ = await self._store.items.known(Scope(item.library_id), key, item.entity_type)
-            return key, content, Source.of(content) if content else await self._sources.read(item.url, queue=item.library_id)
+            return await self._library.locate(Scope(item.library_id), item.url, item.entity_type, queue=item.library_id)
         content = await self._store.contents.get(item.content_id)
-        return content.key, content, Source.of(content)
+        return Located(content.key, Source.of(content), content)

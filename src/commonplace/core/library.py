@@ -16,7 +16,7 @@ from commonplace.core.following import Epics
 from commonplace.core.notes import searchable
 from commonplace.core.preparing import INGEST, TRANSFORM, Prepared, Preparer, job_for
 from commonplace.core.rivals import retried
-from commonplace.core.sources import Source, Sources, Turns
+from commonplace.core.sources import Source, Sources, Turns, private_key
 from commonplace.core.telling import Tell, silent
 from commonplace.core.transcription import TRANSCRIBE, Quota, queue
 from commonplace.errors import ForbiddenScope, Invalid, NotFound
@@ -83,6 +83,17 @@ class Added:
     job_id: str | None = None  # what is left to do after the call
 
 
+@dataclass(frozen=True, slots=True)
+class Located:
+    """What is at an address, and the item that the caller has of it."""
+
+    key: str
+    source: Source
+    content: Content | None = None
+    item: Item | None = None
+    redirected: tuple[str, ...] = ()  # other keys that are to lead to the content
+
+
 class Library:
     def __init__(self, store: Store, embedder: Embedder, access: Access, wake: Wake, sources: Sources,
                  preparer: Preparer, quota: Quota, epics: Epics, *, auto_transforms: bool) -> None:
@@ -109,26 +120,43 @@ class Library:
         key = f"url:{canonical(draft.url)}"
         # One fetch when several add one address at once; across processes the key's uniqueness keeps them together.
         async with self._turns.take(key):
-            return await retried(partial(self._add_address, caller, draft, draft.url, key, tell), guarded=False)
+            return await retried(partial(self._add_address, caller, draft, draft.url, tell), guarded=False)
 
-    async def _add_address(self, caller: Caller, draft: Draft, url: str, key: str, tell: Tell) -> Added:
-        content, item = await self._store.items.known(caller.scope, key, draft.entity_type, token_id=caller.token_id)
-        if item is not None:
-            return await self.answer_known(caller, draft, item)
-        source = Source.of(content) if content else await self._sources.read(url, tell, queue=caller.queue)
-        return await self.keep(caller, draft, source, key, content, tell)
+    async def _add_address(self, caller: Caller, draft: Draft, url: str, tell: Tell) -> Added:
+        found = await self.locate(caller.scope, url, draft.entity_type, token_id=caller.token_id, queue=caller.queue, tell=tell)
+        if found.item is not None:
+            return await self.answer_known(caller, draft, found.item)
+        return await self.keep(caller, draft, found.source, found.key, found.content, tell, found.redirected)
+
+    async def locate(self, scope: Scope, url: str, entity_type: str, *, queue: str, token_id: str | None = None,
+                     tell: Tell = silent) -> Located:
+        """Find what is at an address, reading it if nobody has. One page is one content, kept under the address where
+        redirects end."""
+        key = f"url:{canonical(url)}"
+        content, item = await self._store.items.known(scope, key, entity_type, token_id=token_id)
+        if content:
+            return Located(content.key, Source.of(content), content, item)
+        source = await self._sources.read(url, tell, queue=queue)
+        if source.found_at is None:
+            return Located(key, source)
+        end = f"url:{canonical(source.found_at)}"
+        content, item = await self._store.items.known(scope, end, entity_type, token_id=token_id)
+        if content:
+            await self._store.contents.redirect(key, content.id)
+        return Located(end, Source.of(content) if content else source, content, item, (key,))
 
     async def keep(self, caller: Caller, draft: Draft, source: Source, key: str, content: Content | None = None,
-                   tell: Tell = silent, upload: Upload | None = None) -> Added:
+                   tell: Tell = silent, redirected: Sequence[str] = (), upload: Upload | None = None) -> Added:
         """Keep what a source said, or queue its recording. Whoever calls this has been admitted. `content`: what the key stands
-        for already; somebody else's item may have its passages and their vectors. `upload`: the file that the source is."""
+        for already; somebody else's item may have its passages and their vectors. `redirected`: other keys that are to
+        lead to it. `upload`: the file that the source is."""
         item = replace(new_item(caller, draft, draft.title or source.title), metadata=source.metadata)
         made = await self.make(item, source, content, caller.person_id, draft.auto_transform, tell)
         job_id = made.jobs[0].id if made.jobs else None
         if upload is not None:
             upload = replace(upload, answer={"status": made.item.state, "folder_id": caller.only_folder, "job_id": job_id})
         item, created = await self._store.items.add(
-            made.item, source.content(key), made.sections, scope=caller.scope, folder_id=caller.only_folder,
+            made.item, source.content(key, redirected), made.sections, scope=caller.scope, folder_id=caller.only_folder,
             stamp=self._embedder.stamp, jobs=made.jobs, upload=upload)
         if not created:
             return await self.answer_known(caller, draft, item)
@@ -162,7 +190,9 @@ class Library:
         source = await self._sources.read(item.url, queue=caller.queue)
         if source.recording is not None:
             raise Invalid("The address leads to a recording by now; add it as a new item.")
-        return await retried(partial(self._renew, caller, item.id, source.content(f"url:{canonical(item.url)}")), guarded=False)
+        key = f"url:{canonical(item.url)}"
+        content = source.content(f"url:{canonical(source.found_at)}", [key]) if source.found_at else source.content(key)
+        return await retried(partial(self._renew, caller, item.id, content), guarded=False)
 
     async def _renew(self, caller: Caller, item_id: str, content: Content) -> Item:
         """Read anew: somebody may have changed it while its page was fetched."""
@@ -400,11 +430,3 @@ def new_item(caller: Caller, draft: Draft, title: str) -> Item:
         id=new_id(), library_id=caller.library_id, public_id=new_public_id(), content_id="", entity_type=draft.entity_type,
         kind=draft.kind, title=title, url=draft.url, tags=draft.tags, in_kb=draft.in_kb or caller.kb_only,
         created_by=caller.token_id, origin=caller.origin(draft.kind), created_at=draft.created_at or now())
-
-
-def private_key(caller: Caller, kind: str, said: str) -> str:
-    """What nobody else may know of is one content only within its library and for those who see the same of it: a
-    `content_id` that comes back would tell a token that somebody else keeps this."""
-    seen = [*sorted(caller.folders or ()), *["kb"] * caller.kb_only]
-    within = digest(" ".join(seen)) if seen or caller.folders is not None else ""
-    return f"{kind}:{caller.library_id}:{within}:{said}"

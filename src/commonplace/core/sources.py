@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from urllib.parse import unquote, urlsplit
 from weakref import WeakValueDictionary
@@ -13,7 +13,7 @@ from commonplace.core import sectioning
 from commonplace.core.addresses import canonical, looks_like_audio, youtube_id
 from commonplace.core.telling import Tell, silent
 from commonplace.errors import IngestFailed, Invalid
-from commonplace.model import Content, Extracted, Feed, FeedEntry, Fetched, Json, Mark, new_shared_id
+from commonplace.model import Caller, Content, Extracted, Feed, FeedEntry, Fetched, Json, Mark, digest, new_shared_id
 from commonplace.ports import Captions, Extractor, Fetcher, Soundtracks
 from commonplace.settings import Settings
 
@@ -33,6 +33,7 @@ class Source:
     text: str = ""
     marks: tuple[Mark, ...] = ()
     url: str | None = None
+    found_at: str | None = None    # another address, where redirects of `url` led to
     recording: Json | None = None
     author: str | None = None
     published_at: datetime | None = None
@@ -48,16 +49,16 @@ class Source:
                  "truncated": self.truncated or None}
         return {name: value for name, value in about.items() if value is not None}
 
-    def content(self, key: str) -> Content:
+    def content(self, key: str, redirected: Sequence[str] = ()) -> Content:
         about = {"title": self.title, **self.metadata} | ({"recording": self.recording} if self.recording else {})
-        return Content(new_shared_id(), key, self.text, self.url, segments(self.marks), about, self.digest)
+        return Content(new_shared_id(), key, self.text, self.url, segments(self.marks), about, self.digest, tuple(redirected))
 
     @classmethod
     def of(cls, content: Content) -> "Source":
         """As it was when it was read."""
         about = content.about
         published = about.get("published_at")
-        return cls(about.get("title", ""), content.text, content.marks, content.url,
+        return cls(about.get("title", ""), content.text, content.marks, content.url, None,
                    None if content.text else about.get("recording"), about.get("author"),
                    datetime.fromisoformat(published) if published else None, about.get("language"), content.hash,
                    about.get("truncated") is True)
@@ -65,6 +66,14 @@ class Source:
 
 def segments(marks: Sequence[Mark]) -> tuple[Json, ...]:
     return tuple({"at": mark.at, "locator": mark.locator} for mark in marks)
+
+
+def private_key(caller: Caller, kind: str, said: str) -> str:
+    """What nobody else may know of is one content only within its library and for those who see the same of it: a
+    `content_id` that comes back would tell a token that somebody else keeps this."""
+    seen = [*sorted(caller.folders or ()), *["kb"] * caller.kb_only]
+    within = digest(" ".join(seen)) if seen or caller.folders is not None else ""
+    return f"{kind}:{caller.library_id}:{within}:{said}"
 
 
 @dataclass(eq=False)
@@ -111,12 +120,13 @@ class Sources:
         await tell(0.1, f"Fetching {urlsplit(url).netloc}")
         async with self._fetcher.get(url, max_bytes=self._max_bytes, taste=TASTE) as fetched:
             kind = await self._kind(fetched, queue)
+            found_at = _other_address(url, fetched.url)
             if kind.startswith(SPEECH):
-                return Source(title_of(url), url=url, recording={"url": url})
+                return Source(title_of(url), url=url, found_at=found_at, recording={"url": url})
             if fetched.media_type.startswith(SPEECH):
                 raise IngestFailed(f"The server calls it a recording ({fetched.media_type}), but it is none ({kind}).")
             await tell(0.4, "Reading what it says")
-            return await self._readable(url, kind, fetched, queue)
+            return replace(await self._readable(url, kind, fetched, queue), found_at=found_at)
 
     async def _video(self, url: str, video: str, tell: Tell) -> Source:
         await tell(0.1, "Fetching the video's captions")
@@ -173,6 +183,22 @@ class Sources:
         return await self._extractor.kind(fetched.path, fetched.media_type, _file_name(fetched.url), queue=queue)
 
 
+def _other_address(url: str, end: str) -> str | None:
+    """Where an address led to, if it is another page. What a site's own script shows (#/route) stays part of it."""
+    asked, _, route = url.partition("#")
+    if _is_same(end, canonical(asked)):
+        return None
+    end = end if "#" in end or not route else f"{end}#{route}"
+    return end if not _is_same(end, canonical(url)) and _is_web_address(end) else None
+
+
+def _is_web_address(url: str) -> bool:
+    try:
+        return bool(canonical(url))
+    except Invalid:
+        return False
+
+
 def _is_same(url: str, here: str) -> bool:
     try:
         return canonical(url) == here
@@ -192,7 +218,7 @@ def _episode(url: str, entry: FeedEntry) -> Source:
 
 
 def _source(url: str, found: Extracted) -> Source:
-    return Source(found.title[:TITLE].strip() or title_of(url), found.text, found.marks, url, None, found.author,
+    return Source(found.title[:TITLE].strip() or title_of(url), found.text, found.marks, url, None, None, found.author,
                   found.published_at, found.language, truncated=found.truncated)
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from commonplace.core.access import WRITE, Access
 from commonplace.core.addresses import canonical
-from commonplace.core.library import Added, Draft, Library, new_item, private_key
+from commonplace.core.library import Added, Draft, Library, Located, new_item
 from commonplace.core.preparing import INGEST, job_for
-from commonplace.core.sources import Source, title_of
+from commonplace.core.sources import Source, private_key, title_of
 from commonplace.model import Caller, Content, Item, ItemRef, Job, Scope, Upload, digest, new_id
 from commonplace.ports import Store, Wake
 
@@ -53,17 +53,18 @@ class Unread:
             await self._store.items.file(caller.scope, ItemRef(id=item.id), [folder_id], token_id=caller.token_id)
         return await self._library.answer_known(caller, draft, item)
 
-    async def complete(self, job: Job, item: Item, key: str, content: Content | None, source: Source) -> Item:
+    async def complete(self, job: Job, item: Item, found: Located) -> Item:
         """Give an unread item what its source said; see the port's `Unread.complete` for what is there already."""
-        before = item
+        before, source = item, found.source
         if item.title == job.payload["title"] and source.title:  # nobody has given it another meanwhile
             item = replace(item, title=source.title)
         item = replace(item, metadata=item.metadata | source.metadata)
-        made = await self._library.make(item, source, content, job.payload["person"], job.payload["auto"])
+        made = await self._library.make(item, source, found.content, job.payload["person"], job.payload["auto"])
         changes = {name: getattr(made.item, name) for name in (
             "title", "summary", "key_points", "tags", "category", "metadata", "word_count", "transcription_status")}
-        kept = await self._store.unread.complete(Scope(item.library_id), before, source.content(key), changes,
-                                                sections=made.sections, stamp=self._stamp, jobs=made.jobs)
+        kept = await self._store.unread.complete(
+            Scope(item.library_id), before, source.content(found.key, found.redirected), changes,
+            sections=made.sections, stamp=self._stamp, jobs=made.jobs)
         if kept.id != item.id and item.in_kb and not kept.in_kb:
             await self._library.enter_kb(kept)
         await self._wake.signal()

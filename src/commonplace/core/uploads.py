@@ -14,8 +14,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from commonplace.core.access import READ, UPLOAD, WRITE, Access, may
-from commonplace.core.library import Added, Draft, Library, private_key
-from commonplace.core.sources import SPEECH, Source
+from commonplace.core.library import Added, Draft, Library, Located
+from commonplace.core.sources import SPEECH, Source, private_key
 from commonplace.core.transcription import Recordings
 from commonplace.core.unread import Unread
 from commonplace.errors import CommonplaceError, Conflict, ForbiddenScope, IngestFailed, Invalid, NotFound, Unauthorized
@@ -145,14 +145,15 @@ class Uploads:
             raise Conflict("The file's bytes are not all here yet.")
         return await self._first_answer(caller, upload)
 
-    async def read_queued(self, upload_id: str) -> tuple[str, Content | None, Source]:
-        """The key of a queued file, what is known of it, and what it says."""
+    async def read_queued(self, upload_id: str) -> Located:
+        """Read a queued file, unless its content is known."""
         try:
             upload = await self._store.uploads.get(upload_id)
             async with self._blobs.file(upload.key) as file:
-                kind = await self._extractor.kind(file, upload.content_type, upload.filename)
+                kind = await self._extractor.kind(file, upload.content_type, upload.filename, queue=upload.owner)
                 key, content = await self._known_content(_sender(upload), await asyncio.to_thread(_digest, file))
-                return key, content, Source.of(content) if content and content.text else await self._read(upload, file, kind)
+                source = Source.of(content) if content and content.text else await self._read(upload, file, kind)
+                return Located(key, source, content)
         except NotFound:
             raise IngestFailed("The file is not there any more. Upload it again.") from None
 

@@ -87,7 +87,8 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a source said. `key` makes the same source one content: a canonical URL, or a hash within a library."""
+    """What a source said. `key` makes the same source one content: a canonical URL, or a hash within a library.
+    `redirected` are keys that lead to it as well: addresses that redirected to this one when they were read."""
 
     id: str
     key: str
@@ -96,6 +97,7 @@ class Content:
     segments: tuple[Json, ...] = ()               # {"at": character, "locator": {...}}: where its parts were in the source
     about: Json = field(default_factory=dict)     # what the source says of itself: title, author, published_at, language
     hash: str = ""                                # of the text
+    redirected: tuple[str, ...] = ()              # written, not read back
 
     def __post_init__(self) -> None:
         if not self.hash:

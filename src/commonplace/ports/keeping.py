@@ -143,6 +143,10 @@ class Contents(Protocol):
         """Those that there is a content for."""
         ...
 
+    async def redirect(self, key: str, content_id: str) -> None:
+        """From now on the key leads to this content."""
+        ...
+
     async def claim(self, content_id: str, job_id: str, until: datetime) -> bool:
         """Whether this job is the one that writes it down, until then; again to hold it longer."""
         ...

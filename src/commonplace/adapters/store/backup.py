@@ -29,7 +29,8 @@ AT_ONCE = 500
 TABLES = {
     "people": ("id",), "libraries": ("id",), "members": ("library_id", "person_id"), "folders": ("library_id", "id"),
     "tokens": ("library_id", "id"), "token_folders": ("library_id", "token_id", "folder_id"), "events": (),
-    "contents": ("id",), "items": ("library_id", "id"), "folder_items": ("library_id", "folder_id", "item_id"),
+    "contents": ("id",), "redirects": ("key",), "items": ("library_id", "id"),
+    "folder_items": ("library_id", "folder_id", "item_id"),
     "versions": ("library_id", "item_id", "revision"), "aliases": ("library_id", "id"),
     "sections": (), "jobs": ("library_id", "id"), "transcriptions": ("library_id", "id"), "uploads": ("library_id", "id"),
     "feeds": ("library_id", "id"), "feed_entries": ("library_id", "feed_id", "entry"),

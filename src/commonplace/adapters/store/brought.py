@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
+from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Tx
-from commonplace.model import Entry, Item, Scope
+from commonplace.model import Content, Entry, Item, Scope
 
 # What an import brings up to date in an item that is there already.
 _BROUGHT = ("content_id", "entity_type", "title", "url", "summary", "key_points", "tags", "category", "in_kb",
             "archived", "metadata", "word_count", "status", "priority", "due_date", "languages", "technologies", "assignees")
+_BY_TEXT = rows.SELECT_ITEM.replace("FROM items", "FROM contents AS c CROSS JOIN items") + " WHERE i.content_id = c.id"
 _MADE = ("tags_derived", "ai_generated", "cost_usd")  # metadata of what was made of the text
 
 
@@ -28,6 +30,20 @@ def fresh(tx: Tx, scope: Scope, entries: Sequence[Entry]) -> list[bool]:
         found.append(seen.isdisjoint(each))
         seen.update(each)
     return found
+
+
+def find_imported(tx: Tx, scope: Scope, content: Content, entry: Entry) -> Item | None:
+    """What says the same under one title and has neither another path nor, where the entry is dated, another date."""
+    if not content.text:
+        return None
+    item, (condition, within) = entry.item, rows.visible(scope)
+    found = tx.all(f"""{_BY_TEXT} AND c.hash = :hash AND i.title = :title AND i.entity_type = :entity_type
+                       AND (:dated = 0 OR i.created_at = :at) AND i.ingest_status IS NULL
+                       AND {condition} ORDER BY i.created_at, i.id""",
+                   hash=content.hash, title=item.title, entity_type=item.entity_type, dated=int(entry.dated),
+                   at=rows.micros(item.created_at), **within)
+    path = item.metadata.get("path")
+    return next((before for before in map(rows.item, found) if before.metadata.get("path") in (None, path)), None)
 
 
 def brought(item: Item, before: Item) -> dict[str, Any]:

@@ -29,6 +29,9 @@ class SqlContents:
         found = await self._db.read(lambda tx: tx.all("SELECT key FROM contents WHERE key IN :keys", keys=list(keys)))
         return {row["key"] for row in found}
 
+    async def redirect(self, key: str, content_id: str) -> None:
+        await self._db.write(put_redirects, content_id, [key])
+
     async def claim(self, content_id: str, job_id: str, until: datetime) -> bool:
         def work(tx: Tx) -> bool:
             claimed = tx.run("""UPDATE contents SET claimed_by = :job_id, claimed_until = :until WHERE id = :id AND text = ''
@@ -123,7 +126,22 @@ def put_content(tx: Tx, new: Content, at: datetime) -> tuple[str, bool]:
                       ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING id, text = :text AS same""",
                    id=new.id, key=new.key, hash=new.hash, text=new.text, url=new.url, segments=rows.as_json(new.segments),
                    about=rows.as_json(new.about), at=rows.micros(at))
-    return str(found[0]["id"]), bool(found[0]["same"])
+    content_id = str(found[0]["id"])
+    put_redirects(tx, content_id, new.redirected)
+    return content_id, bool(found[0]["same"])
+
+
+def put_redirects(tx: Tx, content_id: str, keys: Sequence[str]) -> None:
+    tx.many("""INSERT INTO redirects (key, content_id) VALUES (:key, :content_id)
+               ON CONFLICT (key) DO UPDATE SET content_id = excluded.content_id""",
+            [{"key": key, "content_id": content_id} for key in keys])
+
+
+def find_content(tx: Tx, key: str) -> Content | None:
+    """What is kept under the key, or under the address that it redirected to."""
+    row = tx.one("SELECT * FROM contents WHERE key = :key", key=key) or tx.one(
+        "SELECT c.* FROM redirects AS r JOIN contents AS c ON c.id = r.content_id WHERE r.key = :key", key=key)
+    return content(row) if row else None
 
 
 def renew_content(tx: Tx, new: Content, at: datetime) -> str:
@@ -132,9 +150,13 @@ def renew_content(tx: Tx, new: Content, at: datetime) -> str:
     held = tx.one("SELECT id, text FROM contents WHERE key = :key", key=new.key)
     if held and held["text"] != new.text:
         tx.run(f"UPDATE contents SET {_KEY_OF_ITS_OWN} WHERE id = :id", id=held["id"])
+    for key in new.redirected:  # it did not redirect when it was read before
+        tx.run(f"UPDATE contents SET {_KEY_OF_ITS_OWN} WHERE key = :key", key=key)
     content_id, same = put_content(tx, new, at)
     if not same:
         raise Conflict("The source was read by somebody else at the same moment, and said something else to them.")
+    if held:
+        tx.run("UPDATE redirects SET content_id = :new WHERE content_id = :old", new=content_id, old=held["id"])
     return content_id
 
 

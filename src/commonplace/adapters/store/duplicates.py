@@ -5,7 +5,7 @@ from typing import Any
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Tx
 from commonplace.adapters.store.filing import folders_of
-from commonplace.model import Content, Entry, Item, Scope
+from commonplace.model import Content, Item, Scope
 
 ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS
     (SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id AND f.item_id = i.id)"""
@@ -23,18 +23,6 @@ def find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None
         return by_content
     return find_seen(tx, scope, item.created_by, item.entity_type, "c.hash = :hash AND i.title = :title", unread=unread,
                  hash=content.hash, title=item.title)
-
-
-def find_imported(tx: Tx, scope: Scope, content: Content, entry: Entry) -> Item | None:
-    """The item with the same text and title, unless it has another path or, where the entry is dated, another date."""
-    item, (condition, within) = entry.item, rows.visible(scope)
-    found = tx.all(f"""{_BY_CONTENT} AND c.hash = :hash AND i.title = :title AND i.entity_type = :entity_type
-                       AND i.ingest_status IS NULL AND {condition} ORDER BY i.created_at, i.id""",
-                   hash=content.hash, title=item.title, entity_type=item.entity_type, **within)
-    same = (before for before in map(rows.item, found)
-            if before.metadata.get("path") in (None, item.metadata.get("path"))
-            and not (entry.dated and before.created_at != item.created_at))
-    return next(same, None) if content.text else None
 
 
 def find_seen(tx: Tx, scope: Scope, token_id: str | None, entity_type: str, wanted: str, *, unread: bool = False,

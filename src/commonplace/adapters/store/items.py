@@ -6,19 +6,19 @@ from itertools import groupby
 from typing import Any
 
 from commonplace.adapters.store import rows
-from commonplace.adapters.store.brought import brought, fresh
+from commonplace.adapters.store.brought import brought, find_imported, fresh
 from commonplace.adapters.store.candidates import accept_candidate
 from commonplace.adapters.store.captures import forget_for_blind, insert_capture
 from commonplace.adapters.store.contents import (
-    content as content_of,
     drop_unused_content,
+    find_content,
     insert_contents,
     put_content,
     renew_content,
     set_apart,
 )
 from commonplace.adapters.store.database import Database, Tx
-from commonplace.adapters.store.duplicates import ADDED_AND_NOT_FILED, find_imported, find_same, find_seen
+from commonplace.adapters.store.duplicates import ADDED_AND_NOT_FILED, find_same, find_seen
 from commonplace.adapters.store.filing import folders_of, put_in_folder, require_folders
 from commonplace.adapters.store.index import SectionIndex
 from commonplace.adapters.store.jobs import insert_jobs
@@ -108,10 +108,10 @@ class SqlItems:
     async def known(self, scope: Scope, key: str, entity_type: str, *,
                     token_id: str | None = None) -> tuple[Content | None, Item | None]:
         def work(tx: Tx) -> tuple[Content | None, Item | None]:
-            row = tx.one("SELECT * FROM contents WHERE key = :key", key=key)
-            if row is None:
+            content = find_content(tx, key)
+            if content is None:
                 return None, None
-            return content_of(row), find_seen(tx, scope, token_id, entity_type, "c.id = :content_id", content_id=row["id"])
+            return content, find_seen(tx, scope, token_id, entity_type, "c.id = :content_id", content_id=content.id)
 
         return await self._db.peek(work)
 
