@@ -44,7 +44,6 @@ METHODS = ANCHORED | {"search", "sub", "subn", "split", "findall", "finditer"}
 
 # Patterns that are not proven linear, with the bound of what they see and where that bound is enforced.
 BOUNDED: dict[str, str] = {
-    "commonplace.adapters.extract.media_types._TEXT_MAGIC": "the first 4 KB of a file; becomes a scanner in the reader process",
 }
 
 

@@ -259,8 +259,8 @@ async def test_what_is_deleted_while_it_is_read_stays_deleted(house: House, visi
                                                              web: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
     item_id, fetch = await add(visitor, f"{web.url}/otters"), house.app.library._sources.read
 
-    async def deleting(*args: Any) -> Any:
-        source = await fetch(*args)
+    async def deleting(*args: Any, **options: Any) -> Any:
+        source = await fetch(*args, **options)
         assert (await owner.delete(f"/api/v1/items/{item_id}")).status_code == 200
         return source
 
