@@ -8,6 +8,8 @@ import pytest
 
 from commonplace.adapters.store import SqlStore, make_store
 from commonplace.app import App, open_app
+from commonplace.core.access import digest
+from commonplace.core.accounts import CLAIM
 from commonplace.core.library import Draft
 from commonplace.core.reflection import Notes
 from commonplace.model import Caller, CandidateState, ItemFilter
@@ -98,3 +100,43 @@ async def test_a_candidate_that_was_rejected_meanwhile_leaves_no_memory(place: S
         with pytest.raises(Exception, match="rejected already"):
             await app.reflection.accept(owner, candidate.id, {})
         assert (await app.library.page(owner, ItemFilter()))[1] == before
+
+
+async def test_a_claimed_link_and_the_password_are_written_together(place: Settings) -> None:
+    async with opened(place) as (app, store, owner):
+        secret = await app.accounts.first_invitation()
+        assert secret is not None
+        for writes in (0, 1):
+            restore = crash_after(store, writes)
+            with suppress(Crash):
+                await app.accounts.claim(secret, "Ada", "ada@example.org", "a long enough password", about="")
+            restore()
+            spent = not (await store.accounts.promised(digest(secret), CLAIM))[0]
+            assert spent == (await store.accounts.password(owner.person_id) is not None)
+
+
+async def test_a_new_password_and_signing_out_are_written_together(place: Settings) -> None:
+    async with opened(place) as (app, store, owner):
+        secret = await app.accounts.first_invitation()
+        assert secret is not None
+        session = await app.accounts.claim(secret, "Ada", "ada@example.org", "a long enough password", about="")
+        visitor = await app.accounts.visitor(session)
+        assert visitor is not None
+        await app.accounts.enter(owner.person_id, "another browser")
+        before = await store.accounts.password(owner.person_id)
+        restore = crash_after(store, 1)
+        with suppress(Crash):
+            await app.accounts.change_password(visitor, "a long enough password", "another long password")
+        restore()
+        changed = await store.accounts.password(owner.person_id) != before
+        assert len(await store.accounts.sessions(owner.person_id)) == (1 if changed else 2)
+
+
+async def test_a_person_and_their_token_are_written_together(place: Settings) -> None:
+    async with opened(place) as (app, store, _):
+        restore = crash_after(store, 1)
+        with suppress(Crash):
+            await app.people.create_with_token("Bob", "bob@example.org")
+        restore()
+        bob = await store.accounts.by_email("bob@example.org")
+        assert bob is None or len(await store.tokens.of_library(bob.id)) == 1

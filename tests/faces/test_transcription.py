@@ -13,8 +13,9 @@ import pytest
 from commonplace.adapters.extract.youtube_sound import YouTubeSound
 from commonplace.adapters.fetch.client import WebFetcher
 from commonplace.adapters.fetch.guard import Allowed
-from commonplace.core import retrying
+from commonplace.core import retrying, transcription
 from commonplace.core.people import NewToken
+from commonplace.core.preparing import Preparer
 from commonplace.core.transcription import ATTEMPTS
 from commonplace.errors import IngestFailed, TranscriptionFailed
 from commonplace.model import Caller, Capability, now
@@ -376,3 +377,25 @@ async def test_the_transcriber_that_comes_with_it_writes_down_speech(data_dir: P
         await work_off(house)
         text = (await item_of(owner, added))["text"].lower()
         assert "quick" in text and "lazy" in text
+
+
+async def test_a_transcript_that_cannot_be_stored_is_given_up_after_some_attempts(
+        data_dir: Path, web: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(data_dir, web) as (house, owner, transcriber):
+        added = await add(owner, f"{web.url}/episode.mp3")
+
+        async def broken(*_: object, **__: object) -> None:
+            raise RuntimeError("nobody foresaw this")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Preparer, "prepare", broken)
+            patch.setattr(transcription, "retry_at",
+                          lambda job, attempts: None if job.attempts >= attempts else now())
+            for _ in range(transcription.ATTEMPTS + 2):
+                await house.app.worker.turn()
+        item = await item_of(owner, added)
+        assert (item["status"], transcriber.calls) == ("failed", 1)
+        assert "RuntimeError" in item["status_reason"]
+        await owner.post(f"/api/v1/items/{added['user_item_id']}/retry")
+        await work_off(house)
+        assert ((await item_of(owner, added))["status"], transcriber.calls) == ("ready", 1)

@@ -10,7 +10,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from commonplace.core.access import READ, Access, digest, may, whole_seconds
-from commonplace.errors import Invalid, NameTaken, NotFound, RateLimited, Unauthorized
+from commonplace.errors import Invalid, NotFound, RateLimited, Unauthorized
 from commonplace.model import Caller, Capability, Membership, Person, Role, Token, WebSession, now
 from commonplace.ports import Limits, Store
 
@@ -172,16 +172,8 @@ class Accounts:
         person = await self.invited(secret)
         name, email = checked(name, email)
         hashed = await self.hashed(password) if password or not await self.can_sign_in(person.id) else None
-        known = await self._store.accounts.by_email(email)
-        if known is not None and known.id != person.id:  # told before the link is spent
-            raise NameTaken(f"Somebody else has the address {email}.")
-        good, _ = await self._store.accounts.redeem(digest(secret), CLAIM)
-        if not good:
+        if not await self._store.accounts.claim(digest(secret), CLAIM, person.id, name, email, hashed):
             raise NotFound("This link has been used in the meantime.")
-        await self._store.accounts.rename(person.id, name, email)
-        if hashed is not None:
-            await self._store.accounts.set_password(person.id, hashed)
-            await self._store.accounts.close_sessions(person.id)  # whoever was in before, by whatever password
         return await self.enter(person.id, about)
 
     # -- one's own account
@@ -195,8 +187,7 @@ class Accounts:
     async def change_password(self, visitor: Visitor, old: str, new: str) -> None:
         """All other browsers are signed out."""
         await self.prove(visitor, old)
-        await self._store.accounts.set_password(visitor.person.id, await self.hashed(new))
-        await self.sign_out(visitor, others=True)
+        await self._store.accounts.set_password(visitor.person.id, await self.hashed(new), keep=visitor.session.digest)
 
     async def prove(self, visitor: Visitor, password: str) -> None:
         """That it is them who sit there; who has no password has proved it by signing in."""

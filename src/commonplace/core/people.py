@@ -52,8 +52,9 @@ class People:
         return person
 
     async def create_with_token(self, name: str, email: str) -> tuple[Person, str]:
-        person = await self.create(name, email)
-        _, secret = await self._mint(person.id, person.id, NewToken(FIRST_TOKEN, write=True), None)
+        person = new_person(name, email)
+        token, secret = mint(person.id, person.id, NewToken(FIRST_TOKEN, write=True), None)
+        await self._store.people.create(person, (token, digest(secret)))
         return person, secret
 
     async def all(self) -> list[Person]:

@@ -19,7 +19,15 @@ class Accounts(Protocol):
         """Its hash."""
         ...
 
-    async def set_password(self, person_id: str, hash: str) -> None: ...
+    async def set_password(self, person_id: str, hash: str, *, keep: str | None = None) -> None:
+        """And sign out all browsers of the person but the one with the session `keep`, by digest."""
+        ...
+
+    async def claim(self, digest: str, purpose: str, person_id: str, name: str, email: str,
+                    hash: str | None) -> bool:
+        """Redeem a secret, rename the person and set their password, or none of it; whether the secret was good. A new
+        password signs out all browsers of the person; None keeps the old one."""
+        ...
 
     async def add_passkey(self, passkey: Passkey) -> None: ...
 

@@ -7,8 +7,9 @@ from commonplace.model import Event, Person, Token
 
 
 class People(Protocol):
-    async def create(self, person: Person) -> None:
-        """A person and a library of their own, which has the person's id. NameTaken: the email is known."""
+    async def create(self, person: Person, token: tuple[Token, str] | None = None) -> None:
+        """A person, a library of their own, which has the person's id, and a token with its digest, if given. NameTaken: the
+        email is known."""
         ...
 
     async def all(self) -> list[Person]: ...

@@ -23,14 +23,20 @@ class SqlAccounts:
         return rows.person(row) if row else None
 
     async def rename(self, person_id: str, name: str, email: str) -> None:
-        def work(tx: Tx) -> None:
-            if tx.one("SELECT 1 FROM people WHERE lower(email) = lower(:email) AND id <> :id", email=email, id=person_id):
-                raise NameTaken(f"Somebody else has the address {email}.")
-            tx.run("""UPDATE libraries SET name = :name WHERE id = :id
-                      AND name = (SELECT p.name FROM people AS p WHERE p.id = :id)""", name=name, id=person_id)
-            tx.run("UPDATE people SET name = :name, email = :email WHERE id = :id", name=name, email=email, id=person_id)
+        await self._db.write(_rename, person_id, name, email)
 
-        await self._db.write(work)
+    async def claim(self, digest: str, purpose: str, person_id: str, name: str, email: str,
+                    hash: str | None) -> bool:
+        def work(tx: Tx) -> bool:
+            if not _redeem(tx, digest, purpose)[0]:
+                return False
+            _rename(tx, person_id, name, email)
+            if hash is not None:
+                put_password(tx, person_id, hash)
+                _close_sessions(tx, person_id, None, None)
+            return True
+
+        return await self._db.write(work)
 
     # -- passwords and passkeys
 
@@ -38,8 +44,12 @@ class SqlAccounts:
         row = await self._db.read(lambda tx: tx.one("SELECT hash FROM passwords WHERE person_id = :id", id=person_id))
         return row["hash"] if row else None
 
-    async def set_password(self, person_id: str, hash: str) -> None:
-        await self._db.write(put_password, person_id, hash)
+    async def set_password(self, person_id: str, hash: str, *, keep: str | None = None) -> None:
+        def work(tx: Tx) -> None:
+            put_password(tx, person_id, hash)
+            _close_sessions(tx, person_id, None, keep)
+
+        await self._db.write(work)
 
     async def add_passkey(self, passkey: Passkey) -> None:
         await self._db.write(insert_passkey, passkey)
@@ -99,9 +109,7 @@ class SqlAccounts:
             library_id=library_id, digest=digest))
 
     async def close_sessions(self, person_id: str, *, only: str | None = None, but: str | None = None) -> None:
-        await self._db.write(lambda tx: tx.run(
-            """DELETE FROM web_sessions WHERE person_id = :id AND digest = coalesce(:only, digest)
-               AND digest <> coalesce(:but, '')""", id=person_id, only=only, but=but))
+        await self._db.write(_close_sessions, person_id, only, but)
 
     # -- secrets for one use
 
@@ -118,12 +126,26 @@ class SqlAccounts:
         return await self._db.read(_promised, digest, purpose)
 
     async def redeem(self, digest: str, purpose: str) -> tuple[bool, str | None]:
-        def work(tx: Tx) -> tuple[bool, str | None]:
-            good, person_id = _promised(tx, digest, purpose)
-            return bool(tx.run("DELETE FROM once_only WHERE digest = :digest", digest=digest)) and good, person_id
+        return await self._db.write(_redeem, digest, purpose)
 
-        return await self._db.write(work)
 
+
+def _rename(tx: Tx, person_id: str, name: str, email: str) -> None:
+    if tx.one("SELECT 1 FROM people WHERE lower(email) = lower(:email) AND id <> :id", email=email, id=person_id):
+        raise NameTaken(f"Somebody else has the address {email}.")
+    tx.run("""UPDATE libraries SET name = :name WHERE id = :id
+              AND name = (SELECT p.name FROM people AS p WHERE p.id = :id)""", name=name, id=person_id)
+    tx.run("UPDATE people SET name = :name, email = :email WHERE id = :id", name=name, email=email, id=person_id)
+
+
+def _redeem(tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
+    good, person_id = _promised(tx, digest, purpose)
+    return bool(tx.run("DELETE FROM once_only WHERE digest = :digest", digest=digest)) and good, person_id
+
+
+def _close_sessions(tx: Tx, person_id: str, only: str | None, but: str | None) -> None:
+    tx.run("""DELETE FROM web_sessions WHERE person_id = :id AND digest = coalesce(:only, digest)
+              AND digest <> coalesce(:but, '')""", id=person_id, only=only, but=but)
 
 
 def put_password(tx: Tx, person_id: str, hash: str) -> None:

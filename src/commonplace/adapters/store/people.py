@@ -21,8 +21,13 @@ class SqlPeople:
         self._db = db
         self._index = index
 
-    async def create(self, person: Person) -> None:
-        await self._db.write(insert_person, person)
+    async def create(self, person: Person, token: tuple[Token, str] | None = None) -> None:
+        def work(tx: Tx) -> None:
+            insert_person(tx, person)
+            if token is not None:
+                insert_token(tx, *token)
+
+        await self._db.write(work)
 
     async def all(self) -> list[Person]:
         found = await self._db.read(lambda tx: tx.all("SELECT * FROM people ORDER BY created_at, id"))
