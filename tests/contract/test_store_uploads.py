@@ -38,6 +38,20 @@ async def test_the_first_item_that_came_of_it_stays(store: SqlStore, ann: Librar
         await store.uploads.finish(upload_of(ann), "first")
 
 
+async def test_only_what_is_to_be_queued_is_awaited_until_it_has_an_item(store: SqlStore, ann: Library, bob: Library) -> None:
+    uploads = [replace(upload_of(ann), on_arrival={"folder": ""}) for _ in range(3)] + [upload_of(ann)]
+    for upload in uploads:
+        await store.uploads.create(upload)
+    assert await store.uploads.get(uploads[0].id) == uploads[0]
+    await store.uploads.finish(uploads[0], "first", {"status": "ready"})
+    assert (await store.uploads.get(uploads[0].id)).answer == {"status": "ready"}
+    assert {upload.id for upload in await store.uploads.awaited()} == {uploads[1].id, uploads[2].id}
+    await store.uploads.expire(bob.id)
+    assert len(await store.uploads.awaited()) == 2
+    await store.uploads.expire(ann.id)
+    assert await store.uploads.awaited() == []
+
+
 async def test_what_is_spent_and_what_is_not(store: SqlStore, ann: Library) -> None:
     read, written, waiting = [await ann.add(name, transcription_status=status)
                               for name, status in (("read", None), ("written", "done"), ("waiting", "queued"))]

@@ -1,11 +1,15 @@
 """Adding, finding, listing from the command line."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
 
 import pytest
 
+from commonplace.app import open_app
+from commonplace.core.library import Draft
+from commonplace.settings import Settings
 from tests.faces.command import Commands
 
 FOX = "# Foxes\n\nThe quick brown fox jumps over the lazy dog near ERR_QUIC_7731.\n"
@@ -171,3 +175,19 @@ def test_what_an_item_said_before_is_listed_read_and_compared(cli: Commands, tmp
     assert "- The sea is blue.\n+ The sea is green.\n" in cli.text("history", "diff", item, oldest)
     assert cli.json("history", "diff", item, newest)["followed_by"] is None
     assert "Version not found" in cli.fails("history", "get", item, newest + 1)
+
+
+def test_what_the_web_app_queued_is_listed_and_retried(cli: Commands, data_dir: Path) -> None:
+    async def queue() -> str:
+        async with open_app(Settings(data_dir=data_dir, embedder="static")) as app:
+            await app.people.ensure_owner()
+            owner = await app.access.owner()
+            assert owner is not None
+            return (await app.unread.submit(owner, Draft("url", url="http://127.0.0.1:1/secret"))).item.id
+
+    item_id = asyncio.run(queue())
+    assert cli.text("list").rstrip("\n").split("\t")[-1] == "queued"
+    assert "private network" in cli.fails("retry", item_id)
+    assert "failed: The address leads to a private network" in cli.text("list")
+    assert cli.json("get", item_id)["status"] == "failed"
+    assert "private network" in cli.fails("retry", item_id), "a second try fails in the same words"

@@ -43,5 +43,5 @@ class Uploads(Protocol):
     async def forget(self, uploads: Sequence[Upload]) -> None: ...
 
     async def expire(self, library_id: str) -> None:
-        """All of a library's, now."""
+        """All of a library's, now; none of them is queued any more."""
         ...

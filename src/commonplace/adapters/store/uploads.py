@@ -70,8 +70,8 @@ class SqlUploads:
         await self._db.write(lambda tx: tx.run("DELETE FROM uploads WHERE id IN :ids", ids=[each.id for each in uploads]))
 
     async def expire(self, library_id: str) -> None:
-        await self._db.write(lambda tx: tx.run("UPDATE uploads SET expires_at = 0 WHERE library_id = :library_id",
-                                               library_id=library_id))
+        await self._db.write(lambda tx: tx.run(
+            "UPDATE uploads SET expires_at = 0, on_arrival = NULL WHERE library_id = :library_id", library_id=library_id))
 
 
 def settle_upload(tx: Tx, upload: Upload, item_id: str, answer: Json | None) -> None:
