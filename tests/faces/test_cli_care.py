@@ -132,6 +132,19 @@ def test_jobs_that_failed_are_a_problem_until_reindex(cli: Commands, notes: Path
     assert cli.json("doctor")["problems"] == []
 
 
+def test_doctor_says_what_waits_for_an_embedder_that_is_down(cli: Commands, notes: Path, data_dir: Path) -> None:
+    cli.json("import", notes)
+    with closing(apsw.Connection(str(data_dir / "commonplace.sqlite3"))) as connection:
+        connection.execute("DELETE FROM vectors")
+        connection.execute("UPDATE jobs SET kind = 'embed', state = 'queued', error = 'The service cannot be reached.'")
+    result = cli.run("doctor", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["problems"] == [
+        "Meaning search is incomplete: 2 items are waiting for the embedder (The service cannot be reached); "
+        "until then they are found by words only."]
+    assert "2 items are waiting" in cli.json("search", "alpha")["degraded"]
+
+
 def test_a_damaged_model_is_told_of_and_words_are_found_without_it(data_dir: Path) -> None:
     graph = data_dir / "models" / f"{minilm.MODEL}-53aa5117-1" / minilm.GRAPH
     graph.parent.mkdir(parents=True)

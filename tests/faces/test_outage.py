@@ -102,8 +102,7 @@ async def test_it_is_said_what_waits_for_the_embedder(house: House, service: Emb
     said = await degraded(house, "owner")
     assert said is not None and said.startswith("Meaning search is incomplete: 3 items are waiting for the embedder (")
     assert "HTTP 503" in said and (await ready(house))["degraded"] == said
-    report = await house.app.overview.report(house.owner)
-    assert report.incomplete == said
+    assert (await house.app.overview.report(house.owner)).incomplete == said
     one = await degraded(house, "one_folder")
     assert one is not None and "2 items are" in one, "a token of a folder counts what it sees"
     await work_off(house)
