@@ -24,7 +24,8 @@ FILTERS: dict[str, tuple[ItemFilter, Callable[[Item], bool]]] = {
     "not two statuses": (ItemFilter(not_statuses=("wrong", "")), lambda i: i.status == "doing"),
     "tag": (ItemFilter(tag="red"), lambda i: "red" in i.tags),
     "category": (ItemFilter(category="stones"), lambda i: i.category == "stones"),
-    "not category": (ItemFilter(not_category="stones"), lambda i: i.category != "stones"),
+    "notes": (ItemFilter(notes=True), lambda i: i.annotates is not None),
+    "no notes": (ItemFilter(notes=False), lambda i: i.annotates is None),
     "language": (ItemFilter(language="python"), lambda i: "python" in i.languages),
     "assignee": (ItemFilter(assignee="bo"), lambda i: "bo" in i.assignees),
     "since": (ItemFilter(since=START + timedelta(days=20)), lambda i: i.created_at >= START + timedelta(days=20)),
@@ -52,6 +53,7 @@ async def test_both_sides_of_a_search_keep_to_the_filter(ann: Library, bob: Libr
             vectors=[unit(vectors.normal(size=DIMENSIONS)) for _ in range(2)], created_at=START + timedelta(days=n),
             entity_type=dice.choice(["task", "claim", "document"]), status=dice.choice(["", "wrong", "doing"]),
             tags=("red", "reddish") if dice.random() < 0.5 else ("reddish",), category=dice.choice(["stones", ""]),
+            annotates=dice.choice(["another", None]),
             languages=("python",) if dice.random() < 0.3 else (), assignees=("bo",) if dice.random() < 0.3 else ("bob",)),
             filed))
     await bob.add("quartz", title="bob's", vectors=[unit(vectors.normal(size=DIMENSIONS))], entity_type="task", tags=("red",))
