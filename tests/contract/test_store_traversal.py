@@ -3,13 +3,14 @@
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from commonplace.adapters.store import traversal
 from commonplace.errors import Invalid, NotFound
-from commonplace.model import Item, ItemFilter, ItemRef, Relation, Scope, Surroundings, new_id
+from commonplace.model import Item, ItemFilter, ItemRef, Relation, Scope, Surroundings, Worth, new_id
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -174,6 +175,37 @@ async def test_tickets_hold_what_is_in_scope_and_say_whose_they_are(ann: Library
     assert set(waits) == {(a.id, b.id), (a.id, d.id)}
     _, in_kb, _ = await ann.store.relations.tickets(ann.scope(folder, kb_only=True), open_work)
     assert in_kb == [(a.id, b.id)]
+
+
+async def test_of_very_many_tickets_the_most_important_are_read_with_what_they_depend_on(
+        ann: Library, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traversal, "SHORTLIST", 3)
+    monkeypatch.setattr(traversal, "LEVELS", 3)
+    project = await ann.add("p", entity_type="project")
+    tasks = {f"{priority} {n}": await ann.add(f"{priority} {n}", title=f"{priority} {n}", entity_type="task", status="todo",
+                                              priority=priority, folder=folder) for priority in ("low", "critical") for n in range(6)}
+    begun = [await ann.add(f"begun {n}", title=f"begun {n}", entity_type="task", status="doing", folder=folder) for n in range(2)]
+    hidden = await ann.add("hidden", title="hidden", entity_type="task", status="todo", priority="critical")
+    await depend(ann, (tasks["critical 0"], tasks["low 5"]), *((tasks[f"low {n}"], tasks[f"low {n - 1}"]) for n in range(1, 6)))
+    worth = Worth((("critical", 9), ("low", 1)), 5, (("2026-01-01", 3),), ("doing",))
+    found, waits, total = await ann.store.relations.tickets(ann.scope(folder), ItemFilter(not_statuses=("done",)), worth=worth)
+    titles = {item.id: title for title, item in tasks.items()} | {item.id: item.title for item in (*begun, hidden)}
+    seen = {titles[ticket.id]: ticket.inside for ticket in found}
+    assert total == 14  # without what is hidden
+    assert seen == {"begun 0": True, "begun 1": True, "critical 0": True, "critical 1": True, "critical 2": True,
+                    "low 5": True, "low 4": True, "low 3": False}  # too far to say what it waits for
+    assert len(waits) == 3
+    await ann.store.relations.put(ann.scope(), [Relation(ann.id, tasks["low 2"].id, "BELONGS_TO", project.id)])
+    found, _, total = await ann.store.relations.tickets(ann.scope(folder), ItemFilter(), project_id=project.id, worth=worth)
+    assert total == 1 and {titles[ticket.id] for ticket in found if ticket.inside} == {"low 2"}
+
+
+async def test_a_long_cycle_is_refused_and_named_in_part(ann: Library) -> None:
+    tasks = [await ann.add(f"{n}", title=f"{n}", entity_type="task") for n in range(60)]
+    await depend(ann, *pairwise(tasks))
+    with pytest.raises(Invalid, match=r"0 -> .*more.* -> 59") as refused:
+        await depend(ann, (tasks[-1], tasks[0]))
+    assert len(refused.value.data["cycle"]) <= 21
 
 
 async def depend(library: Library, *pairs: tuple[Item, Item]) -> None:

@@ -80,15 +80,14 @@ class Graph:
 
     async def cycles(self, scope: Scope, project: str | None = None) -> Sequence[Sequence[Item]]:
         """Tasks that wait for each other, in a project or the whole library; each cycle ends where it begins."""
-        waits = await self._store.relations.waits(scope, (await self._filter(scope, Wanted(project=project))).project_id)
-        for _ in range(PRUNED):  # what nothing waits for, or what waits for nothing, is in no cycle
-            waiting, waited_for = {from_id for from_id, _ in waits}, {to_id for _, to_id in waits}
-            waits = [(from_id, to_id) for from_id, to_id in waits if from_id in waited_for and to_id in waiting]
-        needs: dict[str, list[str]] = {}
-        for from_id, to_id in waits:
-            needs.setdefault(from_id, []).append(to_id)
-            needs.setdefault(to_id, [])
-        _, cycles = in_order(needs, sorted(needs))
+        project_id = (await self._filter(scope, Wanted(project=project))).project_id
+        waits = await self._store.relations.waits(scope)
+        cycles = cycles_of(waits)
+        if cycles and project_id is not None:  # they may lead through other projects
+            ends = sorted({end for pair in waits for end in pair})
+            joined = await self._store.relations.of(scope, ends, [Kind.BELONGS_TO], outgoing=True)
+            inside = {relation.from_id for relation in joined if relation.to_id == project_id}
+            cycles = cycles_of([(from_id, to_id) for from_id, to_id in waits if from_id in inside and to_id in inside])
         items = await self._store.items.several(scope, {item_id for cycle in cycles for item_id in cycle})
         return [[items[item_id] for item_id in cycle] for cycle in cycles if all(item_id in items for item_id in cycle)]
 
@@ -167,6 +166,19 @@ def _needs(items: Sequence[Item], relations: Sequence[Relation]) -> dict[str, li
     for relation in relations:
         needs[relation.from_id].append(relation.to_id)
     return needs
+
+
+def cycles_of(waits: Sequence[tuple[str, str]]) -> Sequence[Sequence[str]]:
+    """Ids that depend on each other, given what depends on what; each cycle ends where it begins."""
+    for _ in range(PRUNED):  # what nothing waits for, or what waits for nothing, is in no cycle
+        waiting, waited_for = {from_id for from_id, _ in waits}, {to_id for _, to_id in waits}
+        both = waiting & waited_for
+        waits = [pair for pair in waits if pair[0] in both and pair[1] in both] if len(both) < len(waits) else waits
+    needs: dict[str, list[str]] = {}
+    for from_id, to_id in waits:
+        needs.setdefault(from_id, []).append(to_id)
+        needs.setdefault(to_id, [])
+    return in_order(needs, sorted(needs))[1]
 
 
 def in_order(needs: dict[str, list[str]], starts: Sequence[str]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:

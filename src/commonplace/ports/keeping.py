@@ -302,8 +302,8 @@ class Relations(Protocol):
 
     async def dependencies(self, scope: Scope, ref: ItemRef, where: ItemFilter = EVERYTHING) -> Dependencies: ...
 
-    async def waits(self, scope: Scope, project_id: str | None = None) -> list[tuple[str, str]]:
-        """What depends on what, by ids, of all or within a project."""
+    async def waits(self, scope: Scope) -> list[tuple[str, str]]:
+        """What depends on what, by ids."""
         ...
 
     async def tickets(self, scope: Scope, where: ItemFilter = EVERYTHING, *, project_id: str | None = None,

@@ -66,8 +66,8 @@ class SqlRelations:
     async def dependencies(self, scope: Scope, ref: ItemRef, where: ItemFilter = EVERYTHING) -> Dependencies:
         return await self._db.read(traversal.dependencies, scope, ref, where)
 
-    async def waits(self, scope: Scope, project_id: str | None = None) -> list[tuple[str, str]]:
-        return await self._db.read(traversal.waits, scope, project_id)
+    async def waits(self, scope: Scope) -> list[tuple[str, str]]:
+        return await self._db.read(traversal.waits, scope)
 
     async def tickets(self, scope: Scope, where: ItemFilter = EVERYTHING, *, project_id: str | None = None,
                       assignee: str | None = None,

@@ -17,6 +17,7 @@ FAN = 30         # relations that are followed from one item, each way
 FRONT = 40      # items that the walk goes on from after a hop
 REACH = 1_000    # items that are kept of a hop
 CHAIN = 2_000    # items that one may depend on
+LEVELS = 50         # of what these depend on
 SHORTLIST = 500     # open tasks of very many that are compared: so many that are begun, and so many that are not
 
 NO_ITEM = "Item not found"
@@ -159,10 +160,12 @@ def tickets(tx: Tx, scope: Scope, where: ItemFilter, project_id: str | None, ass
             worth: Worth | None) -> tuple[list[Ticket], list[tuple[Any, ...]], int | None]:
     """Only what orders them is read, by an index that has all of it."""
     (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
-    inside, theirs = "TRUE", "TRUE"
+    inside, mine, theirs = "TRUE", "TRUE", "TRUE"
     if project_id is not None:
-        inside = """i.id IN (SELECT from_id FROM relations WHERE library_id = :library_id AND to_id = :project_id
-                             AND kind = 'BELONGS_TO')"""
+        inside = """EXISTS (SELECT 1 FROM relations AS p WHERE p.library_id = :library_id AND p.from_id = i.id
+                            AND p.kind = 'BELONGS_TO' AND p.to_id = :project_id)"""
+        mine = """i.id || '' IN (SELECT from_id FROM relations WHERE library_id = :library_id AND to_id = :project_id
+                                 AND kind = 'BELONGS_TO')"""  # the same, where very many are asked
         wanted["project_id"] = project_id
     if assignee is not None:
         theirs = f"(i.assignees = '[]' OR {rows.listing('i.assignees', 'theirs')})"
@@ -176,7 +179,7 @@ def tickets(tx: Tx, scope: Scope, where: ItemFilter, project_id: str | None, ass
         first = tx.bare(
             f"""WITH mine AS MATERIALIZED (
                     SELECT i.id, i.entity_type, i.status, i.due_date, i.created_at, {_points(worth)} AS points
-                    FROM items AS i WHERE {is_open} AND {inside} AND {theirs})
+                    FROM items AS i WHERE {is_open} AND {mine} AND {theirs})
                 SELECT id, (SELECT count(*) FROM mine WHERE entity_type = 'task') FROM (
                     SELECT * FROM (SELECT * FROM mine WHERE status IN :begun {best}) AS b
                     UNION ALL SELECT * FROM (SELECT * FROM mine WHERE NOT status IN :begun {best}) AS n) AS f""",
@@ -185,31 +188,28 @@ def tickets(tx: Tx, scope: Scope, where: ItemFilter, project_id: str | None, ass
     return list(map(Ticket._make, tx.bare(read, **values))), waits(tx, scope), None
 
 
-def waits(tx: Tx, scope: Scope, project_id: str | None = None) -> list[Any]:
+def waits(tx: Tx, scope: Scope) -> list[Any]:
     """(item, what it depends on), by an index of their own."""
-    within = "" if project_id is None else "".join(
-        f""" AND r.{end} IN (SELECT from_id FROM relations WHERE library_id = :library_id AND to_id = :project_id
-                             AND kind = 'BELONGS_TO')""" for end in ("from_id", "to_id"))
     return tx.bare(f"""SELECT r.from_id, r.to_id FROM relations AS r WHERE r.library_id = :library_id AND r.kind = 'DEPENDS_ON'
-                       AND {_seen(scope, "from_id")} AND {_seen(scope, "to_id")}{within} ORDER BY r.from_id, r.to_id""",
-                   **rows.visible(scope)[1], **({} if project_id is None else {"project_id": project_id}))
+                       AND {_seen(scope, "from_id")} AND {_seen(scope, "to_id")} ORDER BY r.from_id, r.to_id""",
+                   **rows.visible(scope)[1])
 
 
 def _with_needs(tx: Tx, read: str, is_open: str, ids: Sequence[str],
                 values: dict[str, Any]) -> tuple[list[Ticket], list[tuple[Any, ...]]]:
     """These and what they depend on, near before far. What is too far to know what it depends on itself counts as outside."""
-    chain = [item_id for item_id, in tx.bare(
-        f"""WITH RECURSIVE chain (node) AS (
-                SELECT i.id FROM items AS i WHERE i.library_id = :library_id AND i.id IN :ids
-                UNION SELECT i.id FROM chain JOIN relations AS r ON r.library_id = :library_id AND r.from_id = chain.node
-                      AND r.kind = 'DEPENDS_ON' JOIN items AS i ON i.id = r.to_id AND {is_open})
-            SELECT node FROM chain LIMIT {3 * SHORTLIST}""", ids=ids, **values)]
-    needed = tx.bare(f"""SELECT r.from_id, r.to_id FROM relations AS r JOIN items AS i ON i.id = r.to_id AND {is_open}
-                        WHERE r.library_id = :library_id AND r.from_id IN :ids AND r.kind = 'DEPENDS_ON'
-                        ORDER BY r.from_id, r.to_id LIMIT {10 * SHORTLIST}""", ids=chain, **values)
-    known = set(chain)
-    found = map(Ticket._make, tx.bare(f"{read} AND i.id IN :ids", ids=sorted(known | {need for _, need in needed}), **values))
-    return [ticket if ticket.id in known else ticket._replace(inside=False) for ticket in found], needed
+    known, frontier, needed = dict.fromkeys(ids), list(ids), list[tuple[Any, ...]]()
+    for _ in range(LEVELS):
+        if not frontier or len(known) > 3 * SHORTLIST:
+            break
+        found = tx.bare(f"""SELECT r.from_id, r.to_id FROM relations AS r JOIN items AS i ON i.id = r.to_id AND {is_open}
+                            WHERE r.library_id = :library_id AND r.from_id IN :ids AND r.kind = 'DEPENDS_ON'
+                            ORDER BY r.from_id, r.to_id LIMIT {10 * SHORTLIST}""", ids=frontier, **values)
+        needed += found
+        frontier = list({need: None for _, need in found if need not in known})
+        known |= dict.fromkeys(frontier)
+    tickets, outside = map(Ticket._make, tx.bare(f"{read} AND i.id IN :ids", ids=list(known), **values)), set(frontier)
+    return [ticket._replace(inside=False) if ticket.id in outside else ticket for ticket in tickets], needed
 
 
 def _points(worth: Worth) -> str:
@@ -261,9 +261,10 @@ def _waits(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Relation]:
     """What the items depend on among each other, in scope."""
     condition, values = rows.visible(scope)
     return [rows.relation(row) for row in tx.all(
+        # An expression: else SQLite looks for each of them with each of them.
         f"""SELECT r.* FROM relations AS r JOIN items AS i ON i.id = r.to_id AND {condition}
             WHERE r.library_id = :library_id AND r.from_id IN :ids AND r.kind = 'DEPENDS_ON'
-            AND r.to_id IN :ids ORDER BY i.created_at, r.from_id, r.to_id""", ids=list(ids), **values)]
+            AND r.to_id || '' IN :ids ORDER BY i.created_at, r.from_id, r.to_id""", ids=list(ids), **values)]
 
 
 def _named(scope: Scope, ref: ItemRef) -> tuple[str, dict[str, Any]]:
