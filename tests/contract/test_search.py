@@ -109,11 +109,12 @@ async def test_another_embedders_vectors_out_of_scope_are_not_told(ann: Library,
     assert (await search.search(scoped, "quartz")).degraded is None
 
 
+@pytest.mark.parametrize("one_scan", [0, 8_000])
 @pytest.mark.parametrize("mode", Mode)
 async def test_a_folder_is_searched_alike_however_much_lies_beside_it(
-        ann: Library, search: Search, monkeypatch: pytest.MonkeyPatch, mode: Mode) -> None:
+        ann: Library, search: Search, monkeypatch: pytest.MonkeyPatch, mode: Mode, one_scan: int) -> None:
     """As a small part of a library and as nearly all of it, by signs and among many equals: same hits, same scores."""
-    for module, name, value in ((view, "EXACT_UP_TO", 8), (view, "RESCORED", 8), (view, "MOST_RESCORED", 8), (view, "PHRASED", 6),
+    for module, name, value in ((view, "EXACT_UP_TO", 8), (view, "ONE_SCAN_UP_TO", one_scan), (view, "RESCORED", 8), (view, "MOST_RESCORED", 8), (view, "PHRASED", 6),
                                 (postings, "LARGE_RUN", 16), (search_module, "CANDIDATES", 10)):
         monkeypatch.setattr(module, name, value)
     dice, folder = random.Random(7), await ann.folder("f")

@@ -39,6 +39,7 @@ FILTERS: dict[str, tuple[ItemFilter, Callable[[Item], bool]]] = {
 def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "by signs":
         monkeypatch.setattr(view, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(view, "ONE_SCAN_UP_TO", 0)
 
 
 @pytest.mark.usefixtures("plan")

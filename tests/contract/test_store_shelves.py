@@ -147,6 +147,7 @@ async def test_searches_see_all_that_stands_while_much_else_changes(
     monkeypatch.setattr(shelves, "DEAD_ROWS", 12)
     if plan == "by signs":
         monkeypatch.setattr(view, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(view, "ONE_SCAN_UP_TO", 0)
     folder, other = await ann.folder("a"), await ann.folder("b")
     standing = [await ann.add(f"quartz {n}", title=f"s{n}", folder=folder, vectors=[UP]) for n in range(12)]
     moving = await ann.add("quartz moves", title="moving", folder=folder, vectors=[UP])

@@ -19,6 +19,7 @@ def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
     """Small libraries are compared row by row; here they are also searched as large ones are."""
     if request.param == "by signs":
         monkeypatch.setattr(view, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(view, "ONE_SCAN_UP_TO", 0)
 
 
 @pytest.mark.slow
@@ -86,6 +87,7 @@ async def test_a_section_that_is_gone_gets_no_vector(ann: Library) -> None:
 @pytest.mark.slow
 async def test_a_scan_by_signs_finds_the_true_nearest_among_thousands(ann: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(view, "ONE_SCAN_UP_TO", 0)
     monkeypatch.setattr(view, "RESCORED", 80)
     monkeypatch.setattr(view, "MOST_RESCORED", 80)  # so few that all of the bits are needed
     random, folder = np.random.default_rng(5), await ann.folder("half")

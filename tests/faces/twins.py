@@ -170,7 +170,7 @@ def small_bounds() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         for module, name, value in (
-                (postings, "LARGE_RUN", 16), (shelf, "DEAD_ROWS", 10), (view, "EXACT_UP_TO", 20), (view, "RESCORED", 12),
+                (postings, "LARGE_RUN", 16), (shelf, "DEAD_ROWS", 10), (view, "EXACT_UP_TO", 20), (view, "ONE_SCAN_UP_TO", 60), (view, "RESCORED", 12),
                 (view, "MOST_RESCORED", 12), (view, "PHRASED", 6), (search, "CANDIDATES", 12), (finding, "CANDIDATES", 12),
                 (search, "RECHECK_SECONDS", 0.0), (basics, "_PUBLIC_ALPHABET", "23456789")):
             patch.setattr(module, name, value)

@@ -23,7 +23,6 @@ from commonplace.model import (
 )
 from commonplace.ports import Store
 
-PRUNED = 4                                    # times that what cannot be in a cycle is left out
 CYCLES = 20                                   # that one answer names
 _PLACES: dict[str, str] = {Kind.BELONGS_TO: "project", Kind.PART_OF: "epic"}  # what a task or an epic has one of
 
@@ -170,15 +169,21 @@ def _needs(items: Sequence[Item], relations: Sequence[Relation]) -> dict[str, li
 
 def cycles_of(waits: Sequence[tuple[str, str]]) -> Sequence[Sequence[str]]:
     """Ids that depend on each other, given what depends on what; each cycle ends where it begins."""
-    for _ in range(PRUNED):  # what nothing waits for, or what waits for nothing, is in no cycle
-        waiting, waited_for = {from_id for from_id, _ in waits}, {to_id for _, to_id in waits}
-        both = waiting & waited_for
-        waits = [pair for pair in waits if pair[0] in both and pair[1] in both] if len(both) < len(waits) else waits
+    both = {from_id for from_id, _ in waits} & {to_id for _, to_id in waits}  # what is not in both is in no cycle
     needs: dict[str, list[str]] = {}
+    needed_by: dict[str, list[str]] = {}
     for from_id, to_id in waits:
-        needs.setdefault(from_id, []).append(to_id)
-        needs.setdefault(to_id, [])
-    return in_order(needs, sorted(needs))[1]
+        if from_id in both and to_id in both:
+            needs.setdefault(from_id, []).append(to_id)
+            needed_by.setdefault(to_id, []).append(from_id)
+    left, done = {item_id: len(others) for item_id, others in needs.items()}, [one for one in needed_by if one not in needs]
+    for item_id in done:  # grows on the way: what can be done one after the other
+        for other in needed_by.get(item_id, ()):
+            left[other] -= 1
+            if not left[other]:
+                done.append(other)
+    stuck = sorted(item_id for item_id, count in left.items() if count)
+    return in_order({item_id: [need for need in needs[item_id] if left.get(need)] for item_id in stuck}, stuck)[1]
 
 
 def in_order(needs: dict[str, list[str]], starts: Sequence[str]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:

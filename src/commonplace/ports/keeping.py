@@ -302,18 +302,14 @@ class Relations(Protocol):
 
     async def dependencies(self, scope: Scope, ref: ItemRef, where: ItemFilter = EVERYTHING) -> Dependencies: ...
 
-    async def waits(self, scope: Scope) -> list[tuple[str, str]]:
-        """What depends on what, by ids."""
-        ...
+    async def waits(self, scope: Scope) -> list[tuple[str, str]]: ...  # what depends on what, by ids
 
     async def tickets(self, scope: Scope, where: ItemFilter = EVERYTHING, *, project_id: str | None = None,
                       assignee: str | None = None,
                       worth: Worth | None = None) -> tuple[list[Ticket], list[tuple[str, str]], int | None]:
         """Tasks and epics that are asked for, in any order, and all that depends on something. They say whether they are inside
-        the project, and this person's or nobody's.
-
-        With `worth`, of more than 1,000 only those that count most by themselves and what they depend on; then the number of all
-        tasks inside that are theirs is told as well."""
+        the project, and this person's or nobody's. With `worth`, of more than 1,000 only those that count most by themselves
+        and what they depend on; then the number of all tasks inside that are theirs is told as well."""
         ...
 
 

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.adapters.store.terms import TEXT
-
-OFTEN = np.float32(TEXT / 2)  # what a term that is kept as bits counts in each of its rows
-COMMON_SHARE = 16     # where more than a sixteenth of a large run has a term once, those rows are kept as one bit a section
+COMMON_SHARE = 5      # a term in more than a fifth of a large run is kept as one byte a section: its postings would take more
 LARGE_RUN = 4_096
+SPREAD_FROM = 1_000   # rows: to look so many up one by one takes longer than to spread a term's postings over all rows first
 
 Rows = NDArray[np.intp]
 Scores = NDArray[np.float32]
@@ -26,44 +24,47 @@ class Run:
     starts: NDArray[np.int64]
     rows: NDArray[np.uint32]
     counts: NDArray[np.uint8]
-    common: dict[int, NDArray[np.uint8]]  # term -> bits of the rows from `first` on that have it once; others are in `rows`
+    common: dict[int, NDArray[np.uint8]]  # term -> counts in the rows from `first` on
     first: int
     last: int
 
     def listed(self, term: int) -> tuple[Rows, Scores]:
-        """Rows that have the term, without those that `mask` tells of, and how much it counts there."""
+        """Rows that have a term that is not common, and how much it counts there."""
         having, counts = self._span(term)
         return having.astype(np.intp), counts * np.float32(0.5)
 
-    def mask(self, term: int) -> NDArray[np.uint8] | None:
-        """For a common term, 1 for each row from `first` on that has it once, where it counts OFTEN."""
-        bits = self.common.get(term)
-        return None if bits is None else np.unpackbits(bits, count=self.last - self.first)
+    def dense(self, term: int) -> Scores | None:
+        """For a common term, how much it counts in each row from `first` on."""
+        counts = self.common.get(term)
+        return None if counts is None else counts * np.float32(0.5)
 
     def frequency(self, term: int, among: NDArray[np.bool_] | None = None) -> int:
         """How many rows have it, of all or of those that a mask of all rows has."""
-        having, bits = self._span(term)[0], self.common.get(term)
-        if among is None:
-            return len(having) + (0 if bits is None else int(np.bitwise_count(bits).sum()))
-        once = 0 if bits is None else np.bitwise_count(bits & np.packbits(among[self.first:self.last])).sum()
-        return int(np.count_nonzero(among[having]) + once)
+        counts = self.common.get(term)
+        if counts is None:
+            having = self._span(term)[0]
+            return len(having) if among is None else int(np.count_nonzero(among[having]))
+        return int(np.count_nonzero(counts if among is None else counts[among[self.first:self.last]]))
 
     def among(self, term: int, rows: Rows) -> tuple[Rows, Scores]:
         """Places of those rows, which are in order, that have the term, and how much it counts there."""
         low, high = rows.searchsorted((self.first, self.last))
+        counts = self.common.get(term)
+        if counts is None and high - low >= SPREAD_FROM:
+            having, listed = self._span(term)
+            counts = np.zeros(self.last - self.first, np.uint8)
+            counts[having - np.uint32(self.first)] = listed
+        if counts is not None:
+            own = counts[rows[low:high] - self.first]
+            places = own.nonzero()[0]
+            return places + low, own[places] * np.float32(0.5)
         having, counts = self._span(term)
-        places, found = np.empty(0, np.intp), np.empty(0, np.float32)
-        if len(having) and low < high:
-            where = having.searchsorted(rows[low:high].astype(np.uint32))
-            where[where == len(having)] = 0
-            own = (having[where] == rows[low:high]).nonzero()[0]
-            places, found = own + low, counts[where[own]] * np.float32(0.5)
-        bits = self.common.get(term)
-        if bits is None:
-            return places, found
-        mine = rows[low:high] - self.first
-        once = (bits[mine >> 3] >> (7 - (mine & 7)).astype(np.uint8) & 1).nonzero()[0] + low
-        return np.concatenate([places, once]), np.concatenate([found, np.full(len(once), OFTEN, np.float32)])
+        if len(having) == 0 or low == high:
+            return np.empty(0, np.intp), np.empty(0, np.float32)
+        where = having.searchsorted(rows[low:high].astype(np.uint32))
+        where[where == len(having)] = 0
+        places = (having[where] == rows[low:high]).nonzero()[0]
+        return places + low, counts[where[places]] * np.float32(0.5)
 
     def _span(self, term: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         place = int(self.terms.searchsorted(np.uint32(term)))
@@ -75,7 +76,7 @@ class Run:
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "Run":
         return cls(arrays["terms"], arrays["starts"], arrays["rows"], arrays["counts"],
-                   dict(zip(arrays["common"].tolist(), arrays["bits"], strict=True)), *arrays["span"].tolist())
+                   dict(zip(arrays["common"].tolist(), arrays["dense"], strict=True)), *arrays["span"].tolist())
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """What it can be made of again."""
@@ -84,7 +85,7 @@ class Run:
         yield "rows", self.rows
         yield "counts", self.counts
         yield "common", np.fromiter(self.common, np.uint32, len(self.common))
-        yield "bits", np.array([*self.common.values()], np.uint8)
+        yield "dense", np.array([*self.common.values()], np.uint8)
         yield "span", np.array([self.first, self.last])
 
     def without_dead(self, alive: NDArray[np.bool_]) -> "Run":
@@ -93,7 +94,7 @@ class Run:
         kept = alive[self.rows]
         starts = np.append(0, np.cumsum(kept))[self.starts]
         used, mine = starts[1:] > starts[:-1], alive[self.first:self.last]
-        common = {term: np.packbits(np.unpackbits(bits, count=len(mine))[mine]) for term, bits in self.common.items()}
+        common = {term: counts[mine] for term, counts in self.common.items()}
         return Run(self.terms[used], np.append(starts[:-1][used], starts[-1]), before[self.rows[kept]].astype(np.uint32),
                    self.counts[kept], common, int(before[self.first]), int(before[self.last]))
 
@@ -101,9 +102,9 @@ class Run:
         """Everything again as term, row and count in one number each."""
         rare = packed(np.repeat(self.terms, np.diff(self.starts)), self.rows, self.counts)
         often = []
-        for term, bits in self.common.items():
-            rows = (np.unpackbits(bits, count=self.last - self.first).nonzero()[0] + self.first).astype(np.uint32)
-            often.append(packed(np.full(len(rows), term, np.uint32), rows, np.full(len(rows), TEXT, np.uint8)))
+        for term, counts in self.common.items():
+            rows = counts.nonzero()[0]
+            often.append(packed(np.full(len(rows), term, np.uint32), (rows + self.first).astype(np.uint32), counts[rows]))
         return np.concatenate([rare, *often])
 
 
@@ -129,17 +130,12 @@ def _run(postings: Postings, first: int, last: int) -> Run:
     each, rows = (postings >> np.uint64(32)).astype(np.uint32), (postings >> np.uint64(8)).astype(np.uint32) & np.uint32(0xFFFFFF)
     counts = postings.astype(np.uint8)
     starts = np.append(np.flatnonzero(np.append(len(each) > 0, each[1:] != each[:-1])), len(each))
+    distinct, lengths = each[starts[:-1]], np.diff(starts)
+    often = lengths > (last - first) // COMMON_SHARE if last - first >= LARGE_RUN else np.zeros(len(lengths), bool)
     kept, common = np.ones(len(each), bool), {}
-    if last - first >= LARGE_RUN:
-        for place in (np.diff(starts) > (last - first) // COMMON_SHARE).nonzero()[0]:
-            span = slice(starts[place], starts[place + 1])
-            once = counts[span] == TEXT
-            if np.count_nonzero(once) > (last - first) // COMMON_SHARE:
-                mask = np.zeros(last - first, bool)
-                mask[rows[span][once] - first] = True
-                kept[span], common[int(each[span.start])] = ~once, np.packbits(mask)
-    starts = np.append(0, np.cumsum(kept))[starts]
-    used = starts[1:] > starts[:-1]
-    distinct = each[kept]
-    return Run(distinct[starts[:-1][used]], np.append(starts[:-1][used], starts[-1]), rows[kept], counts[kept], common,
-               first, last)
+    for place in often.nonzero()[0]:
+        span = slice(starts[place], starts[place + 1])
+        dense = np.zeros(last - first, np.uint8)
+        dense[rows[span] - first] = counts[span]
+        kept[span], common[int(distinct[place])] = False, dense
+    return Run(distinct[~often], np.concatenate([[0], np.cumsum(lengths[~often])]), rows[kept], counts[kept], common, first, last)

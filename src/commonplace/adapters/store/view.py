@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from commonplace.adapters.store.database import Tx
 from commonplace.adapters.store.owners import Owners, item_keys
-from commonplace.adapters.store.postings import OFTEN, Rows, Run, Scores
+from commonplace.adapters.store.postings import Rows, Run, Scores
 from commonplace.adapters.store.signs import sign_words
 from commonplace.adapters.store.terms import phrase_counts, terms
 from commonplace.adapters.store.vectors import FAR, SCANNED_AT_ONCE, Vectors, cosines
@@ -23,6 +23,7 @@ PHRASE = 0.75         # what a phrase counts: its words have been counted alread
 FAINT = 0.01          # what a word that is only part of a phrase counts in choosing them
 FEW = 8               # less than an eighth of all: looked up one by one; more: all are worked out, and some left out
 EXACT_UP_TO = 2_000   # vectors that are cheaper to compare than to scan
+ONE_SCAN_UP_TO = 8_000  # vectors whose sign bits are all looked at: too few for it to be worth leaving some out first
 # Best by sign bits that are compared exactly: a twentieth, within bounds, or a two hundredth of very many. recall@10 stays
 # above .99 on real vectors, from 4,000 to 656,000 of them.
 RESCORED, MOST_RESCORED = 600, 1_200
@@ -56,7 +57,6 @@ class View:
         self._matrix, self._signs, self._has = vectors.matrix, vectors.signs, vectors.has[:len(ids)]
         # How much a section's length damps what a word counts in it.
         self._damped = np.float32(K1 * (1 - B)) + np.float32(K1 * B / MEAN_LENGTH) * lengths.astype(np.float32)
-        self._often = OFTEN / (OFTEN + self._damped)  # what a common word counts in it
         self.pools: dict[Hashable, Pool] = {}
 
     def pool(self, items: Iterable[str] | None, but: Sequence[str] = ()) -> Pool:
@@ -123,10 +123,11 @@ class View:
             if pool.rows is None:
                 weight = self._weight(self._frequency(term, counted), counted)
                 for run in self._runs:
+                    if (dense := run.dense(term)) is not None:
+                        scores[run.first:run.last] += weight * (dense / (dense + damped[run.first:run.last]))
+                        continue
                     places, counts = run.listed(term)
                     scores[places] += weight * (counts / (counts + damped[places]))
-                    if (once := run.mask(term)) is not None:
-                        scores[run.first:run.last] += once * (weight * self._often[run.first:run.last])
             else:
                 found = [run.among(term, pool.rows) for run in self._runs]
                 weight = self._weight(sum(len(places) for places, _ in found) if pool is counted
@@ -166,6 +167,9 @@ class View:
         size = len(self._ids) - len(pool.unseen) if pool.seen is None else len(pool.seen)
         words = sign_words(vector.reshape(1, -1))[:, 0]
         wanted = max(limit, min(size, RESCORED), min(size // 20, MOST_RESCORED), size // 200)
+        if size <= ONE_SCAN_UP_TO:  # as all else here by the pool's own size: others must not change what is found
+            seen = np.delete(np.arange(len(self._ids)), pool.unseen) if pool.seen is None else pool.seen
+            return seen[_smallest(self._differing(seen if pool.rows is None else pool.rows[seen], words), wanted)]
         if pool.seen is None:
             distances = self._scan(words[:SCANNED_WORDS])
             distances[pool.unseen] = FAR
