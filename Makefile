@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test test-fast lint lock docs bench bench-quick
+.PHONY: setup run test test-fast torture lint lock docs bench bench-quick
 
 setup: .venv/.ready
 
@@ -19,6 +19,13 @@ test: lint
 test-fast: .venv/.ready-dev
 	@tools/debian.sh redis-server espeak-ng chromium-headless-shell
 	@$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+
+# Faults and fuzzing, for 20 minutes. HOURS=6 for longer, ONLY=kills,sockets for some parts; SEED= and ROUNDS= replay a failure.
+torture: .venv/.ready-dev
+	@command -v cc >/dev/null || tools/debian.sh gcc libc6-dev
+	@tools/debian.sh redis-server
+	@PYTHONPATH=. $(BIN)/python -W ignore -m torture $(if $(HOURS),--hours $(HOURS)) $(if $(MINUTES),--minutes $(MINUTES)) \
+	    $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 lint: .venv/.ready-dev
 	@$(BIN)/ruff check --quiet --output-format concise .

@@ -1,0 +1,33 @@
+"""`python -m torture.scaled FACTOR ...`: the `commonplace` command with shorter retry waits.
+
+A minute's outage then uses up as many retries as one of ten minutes. Time-outs stay as they are.
+"""
+
+import sys
+from datetime import timedelta
+
+import anyio
+
+from commonplace.adapters import http
+from commonplace.core import retrying
+from commonplace.faces.cli.main import main
+
+
+def scale(factor: float) -> None:
+    class Impatient:
+        """What `adapters.http` asks of anyio."""
+
+        @staticmethod
+        async def sleep(seconds: float) -> None:
+            await anyio.sleep(seconds / factor)
+
+    if http.anyio is not anyio or retrying.timedelta is not timedelta:
+        raise SystemExit("The waits to scale have moved; torture/scaled.py has to follow.")
+    http.anyio = Impatient  # type: ignore[assignment,attr-defined]
+    retrying.timedelta = lambda seconds: timedelta(seconds=seconds / factor)  # type: ignore[assignment,misc,attr-defined]
+
+
+if __name__ == "__main__":
+    scale(float(sys.argv[1]))
+    sys.argv = ["commonplace", *sys.argv[2:]]
+    main()
