@@ -2,6 +2,7 @@
 
 import argparse
 import secrets
+import signal
 import sys
 import time
 
@@ -49,6 +50,7 @@ def make_plan(options: argparse.Namespace) -> Plan:
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # with everything cleaned up
     options = read_options()
     wanted = options.only.split(",") if options.only else [part.name for part in PARTS]
     unknown = sorted(set(wanted) - {part.name for part in PARTS})

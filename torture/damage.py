@@ -11,7 +11,7 @@ from random import Random
 
 from torture.engines import DATABASE, require_sound, write_notes
 from torture.harness import Broken, Part, Play, Round, Stage, require
-from torture.server import START_SECONDS, Place, Words, in_words
+from torture.server import START_SECONDS, Place, Words, first_line, in_words
 from torture.shim import Shim, compiler
 
 NOTES = 20
@@ -105,7 +105,7 @@ def checkpoints(folder: Path) -> list[Path]:
 Damage = Callable[[Path, Random], None]
 REFUSED: tuple[Damage, ...] = (empty_database, garbage_header, half_database, another_file)
 DETECTED: tuple[Damage, ...] = (garbage_pages,)  # at the latest by `doctor`
-SURVIVED: tuple[Damage, ...] = (
+RECOVERED: tuple[Damage, ...] = (
     cut_wal,
     garbage_wal,
     other_wal,
@@ -121,7 +121,7 @@ class Damages:
             for group, judge in (
                 (REFUSED, self._refused),
                 (DETECTED, self._detected),
-                (SURVIVED, self._survived),
+                (RECOVERED, self._recovered),
                 (HARMLESS, self._harmless),
             )
             for damage in group
@@ -188,6 +188,14 @@ class Damages:
         require_sound(place)
         require(place.json("doctor")["ok"], "doctor finds problems.")
 
+    def _recovered(self, round: Round, place: Place) -> None:
+        """It starts without what cannot be read, or says which file to delete."""
+        said = self._serve(place)
+        if said:
+            require(DATABASE + "-wal" in said, f"it does not say which file is damaged: {said}")
+            remove_wal(place.data_dir)
+        self._survived(round, place)
+
     def _harmless(self, round: Round, place: Place) -> None:
         with place.serve() as server:
             for word in self._late:
@@ -201,8 +209,7 @@ class Damages:
         )
         began = time.monotonic()
         try:
-            assert process.stdout is not None
-            if process.stdout.readline():
+            if first_line(process):
                 process.terminate()
                 said = process.communicate(timeout=START_SECONDS)[1]
                 require(

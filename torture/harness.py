@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from threading import Lock
+from threading import Event, Lock
 
 MOST_FAILURES = 10  # a part that fails this often has said enough
 MOST_HEALTH_SECONDS = 1.0
@@ -114,7 +114,7 @@ def run_part(part: Part, plan: Plan, total_share: float) -> Outcome:
     outcome = Outcome(part, wanted)
     began = time.monotonic()
     deadline = began + plan.minutes * 60 * part.share / total_share
-    lock = Lock()
+    lock, stop = Lock(), Event()
     seeds = iter(range(plan.seed, plan.seed + wanted))
 
     def fail(seed: int, rounds: int, error: BaseException) -> None:
@@ -129,7 +129,7 @@ def run_part(part: Part, plan: Plan, total_share: float) -> Outcome:
             )
 
     def take_turns(play: Play) -> None:
-        while len(outcome.failures) < MOST_FAILURES:
+        while len(outcome.failures) < MOST_FAILURES and not stop.is_set():
             with lock:
                 seed = next(seeds, None)
                 if seed is None or (outcome.played and time.monotonic() > deadline):
@@ -147,8 +147,11 @@ def run_part(part: Part, plan: Plan, total_share: float) -> Outcome:
         stage = Stage(folder, outcome.vitals, plan)
         try:
             with part.open(stage) as play, ThreadPoolExecutor(part.at_once) as lanes:
-                for lane in [lanes.submit(take_turns, play) for _ in range(part.at_once)]:
-                    lane.result()
+                try:
+                    for lane in [lanes.submit(take_turns, play) for _ in range(part.at_once)]:
+                        lane.result()
+                finally:
+                    stop.set()  # when interrupted: the rounds under way are the last ones
         except Exception as error:
             fail(plan.seed, max(1, outcome.played), error)
     outcome.seconds = time.monotonic() - began

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import anyio
 
+from commonplace import worker
 from commonplace.adapters import http
 from commonplace.core import retrying
 from commonplace.faces.cli.main import main
@@ -23,6 +24,7 @@ def scale(factor: float) -> None:
 
     if http.anyio is not anyio or retrying.timedelta is not timedelta:
         raise SystemExit("The waits to scale have moved; torture/scaled.py has to follow.")
+    worker.SWEEP_SECONDS /= factor
     http.anyio = Impatient  # type: ignore[assignment,attr-defined]
     retrying.timedelta = lambda seconds: timedelta(seconds=seconds / factor)  # type: ignore[assignment,misc,attr-defined]
 

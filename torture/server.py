@@ -2,10 +2,10 @@
 
 import json
 import os
+import select
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -98,7 +98,7 @@ class Place:
     @contextmanager
     def serve(self, *, quiet: bool = True) -> Iterator["Server"]:
         """A server that answers. `quiet`: a traceback in its log fails the round."""
-        with tempfile.TemporaryFile("w+") as log:
+        with tempfile.TemporaryFile("a+") as log:  # appended to, whatever is read meanwhile
             process = self.start(
                 "serve", "--port", "0", "--json", stdout=subprocess.PIPE, stderr=log
             )
@@ -141,11 +141,8 @@ class Server:
         self.client = httpx.Client()
 
     def greet(self, place: Place) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        line = self.process.stdout.readline() if self.process.stdout else ""
-        require(
-            line and time.monotonic() < deadline, f"The server did not start: {self.log()[-1500:]}"
-        )
+        line = first_line(self.process)
+        require(line, f"The server did not start: {self.log()[-1500:]}")
         said = json.loads(line)
         place.token = place.token or said["token"] or ""
         self.address, self.token = said["address"], place.token
@@ -156,11 +153,8 @@ class Server:
         )
 
     def log(self) -> str:
-        self._log.flush()
-        place = self._log.tell()
         self._log.seek(0)
         said: str = self._log.read()
-        self._log.seek(place)
         return said
 
     def require_quiet(self) -> None:
@@ -261,6 +255,13 @@ def kill_alone(process: subprocess.Popen[str], seconds: float = 10) -> None:
     for child in left:
         child.kill()
     require(not left, f"{len(left)} processes outlive the one that started them.")
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    """The first line of its output, or "" when it ends or is silent for too long."""
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], START_SECONDS)
+    return process.stdout.readline() if ready else ""
 
 
 def end(process: subprocess.Popen[str]) -> None:
