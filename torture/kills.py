@@ -86,9 +86,11 @@ class Kills:
                 while True:
                     with lock:
                         word = words.next()
-                    answer = server.add(
-                        f"A text about {word}.\n\nIts second part has {word} too.", f"Text {word}"
-                    )
+                    text = f"A text about {word}.\n\nIts second part has {word} too."
+                    if word.endswith("4"):  # now and then a file, which a process of its own reads
+                        answer = server.upload(f"{word}.md", "text/markdown", text.encode())
+                    else:
+                        answer = server.add(text, f"Text {word}")
                     if not answer.is_success:
                         refused.append(f"{answer.status_code}: {answer.text[:300]}")
                         return

@@ -79,7 +79,7 @@ class Place:
         except subprocess.TimeoutExpired as error:
             raise Broken(
                 f"`commonplace {arguments[0]}` did not end in {CALL_SECONDS:.0f} s: "
-                f"{(error.stderr or b'').decode(errors='replace')[-500:]}"
+                f"{str(error.stderr or '')[-500:]}"
             ) from None
         said = Said(
             f"commonplace {' '.join(map(str, arguments))}",
