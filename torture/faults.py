@@ -15,7 +15,7 @@ from torture.shim import Shim
 PREPARED = 30
 KINDS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "short write": 0}
 RESTART_EVERY = 25  # rounds with one server
-COMMAND_EVERY = 8  # every eighth round is a command instead
+COMMAND_EVERY = 10  # every tenth round is a command instead
 # No more calls than a quiet run has, so that most faults hit.
 CALLS = {
     "text": 14,
