@@ -201,7 +201,7 @@ def open_calls(stage: Stage, schemathesis_every: int = 25) -> Iterator[Play]:
         with server.watch(stage.vitals):
             yield play
         require(server.search("heron"), "Search does not work afterwards.")
-        stage.vitals.require_calm(GROWN_MB)
+        stage.require_calm(GROWN_MB)
 
 
 PART = Part("calls", rounds=100, long_rounds=1_000_000, share=3, open=open_calls)

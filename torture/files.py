@@ -41,7 +41,7 @@ def open_files(stage: Stage) -> Iterator[Play]:
             again.is_success and server.search("kingfisher"),
             f"A good file is not read afterwards: {again.text[:300]}",
         )
-        stage.vitals.require_calm(GROWN_MB)
+        stage.require_calm(GROWN_MB)
 
 
 PART = Part("files", rounds=400, long_rounds=1_000_000, share=3, open=open_files, at_once=2)

@@ -1,5 +1,6 @@
 """Run parts round by round: seeds, time, failures, and the table at the end."""
 
+import math
 import shutil
 import sys
 import tempfile
@@ -44,18 +45,6 @@ class Vitals:
         ordered = sorted(self.health)
         return ordered[int(len(ordered) * 0.99)] if ordered else 0.0
 
-    def require_calm(self, most_grown_mb: float) -> None:
-        """Require that /healthz was quick, at p99 as the machine may be busy, and memory stayed."""
-        require(
-            self.p99 < MOST_HEALTH_SECONDS,
-            f"/healthz took {self.p99:.2f} s at p99, {self.worst:.2f} s at worst.",
-        )
-        require(
-            self.grown_mb < most_grown_mb,
-            f"The server's memory grew by {self.grown_mb:.0f} MB to "
-            f"{self.peak_mb:.0f} MB; {most_grown_mb:.0f} MB are allowed.",
-        )
-
 
 @dataclass(frozen=True)
 class Round:
@@ -73,6 +62,7 @@ class Plan:
     minutes: float = 20.0
     rounds: int | None = None  # of each part, to replay one or to try a few
     outage_seconds: float = 60.0
+    timed: bool = True  # whether slow answers fail; the test suite runs on machines of any speed
 
 
 @dataclass(frozen=True)
@@ -82,6 +72,19 @@ class Stage:
     folder: Path
     vitals: Vitals
     plan: Plan
+
+    def require_calm(self, most_grown_mb: float = math.inf) -> None:
+        """Require that /healthz was quick, at p99 as the machine may be busy, and memory stayed."""
+        vitals = self.vitals
+        require(
+            vitals.p99 < MOST_HEALTH_SECONDS or not self.plan.timed,
+            f"/healthz took {vitals.p99:.2f} s at p99, {vitals.worst:.2f} s at worst.",
+        )
+        require(
+            vitals.grown_mb < most_grown_mb,
+            f"The server's memory grew by {vitals.grown_mb:.0f} MB to {vitals.peak_mb:.0f} MB; "
+            f"{most_grown_mb:.0f} MB are allowed.",
+        )
 
 
 Play = Callable[[Round], None]

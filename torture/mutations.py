@@ -57,8 +57,7 @@ def corpus() -> dict[str, bytes]:
         "page.png": image.getvalue(),
         "book.epub": _epub(page),
         "notes.md": b"# Herons\n\n## Rivers\n\n- they wait\n- [fish](http://127.0.0.1/)\n\n"
-        b"| a | b |\n|---|---|\n| 1 | 2 |\n"
-        * 20,
+        b"| a | b |\n|---|---|\n| 1 | 2 |\n" * 20,
         "talk.srt": b"1\n00:00:01,000 --> 00:00:04,000\nThe heron waits.\n\n" * 30,
         "talk.vtt": b"WEBVTT\n\n00:01.000 --> 00:04.000\nThe heron waits.\n\n"
         + b"00:05.000 --> 00:08.000\nIt flies.\n\n" * 30,

@@ -239,7 +239,7 @@ def stopped_postgres(pid: int) -> Iterator[None]:
 @contextmanager
 def open_outages(stage: Stage) -> Iterator[Play]:
     yield Outages(stage).play
-    require(stage.vitals.p99 < 1.0, f"/healthz took {stage.vitals.p99:.2f} s at p99.")
+    stage.require_calm()
 
 
 PART = Part("outages", rounds=3, long_rounds=60, share=3, open=open_outages, at_once=3)

@@ -193,7 +193,7 @@ def open_sockets(
                 f"{open_connections(server)} connections are still open.",
             )
             require(server.search("heron"), "Search does not work afterwards.")
-            stage.vitals.require_calm(GROWN_MB)
+            stage.require_calm(GROWN_MB)
 
         yield play
 
