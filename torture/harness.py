@@ -113,7 +113,7 @@ class Outcome:
 def run_part(part: Part, plan: Plan, total_share: float) -> Outcome:
     """Play a part's rounds until they are done, its time is up, or it has failed often enough."""
     long_run = part.long_rounds if plan.scale > 1 else 0
-    wanted = plan.rounds or long_run or max(1, round(part.rounds * plan.scale))
+    wanted = plan.rounds or long_run or max(part.at_once, round(part.rounds * plan.scale))
     outcome = Outcome(part, wanted)
     began = time.monotonic()
     deadline = began + plan.minutes * 60 * part.share / total_share
