@@ -4,8 +4,8 @@ import mimetypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.mutations import mutated, originals
 from torture.harness import Part, Play, Round, Stage, require
-from torture.mutations import corpus, mutate
 from torture.server import Place, in_words
 
 GROWN_MB = 100.0
@@ -15,7 +15,7 @@ GOOD = b"# Kingfisher\n\nThe kingfisher dives, and this file is whole."
 
 @contextmanager
 def open_files(stage: Stage) -> Iterator[Play]:
-    whole = corpus()
+    whole = originals()
     with Place(stage.folder / "data").serve() as server:
         for name, content in whole.items():  # readers and caches are warm before memory is measured
             server.upload(name, UNKNOWN, content)
@@ -24,7 +24,7 @@ def open_files(stage: Stage) -> Iterator[Play]:
             def play(round: Round) -> None:
                 name = round.random.choice(list(whole))
                 declared = mimetypes.guess_type(name)[0] if round.random.random() < 0.7 else None
-                content = mutate(round.random, whole[name])
+                content = mutated(whole[name], round.random)
                 if not content:
                     return
                 answer = server.upload(name, declared or UNKNOWN, content)

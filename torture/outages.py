@@ -22,6 +22,7 @@ EVERY_SECONDS = 0.25
 QUICK_SECONDS = 0.2  # of a call while Redis hangs, at p95
 AFTERWARDS_SECONDS = 120.0
 TEN_MINUTES = 600.0
+SLOWEST_ADD = 180.0  # adding waits for an embedder that accepts and never answers
 
 
 class Outages:
@@ -49,6 +50,7 @@ class Outages:
                 program=[sys.executable, "-P", "-m", "torture.scaled", str(factor)],
             )
             with place.serve(quiet=False) as server, server.watch(self._stage.vitals):
+                server.client.timeout = SLOWEST_ADD
                 words = Words(round.seed)
                 kept = self._add_until(server, words, time.monotonic() + 2, lambda answer: False)
                 with self._down(service, round):
