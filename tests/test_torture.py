@@ -47,7 +47,7 @@ def test_a_few_rounds_hold(part: Part, seed: int, rounds: int) -> None:
     if part.name == "faults" and not compiler():
         pytest.skip("no C compiler")
     outcome = run_part(
-        part, Plan(seed, rounds=rounds, outage_seconds=2.0, timed=False), total_share=part.share
+        part, Plan(seed, rounds=rounds, outage_seconds=2.0, timed=False), seconds=600
     )
     assert outcome.failures == []
     assert outcome.played == rounds
@@ -68,17 +68,17 @@ FAILING = Part("failing", rounds=6, share=1, open=open_failing)
 def test_a_failure_prints_its_seed_and_the_command_that_replays_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    outcome = run_part(FAILING, Plan(seed=7, rounds=6), total_share=1)
+    outcome = run_part(FAILING, Plan(seed=7, rounds=6), seconds=60)
     said = capsys.readouterr().out
     assert (outcome.played, len(outcome.failures)) == (6, 2)
     assert re.findall(r"replay: (.*)", said) == [
         f"make torture ONLY=failing SEED={seed} ROUNDS=1" for seed in (9, 12)
     ]
-    assert run_part(FAILING, Plan(seed=9, rounds=1), total_share=1).failures == outcome.failures[:1]
+    assert run_part(FAILING, Plan(seed=9, rounds=1), seconds=60).failures == outcome.failures[:1]
 
 
 def test_a_part_stops_when_its_time_is_up(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = run_part(FAILING, Plan(seed=1, minutes=0), total_share=1)
+    outcome = run_part(FAILING, Plan(seed=1), seconds=-1)
     assert (outcome.played, outcome.wanted) == (1, 6)
     print_table([outcome])
     assert re.search(r"failing +1 of 6 +0 ", capsys.readouterr().out)
@@ -90,7 +90,7 @@ def test_a_part_that_cannot_begin_has_failed() -> None:
         raise Broken("no server")
         yield
 
-    assert run_part(replace(FAILING, open=nothing), Plan(seed=1), total_share=1).failures == [
+    assert run_part(replace(FAILING, open=nothing), Plan(seed=1), seconds=60).failures == [
         "no server"
     ]
 

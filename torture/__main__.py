@@ -59,15 +59,14 @@ def main() -> None:
         sys.exit(f"There is no part {unknown[0]!r}. Choose from: {names}.")
     plan = make_plan(options)
     parts = [part for part in PARTS if part.name in wanted]
-    total = sum(part.share for part in (PARTS if options.rounds else parts))
-    print(
-        f"Seed {plan.seed}, {plan.minutes:g} minutes: {', '.join(part.name for part in parts)}",
-        flush=True,
-    )
+    print(f"Seed {plan.seed}, {plan.minutes:g} minutes: {', '.join(wanted)}", flush=True)
     outcomes = []
-    for part in parts:
+    end = time.monotonic() + plan.minutes * 60
+    for number, part in enumerate(parts):
         print(f"{time.strftime('%H:%M:%S')} {part.name}", flush=True)
-        outcomes.append(run_part(part, plan, total))
+        # What earlier parts have left over goes to the later ones.
+        left, shares = end - time.monotonic(), sum(each.share for each in parts[number:])
+        outcomes.append(run_part(part, plan, left * part.share / shares))
     print()
     print_table(outcomes)
     failures = sum(len(outcome.failures) for outcome in outcomes)

@@ -204,4 +204,4 @@ def open_calls(stage: Stage, schemathesis_every: int = 25) -> Iterator[Play]:
         stage.require_calm(GROWN_MB)
 
 
-PART = Part("calls", rounds=100, long_rounds=1_000_000, share=3, open=open_calls)
+PART = Part("calls", rounds=100, long_rounds=1_000_000, share=4, open=open_calls)

@@ -335,4 +335,4 @@ def open_damage(stage: Stage) -> Iterator[Play]:
     yield Damages(place.data_dir, place.token, words, late).play
 
 
-PART = Part("damage", rounds=30, long_rounds=5_000, share=2, open=open_damage, at_once=2)
+PART = Part("damage", rounds=30, long_rounds=5_000, share=3, open=open_damage, at_once=2)

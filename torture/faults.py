@@ -265,4 +265,4 @@ def open_faults(stage: Stage) -> Iterator[Play]:
         faults.close()
 
 
-PART = Part("faults", rounds=200, long_rounds=20_000, share=3, open=open_faults)
+PART = Part("faults", rounds=200, long_rounds=20_000, share=4, open=open_faults)

@@ -44,4 +44,4 @@ def open_files(stage: Stage) -> Iterator[Play]:
         stage.require_calm(GROWN_MB)
 
 
-PART = Part("files", rounds=400, long_rounds=1_000_000, share=3, open=open_files, at_once=2)
+PART = Part("files", rounds=400, long_rounds=1_000_000, share=1, open=open_files, at_once=2)

@@ -110,13 +110,13 @@ class Outcome:
     vitals: Vitals = field(default_factory=Vitals)
 
 
-def run_part(part: Part, plan: Plan, total_share: float) -> Outcome:
+def run_part(part: Part, plan: Plan, seconds: float) -> Outcome:
     """Play a part's rounds until they are done, its time is up, or it has failed often enough."""
     long_run = part.long_rounds if plan.scale > 1 else 0
     wanted = plan.rounds or long_run or max(part.at_once, round(part.rounds * plan.scale))
     outcome = Outcome(part, wanted)
     began = time.monotonic()
-    deadline = began + plan.minutes * 60 * part.share / total_share
+    deadline = began + seconds
     lock, stop = Lock(), Event()
     seeds = iter(range(plan.seed, plan.seed + wanted))
 

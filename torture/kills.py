@@ -208,4 +208,4 @@ def open_kills(stage: Stage) -> Iterator[Play]:
         yield Kills(engines, stage.folder, words, embedder.url).play
 
 
-PART = Part("kills", rounds=60, long_rounds=10_000, share=5, open=open_kills, at_once=2)
+PART = Part("kills", rounds=60, long_rounds=10_000, share=8, open=open_kills, at_once=2)

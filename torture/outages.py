@@ -244,4 +244,4 @@ def open_outages(stage: Stage) -> Iterator[Play]:
     stage.require_calm()
 
 
-PART = Part("outages", rounds=3, long_rounds=60, share=3, open=open_outages, at_once=3)
+PART = Part("outages", rounds=3, long_rounds=60, share=2, open=open_outages, at_once=3)

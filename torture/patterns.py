@@ -59,7 +59,7 @@ def read_texts(name: str, seed: int, count: int) -> list[str]:
     return slow
 
 
-PART = Part("patterns", rounds=30, long_rounds=20_000, share=2, open=open_patterns, at_once=2)
+PART = Part("patterns", rounds=30, long_rounds=20_000, share=1, open=open_patterns, at_once=2)
 
 if __name__ == "__main__":
     found = read_texts(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
