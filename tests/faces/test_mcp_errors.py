@@ -8,6 +8,7 @@ from mcp import Client, MCPError
 
 from commonplace import errors
 from commonplace.faces.mcp.server import ALL_TOOLS, Door
+from commonplace.faces.wire import moment
 from commonplace.model import Caller, Capability, Found, Hit, Mode, Passage, now
 
 pytestmark = pytest.mark.anyio
@@ -71,8 +72,9 @@ def searching(found: Found) -> Any:
 async def test_a_degraded_answer_says_so() -> None:
     why = "Only words were compared: 3 of 9 passages have no vector yet."
     address = "https://tides.example/"
+    at = now()
     passage = Passage(1, "item", "public", "document", "Tides", address, 4, "", "High\nwater.", 2, (), {}, "", "private", "",
-                      (), {}, now())
+                      (), {}, at)
     found = Found("tides", Mode.HYBRID, (Hit(1, 0.841, passage),), why)
     async with client("2026-07-28", search=searching(found)) as asking:
         answer = await asking.call_tool("search_knowledge_base", {"query": "tides"})
@@ -80,7 +82,7 @@ async def test_a_degraded_answer_says_so() -> None:
         f'Note: {why}\n1. (0.84) Tides\n   "...High\n   water...."\n   item_id: item')
     assert answer.structured_content == {"query": "tides", "mode": "hybrid", "degraded": why, "hits": [
         {"rank": 1, "score": 0.841, "title": "Tides", "item_id": "item", "section_index": 4, "text": "High\nwater.",
-         "url": address}]}
+         "url": address, "created_at": moment(at), "origin": "you"}]}
 
 
 async def test_nothing_found_is_an_answer() -> None:

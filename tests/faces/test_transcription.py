@@ -390,7 +390,7 @@ async def test_a_transcript_that_cannot_be_stored_is_given_up_after_some_attempt
         with monkeypatch.context() as patch:
             patch.setattr(Preparer, "prepare", broken)
             patch.setattr(transcription, "retry_at",
-                          lambda job, attempts: None if job.attempts >= attempts else now())
+                          lambda job, error, attempts: None if job.attempts >= attempts else now())
             for _ in range(transcription.ATTEMPTS + 2):
                 await house.app.worker.turn()
         item = await item_of(owner, added)

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -44,7 +45,7 @@ def signed_in(data_dir: Path, place: dict[str, str]) -> tuple[str, str]:
 def add_all(address: str, session: str, first: int) -> list[str]:
     """What was acknowledged: files by their last byte, notes by their answer."""
     told: list[str] = []
-    with httpx.Client(base_url=address, cookies={"commonplace": session}, timeout=30) as client:
+    with httpx.Client(base_url=address, cookies={f"commonplace_{urlsplit(address).port}": session}, timeout=30) as client:
         found = re.search(r'data-csrf="(\w+)"', client.get("/", headers={"Accept": "text/html"}).text)
         assert found
         headers = {"X-CSRF-Token": found[1], "Accept": "application/json"}

@@ -140,13 +140,16 @@ def dependencies(tx: Tx, scope: Scope, ref: ItemRef, where: ItemFilter) -> Depen
     asked, wanted = rows.matching(where)
     condition, values = rows.visible(scope)
     start, name = _named(scope, ref)
+    # CROSS JOIN: SQLite then goes from link to link of the chain, never through all relations for each.
     found = tx.all(f"""
         WITH RECURSIVE chain (node) AS (
             SELECT i.id FROM items AS i WHERE {start}
-            UNION SELECT i.id FROM chain JOIN relations AS r ON r.library_id = :library_id AND r.from_id = chain.node
-                  AND r.kind = 'DEPENDS_ON' JOIN items AS i ON i.id = r.to_id AND {condition})
+            UNION SELECT i.id FROM chain CROSS JOIN relations AS r CROSS JOIN items AS i
+                  WHERE r.library_id = :library_id AND r.from_id = chain.node AND r.kind = 'DEPENDS_ON'
+                  AND i.id = r.to_id AND {condition})
         SELECT {_COLUMNS}, CASE WHEN {asked} THEN 1 ELSE 0 END AS asked
-        FROM (SELECT node FROM chain LIMIT :bound) AS c JOIN items AS i ON i.library_id = :library_id AND i.id = c.node
+        FROM (SELECT node FROM chain LIMIT :bound) AS c CROSS JOIN items AS i
+        WHERE i.library_id = :library_id AND i.id = c.node
         ORDER BY i.created_at, i.id""", bound=CHAIN + 1, **name, **wanted, **values)
     items = {row["id"]: rows.item(row) for row in found}
     center = next((item for item in items.values() if item.id == ref.id or item.public_id == ref.public_id), None)
@@ -231,15 +234,16 @@ def circle(tx: Tx, scope: Scope, from_id: str, to_id: str, kind: str = "DEPENDS_
         return []  # nothing leads there; so it is with everything new
     reached = f"""WITH RECURSIVE reached (node) AS (
                       SELECT :to_id UNION
-                      SELECT i.id FROM reached JOIN relations AS r ON r.library_id = :library_id AND r.from_id = reached.node
-                             AND r.kind = :kind JOIN items AS i ON i.id = r.to_id AND {condition})"""
+                      SELECT i.id FROM reached CROSS JOIN relations AS r CROSS JOIN items AS i
+                      WHERE r.library_id = :library_id AND r.from_id = reached.node AND r.kind = :kind
+                      AND i.id = r.to_id AND {condition})"""
     asked = {"to_id": to_id, "kind": kind, **values}
     if not tx.one(f"{reached} SELECT 1 FROM reached WHERE node = :from_id LIMIT 1", from_id=from_id, **asked):
         return []
     joined: dict[str, list[str]] = {}
-    for node, end in tx.bare(f"""{reached} SELECT r.from_id, r.to_id FROM reached JOIN relations AS r
-                                 ON r.library_id = :library_id AND r.from_id = reached.node AND r.kind = :kind
-                                 JOIN items AS i ON i.id = r.to_id AND {condition}
+    for node, end in tx.bare(f"""{reached} SELECT r.from_id, r.to_id FROM reached CROSS JOIN relations AS r CROSS JOIN items AS i
+                                 WHERE r.library_id = :library_id AND r.from_id = reached.node AND r.kind = :kind
+                                 AND i.id = r.to_id AND {condition}
                                  ORDER BY i.created_at, r.from_id, r.to_id""", **asked):
         joined.setdefault(node, []).append(end)
     before, frontier = {to_id: to_id}, deque([to_id])
