@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from commonplace.faces import connections
 from commonplace.faces.connections import LimitedServer
+from commonplace.faces.http import MAX_ANONYMOUS_BODY
 from tests.faces.house import House, open_house
 
 pytestmark = pytest.mark.anyio
@@ -246,6 +247,13 @@ async def test_who_has_no_account_yet_sends_little(served: Served, path: str) ->
     await peer.send(post(path, CHUNKED, "Content-Type: application/x-www-form-urlencoded\r\n"))
     assert await peer.flood(b"4000\r\n" + b"a" * 0x4000 + b"\r\n") < FLOOD
     assert (await peer.answer())[0] == 413
+
+
+async def test_the_refusal_names_the_limit_that_holds(served: Served) -> None:
+    peer = await served.connect()
+    await peer.send(post("/api/v1/invitations/accept", f"Content-Length: {MAX_ANONYMOUS_BODY + 1}"))
+    status, _, body = await peer.answer()
+    assert (status, f"{MAX_ANONYMOUS_BODY:,} bytes" in json.loads(body)["message"]) == (413, True)
 
 
 async def test_a_refused_client_that_sends_first_can_still_read_why(served: Served) -> None:

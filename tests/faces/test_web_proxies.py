@@ -8,6 +8,7 @@ import pytest
 from commonplace.app import make_asgi, open_app
 from commonplace.core import accounts
 from commonplace.errors import ConfigurationError
+from commonplace.faces.http import network_of
 from commonplace.settings import Settings
 from tests.faces.house import ADDRESS, House, open_house
 from tests.faces.test_web_access import PAGE
@@ -50,6 +51,15 @@ async def test_attempts_are_counted_by_the_address_that_the_proxy_names(data_dir
         assert await attempt(PROXY, "198.51.100.8") == 401
         # Whoever is no proxy of ours gets no new name by saying so.
         assert [await attempt(ELSEWHERE, f"198.51.100.{n}") for n in range(20, 23)] == [401, 401, 429]
+
+
+@pytest.mark.parametrize(("one", "other", "together"), [
+    ("198.51.100.7", "198.51.100.8", False),
+    ("::ffff:198.51.100.7", "::ffff:198.51.100.8", False), ("::ffff:198.51.100.7", "198.51.100.7", True),
+    ("2001:db8::1", "2001:db8::2", True), ("2001:db8::1", "2001:db8:0:1::1", False), ("fe80::1%eth0", "fe80::2", True),
+    ("somebody:else", "somebody", False)])
+def test_clients_are_counted_by_what_one_subscriber_has(one: str, other: str, together: bool) -> None:
+    assert (network_of(one) == network_of(other)) is together
 
 
 async def test_no_address_lets_anybody_in_without_a_secret(data_dir: Path) -> None:

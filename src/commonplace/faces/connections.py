@@ -142,7 +142,7 @@ class LimitedProtocol(HttpToolsProtocol):
                 self._credit -= now - self._credit_at
             self._credit_at = now
             if self._credit < 0:
-                self._refuse(408, "request_timeout", "The body came too slowly. Send it again, or in parts.")
+                self._refuse(408, "request_timeout", "The body came too slowly. Send it again over a faster connection.")
         elif not self._is_busy() and now - self._since > (PROBE_SECONDS if self._probes else HEADER_SECONDS):
             if self._pending:
                 self._refuse(408, "request_timeout", f"Headers may take {HEADER_SECONDS:.0f} s.")

@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Iterable
-from ipaddress import ip_network
+from ipaddress import IPv6Address, ip_network
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -193,12 +193,12 @@ class Gate:
 
         try:
             refusal = await self._refuse(scope, headers_of(scope))
-            await (refusal or self._app)(scope, receive if _is_signed(scope) else bounded(receive, _most(scope)),
+            await (refusal or self._app)(scope, receive if _is_signed(scope) else bounded(receive, largest_body(scope)),
                                          send_hardened)
         except CommonplaceError as error:
             await _before_tools(scope["path"], error)(scope, receive, send_hardened)
         except HTTPException:  # that of `bounded`
-            await too_large()(scope, receive, send_hardened)
+            await too_large(largest_body(scope))(scope, receive, send_hardened)
         except Exception:
             log.exception("%s %s failed unexpectedly", scope["method"], scope["path"])
             if not started:
@@ -228,7 +228,8 @@ class Gate:
                 return problem(429, "rate_limit_exceeded", f"Too many requests; try again in {wait} s.",
                                {"Retry-After": str(wait)}, retry_after=wait)
         length = headers.get("content-length", "")
-        return too_large() if length.isdecimal() and int(length[:20]) > _most(scope) else None
+        most = largest_body(scope)
+        return too_large(most) if length.isdecimal() and int(length[:20]) > most else None
 
     def _is_ours(self, origin: str) -> bool:
         scheme, _, host = origin.partition("://")
@@ -250,15 +251,15 @@ def nobody(scope: Scope) -> Caller:
     return Caller("", "", "nobody", frozenset(), limit_key=f"from:{network_of(address)}")
 
 
-def _most(scope: Scope) -> int:
+def largest_body(scope: Scope) -> int:
     """Bytes that the request's body may have."""
     caller: Caller | None = scope.get("state", {}).get("caller")
     return MAX_ANONYMOUS_BODY if caller is not None and not caller.person_id else MAX_BODY
 
 
-def too_large() -> Response:
-    return problem(413, "payload_too_large",
-                   f"A request may have {MAX_BODY:,} bytes; larger files are uploaded through /api/v1/uploads/*.")
+def too_large(most: int = MAX_BODY) -> Response:
+    larger = "; larger files are uploaded through /api/v1/uploads/*" if most == MAX_BODY else " without a token"
+    return problem(413, "payload_too_large", f"A request may have {most:,} bytes{larger}.")
 
 
 def not_json() -> Response:
@@ -279,10 +280,14 @@ def host_name(host: str) -> str:
 
 def network_of(address: str) -> str:
     """An IPv4 address, or the /64 network of an IPv6 address: what one subscriber has, so what clients are counted by."""
+    if ":" not in address:
+        return address
     try:
-        return str(ip_network(f"{address.partition('%')[0]}/64", strict=False)) if ":" in address else address
+        ip = IPv6Address(address.partition("%")[0])
     except ValueError:
         return address
+    # Proxies that listen on both write 1.2.3.4 as ::ffff:1.2.3.4: all of IPv4 would be one network.
+    return str(ip.ipv4_mapped or ip_network((ip, 64), strict=False))
 
 
 def _shown(header: str) -> str:

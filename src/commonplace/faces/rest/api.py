@@ -17,7 +17,16 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import commonplace
 from commonplace.errors import CommonplaceError
-from commonplace.faces.http import Gate, Services, error_response, not_json, problem, takes_token, too_large
+from commonplace.faces.http import (
+    Gate,
+    Services,
+    error_response,
+    largest_body,
+    not_json,
+    problem,
+    takes_token,
+    too_large,
+)
 from commonplace.faces.mistakes import mistake
 from commonplace.faces.rest import (
     corrections,
@@ -163,7 +172,7 @@ async def _http(request: Request, error: Exception) -> Response:
             allowed = ", ".join(_allowed(request))
             return problem(405, "method_not_allowed", f"This path takes {allowed}.", {"Allow": allowed})
         case 413:
-            return too_large()
+            return too_large(largest_body(request.scope))
         case status:
             return problem(status, "invalid_request", f"{error.detail}.")
 
