@@ -91,6 +91,13 @@ async def test_cells_that_share_neither_row_nor_column_are_not_padded(extractor,
     assert len(found.text) < 10 * 5_000
 
 
+async def test_blanks_in_cells_push_nothing_out(extractor, tmp_path) -> None:
+    blank = f'<row><c t="inlineStr"><is><t>heron{" " * 60_000}</t></is></c></row>'
+    last = '<row><c t="inlineStr"><is><t>the last\n\nrow</t></is></c></row>'
+    found = await extractor.extract(file(tmp_path / "a.xlsx", xlsx(blank * 100 + last)), "")
+    assert "| the last row |" in found.text and not found.truncated
+
+
 async def test_rows_are_not_padded_to_the_longest(extractor, tmp_path) -> None:
     cell = "<w:tc><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc>"
     rows = f"<w:tr>{cell * 3_000}</w:tr>" + f"<w:tr>{cell}</w:tr>" * 3_000

@@ -61,7 +61,7 @@ def _rows(sheet: etree._Element, shared: list[str]) -> Iterator[dict[int, str]]:
         column = -1
         for cell in row.iter(S + "c"):
             column = _column(cell.get("r", ""), column + 1)
-            if value := _value(cell, shared):
+            if value := " ".join(_value(cell, shared).split()):
                 cells[column] = value
         if cells:
             yield cells
