@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from commonplace.adapters.store import make_store
 from commonplace.adapters.store.postgres import COUNTED_FROM
 from commonplace.errors import NotFound
-from commonplace.model import Annotation, Content, Entry, Item, ItemRef, Job, Outcome, new_id, new_public_id
+from commonplace.model import Annotation, Content, Entry, Item, ItemRef, Job, Outcome, digest, new_id, new_public_id
 from commonplace.settings import Settings
 from tests.contract.library import STAMP, Library, cut
 
@@ -141,3 +142,14 @@ async def test_postgres_has_counted_what_an_import_brought(data_dir: Path, postg
         counted = dict(connection.execute("SELECT relname, reltuples FROM pg_class WHERE relnamespace = %s::regnamespace",
                                           [postgres_schema]).fetchall())
     assert {counted[table] for table in ("items", "contents", "sections", "section_terms", "folder_items")} == {COUNTED_FROM}
+
+
+async def test_what_says_the_same_is_one_only_by_path_and_date(ann: Library) -> None:
+    def dated(day: int, path: str, *, is_dated: bool = True) -> Entry:
+        made = entry(ann, "Nothing new.", title="Standup", created_at=datetime(2024, 3, day, tzinfo=UTC), metadata={"path": path})
+        return replace(made, content=replace(made.content, hash=digest("Nothing new.")), once=True, dated=is_dated)
+
+    for once_more in (Outcome.ADDED, Outcome.UNCHANGED):
+        for each in (dated(1, "a.md"), dated(2, "a.md"), dated(1, "b.md")):
+            assert await put(ann, each) == [once_more]
+    assert await put(ann, dated(9, "a.md", is_dated=False)) == [Outcome.UNCHANGED]
