@@ -419,6 +419,14 @@ async def test_ambiguous_requests_are_refused(served: Served, nonsense: bytes) -
     assert (status, headers[b"connection"]) == (400, b"close")
 
 
+async def test_refused_requests_do_not_fill_the_log(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    for nonsense in (b"nonsense\r\n\r\n", b"GET /healthz HTTP/1.1\r\n" + b"X-a: b\r\n" * 101 + b"\r\n"):
+        peer = await served.connect()
+        await peer.send(nonsense)
+        assert (await peer.answer())[0] in (400, 431)
+    assert not caplog.records
+
+
 async def test_what_follows_an_upgrade_is_no_request(served: Served) -> None:
     peer = await served.connect()
     await peer.send(HEALTH + b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n"

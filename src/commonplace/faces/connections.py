@@ -264,6 +264,7 @@ class LimitedServer(uvicorn.Server):
 
     def __init__(self, app: ASGIApp, settings: Settings, **options: Any) -> None:
         protocol: Any = partial(LimitedProtocol, Admission(settings))
+        logging.getLogger("uvicorn.error").addFilter(_is_not_about_a_refusal)
         super().__init__(uvicorn.Config(
             app, http=protocol, ws="none", log_config=None, access_log=False, lifespan="on", proxy_headers=False,
             server_header=False, timeout_keep_alive=IDLE_SECONDS, **options))
@@ -277,6 +278,12 @@ class LimitedServer(uvicorn.Server):
                 if isinstance(connection, LimitedProtocol):
                     connection.check(now)
         return await super().on_tick(counter)
+
+
+def _is_not_about_a_refusal(record: logging.LogRecord) -> bool:
+    """Drop the line that uvicorn logs for each request that is malformed, too large or one too many: whoever sends them
+    could fill the disk with it."""
+    return record.msg != "Invalid HTTP request received."
 
 
 def _allow_open_files(count: int) -> None:
