@@ -274,6 +274,17 @@ async def test_a_transcription_service_that_is_down_is_waited_for(data_dir: Path
         assert (await item_of(owner, added))["transcription_status"] == "done"
 
 
+async def test_a_recording_that_cannot_be_reached_for_a_moment_is_waited_for(
+        data_dir: Path, web: WebServer, sound: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SHORTEST_PAUSE", "SOURCE_PAUSE"):
+        monkeypatch.setattr(retrying, name, 0)
+    web.pages["/episode.mp3"] = in_turn(page(sound, "audio/mpeg"), *[page("busy", status=503)] * 3, page(sound, "audio/mpeg"))
+    async with opened(data_dir, web) as (house, owner, _):
+        added = await add(owner, f"{web.url}/episode.mp3")
+        await work_off(house)
+        assert (await item_of(owner, added))["transcription_status"] == "done"
+
+
 async def test_a_recording_that_is_gone_by_then_fails_with_the_reason(data_dir: Path, web: WebServer, sound: bytes) -> None:
     web.pages["/episode.mp3"] = in_turn(page(sound, "audio/mpeg"), page("gone", status=410))
     async with opened(data_dir, web) as (house, owner, transcriber):

@@ -12,6 +12,7 @@ ATTEMPTS = 8             # of a job that fails for a reason of its own, or for o
 LONGEST_WAIT = 600
 SHORTEST_PAUSE = 2.0     # before a job is tried again that failed for a passing reason
 LONGEST_PAUSE = 60.0     # so that all is done soon after a service is back
+SOURCE_PAUSE = 1800.0    # many that never answer must not keep those waiting that do
 SOURCE_SECONDS = 86_400  # for which a source that cannot be reached is tried: unlike our services it may be gone for good
 
 
@@ -34,9 +35,11 @@ def retry_at(job: Job, error: Exception, attempts: int = ATTEMPTS) -> datetime |
     day, after pauses that grow with the job's age."""
     if is_passing(error):
         age = (now() - job.created_at).total_seconds()
-        if isinstance(error, IngestFailed) and age > SOURCE_SECONDS:
+        of_source = isinstance(error, IngestFailed)
+        if of_source and age > SOURCE_SECONDS:
             return None
-        return now() + timedelta(seconds=min(max(age / 2, SHORTEST_PAUSE), LONGEST_PAUSE))
+        longest = SOURCE_PAUSE if of_source else LONGEST_PAUSE
+        return now() + timedelta(seconds=min(max(age / 2, SHORTEST_PAUSE), longest))
     if job.attempts >= attempts:
         return None
     return now() + timedelta(seconds=min(2 ** job.attempts, LONGEST_WAIT))

@@ -211,7 +211,7 @@ class TranscribeJobs:
         if isinstance(error, QuotaExceeded) or (own and again is None):
             await self._store.jobs.fail(worker, job.id, reason, None)
             await self._store.contents.release(item.content_id, job.id)
-        elif isinstance(error, IngestFailed) or again is None:
+        elif again is None or (isinstance(error, IngestFailed) and not error.passing):
             await self._store.contents.give_up(item.content_id, reason)
         else:
             # Held until then, so that those who wait for it do not try in its place.
