@@ -209,3 +209,13 @@ async def test_jobs_go_on_after_the_clock_was_set_back_by_a_day(ann: Library) ->
     await jobs.lease("lost", "embed", limit=1, seconds=int(day.total_seconds()))
     taken = [*await jobs.lease("w", "embed", limit=9, seconds=60), *await jobs.lease("w", "embed", limit=9, seconds=60)]
     assert {job.id for job in taken} == {held.id, waiting.id}
+
+
+async def test_what_is_retried_is_as_young_as_a_new_job(ann: Library) -> None:
+    """A source that cannot be reached is tried for a day from then on."""
+    [job] = await queued(ann)
+    await ann.store._db.write(lambda tx: tx.run("UPDATE jobs SET created_at = 0"))
+    await ann.store.jobs.lease("w", "embed", limit=1, seconds=60)
+    await ann.store.jobs.fail("w", job.id, "No answer.", None)
+    [again] = await ann.store.jobs.retry(ann.scope(), job.item_id)
+    assert again.created_at > now() - timedelta(minutes=5)

@@ -143,8 +143,8 @@ class SqlJobs:
                 library_id=scope.library_id, item_id=item_id)]
             if not failed:
                 return []
-            tx.run("""UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, progress = 0, run_after = :at,
-                      updated_at = :at WHERE id IN :ids""", at=rows.micros(now()), ids=failed)
+            tx.run("""UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, progress = 0, created_at = :at,
+                      run_after = :at, updated_at = :at WHERE id IN :ids""", at=rows.micros(now()), ids=failed)
             for column in _STATUS.values():
                 tx.run(f"""UPDATE items SET {column} = 'queued', status_reason = NULL WHERE library_id = :library_id
                            AND id = :item_id AND {column} = 'failed'""", library_id=scope.library_id, item_id=item_id)
