@@ -8,6 +8,7 @@ import pytest
 from commonplace.adapters.store.jobs import CRASHED, CRASHES
 from commonplace.errors import NotFound
 from commonplace.model import ItemRef, Job, JobState, new_id, now
+from commonplace.ports import queue
 from tests.contract.library import STAMP, Library, packed, unit
 
 pytestmark = pytest.mark.anyio
@@ -209,6 +210,20 @@ async def test_jobs_go_on_after_the_clock_was_set_back_by_a_day(ann: Library) ->
     await jobs.lease("lost", "embed", limit=1, seconds=int(day.total_seconds()))
     taken = [*await jobs.lease("w", "embed", limit=9, seconds=60), *await jobs.lease("w", "embed", limit=9, seconds=60)]
     assert {job.id for job in taken} == {held.id, waiting.id}
+
+
+async def test_what_waits_is_counted_up_to_a_bound_and_the_reason_is_found(ann: Library, bob: Library,
+                                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("commonplace.adapters.store.jobs.COUNTED", 3)
+    jobs = ann.store.jobs
+    assert queue.COUNTED == 1_000 and await jobs.waiting("embed", ann.scope()) == (0, None)
+    await queued(ann, 6)
+    await queued(bob, 2)
+    [first] = await jobs.lease("w", "embed", limit=1, seconds=60)
+    await jobs.fail("w", first.id, "It is down.", now() + timedelta(seconds=60), counted=False)
+    assert await jobs.waiting("embed") == (4, "It is down.")
+    assert await jobs.waiting("embed", ann.scope()) == (4, "It is down.")
+    assert await jobs.waiting("embed", bob.scope()) == (2, None)
 
 
 async def test_what_is_retried_is_as_young_as_a_new_job(ann: Library) -> None:

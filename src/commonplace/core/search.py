@@ -10,13 +10,14 @@ from commonplace.core.embedding import EMBED
 from commonplace.core.superseding import newest_first
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import WRONG, Caller, Found, Hit, ItemFilter, Mode, Scope, Scored
-from commonplace.ports import Embedder, Matches, Question, Store, Vector
+from commonplace.ports import COUNTED, Embedder, Matches, Question, Store, Vector
 from commonplace.settings import Settings
 
 CANDIDATES = 200
 SPARE = 4
 EMBEDDED_CHARACTERS = 2_000
 RECHECK_SECONDS = 2.0
+QUICK_SECONDS = 0.05
 
 OTHER_EMBEDDER = "Vectors were made by another embedder: found by words only until `commonplace reindex` has run."
 
@@ -83,7 +84,9 @@ class Search:
             # Only of what the scope sees: what waits elsewhere is not to be told.
             stale = self._stale[1] and await self._store.sections.has_other_stamp(self._embedder.stamp, scope)
             said = OTHER_EMBEDDER if stale else incomplete(*await self._store.jobs.waiting(EMBED, scope))
-            known = self._known[scope] = (at + RECHECK_SECONDS, said)
+            # Where very much waits, asking takes its time: it is asked as much more rarely.
+            slow = max(1.0, (time.monotonic() - at) / QUICK_SECONDS)
+            known = self._known[scope] = (at + RECHECK_SECONDS * slow, said)
         return known[1]
 
 
@@ -91,7 +94,8 @@ def incomplete(items: int, reason: str | None) -> str | None:
     """Say that some items wait for their vectors, and why if it is not their turn only; None: none do."""
     if not items:
         return None
-    who, they = ("1 item is", "it is") if items == 1 else (f"{items:,} items are", "they are")
+    number = f"{items:,}" if items <= COUNTED else f"more than {COUNTED:,}"
+    who, they = ("1 item is", "it is") if items == 1 else (f"{number} items are", "they are")
     why = f"waiting for the embedder ({reason.rstrip('.')})" if reason else "still being embedded"
     return f"Meaning search is incomplete: {who} {why}; until then {they} found by words only."
 

@@ -6,6 +6,8 @@ from typing import Protocol
 
 from commonplace.model import Item, Job, JobState, Json, Scope
 
+COUNTED = 1_000  # open jobs; whether there are a few more says little, and counting 100,000 would slow each search down
+
 
 class Jobs(Protocol):
     async def enqueue_embedding(self, stamp: str) -> int:
@@ -56,7 +58,8 @@ class Jobs(Protocol):
         ...
 
     async def waiting(self, kind: str, scope: Scope | None = None) -> tuple[int, str | None]:
-        """How many items of the scope, or of all libraries, have an open job of this kind, and why one did not succeed yet."""
+        """How many items of the scope, or of all libraries, have an open job of this kind, and why one did not succeed yet.
+        More than COUNTED are not counted any further."""
         ...
 
     async def is_open(self, scope: Scope, kind: str) -> bool:

@@ -9,6 +9,7 @@ from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Database, Tx
 from commonplace.errors import NotFound
 from commonplace.model import Item, Job, JobState, Json, Scope, new_id, now
+from commonplace.ports.queue import COUNTED
 
 _COLUMNS = ("library_id", "id", "item_id", "kind", "state", "attempts", "error", "progress", "payload", "created_at",
             "updated_at", "run_after")
@@ -75,11 +76,22 @@ class SqlJobs:
 
     async def waiting(self, kind: str, scope: Scope | None = None) -> tuple[int, str | None]:
         condition, values = rows.visible(scope) if scope else ("TRUE", {})
-        row = await self._db.read(lambda tx: tx.one(
-            f"""SELECT count(*) AS n, max(j.error) AS error FROM jobs AS j
-                JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
-                WHERE j.kind = :kind AND j.state IN ('queued', 'running') AND {condition}""", kind=kind, **values))
-        return (row["n"], row["error"]) if row else (0, None)
+        own = "j.library_id = :library_id" if scope else "TRUE"
+        of_item = "JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id"
+
+        def work(tx: Tx) -> tuple[int, str | None]:
+            found = len(tx.bare(
+                f"""SELECT 1 FROM jobs AS j {of_item}
+                    WHERE {own} AND j.kind = :kind AND j.state IN ('queued', 'running') AND {condition} LIMIT :most""",
+                kind=kind, most=COUNTED + 1, **values))
+            # Those that failed are tried again later than the rest: looking at the last ones is enough, and takes no time.
+            last = found and tx.one(
+                f"""SELECT j.error FROM (SELECT * FROM jobs WHERE state = 'queued' AND kind = :kind
+                                         ORDER BY run_after DESC LIMIT :most) AS j {of_item}
+                    WHERE j.error IS NOT NULL AND {condition} LIMIT 1""", kind=kind, most=COUNTED, **values)
+            return found, last["error"] if last else None
+
+        return await self._db.read(work)
 
     async def lease(self, worker: str, kind: str, *, limit: int, seconds: int) -> list[Job]:
         at = now()
