@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from commonplace.app import open_app
 from commonplace.core.library import Draft
 from commonplace.core.portable import export_folder
-from commonplace.errors import NotFound
+from commonplace.errors import NotFound, StorageFailed
 from commonplace.model import ItemFilter, JobState, Role, Scope, new_id, now
 from commonplace.ports import silent
 from tests.faces.house import House, call_tool, open_house
@@ -158,6 +158,21 @@ async def test_bytes_that_arrived_before_a_crash_are_queued_at_the_next_start(
     await house.app.uploads.tidy()
     assert {item["status"] for item in await items(owner)} == {"ready"}
     assert (len(await items(owner)), await blobs(house)) == (2, [])
+
+
+async def test_the_page_is_answered_though_queueing_failed_after_the_last_byte(
+        house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object) -> None:
+        raise StorageFailed("The disk is full.")
+
+    body = {"name": "note.txt", "type": "text/plain", "size": len(NOTE)}
+    promised = (await visitor.post("/uploads", json=body)).json()
+    with monkeypatch.context() as patch:
+        patch.setattr(house.app.unread, "enqueue", fail)
+        assert (await visitor.put(promised["url"], content=NOTE.encode())).status_code == 503
+    answer = await visitor.post("/add", data={"upload": promised["upload"]})
+    assert answer.status_code == 200, answer.text
+    assert [item["id"] for item in await items(owner)] == [answer.json()["id"]]
 
 
 async def test_what_cannot_be_read_stays_and_says_why_until_it_is_retried(house: House, visitor: httpx.AsyncClient,

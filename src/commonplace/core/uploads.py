@@ -141,6 +141,9 @@ class Uploads:
         """The item that an upload became when its last byte arrived."""
         await self._access.admit(caller, READ, "read", upload_id)
         upload = await self._own(caller, upload_id)
+        if upload.item_id is None and upload.on_arrival is not None:  # queueing it may have failed after its last byte
+            await self._resume(upload)
+            upload = await self._own(caller, upload_id)
         if upload.item_id is None:
             raise Conflict("The file's bytes are not all here yet.")
         return await self._first_answer(caller, upload)
