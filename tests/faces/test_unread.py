@@ -175,6 +175,19 @@ async def test_the_page_is_answered_though_queueing_failed_after_the_last_byte(
     assert [item["id"] for item in await items(owner)] == [answer.json()["id"]]
 
 
+async def test_deleting_a_queued_item_never_deletes_what_was_there(house: House, visitor: httpx.AsyncClient,
+                                                                   owner: httpx.AsyncClient, web: WebServer) -> None:
+    queued = await add(visitor, f"{web.url}/otters")
+    await house.app.removals.later(house.owner, [queued])
+    there = (await owner.post("/api/v1/ingest", json={"kind": "url", "url": f"{web.url}/otters"})).json()["user_item_id"]
+    await work(house)
+    assert (await read(owner, queued))["id"] == queued, "not merged: it is on its way out"
+    await house.app.store._db.write(  # type: ignore[attr-defined]
+        lambda tx: tx.run("UPDATE jobs SET run_after = 0 WHERE kind = 'remove'"))
+    await work(house)
+    assert [item["id"] for item in await items(owner)] == [there]
+
+
 async def test_what_cannot_be_read_stays_and_says_why_until_it_is_retried(house: House, visitor: httpx.AsyncClient,
                                                                          owner: httpx.AsyncClient, web: WebServer) -> None:
     item_id = await add(visitor, f"{web.url}/gone")

@@ -44,7 +44,8 @@ class SqlUnread(SqlItems):
 
 
 def _is_untouched(tx: Tx, item: Item) -> bool:
-    """Whether nobody has changed an item or related anything to it since it was added."""
+    """Whether nobody has changed an item, related anything to it or asked to delete it since it was added."""
     return item.revision == 1 and tx.one(
-        "SELECT 1 FROM relations WHERE library_id = :library_id AND (from_id = :id OR to_id = :id) LIMIT 1",
+        """SELECT 1 FROM relations WHERE library_id = :library_id AND (from_id = :id OR to_id = :id)
+           UNION ALL SELECT 1 FROM jobs WHERE library_id = :library_id AND item_id = :id AND kind = 'remove' LIMIT 1""",
         library_id=item.library_id, id=item.id) is None
