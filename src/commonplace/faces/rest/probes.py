@@ -87,11 +87,14 @@ async def healthz() -> Health:
 @router.get("/readyz", summary="Can it serve?", responses={503: {"model": Problem, "description": "`storage_failed`"}})
 async def readyz(request: Request) -> Readiness:
     """`embedder`: loading, loaded, or failed (then searches go by words alone). `degraded`: null, or a sentence that says how
-    many items wait for their vectors, and why."""
+    many items wait for their vectors."""
     services: Services = request.app.state.services
     await services.store.ping()
+    waiting, reason = await services.store.jobs.waiting(EMBED)
+    # Anybody may ask: what a service said of a text is for those who see the text.
+    said = incomplete(waiting, reason and "`commonplace doctor` says why")
     return {"status": "ready", "embedder": request.app.state.embedder, "jobs": await services.store.jobs.counts(),
-            "degraded": incomplete(*await services.store.jobs.waiting(EMBED))}
+            "degraded": said}
 
 
 @router.get("/metrics", summary="Counts and times for Prometheus", response_class=Response,
