@@ -257,6 +257,23 @@ async def test_a_queued_source_that_others_add_meanwhile_ends_as_their_item(hous
     assert (await owner.get(f"/api/v1/items/{theirs[0]['user_item_id']}")).status_code == 404
 
 
+async def test_the_ids_of_a_merged_item_lead_to_its_place_in_the_graph(house: House, visitor: httpx.AsyncClient,
+                                                                       owner: httpx.AsyncClient, web: WebServer) -> None:
+    queued = await add(visitor, f"{web.url}/otters")
+    public_id = (await read(owner, queued))["public_id"]
+    there = (await owner.post("/api/v1/ingest", json={"kind": "url", "url": f"{web.url}/otters"})).json()["user_item_id"]
+    await work(house)
+    assert (await read(owner, queued))["id"] == there
+    for name in (queued, public_id, f"document_{public_id}"):
+        assert (await visitor.get(f"/graph/{name}", headers={"Accept": "text/html"})).status_code == 200
+        for mode in ("related", "traverse", "dependencies"):
+            asked, meant = [(await call_tool(owner, "explore", {"mode": mode, "entity_id": each}))["result"]["structuredContent"]
+                            for each in (name, there)]
+            assert asked | {"filters": {}} == meant | {"filters": {}}, (mode, name)
+    wrong = await call_tool(owner, "explore", {"mode": "related", "entity_id": f"task_{public_id}"})
+    assert wrong["error"]["data"] == {"error": "not_found"}
+
+
 async def test_what_somebody_wrote_on_a_queued_item_is_not_merged_away(house: House, visitor: httpx.AsyncClient,
                                                                       owner: httpx.AsyncClient, web: WebServer) -> None:
     item_id = await add(visitor, f"{web.url}/otters")

@@ -49,7 +49,7 @@ def around(tx: Tx, scope: Scope, ref: ItemRef, depth: int, kinds: Sequence[str],
     start, name = _named(scope, ref)
     center = tx.one(f"SELECT {_COLUMNS} FROM items AS i WHERE {start}", **name, **rows.visible(scope)[1])
     if center is None:
-        raise NotFound(NO_ITEM)
+        return around(tx, scope, _merged_into(tx, scope, ref), depth, kinds, where, limit, offset)
     met: dict[str, tuple[int, Step]] = {}  # distance, and the best way there, in the order to show them
     followed: list[Step] = []
     front, cut = [center["id"]], False
@@ -154,7 +154,7 @@ def dependencies(tx: Tx, scope: Scope, ref: ItemRef, where: ItemFilter) -> Depen
     items = {row["id"]: rows.item(row) for row in found}
     center = next((item for item in items.values() if item.id == ref.id or item.public_id == ref.public_id), None)
     if center is None:
-        raise NotFound(NO_ITEM)
+        return dependencies(tx, scope, _merged_into(tx, scope, ref), where)
     return Dependencies(center, tuple(items.values()), tuple(_waits(tx, scope, list(items))),
                         frozenset(row["id"] for row in found if row["asked"]), len(items) > CHAIN)
 
@@ -274,12 +274,21 @@ def _waits(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Relation]:
 def _named(scope: Scope, ref: ItemRef) -> tuple[str, dict[str, Any]]:
     """The condition for the one item by any of its three names, within the scope."""
     condition, _ = rows.visible(scope)
-    if ref.id is not None:
-        return f"{condition} AND i.id = :named", {"named": ref.id}
+    named = f"{condition} AND i.{'id' if ref.id is not None else 'public_id'} = :named"
+    values = {"named": ref.id if ref.id is not None else ref.public_id}
     if ref.entity_type is None:
-        return f"{condition} AND i.public_id = :named", {"named": ref.public_id}
-    return f"{condition} AND i.public_id = :named AND i.entity_type = :named_type", {
-        "named": ref.public_id, "named_type": ref.entity_type}
+        return named, values
+    return f"{named} AND i.entity_type = :named_type", values | {"named_type": ref.entity_type}
+
+
+def _merged_into(tx: Tx, scope: Scope, ref: ItemRef) -> ItemRef:
+    """Return the item that took the place of a queued one with this name; NotFound when there is none."""
+    column, name = ("id", ref.id) if ref.id is not None else ("public_id", ref.public_id)
+    row = tx.one(f"SELECT item_id FROM aliases WHERE library_id = :library_id AND {column} = :name",
+                 library_id=scope.library_id, name=name)
+    if row is None:
+        raise NotFound(NO_ITEM)
+    return ItemRef(id=row["item_id"], entity_type=ref.entity_type)
 
 
 def _best(name: str) -> str:
