@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from commonplace.core.accounts import ATTEMPTS
-from commonplace.errors import RateLimited, Unauthorized
+from commonplace.errors import NotFound, RateLimited, Unauthorized
 from commonplace.model import Role
 from tests.faces.house import ADDRESS, House
 from tests.faces.test_web_access import PAGE
@@ -100,6 +100,25 @@ async def test_an_address_that_somebody_has_does_not_use_up_the_link(house: Hous
         assert taken.status_code == 409 and 'value="Stranger@example.org"' in taken.text
         assert (await post(client, link, link, email="dan@example.org", **who)).status_code == 303
         assert (await client.get("/account")).status_code == 200
+
+
+async def test_links_that_were_not_used_end_with_the_one_that_was_and_with_the_old_password(house: House) -> None:
+    """A server that is started twice prints two links; the first lies in a log when the owner has used the second."""
+    accounts, (old, new) = house.app.accounts, ("a long enough password", "another long password")
+    dan = await house.app.people.create("Dan", "dan@example.org")
+    logged, used = await accounts.invitation(dan), await accounts.invitation(dan)
+    others = await accounts.invitation(await house.app.people.create("Eve", "eve@example.org"))
+    session = await accounts.claim(used, "Dan", "dan@example.org", old, about="")
+    device = await accounts.know_device(session, None)
+    with pytest.raises(NotFound):
+        await accounts.invited(logged)
+    later, visitor = await accounts.invitation(dan), await accounts.visitor(session)
+    assert visitor is not None and await accounts.invited(later) == dan
+    await accounts.change_password(visitor, old, new)
+    with pytest.raises(NotFound):
+        await accounts.claim(later, "Dan", "dan@example.org", "the password of a thief", about="")
+    assert await accounts.know_device(session, device) == device, "the browser is still known"
+    assert (await accounts.invited(others)).name == "Eve"
 
 
 async def test_who_tries_too_often_from_one_address_locks_nobody_out(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

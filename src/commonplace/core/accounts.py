@@ -185,9 +185,10 @@ class Accounts:
         return await self._store.accounts.password(visitor.person.id) is not None
 
     async def change_password(self, visitor: Visitor, old: str, new: str) -> None:
-        """All other browsers are signed out."""
+        """All other browsers are signed out, and links that were made before sign nobody in."""
         await self.prove(visitor, old)
-        await self._store.accounts.set_password(visitor.person.id, await self.hashed(new), keep=visitor.session.digest)
+        await self._store.accounts.set_password(visitor.person.id, await self.hashed(new), keep=visitor.session.digest,
+                                                void=CLAIM)
 
     async def prove(self, visitor: Visitor, password: str) -> None:
         """That it is them who sit there; who has no password has proved it by signing in."""

@@ -19,14 +19,16 @@ class Accounts(Protocol):
         """Its hash."""
         ...
 
-    async def set_password(self, person_id: str, hash: str, *, keep: str | None = None) -> None:
-        """And sign out all browsers of the person but the one with the session `keep`, by digest."""
+    async def set_password(self, person_id: str, hash: str, *, keep: str | None = None, void: str | None = None) -> None:
+        """And sign out all browsers of the person but the one with the session `keep`, by digest. `void`: the purpose of
+        secrets for one use that end with the old password."""
         ...
 
     async def claim(self, digest: str, purpose: str, person_id: str, name: str, email: str,
                     hash: str | None) -> bool:
-        """Redeem a secret, rename the person and set their password, or none of it; whether the secret was good. A new
-        password signs out all browsers of the person; None keeps the old one."""
+        """Redeem a secret, rename the person and set their password, or none of it; whether the secret was good. Other
+        secrets of the person for that purpose end with it. A new password signs out all browsers of the person; None keeps
+        the old one."""
         ...
 
     async def add_passkey(self, passkey: Passkey) -> None: ...

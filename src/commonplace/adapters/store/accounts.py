@@ -31,6 +31,7 @@ class SqlAccounts:
             if not _redeem(tx, digest, purpose)[0]:
                 return False
             _rename(tx, person_id, name, email)
+            _void(tx, person_id, purpose)
             if hash is not None:
                 put_password(tx, person_id, hash)
                 _close_sessions(tx, person_id, None, None)
@@ -44,9 +45,10 @@ class SqlAccounts:
         row = await self._db.read(lambda tx: tx.one("SELECT hash FROM passwords WHERE person_id = :id", id=person_id))
         return row["hash"] if row else None
 
-    async def set_password(self, person_id: str, hash: str, *, keep: str | None = None) -> None:
+    async def set_password(self, person_id: str, hash: str, *, keep: str | None = None, void: str | None = None) -> None:
         def work(tx: Tx) -> None:
             put_password(tx, person_id, hash)
+            _void(tx, person_id, void)
             _close_sessions(tx, person_id, None, keep)
 
         await self._db.write(work)
@@ -141,6 +143,11 @@ def _rename(tx: Tx, person_id: str, name: str, email: str) -> None:
 def _redeem(tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
     good, person_id = _promised(tx, digest, purpose)
     return bool(tx.run("DELETE FROM once_only WHERE digest = :digest", digest=digest)) and good, person_id
+
+
+def _void(tx: Tx, person_id: str, purpose: str | None) -> None:
+    """Delete the secrets of a person for one purpose that nobody has used yet."""
+    tx.run("DELETE FROM once_only WHERE person_id = :id AND purpose = :purpose", id=person_id, purpose=purpose)
 
 
 def _close_sessions(tx: Tx, person_id: str, only: str | None, but: str | None) -> None:
