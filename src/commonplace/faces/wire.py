@@ -153,7 +153,7 @@ class Kept(TypedDict):
 def kept(added: Added) -> Kept:
     answer: Kept = {"status": "transcribing" if added.status == "transcribing" else "ready", "user_item_id": added.item.id,
             "content_id": added.item.content_id, "folder_id": added.folder_id, "job_id": added.job_id}
-    if added.item.metadata.get("truncated") is True:
+    if added.item.truncated:
         answer["truncated"] = True
     return answer
 
@@ -200,7 +200,7 @@ def item(value: model.Item) -> Item:
         "category": value.category, "visibility": value.visibility, "in_kb": value.in_kb, "archived": value.archived,
         "status": value.state, "status_reason": value.status_reason,
         "transcription_status": value.transcription_status, "word_count": value.word_count,
-        "truncated": value.metadata.get("truncated") is True,
+        "truncated": value.truncated,
         "revision": value.revision, "folder_ids": list(value.folders), "origin": value.origin,
         "created_at": moment(value.created_at), "updated_at": moment(value.updated_at)}
 

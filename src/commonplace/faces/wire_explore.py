@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from commonplace import model
 from commonplace.core.graph import Chain, Wanted
 from commonplace.faces.wire import Input, Moment, moment, whole
-from commonplace.faces.wire_graph import AnyTypeName, Statuses, facts
+from commonplace.faces.wire_graph import AnyTypeName, Statuses, other_facts
 
 ExploreMode = Literal["list", "related", "traverse", "dependencies"]
 KindName = Literal["RELATED_TO", "DEPENDS_ON", "BELONGS_TO", "PART_OF", "SUPERSEDES", "CONTRADICTS", "REQUIRES", "SUPPORTS",
@@ -78,7 +78,7 @@ def node(item: model.Item, distance: int | None = None, reached: model.Reached |
             "description": item.summary[:DESCRIBED], "status": item.status, "priority": item.priority, "tags": list(item.tags),
             "distance": reached.distance if reached else distance, "relationship": reached.kind if reached else None,
             "direction": direction if reached else None, "via": reached.via if reached else None,
-            "metadata": facts(item.metadata) | {name: value for name, value in about.items() if value},
+            "metadata": other_facts(item.metadata, about) | {name: value for name, value in about.items() if value},
             "created_at": moment(item.created_at)}
 
 

@@ -1,6 +1,6 @@
 """Shapes of the graph door that the faces share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -178,6 +178,12 @@ def facts(metadata: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in metadata.items() if name not in _INTERNAL}
 
 
+def other_facts(metadata: dict[str, Any], said: Iterable[str]) -> dict[str, Any]:
+    """Those beside what an answer says itself. Metadata is anybody's: it does not say an item's status, or who added it, for
+    the item, not even where the item has none."""
+    return {name: value for name, value in facts(metadata).items() if name not in {*said, "origin", "added_by"}}
+
+
 def address(url: str | None, public_id: str, settings: Settings) -> str:
     """Where a person can look at it: its source, else the item in the web app."""
     return url or f"{server_address(settings)}/items/{public_id}"
@@ -242,13 +248,8 @@ def _result(asked: SearchInput, hit: EntityHit, settings: Settings) -> Result:
     return {"id": f"{passage.entity_type}_{passage.public_id}", "type": passage.entity_type, "title": passage.title,
             "content": shortened(passage.text, asked.content_max_chars) if asked.include_content else None,
             "score": round(hit.score, 4), "url": address(passage.url, passage.public_id, settings),
-            "metadata": {**_but_added_by(facts(passage.metadata)), **{name: value for name, value in said.items() if value},
+            "metadata": {**other_facts(passage.metadata, said), **{name: value for name, value in said.items() if value},
                          "created_at": moment(passage.created_at), "section_index": passage.position, "origin": passage.origin}}
-
-
-def _but_added_by(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Metadata is anybody's: it does not say who added an item."""
-    return {name: value for name, value in metadata.items() if name != "added_by"}
 
 
 def shortened(text: str, longest: int) -> str:

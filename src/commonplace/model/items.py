@@ -166,6 +166,11 @@ class Item:
         return "failed" if self.transcription_status == "failed" else "transcribing"
 
     @property
+    def truncated(self) -> bool:
+        """Whether its source has more text than is kept. Metadata of texts is anybody's; that of sources says what was read."""
+        return self.kind != "text" and self.metadata.get("truncated") is True
+
+    @property
     def entity_id(self) -> str:
         return f"{self.entity_type}_{self.public_id}"
 

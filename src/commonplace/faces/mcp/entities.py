@@ -39,7 +39,7 @@ async def _fetch(services: Services, caller: Caller, args: FetchInput) -> tuple[
     shown = wire_graph.entity(entity, services.settings)
     told = {name: value for name, value in shown.items() if name not in ("id", "title", "name", "url", "metadata") and value}
     answer: Fetched = {"id": shown["id"], "title": shown["title"], "text": entity.text or "", "url": shown["url"],
-                       "metadata": {**shown["metadata"], **told}}
+                       "metadata": {**wire_graph.other_facts(shown["metadata"], shown), **told, "origin": entity.item.origin}}
     return as_text(answer), answer
 
 
