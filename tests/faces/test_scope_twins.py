@@ -15,6 +15,7 @@ from tests.services import temporary_schema
 
 pytestmark = pytest.mark.anyio
 CALLS = {"folders": 700, "kb": 300}   # on each engine
+ROUTES = 30   # that must have answered a call with something else than an error, beside all tools
 # What a scope has no part in: the process's own figures, and the link that bytes are sent to, which `Call.content` follows.
 ELSEWHERE = {("GET", "/metrics"), ("GET", "/readyz"), ("POST", "/api/v1/uploads/finalize"),
              ("POST", "/api/v1/uploads/finalize-document")}
@@ -38,6 +39,8 @@ async def test_answers_do_not_depend_on_what_is_out_of_scope(
     async with open_twins(tmp_path, hidden_by, seed=1, settings=databases) as twins:
         difference = await compare(twins, CALLS[hidden_by], seed=1)
     assert not difference, difference
+    assert {path for method, path in twins.reached if method == "tool"} == {tool.name for tool in ALL_TOOLS}
+    assert len(twins.reached) - len(ALL_TOOLS) >= ROUTES, "too many calls were refused to prove anything"
 
 
 async def test_the_calls_reach_every_tool_and_route(house: House) -> None:

@@ -22,6 +22,7 @@ import pytest
 
 from commonplace.adapters.store import postings, shelf, view
 from commonplace.core import finding, search
+from commonplace.core.library import Draft
 from commonplace.errors import NotFound
 from commonplace.model import Kind, Relation, Scope, basics
 from tests.faces.house import LONG_TEXT, House, call_tool, open_house
@@ -70,12 +71,16 @@ class Names:
         self._names: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._ids: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._count = [0, 0]
-        self._kinds: dict[str, str] = {}   # by placeholder: the entity's type, or the call that first answered with it
+        self._kinds: dict[str, str] = {}   # by placeholder: the entity's type, or the call and the field that first had it
 
     def give(self, name: str, ids: Sequence[str]) -> None:
         for which, each in enumerate(ids):
-            self._names[which][each], self._ids[which][name] = name, each
-            self._kinds[name] = each.partition("_")[0]
+            self.name(which, name, each)
+
+    def name(self, which: int, name: str, one_id: str) -> None:
+        """As `give`, for one of the twins."""
+        self._names[which][one_id], self._ids[which][name] = name, one_id
+        self._kinds[name] = one_id.partition("_")[0]
 
     def hide(self, which: int, text: str, origin: str = "") -> str:
         """The text with placeholders for all that may differ between twins. `origin`: the call that it answers."""
@@ -86,8 +91,9 @@ class Names:
                 self._count[which] += 1
                 name = f"«id {self._count[which]}»"
                 self._names[which][found["id"]], self._ids[which][name] = name, found["id"]
-                entity_type = re.search(r"([a-z]+)_$", text[max(0, found.start() - 12):found.start()])
-                self._kinds.setdefault(name, entity_type[1] if entity_type else origin)
+                before = text[max(0, found.start() - 30):found.start()]
+                entity_type, field_name = re.search(r"([a-z]+)_$", before), re.search(r'([a-z_]+)\\*": \\*"$', before)
+                self._kinds.setdefault(name, entity_type[1] if entity_type else f"{origin} {field_name[1] if field_name else ''}")
             return self._names[which][found["id"]]
 
         return NAME.sub(placeholder, text)
@@ -111,6 +117,7 @@ class Twins:
     hidden_by: str                 # "folders" or "kb"
     names: Names = field(default_factory=Names)
     unseen: int = 0                # how many items were ever added out of scope
+    reached: set[tuple[str, str]] = field(default_factory=set)  # method and path, without ids, of calls that were not refused
 
     async def both(self, character: str, call: Call) -> tuple[str, str]:
         """The answers of both, with placeholders."""
@@ -119,7 +126,14 @@ class Twins:
             async with house.client(character) as client:
                 answer = await self._ask(which, client, call)
             answers.append(self.names.hide(which, answer, call.path))
+        if self._is_good(call, answers[0]):
+            self.reached.add((call.method, re.sub("«[^»]+»", "«»", call.path)))
         return answers[0], answers[1]
+
+    @staticmethod
+    def _is_good(call: Call, answer: str) -> bool:
+        found = json.loads(answer)
+        return "result" in found if call.method == "tool" else all(status < 400 for status, *_ in found)
 
     async def work(self) -> None:
         """Run the jobs that calls have left."""
@@ -143,7 +157,7 @@ class Twins:
 
 def _shown(answer: httpx.Response) -> Any:
     """What a client can tell apart."""
-    headers = {name: value for name, value in answer.headers.items() if name.startswith(("ratelimit", "content-type", "link"))}
+    headers = {name: value for name, value in answer.headers.items() if name not in ("date", "content-length")}
     is_json = answer.headers.get("content-type", "").startswith("application/json")
     return [answer.status_code, headers, answer.json() if is_json else answer.text]
 
@@ -204,11 +218,25 @@ async def _furnish(twins: Twins, dice: Random) -> None:
         twins.names.give(f"«entity {n}»" if n else "«project»", [entity_id for entity_id, _ in ids])
         for which, (entity_id, item_id) in enumerate(ids):
             twins.names.hide(which, f"{entity_id} {item_id}")
+    for which, house in enumerate(twins.houses):
+        await _handle(twins, which, house)
     await twins.work()
     for n in range(12):
         await change_unseen(twins, dice, which=0)
         if n < 2:
             await change_unseen(twins, dice, which=1)
+
+
+async def _handle(twins: Twins, which: int, house: House) -> None:
+    """What only a person can do, with what the scope sees: an item that could not be read, a note in a margin, a disk for others."""
+    unread = await house.app.unread.submit(house.owner, Draft("url", url="http://127.0.0.1:9/visible"), house.folders["Red"])
+    noted, _ = await _add(house, {"title": "Noted", "content": "A heron stands in the shallows.", "entity_type": "idea"}, ["Red", "Blue"])
+    await house.app.annotating.add(house.owner, noted, "This is where the heron stood.", quote="in the shallows")
+    shown, _ = await _add(house, {"title": "Published", "content": LONG_TEXT, "entity_type": "idea"}, ["Red", "Blue"])
+    await house.app.disks.publish(house.owner, shown)
+    long, _ = await house.add("Long", text=LONG_TEXT, folder="Red")  # embedded by a job: both have a worker that was seen at work
+    for name, item_id in (("long", long), ("failed", unread.item.id), ("noted", noted), ("published", shown)):
+        twins.names.name(which, f"«{name}»", item_id)
 
 
 async def _add(house: House, entity: Any, folders: Sequence[str] = (), in_kb: bool = True) -> tuple[str, str]:
@@ -250,6 +278,15 @@ async def change_unseen(twins: Twins, dice: Random, which: int) -> None:
             await owner.delete(f"/api/v1/items/{dice.choice(made)}")
         if dice.random() < 0.3:
             await owner.post(f"/api/entities/{made[0]}/mark-wrong", json={"reason": "no longer so"})
+        if dice.random() < 0.3:
+            await owner.post(f"/api/v1/disks/{made[0]}/publish")
+            await owner.get(f"/api/v1/disks/{made[-1]}/preview")
+        if dice.random() < 0.3:  # one that is read later and fails, and one that becomes an item
+            place_id = house.folders["Green"] if place["folders"] else None
+            for draft in (Draft("url", url=f"http://127.0.0.1:9/{twins.unseen}", in_kb=place["in_kb"]),
+                          Draft("text", f"Unread {twins.unseen}", text(dice), in_kb=place["in_kb"])):
+                if not by_kb or not place["in_kb"]:
+                    await house.app.unread.submit(house.owner, draft, place_id)
         if not by_kb:  # a long text waits for its vectors
             await owner.post("/api/v1/ingest", json={"kind": "text", "title": "Unseen", "text": LONG_TEXT + text(dice)})
             await owner.post("/api/v1/memory/reflect", json={"content": text(dice), "persist": True, "review": True})
@@ -317,10 +354,14 @@ def _read(dice: Random, some_id: Id) -> Call:
         Call("tool", "list_recent", {"limit": dice.randrange(1, 30)}), Call("tool", "list_disks", _some(dice, scope="owned", limit=9)),
         Call("GET", f"/api/v1/items/{one}"), Call("GET", f"/api/v1/items/{one}/versions"),
         Call("GET", f"/api/v1/items/{one}/versions/{dice.randrange(1, 3)}"),
-        Call("GET", f"/api/v1/items/{one}/versions/{dice.randrange(1, 3)}/diff"), Call("GET", f"/api/v1/jobs/{some_id('job')}"),
+        Call("GET", f"/api/v1/items/{one}/versions/{dice.randrange(1, 3)}/diff"),
+        Call("GET", f"/api/v1/items/«entity {dice.randrange(3, 8)}»/versions/1{dice.choice(('', '/diff'))}"),
+        Call("GET", f"/api/v1/items/{dice.choice(('«failed»', '«noted»', '«published»'))}"),
+        Call("GET", "/api/v1/disks/«published»"), Call("tool", "get_disk", {"disk_id": "«published»"}),
+        *(Call("GET", f"/api/v1/jobs/{some_id('job_id')}") for _ in range(2)),
         Call("GET", f"/api/v1/disks/{one}"), Call("GET", f"/api/v1/disks/{one}/preview"),
         Call("POST", "/api/v1/disks/batch", {"ids": [one, some_id(), some_id()]}), Call("GET", "/api/v1/folders"),
-        Call("GET", f"/api/v1/memory/captures/{some_id('remember')}"), Call("GET", f"/api/v1/memory/candidates/{candidate}"),
+        Call("GET", f"/api/v1/memory/captures/{some_id('capture')}"), Call("GET", f"/api/v1/memory/candidates/{candidate}"),
         Call("GET", "/api/v1/memory/candidates", query=_some(dice, state="all", limit=5, offset=1)),
         Call("GET", f"/api/entities/{one}"), Call("GET", f"/api/entities/{one}/relations", query=_some(dice, limit=3, offset=1)),
         Call("GET", "/api/entities", query=_some(
@@ -354,15 +395,18 @@ def _keep(dice: Random, some_id: Id) -> Call:
     if entity["entity_type"] == "task":
         entity |= _some(dice, depends_on=[some_id("task")], epic=some_id("epic"))
     tool = {name: value for name, value in entity.items() if name != "epic"}
+    work = {"title": entity["title"], "content": entity["content"], "project": "«project»"} | _some(dice, tags=dice.sample(TAGS, 1))
     memo = {"title": entity["title"], "content": entity["content"], "kind": dice.choice(ENTITY_TYPES[:9])} | _some(
         dice, tags=dice.sample(TAGS, 1), idempotency_key=f"key {dice.randrange(20)}", related_to=[some_id()], project="«project»")
     notes = {"content": f"We decided: {text(dice)}\n\n- TODO: {text(dice)}", "source_title": "Notes"} | _some(
         dice, persist=True, review=dice.random() < 0.5, limit=4, project="«project»")
-    plain = {"kind": "text", "title": entity["title"], "text": entity["content"]} | _some(dice, in_kb=False)
+    # A long one is embedded by a job, whose id is asked for later.
+    plain = {"kind": "text", "title": entity["title"], "text": dice.choice(("", "", LONG_TEXT)) + entity["content"]}
+    plain |= _some(dice, in_kb=False)
     file = {"filename": f"{dice.choice(SUBJECTS)}.md", "content_type": "text/markdown", "size": len(entity["content"].encode())}
     return dice.choice((
         Call("tool", "add", tool), Call("POST", "/api/entities", entity, {"sync": dice.random() < 0.5}),
-        Call("POST", dice.choice(("/api/tasks", "/api/epics")), tool | {"project": "«project»"}),
+        Call("POST", dice.choice(("/api/tasks", "/api/epics")), work),
         Call("tool", "remember", memo), Call("POST", "/api/v1/memory/remember", memo), Call("tool", "reflect", notes),
         Call("POST", "/api/v1/memory/reflect", notes), Call("tool", "add_to_knowledge", plain), Call("POST", "/api/v1/ingest", plain),
         Call("POST", "/api/v1/ingest", {"kind": "url", "url": "http://127.0.0.1:9/"}),
@@ -388,7 +432,13 @@ def _manage(dice: Random, some_id: Id) -> Call:
 
 def _change(dice: Random, some_id: Id) -> Call:
     one, task, epic, candidate = some_id(dice.choice(ENTITY_TYPES)), some_id("task"), some_id("epic"), some_id("reflect")
+    near = dice.randrange(3, 8)    # a few of which relations come and go, and whose texts have versions
+    joined = {"to": f"«entity {near + 1}»", "type": dice.choice(KINDS[:2])}
     return dice.choice((
+        Call("POST", f"/api/entities/«entity {near}»/relations", joined),
+        Call("DELETE", f"/api/entities/«entity {near}»/relations", query=joined),
+        Call("PATCH", f"/api/entities/«entity {near}»", {"content": text(dice)}),
+        Call("POST", "/api/v1/items/«failed»/retry"), Call("PATCH", "/api/v1/items/«failed»", {"tags": dice.sample(TAGS, 1)}),
         Call("PATCH", f"/api/v1/items/{one}", _some(dice, title=text(dice)[:30], tags=dice.sample(TAGS, 1), in_kb=dice.random() < 0.7,
                                                     archived=dice.random() < 0.3)),
         Call("PATCH", f"/api/entities/{one}", _some(dice, title=text(dice)[:30], content=text(dice), tags=dice.sample(TAGS, 1))),
@@ -404,7 +454,7 @@ def _change(dice: Random, some_id: Id) -> Call:
         Call("POST", f"/api/v1/items/{one}/folders", {"folder_ids": [dice.choice(("«folder Red»", "«folder Blue»", "«folder Green»"))]}),
         Call("DELETE", f"/api/v1/items/{one}/folders/«folder {dice.choice(('Red', 'Blue', 'Green'))}»"),
         Call("DELETE", f"/api/v1/items/{one}"), Call("DELETE", f"/api/entities/{one}"),
-        Call("POST", f"/api/v1/items/{one}/refresh"), Call("POST", f"/api/v1/items/{one}/retry"), Call("POST", f"/api/v1/jobs/{some_id('job')}/retry"),
+        Call("POST", f"/api/v1/items/{one}/refresh"), Call("POST", f"/api/v1/items/{one}/retry"), Call("POST", f"/api/v1/jobs/{some_id('job_id')}/retry"),
         *(Call("POST", f"/api/tasks/{task}/{step}", body) for step, body in (
             ("start", None), ("block", {"reason": "waits"}), ("unblock", None), ("review", None), ("complete", None),
             ("archive", None), ("notes", {"content": text(dice)}))),
