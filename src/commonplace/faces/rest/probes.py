@@ -1,4 +1,4 @@
-"""For operators: is it up, is it ready, how much does it do. No token; nothing of any library is told."""
+"""For operators: is it up, is it ready, how much does it do. Nothing of any library is told without a token, no counts either."""
 
 import time
 
@@ -10,7 +10,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import TypedDict
 
 from commonplace.core.embedding import EMBED
-from commonplace.core.search import incomplete
 from commonplace.faces.http import Services
 from commonplace.faces.rest.desk import Problem
 from commonplace.model import JobState
@@ -18,6 +17,7 @@ from commonplace.model import JobState
 router = APIRouter(tags=["probes"])
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+WAITING = "Meaning search is incomplete: items are waiting for their vectors; until then they are found by words only."
 BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 
@@ -75,7 +75,6 @@ class Health(TypedDict):
 
 class Readiness(Health):
     embedder: str
-    jobs: dict[str, int]
     degraded: str | None
 
 
@@ -86,15 +85,12 @@ async def healthz() -> Health:
 
 @router.get("/readyz", summary="Can it serve?", responses={503: {"model": Problem, "description": "`storage_failed`"}})
 async def readyz(request: Request) -> Readiness:
-    """`embedder`: loading, loaded, or failed (then searches go by words alone). `degraded`: null, or a sentence that says how
-    many items wait for their vectors."""
+    """`embedder`: loading, loaded, or failed (then searches go by words alone). `degraded`: null, or a sentence that says that
+    items wait for their vectors. How many, and why, is told to those who have a token, by search and `/metrics`."""
     services: Services = request.app.state.services
     await services.store.ping()
-    waiting, reason = await services.store.jobs.waiting(EMBED)
-    # Anybody may ask: what a service said of a text is for those who see the text.
-    said = incomplete(waiting, reason and "`commonplace doctor` says why")
-    return {"status": "ready", "embedder": request.app.state.embedder, "jobs": await services.store.jobs.counts(),
-            "degraded": said}
+    waiting, _ = await services.store.jobs.waiting(EMBED)
+    return {"status": "ready", "embedder": request.app.state.embedder, "degraded": WAITING if waiting else None}
 
 
 @router.get("/metrics", summary="Counts and times for Prometheus", response_class=Response,
