@@ -120,6 +120,17 @@ async def test_the_owner_gives_a_summary_in_their_own_words(house: House) -> Non
         assert (await ask(stranger, "get_disk", disk_id=disk))["summary"] != shown["summary"]
 
 
+async def test_a_preview_that_ends_late_does_not_replace_the_published_view(house: House) -> None:
+    own = "How we keep what we have learnt."
+    item_id, _ = await house.add("Heron")
+    item = await house.app.store.items.get(house.owner.scope, ItemRef(id=item_id))
+    late = RedactedDisk("Heron", "", "", (), None, False, 7)
+    await house.app.disks.publish(house.owner, item_id, summary=own)
+    await house.app.store.disks.keep_preview(house.owner.scope, item, late)
+    published, _ = await house.app.disks.public(item.public_id, None)
+    assert published.view.summary == own
+
+
 async def test_a_summary_that_quotes_the_source_is_refused(house: House) -> None:
     async with house.client("owner") as owner, house.client("stranger") as stranger:
         text = story(2)

@@ -51,8 +51,12 @@ class SqlDisks:
         return RedactedDisk.of(json.loads(row["shown"])) if row else None
 
     async def keep_preview(self, scope: Scope, item: Item, view: RedactedDisk) -> None:
-        await self._db.write(lambda tx: _keep(tx, find(tx, scope, ItemRef(id=item.id), lock=True), item, view,
-                                              "ON CONFLICT DO NOTHING", audience=_PREVIEW, summary=""))
+        def work(tx: Tx) -> None:
+            before = find(tx, scope, ItemRef(id=item.id), lock=True)
+            if before.visibility != PUBLISHED:  # what was published meanwhile may have its owner's summary, which this one lacks
+                _keep(tx, before, item, view, "ON CONFLICT DO NOTHING", audience=_PREVIEW, summary="")
+
+        await self._db.write(work)
 
     async def publish(self, scope: Scope, item: Item, audience: Audience, view: RedactedDisk,
                       summary: str = "") -> Published:
