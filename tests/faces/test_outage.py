@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from commonplace.adapters.embed.openai import OpenAIEmbedder
-from commonplace.core import retrying, search
+from commonplace.core import embedding, retrying, search
 from commonplace.model import JobState
 from tests.embedding_service import EmbeddingService, embedding_service
-from tests.faces.house import House, open_house
+from tests.faces.house import House, call_tool, open_house
 from tests.stub_service import KEY, Mishap
 
 pytestmark = pytest.mark.anyio
@@ -169,3 +169,20 @@ async def test_an_unforeseen_failure_of_any_job_is_bounded(house: House, monkeyp
         await house.app.worker.turn()
     [job] = await house.app.store.jobs.within(house.owner.scope, states=[JobState.FAILED], kinds=["transform"], limit=9)
     assert job.attempts == retrying.ATTEMPTS and job.error == "Unexpected RuntimeError; the server's log says more."
+
+
+async def test_calls_do_not_wait_for_an_embedder_that_hangs(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(*_: Any) -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(embedding, "CALL_SECONDS", 0.05)
+    with monkeypatch.context() as patch:
+        patch.setattr(OpenAIEmbedder, "documents", hang)
+        async with house.client("owner") as client:
+            for tool, arguments in (
+                    ("add_to_knowledge", {"kind": "text", "title": "Herons", "text": "The heron stands by the weir."}),
+                    ("remember", {"title": "Weir", "content": "The weir is opened in May.", "kind": "decision"}),
+                    ("reflect", {"content": "We decided to open the weir in May."})):
+                async with asyncio.timeout(60):
+                    assert "result" in await call_tool(client, tool, arguments), tool
+    assert await degraded(house, "owner") is not None, "their vectors are left to jobs"

@@ -1,9 +1,11 @@
 """Vectors for sections: in the call for short texts, by a job for the rest."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,9 +16,21 @@ from commonplace.errors import EmbeddingFailed
 from commonplace.model import Entry, Job, Section, now
 from commonplace.ports import Embedder, Store, Vector, Vectors
 
+T = TypeVar("T")
+
 EMBED = "embed"
+CALL_SECONDS = 10.0  # for which a call waits for the embedder; a job waits longer
 AT_ONCE = 256      # sections between two commits of a long job
 IN_MEMORY = 2_048  # sections that are read at once: one text may have 60,000
+
+
+async def within_call(vectors: Awaitable[T]) -> T:
+    """Await vectors that somebody waits for. An embedder that hangs counts as down: its job can be more patient."""
+    try:
+        async with asyncio.timeout(CALL_SECONDS):
+            return await vectors
+    except TimeoutError:
+        raise EmbeddingFailed("The embedder did not answer in time.") from None
 
 
 async def with_vectors(embedder: Embedder, title: str, sections: Sequence[Section]) -> list[Section]:

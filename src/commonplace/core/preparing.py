@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from commonplace.core import sectioning
-from commonplace.core.embedding import EMBED, with_vectors
+from commonplace.core.embedding import EMBED, with_vectors, within_call
 from commonplace.core.notes import searchable
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import Item, Job, Json, Mark, Section, Transformed, new_id
@@ -75,7 +75,7 @@ class Preparer:
         if all(section.vector is not None for section in sections[:first]):
             return sections
         try:
-            return [*await with_vectors(self._embedder, title, sections[:first]), *sections[first:]]
+            return [*await within_call(with_vectors(self._embedder, title, sections[:first])), *sections[first:]]
         except EmbeddingFailed:
             return sections
 

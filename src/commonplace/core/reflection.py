@@ -11,6 +11,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from commonplace.core import entity_rules as rules
 from commonplace.core.access import READ, WRITE, Access
+from commonplace.core.embedding import within_call
 from commonplace.core.entities import Entities
 from commonplace.core.entity_rules import NewEntity
 from commonplace.core.likeness import CONTRADICTION, Alike, Likeness, Part
@@ -195,7 +196,8 @@ class Reflection:
         if not proposals:
             return []
         try:
-            found = await self._embedder.documents([[embedding_text(p.title, Section(0, p.content))] for p in proposals])
+            texts = [[embedding_text(p.title, Section(0, p.content))] for p in proposals]
+            found = await within_call(self._embedder.documents(texts))
         except EmbeddingFailed:
             return [None] * len(proposals)     # words alone find
         return [vectors[0] for vectors in found]
