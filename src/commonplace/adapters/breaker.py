@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from redis.exceptions import RedisError
 
@@ -23,6 +23,12 @@ class Breaker:
         self._consequence = consequence  # for the log: what happens without Redis
         self._closed = True
         self._ask_at = 0.0
+        self._left: set[asyncio.Future[Any]] = set()  # calls that nobody waits for, until they have cleaned up
+
+    async def close(self) -> None:
+        """Wait until calls that were given up have let go of their connections."""
+        if self._left:
+            await asyncio.wait(self._left)
 
     async def call(self, ask: Callable[[], Awaitable[T]]) -> T:
         """The answer, within ANSWER_SECONDS. After a failure, one call per PAUSE_SECONDS tries again; others fail at once."""
@@ -46,7 +52,9 @@ class Breaker:
             self._closed, self._ask_at = False, time.monotonic() + PAUSE_SECONDS
             raise Unavailable from error
         finally:
-            task.cancel()
+            if task.cancel():
+                self._left.add(task)
+                task.add_done_callback(self._left.discard)
         if not self._closed:
             log.warning("Redis answers again")
         self._closed, self._ask_at = True, 0.0

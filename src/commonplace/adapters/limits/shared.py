@@ -36,4 +36,5 @@ class RedisLimits:
         return max(0.0, stats.reset_time - time.time())
 
     async def close(self) -> None:
+        await self._breaker.close()
         await self._pool.aclose()

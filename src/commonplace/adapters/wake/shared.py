@@ -42,6 +42,7 @@ class RedisWake:
         if self._listener is not None:
             self._listener.cancel()
             await asyncio.wait([self._listener])
+        await self._breaker.close()
         await self._redis.aclose()
 
     async def _listen(self) -> None:
