@@ -1,6 +1,8 @@
 """Files by upload: announced, sent, read or queued; and everything that can go wrong on the way."""
 
 import asyncio
+import errno
+import os
 import tracemalloc
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -408,3 +410,18 @@ async def test_an_object_store_takes_the_bytes_itself(house_with: OpenHouse, mon
             assert (kept.status_code, kept.json()["status"]) == (201, "ready")
             assert [hit["item_id"] for hit in await search(owner, "heron weir")] == [kept.json()["user_item_id"]]
             assert (await elsewhere.get(f"{address}/{BUCKET}?list-type=2")).text.count("<Key>") == 0
+
+
+async def test_a_full_disk_is_said_when_the_first_upload_is_announced(house: House, owner: httpx.AsyncClient,
+                                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    body = {"filename": "a.txt", "content_type": "text/plain", "size": 5}
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        answer = await owner.post("/api/v1/uploads/signed-url", json=body)
+    assert (answer.status_code, answer.json()["error"]) == (503, "storage_failed")
+    assert "No space left" in answer.json()["message"]
+    assert not list(house.app.settings.data_dir.glob("*upload.key*")), "nothing is left behind"
+    assert (await owner.post("/api/v1/uploads/signed-url", json=body)).status_code < 300

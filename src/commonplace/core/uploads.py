@@ -18,7 +18,16 @@ from commonplace.core.library import Added, Draft, Library, Located
 from commonplace.core.sources import SPEECH, Source, private_key
 from commonplace.core.transcription import Recordings
 from commonplace.core.unread import Unread
-from commonplace.errors import CommonplaceError, Conflict, ForbiddenScope, IngestFailed, Invalid, NotFound, Unauthorized
+from commonplace.errors import (
+    CommonplaceError,
+    Conflict,
+    ForbiddenScope,
+    IngestFailed,
+    Invalid,
+    NotFound,
+    StorageFailed,
+    Unauthorized,
+)
 from commonplace.model import Caller, Capability, Content, EntityType, Item, ItemRef, Json, Role, Upload, new_id, now
 from commonplace.ports import Blobs, Extractor, Store
 from commonplace.settings import Settings
@@ -219,14 +228,12 @@ class Uploads:
     def _key(self) -> bytes:
         """Made once; beside the files that it guards, so that all who serve them have it."""
         file = self._settings.data_dir / "upload.key"
-        if not file.exists():
-            draft = file.with_name(f".upload.key.{new_id()}")
-            draft.touch(0o600)
-            draft.write_bytes(secrets.token_bytes(32))
-            with suppress(FileExistsError):  # another process was first
-                file.hardlink_to(draft)
-            draft.unlink()
-        return file.read_bytes()
+        try:
+            if not file.exists():
+                _write_key(file)
+            return file.read_bytes()
+        except OSError as error:
+            raise StorageFailed(f"The key that guards uploads cannot be written: {error.strerror}.") from error
 
     # -- what becomes of them
 
@@ -360,6 +367,17 @@ class Uploads:
         if told is None:
             return Added(item.state, item, caller.only_folder, created=False)
         return Added(told["status"], replace(item, content_id=told["content_id"]), told["folder_id"], False, told["job_id"])
+
+
+def _write_key(file: Path) -> None:
+    draft = file.with_name(f".upload.key.{new_id()}")
+    draft.touch(0o600)
+    try:
+        draft.write_bytes(secrets.token_bytes(32))
+        with suppress(FileExistsError):  # another process was first
+            file.hardlink_to(draft)
+    finally:
+        draft.unlink()
 
 
 def _sender(upload: Upload) -> Caller:
