@@ -21,6 +21,7 @@ from torture.harness import Broken, Vitals, require
 ROOT = Path(__file__).parents[1]
 START_SECONDS = 60.0
 CALL_SECONDS = 60.0
+COMMAND_SECONDS = 200.0  # a job of a worker that was killed waits for its lease, two minutes
 NO_LIMITS = {
     f"rate_{name}": "0"
     for name in ("requests_per_minute", "reads_per_hour", "writes_per_hour", "deletes_per_hour")
@@ -74,11 +75,11 @@ class Place:
                 text=True,
                 input=stdin,
                 capture_output=True,
-                timeout=CALL_SECONDS,
+                timeout=COMMAND_SECONDS,
             )
         except subprocess.TimeoutExpired as error:
             raise Broken(
-                f"`commonplace {arguments[0]}` did not end in {CALL_SECONDS:.0f} s: "
+                f"`commonplace {arguments[0]}` did not end in {COMMAND_SECONDS:.0f} s: "
                 f"{str(error.stderr or '')[-500:]}"
             ) from None
         said = Said(
