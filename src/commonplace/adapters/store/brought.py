@@ -5,12 +5,12 @@ from typing import Any
 
 from commonplace.adapters.store import rows
 from commonplace.adapters.store.database import Tx
+from commonplace.adapters.store.duplicates import BY_CONTENT
 from commonplace.model import Content, Entry, Item, Scope
 
 # What an import brings up to date in an item that is there already.
 _BROUGHT = ("content_id", "entity_type", "title", "url", "summary", "key_points", "tags", "category", "in_kb",
             "archived", "metadata", "word_count", "status", "priority", "due_date", "languages", "technologies", "assignees")
-_BY_TEXT = rows.SELECT_ITEM.replace("FROM items", "FROM contents AS c CROSS JOIN items") + " WHERE i.content_id = c.id"
 _MADE = ("tags_derived", "ai_generated", "cost_usd")  # metadata of what was made of the text
 
 
@@ -37,7 +37,7 @@ def find_imported(tx: Tx, scope: Scope, content: Content, entry: Entry) -> Item 
     if not content.text:
         return None
     item, (condition, within) = entry.item, rows.visible(scope)
-    found = tx.all(f"""{_BY_TEXT} AND c.hash = :hash AND i.title = :title AND i.entity_type = :entity_type
+    found = tx.all(f"""{BY_CONTENT} AND c.hash = :hash AND i.title = :title AND i.entity_type = :entity_type
                        AND (:dated = 0 OR i.created_at = :at) AND i.ingest_status IS NULL
                        AND {condition} ORDER BY i.created_at, i.id""",
                    hash=content.hash, title=item.title, entity_type=item.entity_type, dated=int(entry.dated),

@@ -10,7 +10,7 @@ from commonplace.model import Content, Item, Scope
 ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS
     (SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id AND f.item_id = i.id)"""
 # CROSS JOIN: SQLite then starts from the one content, never from all items of a type that the library has.
-_BY_CONTENT = rows.SELECT_ITEM.replace("FROM items", "FROM contents AS c CROSS JOIN items") + " WHERE i.content_id = c.id"
+BY_CONTENT = rows.SELECT_ITEM.replace("FROM items", "FROM contents AS c CROSS JOIN items") + " WHERE i.content_id = c.id"
 
 
 def find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None:
@@ -30,7 +30,7 @@ def find_seen(tx: Tx, scope: Scope, token_id: str | None, entity_type: str, want
     """The first that is in scope, or was added by the same token and is not filed yet; also unread ones, if asked for."""
     condition, within = rows.visible(scope)
     wanted = wanted if unread else f"{wanted} AND i.ingest_status IS NULL"
-    row = tx.one(f"""{_BY_CONTENT} AND {wanted} AND i.entity_type = :entity_type AND (({condition}) OR ({ADDED_AND_NOT_FILED}))
+    row = tx.one(f"""{BY_CONTENT} AND {wanted} AND i.entity_type = :entity_type AND (({condition}) OR ({ADDED_AND_NOT_FILED}))
                      ORDER BY i.ingest_status IS NOT NULL, i.created_at LIMIT 1""",
                  entity_type=entity_type, token_id=token_id, **within, **values)
     return rows.item(row, folders_of(tx, scope, [row["id"]]).get(row["id"], ())) if row else None
