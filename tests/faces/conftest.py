@@ -1,12 +1,18 @@
 """A house for each test, or one with the settings that a test asks for."""
 
-from collections.abc import AsyncIterator, Callable
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
+from uuid import UUID
 
 import httpx
 import pytest
 
+from commonplace.model import now
 from tests.faces.house import House, open_house
 
 OpenHouse = Callable[..., AbstractAsyncContextManager[House]]
@@ -28,3 +34,20 @@ def house_with(data_dir: Path) -> OpenHouse:
 async def owner(house: House) -> AsyncIterator[httpx.AsyncClient]:
     async with house.client("owner") as client:
         yield client
+
+
+@pytest.fixture
+def steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times and ids that grow with every call.
+
+    Real ids of one millisecond sort by chance, and so did the folders of an item; the tokens of a
+    context pack depend on the digits in its ids.
+    """
+    ticks, draws, parts = count(1), defaultdict[int, Iterator[int]](count), now.__globals__
+    morning = datetime(2026, 1, 5, 9, tzinfo=UTC)
+    monkeypatch.setitem(parts, "datetime", SimpleNamespace(
+        now=lambda zone: morning + timedelta(milliseconds=next(ticks))))
+    monkeypatch.setitem(parts, "time", SimpleNamespace(time_ns=lambda: next(ticks) * 1_000_000))
+    monkeypatch.setitem(parts, "secrets", SimpleNamespace(randbits=lambda bits: next(draws[bits])))
+    monkeypatch.setitem(parts, "uuid", SimpleNamespace(
+        UUID=UUID, uuid4=lambda: UUID(int=next(ticks))))
