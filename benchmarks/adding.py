@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 from engine_search import fill, pieces
 
-from commonplace.adapters.embed.static import StaticEmbedder
-from commonplace.adapters.store import make_store
+from commonplace.adapters.embed.wordllama import StaticEmbedder
 from commonplace.app import open_app
-from commonplace.core.entities import Entities
-from commonplace.core.entity_rules import NewEntity
+from commonplace.core.entities.entities import Entities
+from commonplace.core.entities.validation import NewEntity
 from commonplace.model import Caller, Capability
 from commonplace.settings import Settings
+from commonplace.store import make_store
 
 
 async def measure(entities: Entities, caller: Caller, texts: list[str], name: str, **how: bool) -> None:

@@ -16,14 +16,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from commonplace.adapters.wake import make_wake
+from commonplace.adapters.wakeup import make_wake
 from commonplace.app import App, open_app
-from commonplace.core import sectioning
-from commonplace.core.embedding import EMBED, EmbedJobs
-from commonplace.core.portable import import_folder
+from commonplace.core.ingest.embedding import EMBED, EmbedJobs
+from commonplace.core.jobs.worker import Worker
+from commonplace.core.transfer.markdown_folder import import_folder
 from commonplace.model import Caller
 from commonplace.settings import Settings
-from commonplace.worker import Worker
+from commonplace.text import chunking
 
 LONGEST = 20_000
 
@@ -58,7 +58,7 @@ class Watch:
 
 async def raw_rate(app: App, folder: Path, count: int) -> tuple[float, float]:
     texts = await asyncio.to_thread(lambda: [(file.stem, file.read_text()) for file in sorted(folder.rglob("*.md"))[:count]])
-    passages = [[sectioning.embedding_text(title, section) for section in sectioning.cut(text)] for title, text in texts]
+    passages = [[chunking.embedding_text(title, section) for section in chunking.cut(text)] for title, text in texts]
     await app.embedder.documents(passages[:1])
     watch = Watch()
     await app.embedder.documents(passages)

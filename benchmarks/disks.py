@@ -19,7 +19,7 @@ from pathlib import Path
 from bulk_import import texts
 
 from commonplace.app import App, open_app
-from commonplace.core.library import Record
+from commonplace.core.items.library import Record
 from commonplace.model import Caller, Capability, DiskFilter, DiskScope, Item, ItemFilter, Mode, new_id, new_public_id
 from commonplace.settings import Settings
 

@@ -22,10 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from commonplace.adapters.embed import make_embedder
-from commonplace.adapters.store import SqlStore, make_store
-from commonplace.core.blend import blend
-from commonplace.core.search import CANDIDATES
-from commonplace.core.words import extra, parse
+from commonplace.core.search.hybrid_score import blend
+from commonplace.core.search.search import CANDIDATES
 from commonplace.model import (
     WRONG,
     Content,
@@ -43,6 +41,8 @@ from commonplace.model import (
 )
 from commonplace.ports import Embedder, Question
 from commonplace.settings import Settings
+from commonplace.store import SqlStore, make_store
+from commonplace.text.query_terms import extra, parse
 
 PER_ITEM = 20
 TRUE = ItemFilter(not_statuses=(WRONG,))  # as every search asks

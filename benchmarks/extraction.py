@@ -19,8 +19,8 @@ from pathlib import Path
 
 from lxml import html
 
-from commonplace.adapters.extract import Caps, readers
-from commonplace.adapters.extract.source import Source
+from commonplace.adapters.extract import Caps, formats
+from commonplace.adapters.extract.input_file import Source
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
@@ -47,7 +47,7 @@ def score(name: str, found: str, expected: str) -> Score:
 
 def read(path: Path, media_type: str, caps: Caps | None = None) -> Extracted | None:
     try:
-        return readers.read(Source(path, media_type), caps or Caps())
+        return formats.read(Source(path, media_type), caps or Caps())
     except IngestFailed:
         return None
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from commonplace.adapters.store import SqlStore, make_store, rows
-from commonplace.adapters.store.database import Tx
+from commonplace.database.transaction import Tx
 from commonplace.model import Content, Folder, Item, ItemFilter, ItemRef, Person, Scope, new_id, new_public_id, now
 from commonplace.settings import Settings
+from commonplace.store import SqlStore, make_store, rows
 
 TYPES = ("episode", "pattern", "decision", "task", "claim")
 KINDS = ("RELATED_TO", "SUPPORTS", "REQUIRES", "DERIVED_FROM")

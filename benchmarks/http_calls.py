@@ -24,7 +24,7 @@ import psutil
 from bulk_import import write
 
 from commonplace.app import open_app
-from commonplace.core.portable import import_folder
+from commonplace.core.transfer.markdown_folder import import_folder
 from commonplace.settings import Settings
 
 QUESTIONS = ["how do I parse a date", "connection pool timeout", "what does os.path.join return", "raise ValueError when empty",

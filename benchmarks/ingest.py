@@ -31,10 +31,10 @@ import httpx
 from bulk_import import texts
 
 from commonplace.app import App, open_app
-from commonplace.core import sectioning
-from commonplace.core.library import Draft
+from commonplace.core.items.library import Draft
 from commonplace.model import Caller
 from commonplace.settings import Settings
+from commonplace.text import chunking
 
 RATE = 16_000
 MENU = "<nav>" + "".join(f'<a href="/{n}">Chapter {n}</a> ' for n in range(30)) + "</nav>"
@@ -123,7 +123,7 @@ async def measure_pages(data: Path, count: int, characters: int, embedder: str, 
             done, sections = await app.store.sections.coverage(caller.scope, app.embedder.stamp)
             assert done == sections > 0
             items, _ = await app.library.page(caller, where=_everything(), limit=count)
-            documents = [[sectioning.embedding_text(item.title, section) for section in await app.store.sections.of_item(item)]
+            documents = [[chunking.embedding_text(item.title, section) for section in await app.store.sections.of_item(item)]
                          for item in items]
             with Watch() as alone:
                 await app.embedder.documents(documents)

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from commonplace.adapters.embed import make_embedder
-from commonplace.core.calibration import Calibration
-from commonplace.core.contrasts import Text
-from commonplace.core.likeness import FLOOR, THRESHOLD, compare
+from commonplace.core.entities.duplicates import FLOOR, THRESHOLD, compare
+from commonplace.core.entities.similarity_scale import Calibration
 from commonplace.settings import Settings
+from commonplace.text.contrasts import Text
 
 SAME = 4.0
 AT_ONCE = 64

@@ -14,11 +14,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from commonplace.adapters.store import SqlStore, rows
-from commonplace.adapters.store.database import Tx
 from commonplace.app import open_app
+from commonplace.database.transaction import Tx
 from commonplace.model import Caller, Capability, Content, Item, Scope, new_id, new_public_id
 from commonplace.settings import Settings
+from commonplace.store import SqlStore, rows
 
 STATUSES = ("todo", "todo", "todo", "backlog", "doing", "blocked", "review")
 PRIORITIES = ("critical", "high", "medium", "medium", "low", "someday")

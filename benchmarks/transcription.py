@@ -21,7 +21,7 @@ from pathlib import Path
 import av
 
 from commonplace.adapters.transcribe import audio
-from commonplace.adapters.transcribe.local import LocalTranscriber
+from commonplace.adapters.transcribe.whisper import LocalTranscriber
 from commonplace.settings import Settings
 
 TEXT = """Knowledge grows when people share it. A library keeps what a town has learned, and lends it to everybody who asks.

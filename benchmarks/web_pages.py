@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from commonplace.app import make_asgi, open_app
-from commonplace.core.library import Record
+from commonplace.core.items.library import Record
 from commonplace.model import Caller, Capability, Item, Role, new_id, new_public_id
 from commonplace.settings import Settings
 

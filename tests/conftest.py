@@ -9,8 +9,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from commonplace.adapters.store import make_store
 from commonplace.settings import Settings
+from commonplace.store import make_store
 
 # How long one example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("here", deadline=None)

@@ -16,26 +16,17 @@ from typing import Any
 import pytest
 
 import commonplace
-from commonplace.adapters.extract import charsets, lines, plain, source, subtitles
-from commonplace.adapters.reflect import notes, rules
-from commonplace.adapters.store import terms
-from commonplace.adapters.transform import local, prose
-from commonplace.core import (
-    addresses,
-    contrasts,
-    gitlog,
-    markdown,
-    masking,
-    packing,
-    redaction,
-    sectioning,
-    tagging,
-    transcripts,
-    versions,
-    words,
-)
-from commonplace.faces.web import review, text as web_text
+from commonplace.adapters.extract import charset, input_file, paragraphs, plain_text, subtitles
+from commonplace.adapters.reflect import note_parser, rules
+from commonplace.adapters.summarize import extractive
+from commonplace.core.disks import redaction
+from commonplace.core.items import versions
+from commonplace.core.memory import token_budget
+from commonplace.core.transfer import agent_transcripts, git_history
+from commonplace.interfaces.web import markdown_html as web_text
+from commonplace.interfaces.web.pages import review
 from commonplace.model import folder_key
+from commonplace.text import chunking, contrasts, front_matter, keyword_tags, query_terms, secret_masking, sentences, stems, urls
 from tests.pattern_proof import NotProven, prove
 
 ROOT = Path(commonplace.__file__).parent
@@ -169,7 +160,7 @@ def test_the_proof_takes_what_is_linear(pattern: str) -> None:
 # -- Every function that reads texts of others
 
 def transformed(text: str) -> None:
-    local.transformed(text[:300], [section.text for section in sectioning.cut(text)])
+    extractive.transformed(text[:300], [section.text for section in chunking.cut(text)])
 
 
 def compared(text: str) -> None:
@@ -184,40 +175,40 @@ def redacted(text: str) -> None:
 
 
 def read_plain(text: str) -> None:
-    charsets.decode(text.encode(), markup=True)
-    plain._titled(text)
-    source.tidy(text)
-    lines.paragraphs(text.splitlines())
+    charset.decode(text.encode(), markup=True)
+    plain_text._titled(text)
+    input_file.tidy(text)
+    paragraphs.paragraphs(text.splitlines())
 
 
 READERS: dict[str, Callable[[str], object]] = {
-    "masking": masking.masked,
+    "masking": secret_masking.masked,
     "redaction": redacted,
-    "reflect notes": lambda text: notes.blocks(text, frozenset()),
+    "reflect notes": lambda text: note_parser.blocks(text, frozenset()),
     "reflect rules": lambda text: rules.reflected(text, 20),
-    "sectioning": sectioning.cut,
+    "sectioning": chunking.cut,
     "transform": transformed,
-    "prose": prose.sentences,
-    "markdown": lambda text: markdown.parse(text, "name"),
-    "front matter": lambda text: markdown.parse("---\n" + text, "name"),
+    "prose": sentences.sentences,
+    "markdown": lambda text: front_matter.parse(text, "name"),
+    "front matter": lambda text: front_matter.parse("---\n" + text, "name"),
     "contrasts": compared,
-    "words": words.extra,
-    "embedded words": words.spoken,
-    "query": words.parse,
-    "terms": terms.terms,
-    "tags": lambda text: tagging.tags(text, text, [text[:100]], [], [text[:100]]),
-    "task type": lambda text: tagging.task_type(text, text),
+    "words": query_terms.extra,
+    "embedded words": query_terms.spoken,
+    "query": query_terms.parse,
+    "terms": stems.terms,
+    "tags": lambda text: keyword_tags.tags(text, text, [text[:100]], [], [text[:100]]),
+    "task type": lambda text: keyword_tags.task_type(text, text),
     "versions": lambda text: versions.difference(text, f"{text} x"),
-    "packing": packing.tokens,
-    "transcripts": lambda text: transcripts._said(text),
-    "git log": lambda text: list(gitlog._printed(text)),
+    "packing": token_budget.tokens,
+    "transcripts": lambda text: agent_transcripts._said(text),
+    "git log": lambda text: list(git_history._printed(text)),
     "plain text": web_text.plain_text,
     "title": lambda text: web_text.without_title(text, text[:100]),
     "fences": lambda text: list(web_text.resumed([text])),
     "snippet": lambda text: web_text.snippet(text[:6000], "a = 1"),
     "extract": read_plain,
     "subtitles": lambda text: list(subtitles._utterances(f"00:00:01.000 --> 00:00:02.000\n{text}")),
-    "addresses": lambda text: addresses._MOBILE_WIKI.sub("", text),
+    "addresses": lambda text: urls._MOBILE_WIKI.sub("", text),
     "folders": folder_key,
 }
 RUNS = ["=", "[", "#", "(", "<", "*", "_", "-", ".", "\t", " ", "a", "A", "1", "`", "~", "|", ">", '"', "'", ":", "/", "@", "!",

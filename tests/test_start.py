@@ -30,9 +30,9 @@ def test_nor_does_an_application_that_runs(data_dir: Path) -> None:
 
 
 @pytest.mark.parametrize(("imported", "unneeded"), [
-    ("commonplace.faces.cli.main", ("numpy", "pydantic", "httpx", "commonplace.app", *RARE)),
-    ("commonplace.app", ("fastapi", "mcp", "commonplace.faces", "httpx", *RARE)),
-    ("commonplace.faces.web.app", ("igraph",)),
+    ("commonplace.interfaces.cli.main", ("numpy", "pydantic", "httpx", "commonplace.app", *RARE)),
+    ("commonplace.app", ("fastapi", "mcp", "commonplace.interfaces", "httpx", *RARE)),
+    ("commonplace.interfaces.web.app", ("igraph",)),
 ])
 def test_a_start_brings_in_only_what_it_needs(imported: str, unneeded: tuple[str, ...]) -> None:
     code = f"import sys, {imported}; print(*(set({unneeded!r}) & sys.modules.keys()))"

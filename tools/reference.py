@@ -11,9 +11,9 @@ from typing import Any, get_type_hints
 import typer
 
 from commonplace.app import make_asgi, open_app
-from commonplace.faces.cli.main import app as command_line
-from commonplace.faces.mcp.server import ALL_TOOLS, DOORS
-from commonplace.faces.rest.docs import openapi
+from commonplace.interfaces.cli.main import app as command_line
+from commonplace.interfaces.mcp.server import ALL_TOOLS, DOORS
+from commonplace.interfaces.rest.openapi import openapi
 from commonplace.settings import PREFIX, Settings
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"

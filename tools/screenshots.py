@@ -13,8 +13,8 @@ from PIL import Image
 from playwright.async_api import async_playwright
 
 from commonplace.app import App, make_asgi, open_app
-from commonplace.core.entity_rules import NewEntity
-from commonplace.core.library import Draft
+from commonplace.core.entities.validation import NewEntity
+from commonplace.core.items.library import Draft
 from commonplace.model import Caller
 from commonplace.settings import Settings
 

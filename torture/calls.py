@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import httpx
 
-from tests.faces.test_schemathesis import PARTS
+from tests.interfaces.test_schemathesis import PARTS
 from torture.harness import Broken, Part, Play, Round, Stage, require
 from torture.schema import Generator, Schema
 from torture.server import MCP_HEADERS, Place, Server

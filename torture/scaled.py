@@ -8,10 +8,9 @@ from datetime import timedelta
 
 import anyio
 
-from commonplace import worker
-from commonplace.adapters import http
-from commonplace.core import retrying
-from commonplace.faces.cli.main import main
+from commonplace.adapters import http_client
+from commonplace.core.jobs import retry, worker
+from commonplace.interfaces.cli.main import main
 
 
 def scale(factor: float) -> None:
@@ -22,11 +21,11 @@ def scale(factor: float) -> None:
         async def sleep(seconds: float) -> None:
             await anyio.sleep(seconds / factor)
 
-    if http.anyio is not anyio or retrying.timedelta is not timedelta:
+    if http_client.anyio is not anyio or retry.timedelta is not timedelta:
         raise SystemExit("The waits to scale have moved; torture/scaled.py has to follow.")
     worker.SWEEP_SECONDS /= factor
-    http.anyio = Impatient  # type: ignore[assignment,attr-defined]
-    retrying.timedelta = lambda seconds: timedelta(seconds=seconds / factor)  # type: ignore[assignment,misc,attr-defined]
+    http_client.anyio = Impatient  # type: ignore[assignment,attr-defined]
+    retry.timedelta = lambda seconds: timedelta(seconds=seconds / factor)  # type: ignore[assignment,misc,attr-defined]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any, Self
 import httpx
 import psutil
 
-from tests.faces.command import COMMAND
+from tests.interfaces.command import COMMAND
 from torture.harness import Broken, Vitals, require
 
 ROOT = Path(__file__).parents[1]

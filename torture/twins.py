@@ -11,7 +11,7 @@ CALLS = 250  # of a round
 
 @contextmanager
 def open_scope_twins(stage: Stage, calls: int = CALLS) -> Iterator[Play]:
-    from tests.faces.twins import SCOPES, compare, open_twins
+    from tests.interfaces.twins import SCOPES, compare, open_twins
 
     kinds = sorted(set(SCOPES.values()))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.engine_search import pieces
-from commonplace.adapters.embed.static import StaticEmbedder
+from commonplace.adapters.embed.wordllama import StaticEmbedder
 from commonplace.settings import Settings
 
 ASKED, FROM = 200, 1_000  # questions are taken out of the first notes, which are there however many there are

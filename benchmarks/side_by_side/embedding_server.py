@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from commonplace.adapters.embed.static import StaticEmbedder
+from commonplace.adapters.embed.wordllama import StaticEmbedder
 from commonplace.settings import Settings
 
 

@@ -71,8 +71,8 @@ def main() -> None:
 def _build(driver, costs, count: int, seconds: float) -> dict:
     import numpy as np
 
-    from commonplace.core.words import extra
     from commonplace.model import Content, Entry, Item, Section, new_id, new_public_id
+    from commonplace.text.query_terms import extra
 
     work, dice, words = driver.work, np.random.default_rng(1), {}
     folders = sorted(driver.folders.values())

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from commonplace.adapters.embed.static import StaticEmbedder
+from commonplace.adapters.embed.wordllama import StaticEmbedder
 from commonplace.settings import Settings
 
 from .drivers.http_ import Http, free_port

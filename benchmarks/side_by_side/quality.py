@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from commonplace.core.evaluation import METRICS, RetrievalSet, measure as measured, read_set
+from commonplace.core.transfer.evaluation import METRICS, RetrievalSet, measure as measured, read_set
 
 from .corpus import embed
 from .peers import OURS, Peer

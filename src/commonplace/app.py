@@ -12,60 +12,60 @@ from uuid import uuid4
 from commonplace.adapters.blobs import make_blobs
 from commonplace.adapters.embed import make_embedder
 from commonplace.adapters.extract import FileExtractor
-from commonplace.adapters.extract.youtube import Captions as YouTubeCaptions
-from commonplace.adapters.extract.youtube_sound import YouTubeSound
 from commonplace.adapters.fetch import make_fetcher
-from commonplace.adapters.limits import make_limits
+from commonplace.adapters.rate_limits import make_limits
 from commonplace.adapters.reflect import make_reflector
-from commonplace.adapters.store import load_beside, make_store
+from commonplace.adapters.summarize import make_transformer
 from commonplace.adapters.transcribe import duration, make_transcriber
-from commonplace.adapters.transform import make_transformer
-from commonplace.adapters.wake import make_wake
-from commonplace.core.access import Access
-from commonplace.core.accounts import Accounts
-from commonplace.core.annotating import Annotating
-from commonplace.core.calibration import Calibration
-from commonplace.core.context import Context
-from commonplace.core.disks import Disks
-from commonplace.core.embedding import EMBED, EmbedJobs
-from commonplace.core.entities import Entities
-from commonplace.core.feeds import Feeds
-from commonplace.core.finding import Finding
-from commonplace.core.following import Epics
-from commonplace.core.graph import Graph
-from commonplace.core.ingest_jobs import IngestJobs
-from commonplace.core.joining import Joining
-from commonplace.core.leaving import Leaving
-from commonplace.core.library import Library
-from commonplace.core.likeness import Likeness
-from commonplace.core.linking import LINK, Linker, LinkJobs
-from commonplace.core.mapping import Mapping
-from commonplace.core.members import Members
-from commonplace.core.memory import Memory
-from commonplace.core.overview import Overview
-from commonplace.core.passkeys import Passkeys
-from commonplace.core.people import People
-from commonplace.core.planning import Planning
-from commonplace.core.preparing import INGEST, TRANSFORM, Preparer
-from commonplace.core.publishing import Publisher
-from commonplace.core.reflection import Reflection
-from commonplace.core.removing import REMOVE, Removals, RemoveJobs
-from commonplace.core.search import Search
-from commonplace.core.sessions import Sessions
-from commonplace.core.sources import Sources
-from commonplace.core.transcription import TRANSCRIBE, Quota, Recordings, TranscribeJobs
-from commonplace.core.transforming import TransformJobs
-from commonplace.core.unread import Unread
-from commonplace.core.uploads import Uploads
-from commonplace.core.versions import Versions
-from commonplace.core.webhooks import Webhooks
-from commonplace.core.work import Work
+from commonplace.adapters.wakeup import make_wake
+from commonplace.adapters.youtube.audio import YouTubeSound
+from commonplace.adapters.youtube.captions import Captions as YouTubeCaptions
+from commonplace.core.disks.disks import Disks
+from commonplace.core.disks.publishing import Publisher
+from commonplace.core.entities.annotations import Annotating
+from commonplace.core.entities.auto_links import LINK, Linker, LinkJobs
+from commonplace.core.entities.duplicates import Likeness
+from commonplace.core.entities.entities import Entities
+from commonplace.core.entities.search import Finding
+from commonplace.core.entities.similarity_scale import Calibration
+from commonplace.core.ingest.embedding import EMBED, EmbedJobs
+from commonplace.core.ingest.pipeline import INGEST, TRANSFORM, Preparer
+from commonplace.core.ingest.sources import Sources
+from commonplace.core.ingest.summaries import TransformJobs
+from commonplace.core.ingest.transcription import TRANSCRIBE, Quota, Recordings, TranscribeJobs
+from commonplace.core.ingest.transcription_webhook import Webhooks
+from commonplace.core.items.delayed_delete import REMOVE, Removals, RemoveJobs
+from commonplace.core.items.epic_status import Epics
+from commonplace.core.items.feeds import Feeds
+from commonplace.core.items.ingest_jobs import IngestJobs
+from commonplace.core.items.library import Library
+from commonplace.core.items.overview import Overview
+from commonplace.core.items.unread import Unread
+from commonplace.core.items.uploads import Uploads
+from commonplace.core.items.versions import Versions
+from commonplace.core.jobs.worker import Handler, Worker
+from commonplace.core.map.library_map import Mapping
+from commonplace.core.memory.context import Context
+from commonplace.core.memory.memories import Memory
+from commonplace.core.memory.reflection import Reflection
+from commonplace.core.people.accounts import Accounts
+from commonplace.core.people.authorization import Access
+from commonplace.core.people.invitations import Joining
+from commonplace.core.people.members import Members
+from commonplace.core.people.passkeys import Passkeys
+from commonplace.core.people.tokens import People
+from commonplace.core.search.search import Search
+from commonplace.core.transfer.account_deletion import Leaving
+from commonplace.core.transfer.session_import import Sessions
+from commonplace.core.work.graph import Graph
+from commonplace.core.work.planning import Planning
+from commonplace.core.work.tasks import Work
 from commonplace.errors import Damaged
 from commonplace.model import Caller
 from commonplace.ports import Captions, Embedder, Soundtracks, Store, Transcriber
 from commonplace.ports.store import Advance
 from commonplace.settings import Settings
-from commonplace.worker import Handler, Worker
+from commonplace.store import load_beside, make_store
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -207,16 +207,16 @@ async def restore_backup(settings: Settings, file: Path, *, force: bool, advance
 
 def make_asgi(app: App) -> "FastAPI":
     """Everything that is served over HTTP. Its lifespan must be run; `app` stays the caller's to close."""
-    from commonplace.faces.mcp.http import mcp_routes  # faces are heavy, and most commands need none
-    from commonplace.faces.rest.api import rest_app
-    from commonplace.faces.web.app import WebApp
+    from commonplace.interfaces.mcp.http import mcp_routes  # faces are heavy, and most commands need none
+    from commonplace.interfaces.rest.app import rest_app
+    from commonplace.interfaces.web.app import WebApp
 
     routes, running = mcp_routes(app)
     return rest_app(app, routes, running, WebApp(app))
 
 
 async def serve_stdio(app: App, caller: Callable[[], Awaitable[Caller]]) -> None:
-    from commonplace.faces.mcp import stdio
+    from commonplace.interfaces.mcp import stdio
 
     await stdio.serve_stdio(app, caller)
 

@@ -13,11 +13,11 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright, expect
 
 from commonplace.app import App, make_asgi, open_app
-from commonplace.core.library import Draft
-from commonplace.faces.connections import LimitedServer
+from commonplace.core.items.library import Draft
+from commonplace.interfaces.http.connections import LimitedServer
 from commonplace.model import Caller, Capability, Item, Role
 from commonplace.settings import Settings
-from tests.faces.house import NO_LIMITS
+from tests.interfaces.house import NO_LIMITS
 
 CHROMIUM = "/usr/bin/chromium-headless-shell"  # the same engine without the windows, in a third of the time
 PASSWORD = "a long enough password"

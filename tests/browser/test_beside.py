@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from commonplace.core.entity_rules import NewEntity
+from commonplace.core.entities.validation import NewEntity
 from tests.browser.conftest import Site, ready, served
 from tests.contract.test_extract import pdf
 

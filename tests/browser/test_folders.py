@@ -5,10 +5,10 @@ import hashlib
 import pytest
 from playwright.async_api import Page, expect
 
-from commonplace.core import removing
-from commonplace.core.entity_rules import NewEntity
-from commonplace.core.memory import Memo
-from commonplace.core.people import NewToken
+from commonplace.core.entities.validation import NewEntity
+from commonplace.core.items import delayed_delete
+from commonplace.core.memory.memories import Memo
+from commonplace.core.people.tokens import NewToken
 from commonplace.model import ItemFilter
 from tests.browser.conftest import Site
 
@@ -92,7 +92,7 @@ async def test_many_are_filed_tagged_archived_and_deleted_without_scripts(site: 
 
 
 async def test_counts_follow_what_is_added_and_deleted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(removing, "GRACE", removing.GRACE * 0)
+    monkeypatch.setattr(delayed_delete, "GRACE", delayed_delete.GRACE * 0)
     folder = await site.app.library.create_folder(site.owner, "Birds")
     await site.add("Owls")
     page = await site.signed_in()

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.async_api import Page, expect
 
-from commonplace.core.entity_rules import NewEntity
-from commonplace.core.reflection import Notes
+from commonplace.core.entities.validation import NewEntity
+from commonplace.core.memory.reflection import Notes
 from commonplace.model import Item
 from tests.browser.conftest import Site, ready
 
@@ -159,7 +159,7 @@ async def test_the_map_holds_everything_and_is_made_anew_only_when_something_cha
     await page.locator(".map .node", has_text="Owls 1").click()
     await expect(page.get_by_role("heading", name="Owls 1")).to_be_visible()
     await site.add("Newest")
-    monkeypatch.setattr("commonplace.core.mapping.MAPPED", 5)
+    monkeypatch.setattr("commonplace.core.map.library_map.MAPPED", 5)
     await page.goto("/graph")
     await expect(page.get_by_text("The library has 9 items")).to_be_visible()
     await expect(page.locator(".map .node")).to_have_count(5)

@@ -3,10 +3,10 @@
 import pytest
 from playwright.async_api import Page, expect
 
-from commonplace.core.entity_rules import NewEntity
-from commonplace.core.library import Draft
-from commonplace.core.people import NewToken
-from commonplace.core.reflection import Notes
+from commonplace.core.entities.validation import NewEntity
+from commonplace.core.items.library import Draft
+from commonplace.core.memory.reflection import Notes
+from commonplace.core.people.tokens import NewToken
 from commonplace.model import Content, Item, Section, new_id, new_public_id
 from tests.browser.conftest import Site
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from commonplace.core import removing
+from commonplace.core.items import delayed_delete
 from commonplace.model import ItemFilter
 from tests.browser.conftest import Site, ready
 
@@ -115,7 +115,7 @@ async def test_deleting_can_be_taken_back_and_happens_otherwise(site: Site, monk
     await expect(page.locator(".row", has_text="Keep me")).to_contain_text("will be deleted")
     await page.get_by_role("button", name="Undo").click()
     await expect(page.get_by_role("status")).to_have_text("1 item kept.")
-    monkeypatch.setattr(removing, "GRACE", removing.GRACE * 0)
+    monkeypatch.setattr(delayed_delete, "GRACE", delayed_delete.GRACE * 0)
     await choose(page, "Delete me")
     await page.get_by_role("button", name="Delete").click()
     await expect(page.locator(".row")).to_have_count(1)

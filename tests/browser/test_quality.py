@@ -7,11 +7,11 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
-from commonplace.core.entity_rules import NewEntity
-from commonplace.core.library import Record
-from commonplace.core.memory import Memo
-from commonplace.core.people import NewToken
-from commonplace.core.reflection import Notes
+from commonplace.core.entities.validation import NewEntity
+from commonplace.core.items.library import Record
+from commonplace.core.memory.memories import Memo
+from commonplace.core.memory.reflection import Notes
+from commonplace.core.people.tokens import NewToken
 from commonplace.model import Caller, Capability, Item, ItemRef, Role, new_id, new_public_id
 from tests.browser.conftest import Site
 

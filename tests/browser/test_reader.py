@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from commonplace.core.entity_rules import NewEntity
+from commonplace.core.entities.validation import NewEntity
 from commonplace.model import Utterance
 from tests.browser.conftest import Site, served
 from tests.fakes import FakeTranscriber

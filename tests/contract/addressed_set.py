@@ -1,6 +1,6 @@
 """Sentences that give orders to a machine that reads them, and sentences that only look alike.
 
-HELD_OUT was written before the rules of `commonplace.model.instructions`, after reading public collections of prompt injections;
+HELD_OUT was written before the rules of `commonplace.text.instructions`, after reading public collections of prompt injections;
 ALIKE after them. What the rules miss of HELD_OUT stays here: it says what they are worth.
 """
 

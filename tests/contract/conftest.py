@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.adapters.store import SqlStore, make_store
 from commonplace.settings import Settings
+from commonplace.store import SqlStore, make_store
 from tests.contract.library import Library
 
 

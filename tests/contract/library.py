@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.adapters.store import SqlStore
-from commonplace.core.words import extra, parse
 from commonplace.model import Content, Folder, Item, Job, Person, Scope, Section, Token, new_id, new_public_id, now
+from commonplace.store import SqlStore
+from commonplace.text.query_terms import extra, parse
 
 STAMP = "test/16"
 DIMENSIONS = 16

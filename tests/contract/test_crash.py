@@ -7,10 +7,10 @@ import apsw
 import psycopg
 import pytest
 
-from commonplace.adapters.store import SqlStore, make_store
 from commonplace.errors import NotFound
 from commonplace.model import ItemRef
 from commonplace.settings import Settings
+from commonplace.store import SqlStore, make_store
 from tests.contract.library import Library
 from tests.contract.test_store_processes import writer
 from tests.contract.writer import telling_word

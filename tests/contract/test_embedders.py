@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from commonplace.adapters.embed import EMBEDDERS, make_embedder
 from commonplace.adapters.embed.openai import OpenAIEmbedder
 from commonplace.adapters.embed.voyage import VoyageEmbedder
-from commonplace.adapters.packages import packaged
+from commonplace.adapters.model_packages import packaged
 from commonplace.errors import ConfigurationError, EmbeddingFailed
 from commonplace.ports import Embedder, Vectors
 from commonplace.settings import Settings

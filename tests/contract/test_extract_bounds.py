@@ -15,8 +15,8 @@ from anyio import create_task_group, fail_after, to_thread
 from anyio.lowlevel import checkpoint
 from PIL import Image
 
-from commonplace.adapters.extract import Caps, FileExtractor, media_types
-from commonplace.adapters.extract.source import LONGEST_TEXT
+from commonplace.adapters.extract import Caps, FileExtractor, media_type
+from commonplace.adapters.extract.input_file import LONGEST_TEXT
 from commonplace.errors import IngestFailed
 from tests.mutations import docx, epub, mutants, pdf, xlsx
 
@@ -40,7 +40,7 @@ def file(path: Path, data: bytes) -> Path:
 # -- what it is
 
 async def test_what_a_file_is_is_found_out_by_a_reader(extractor, tmp_path, monkeypatch) -> None:
-    monkeypatch.delattr(media_types, "sniff")  # of this process; the readers have their own
+    monkeypatch.delattr(media_type, "sniff")  # of this process; the readers have their own
     assert await extractor.kind(file(tmp_path / "a", b"<?a?>" * 40)) == "text/plain"
     assert await extractor.kind(file(tmp_path / "b", b"<!-- a --><?b?><html>")) == "text/html"
 
@@ -159,7 +159,7 @@ async def test_images_have_a_time_of_their_own(tmp_path) -> None:
 def test_a_reader_has_that_time_for_every_file() -> None:
     """However much it has used for files before."""
     script = """import time
-from commonplace.adapters.extract.limits import hold_cpu
+from commonplace.adapters.extract.process_limits import hold_cpu
 def work(seconds):
     until = time.process_time() + seconds
     while time.process_time() < until:

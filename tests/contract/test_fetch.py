@@ -16,8 +16,8 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from commonplace.adapters.fetch import make_fetcher
+from commonplace.adapters.fetch.address_guard import Allowed, Resolver, is_public
 from commonplace.adapters.fetch.client import WebFetcher
-from commonplace.adapters.fetch.guard import Allowed, Resolver, is_public
 from commonplace.errors import ConfigurationError, IngestFailed
 from commonplace.settings import Settings
 from tests.webserver import NASTY, WebServer, Wire, certificate_for, in_turn, page, redirect, web_server

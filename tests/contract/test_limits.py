@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.adapters import breaker
-from commonplace.adapters.limits import make_limits
+from commonplace.adapters import circuit_breaker
+from commonplace.adapters.rate_limits import make_limits
 from commonplace.ports import Limits
 from commonplace.settings import Settings
 from tests.services import running_redis
@@ -23,7 +23,7 @@ Make = Callable[[], Limits]
 @pytest.fixture(params=["memory", "redis"])
 async def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
     """Makes instances as several servers with the same settings would."""
-    monkeypatch.setattr(breaker, "ANSWER_SECONDS", 30.0)  # a busy machine is not a Redis that hangs
+    monkeypatch.setattr(circuit_breaker, "ANSWER_SECONDS", 30.0)  # a busy machine is not a Redis that hangs
     url = request.getfixturevalue("redis_url") if request.param == "redis" else ""
     async with AsyncExitStack() as stack:
         def one() -> Limits:
@@ -117,14 +117,14 @@ async def test_after_the_pause_one_call_tries_again(key: str, monkeypatch: pytes
     async with bad_redis() as (limits, came):
         await limits.hit(key, 100, 60)
         before = len(came)
-        monkeypatch.setattr(breaker, "PAUSE_SECONDS", 1000.0)
-        monkeypatch.setattr(breaker.time, "monotonic", lambda now=breaker.time.monotonic: now() + 31)
+        monkeypatch.setattr(circuit_breaker, "PAUSE_SECONDS", 1000.0)
+        monkeypatch.setattr(circuit_breaker.time, "monotonic", lambda now=circuit_breaker.time.monotonic: now() + 31)
         assert (await asyncio.gather(*(limits.hit(key, 100, 60) for _ in range(50)))).count(None) == 50
         assert 1 <= len(came) - before <= 2  # one retry
 
 
 async def test_a_stopped_redis_is_missed_and_found_again(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breaker, "PAUSE_SECONDS", 0.3)
+    monkeypatch.setattr(circuit_breaker, "PAUSE_SECONDS", 0.3)
     with running_redis() as (url, process):
         one, other = (make_limits(Settings(data_dir=Path("unused"), redis_url=url)) for _ in range(2))
         assert await until_shared(one, other)

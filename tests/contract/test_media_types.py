@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.adapters.extract.media_types import sniff
+from commonplace.adapters.extract.media_type import sniff
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from commonplace.adapters.store import SqlStore, make_store
 from commonplace.app import App, open_app
-from commonplace.core.access import digest
-from commonplace.core.accounts import CLAIM
-from commonplace.core.library import Draft
-from commonplace.core.reflection import Notes
+from commonplace.core.items.library import Draft
+from commonplace.core.memory.reflection import Notes
+from commonplace.core.people.accounts import CLAIM
+from commonplace.core.people.authorization import digest
 from commonplace.model import Caller, CandidateState, ItemFilter
 from commonplace.settings import Settings
+from commonplace.store import SqlStore, make_store
 
 pytestmark = pytest.mark.anyio
 

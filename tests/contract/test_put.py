@@ -11,11 +11,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from commonplace.adapters.store import make_store
-from commonplace.adapters.store.postgres import COUNTED_FROM
+from commonplace.database.postgres import COUNTED_FROM
 from commonplace.errors import NotFound
 from commonplace.model import Annotation, Content, Entry, Item, ItemRef, Job, Outcome, digest, new_id, new_public_id
 from commonplace.settings import Settings
+from commonplace.store import make_store
 from tests.contract.library import STAMP, Library, cut
 
 pytestmark = pytest.mark.anyio

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from commonplace.adapters.limits import make_limits
-from commonplace.adapters.store import SqlStore, postings, shelf, view
-from commonplace.adapters.store.relations import insert_relation
-from commonplace.core import search as search_module
-from commonplace.core.access import Access
-from commonplace.core.search import OTHER_EMBEDDER, Search
+from commonplace.adapters.rate_limits import make_limits
+from commonplace.core.people.authorization import Access
+from commonplace.core.search import search as search_module
+from commonplace.core.search.search import OTHER_EMBEDDER, Search
 from commonplace.model import SUPERSEDED, WRONG, Caller, Found, Item, ItemFilter, Kind, Mode, Relation
 from commonplace.ports import Vector, Vectors
+from commonplace.search_index import library_index, postings, snapshot
 from commonplace.settings import Settings
+from commonplace.store import SqlStore
+from commonplace.store.relations import insert_relation
 from tests.contract.library import DIMENSIONS, STAMP, Library, unit
 
 pytestmark = pytest.mark.anyio
@@ -114,7 +115,7 @@ async def test_another_embedders_vectors_out_of_scope_are_not_told(ann: Library,
 async def test_a_folder_is_searched_alike_however_much_lies_beside_it(
         ann: Library, search: Search, monkeypatch: pytest.MonkeyPatch, mode: Mode, one_scan: int) -> None:
     """As a small part of a library and as nearly all of it, by signs and among many equals: same hits, same scores."""
-    for module, name, value in ((view, "EXACT_UP_TO", 8), (view, "ONE_SCAN_UP_TO", one_scan), (view, "RESCORED", 8), (view, "MOST_RESCORED", 8), (view, "PHRASED", 6),
+    for module, name, value in ((snapshot, "EXACT_UP_TO", 8), (snapshot, "ONE_SCAN_UP_TO", one_scan), (snapshot, "RESCORED", 8), (snapshot, "MOST_RESCORED", 8), (snapshot, "PHRASED", 6),
                                 (postings, "LARGE_RUN", 16), (search_module, "CANDIDATES", 10)):
         monkeypatch.setattr(module, name, value)
     dice, folder = random.Random(7), await ann.folder("f")
@@ -144,6 +145,6 @@ async def test_two_that_replace_each_other_are_both_found(ann: Library, search: 
 async def test_a_warm_search_reads_no_library(ann: Library, search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
     await add(ann, "warm", 0.9)
     await search.warm()
-    monkeypatch.setattr(shelf, "_TERMS", "SELECT 'no section is read now'")
-    monkeypatch.setattr(shelf, "_vectors", lambda form: "SELECT 'nor any vector'")
+    monkeypatch.setattr(library_index, "_TERMS", "SELECT 'no section is read now'")
+    monkeypatch.setattr(library_index, "_vectors", lambda form: "SELECT 'nor any vector'")
     assert titles(await search.search(owner(ann), "quartz")) == ["warm"]

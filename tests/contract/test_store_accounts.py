@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from commonplace.adapters.store import SqlStore
 from commonplace.errors import NameTaken
 from commonplace.model import Invitation, Passkey, Role, WebSession, new_id, now
+from commonplace.store import SqlStore
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio

@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from commonplace.adapters.store import SqlStore, changes, database, make_store, postgres, shelf
-from commonplace.adapters.store.database import Tx
+from commonplace.database import postgres, transaction
+from commonplace.database.transaction import Tx
 from commonplace.model import ItemRef, Person, new_id, now
+from commonplace.search_index import change_log, library_index
 from commonplace.settings import Settings
+from commonplace.store import SqlStore, make_store
 from tests.contract.library import STAMP, Library, unit
 
 pytestmark = pytest.mark.anyio
@@ -53,8 +55,8 @@ async def test_a_write_that_began_first_and_ended_last_is_not_missed(on_postgres
 
 async def test_whoever_is_too_far_behind_reads_everything_anew(
         ann: Library, open_store: Callable[[], Awaitable[SqlStore]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "KEPT", 3)
-    monkeypatch.setattr(changes, "_PRUNED_EVERY", 1)
+    monkeypatch.setattr(change_log, "KEPT", 3)
+    monkeypatch.setattr(change_log, "_PRUNED_EVERY", 1)
     other = Library(await open_store(), ann.id)
     items = [await ann.add(f"quartz {n}", title=f"t{n}", vectors=[unit(range(1, 17))]) for n in range(3)]
     for round in range(3):
@@ -73,8 +75,8 @@ async def test_a_database_that_was_moved_to_another_server_is_read_once(
     await ann.add("quartz", title="moved")
     await store._db.write(lambda tx: tx.run("UPDATE changes SET xid = xid + 1000000000"))  # as a server that did more had them
     read = []
-    reload = shelf.Shelf._reload
-    monkeypatch.setattr(shelf.Shelf, "_reload", lambda self, tx: (read.append(1), reload(self, tx)))
+    reload = library_index.Shelf._reload
+    monkeypatch.setattr(library_index.Shelf, "_reload", lambda self, tx: (read.append(1), reload(self, tx)))
     for _ in range(3):
         assert await ann.found("quartz") == ["moved"]
     assert len(read) == 1
@@ -87,8 +89,8 @@ async def test_a_database_from_before_is_searched_after_the_upgrade(
         postgres_url: str, new_schema: str, monkeypatch: pytest.MonkeyPatch) -> None:
     place = Settings(database_url=postgres_url, database_schema=new_schema)
     with monkeypatch.context() as before:
-        earlier = [known for known in database.migrations("postgres") if known[0] < 20]
-        before.setattr(database, "migrations", lambda engine: earlier)
+        earlier = [known for known in transaction.migrations("postgres") if known[0] < 20]
+        before.setattr(transaction, "migrations", lambda engine: earlier)
         old = make_store(place)
         await old.open()
         person = Person(new_id(), "ann", "ann@example.com", now())

@@ -15,9 +15,10 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from commonplace.adapters.store import SqlStore, changes, keeper, make_store, postings, shelf as shelves
 from commonplace.model import EVERYTHING
+from commonplace.search_index import change_log, checkpoint_writer, library_index as shelves, postings
 from commonplace.settings import Settings
+from commonplace.store import SqlStore, make_store
 from tests.contract.library import STAMP, Library, packed, unit
 from tests.contract.oracle import Oracle
 from tests.contract.world import World, operations
@@ -156,8 +157,8 @@ async def test_a_file_that_the_database_does_not_know_or_is_ahead_of_is_left_unu
 
 async def test_only_what_was_forgotten_of_the_library_itself_leaves_its_file_unused(
         place: Settings, ann: Library, bob: Library, kept: bytes, read_all: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "KEPT", 3)
-    monkeypatch.setattr(changes, "_PRUNED_EVERY", 1)
+    monkeypatch.setattr(change_log, "KEPT", 3)
+    monkeypatch.setattr(change_log, "_PRUNED_EVERY", 1)
     assert await found(place, ann) == ["a", "b", "c"]
     read_all.clear()
     await quartz(bob, *"zyxwvu")
@@ -281,8 +282,8 @@ async def test_processes_may_write_at_once(place: Settings, ann: Library, read_a
 
 async def test_it_is_written_while_the_process_runs_and_goes_when_nobody_writes_it_anew(
         place: Settings, ann: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "SECONDS", 0.01)
-    monkeypatch.setattr(keeper, "TIDY_SECONDS", 0.01)
+    monkeypatch.setattr(checkpoint_writer, "SECONDS", 0.01)
+    monkeypatch.setattr(checkpoint_writer, "TIDY_SECONDS", 0.01)
     file = file_of(place, ann)
 
     async def until(there: bool) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from commonplace.adapters.store.versions import KEPT
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Annotation, Content, Item, ItemRef, Job, JobState, new_id, now
+from commonplace.store.versions import KEPT
 from tests.contract.library import STAMP, Library, cut, unit
 
 pytestmark = pytest.mark.anyio

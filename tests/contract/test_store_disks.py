@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from commonplace.adapters.store import SqlStore
 from commonplace.errors import NotFound
 from commonplace.model import Annotation, Audience, Content, DiskFilter, Item, ItemRef, OutlinedSection, RedactedDisk, new_id
+from commonplace.store import SqlStore
 from tests.contract.library import STAMP, Library
 
 pytestmark = pytest.mark.anyio

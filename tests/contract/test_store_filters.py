@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from commonplace.adapters.store import view
-from commonplace.core.words import parse
 from commonplace.model import Item, ItemFilter, ItemRef, Kind, Relation, Scope
 from commonplace.ports import Question
+from commonplace.search_index import snapshot
+from commonplace.text.query_terms import parse
 from tests.contract.library import DIMENSIONS, STAMP, Library, unit
 
 pytestmark = pytest.mark.anyio
@@ -38,8 +38,8 @@ FILTERS: dict[str, tuple[ItemFilter, Callable[[Item], bool]]] = {
 @pytest.fixture(params=["exact", "by signs"])
 def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "by signs":
-        monkeypatch.setattr(view, "EXACT_UP_TO", 0)
-        monkeypatch.setattr(view, "ONE_SCAN_UP_TO", 0)
+        monkeypatch.setattr(snapshot, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(snapshot, "ONE_SCAN_UP_TO", 0)
 
 
 @pytest.mark.usefixtures("plan")

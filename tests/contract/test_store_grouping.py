@@ -10,12 +10,12 @@ from typing import Any, cast
 import apsw
 import pytest
 
-from commonplace.adapters.store import SqlStore
-from commonplace.adapters.store.database import Tx
-from commonplace.adapters.store.grouping import Group
-from commonplace.adapters.store.sqlite import SqliteDatabase
+from commonplace.database.group_commit import Group
+from commonplace.database.sqlite import SqliteDatabase
+from commonplace.database.transaction import Tx
 from commonplace.errors import NotFound
 from commonplace.model import ItemFilter
+from commonplace.store import SqlStore
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -89,7 +89,7 @@ async def test_of_those_committed_together_each_has_its_own_outcome(diary: Diary
 
 
 async def test_what_takes_long_is_committed_alone(diary: Diary, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("commonplace.adapters.store.grouping.QUICK_SECONDS", 0.0)
+    monkeypatch.setattr("commonplace.database.group_commit.QUICK_SECONDS", 0.0)
     commits = diary.commits(monkeypatch)
     assert await diary.together([1, 2, 3]) == [1, 2, 3]
     assert len(commits) == 4

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.adapters.store import SqlStore, database, make_store
-from commonplace.adapters.store.database import Tx
+from commonplace.database import transaction
+from commonplace.database.transaction import Tx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Item, ItemFilter, ItemRef, Job, Kind, Order, Person, Relation, Scope, new_id, now
 from commonplace.settings import Settings
+from commonplace.store import SqlStore, make_store
 from tests.contract.library import STAMP, Library, cut
 
 pytestmark = pytest.mark.anyio
@@ -371,8 +372,8 @@ async def test_notes_of_before_stay_notes_and_what_only_looks_like_one_is_none(
     place = Settings(data_dir=tmp_path / "new") if engine == "sqlite" else Settings(
         database_url=request.getfixturevalue("postgres_url"), database_schema=request.getfixturevalue("new_schema"))
     with monkeypatch.context() as before:
-        known = [each for each in database.migrations(engine) if each[0] < 38]
-        before.setattr(database, "migrations", lambda _: known)
+        known = [each for each in transaction.migrations(engine) if each[0] < 38]
+        before.setattr(transaction, "migrations", lambda _: known)
         old = make_store(place)
         await old.open()
         person = Person(new_id(), "ann", "ann@example.com", now())

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from commonplace.adapters.store.jobs import CRASHED, CRASHES
 from commonplace.errors import NotFound
 from commonplace.model import ItemRef, Job, JobState, new_id, now
 from commonplace.ports import queue
+from commonplace.store.jobs import CRASHED, CRASHES
 from tests.contract.library import STAMP, Library, packed, unit
 
 pytestmark = pytest.mark.anyio
@@ -214,7 +214,7 @@ async def test_jobs_go_on_after_the_clock_was_set_back_by_a_day(ann: Library) ->
 
 async def test_what_waits_is_counted_up_to_a_bound_and_the_reason_is_found(ann: Library, bob: Library,
                                                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("commonplace.adapters.store.jobs.COUNTED", 3)
+    monkeypatch.setattr("commonplace.store.jobs.COUNTED", 3)
     jobs = ann.store.jobs
     assert queue.COUNTED == 1_000 and await jobs.waiting("embed", ann.scope()) == (0, None)
     await queued(ann, 6)

@@ -6,9 +6,10 @@ from collections import Counter
 
 import pytest
 
-from commonplace.adapters.store import SqlStore, postings, shelf
-from commonplace.adapters.store.view import K1, MEAN_LENGTH, B
 from commonplace.model import Item, ItemRef, Scored, Words, new_id
+from commonplace.search_index import library_index, postings
+from commonplace.search_index.snapshot import K1, MEAN_LENGTH, B
+from commonplace.store import SqlStore
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -88,7 +89,7 @@ async def test_scores_are_bm25_of_what_is_there_now(grown: Grown) -> None:
 async def test_common_words_kept_as_bits_and_dead_rows_read_anew_find_the_same(
         grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postings, "LARGE_RUN", 8)
-    monkeypatch.setattr(shelf, "DEAD_ROWS", 5)
+    monkeypatch.setattr(library_index, "DEAD_ROWS", 5)
     for step in range(120):
         await grown.add()
         if step % 2 == 0:

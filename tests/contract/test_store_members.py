@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from commonplace.adapters.store import SqlStore
-from commonplace.core.people import NewToken, mint, new_person
+from commonplace.core.people.tokens import NewToken, mint, new_person
 from commonplace.errors import Conflict, NameTaken, NotFound
 from commonplace.model import Invitation, Passkey, Person, Role, new_id, now
+from commonplace.store import SqlStore
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio

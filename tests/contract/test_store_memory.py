@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from commonplace.adapters.store.captures import insert_capture
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
     Candidate,
@@ -20,6 +19,7 @@ from commonplace.model import (
     new_id,
     new_public_id,
 )
+from commonplace.store.captures import insert_capture
 from tests.contract.library import STAMP, Library
 
 pytestmark = pytest.mark.anyio

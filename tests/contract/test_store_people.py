@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from commonplace.adapters.store import SqlStore
 from commonplace.errors import Conflict, NameTaken
 from commonplace.model import Capability, Event, Invitation, Person, Role, WebSession, new_id, now
+from commonplace.store import SqlStore
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio

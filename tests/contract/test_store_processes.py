@@ -15,11 +15,11 @@ import psutil
 import psycopg
 import pytest
 
-from commonplace.adapters.store import SqlStore, make_store
-from commonplace.adapters.store.sqlite import MARKER
+from commonplace.database.sqlite import MARKER
 from commonplace.errors import ConfigurationError, StorageFailed
 from commonplace.model import Person, new_id, now
 from commonplace.settings import Settings
+from commonplace.store import SqlStore, make_store
 from tests.contract.library import Library
 from tests.services import running_postgres
 

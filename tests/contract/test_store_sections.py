@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from commonplace.adapters.store import SqlStore
-from commonplace.adapters.store.postgres import PostgresTx
-from commonplace.adapters.store.sqlite import SqliteTx
-from commonplace.core.words import parse
+from commonplace.database.postgres import PostgresTx
+from commonplace.database.sqlite import SqliteTx
 from commonplace.model import ItemFilter, ItemRef, Scope, Section, Words
+from commonplace.store import SqlStore
+from commonplace.text.query_terms import parse
 from tests.contract.library import STAMP, Library, cut, packed, unit
 
 pytestmark = pytest.mark.anyio

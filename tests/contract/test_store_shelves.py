@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from commonplace.adapters.store import SqlStore, changes, filters, make_store, shelf as shelves, view
-from commonplace.adapters.store.database import Tx
-from commonplace.core.words import parse
+from commonplace.database.transaction import Tx
 from commonplace.model import ItemRef, Scope, Scored
 from commonplace.ports import Matches, Question
+from commonplace.search_index import change_log, filters, library_index as shelves, snapshot
 from commonplace.settings import Settings
+from commonplace.store import SqlStore, make_store
+from commonplace.text.query_terms import parse
 from tests.contract.library import STAMP, Library, packed, unit
 
 pytestmark = pytest.mark.anyio
@@ -146,8 +147,8 @@ async def test_searches_see_all_that_stands_while_much_else_changes(
     monkeypatch.setattr(shelves, "DEAD_SHARE", 0)
     monkeypatch.setattr(shelves, "DEAD_ROWS", 12)
     if plan == "by signs":
-        monkeypatch.setattr(view, "EXACT_UP_TO", 0)
-        monkeypatch.setattr(view, "ONE_SCAN_UP_TO", 0)
+        monkeypatch.setattr(snapshot, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(snapshot, "ONE_SCAN_UP_TO", 0)
     folder, other = await ann.folder("a"), await ann.folder("b")
     standing = [await ann.add(f"quartz {n}", title=f"s{n}", folder=folder, vectors=[UP]) for n in range(12)]
     moving = await ann.add("quartz moves", title="moving", folder=folder, vectors=[UP])
@@ -238,9 +239,9 @@ async def test_items_of_the_same_moment_are_told_apart(ann: Library) -> None:
 async def test_the_loop_goes_through_what_others_did_once_and_not_through_all_of_it(
         ann: Library, bob: Library, open_store: Callable[[], Awaitable[SqlStore]], monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int, int]] = []  # thread, mark, how much it was told
-    since = changes.since
+    since = change_log.since
 
-    def told(tx: Tx, library_id: str, mark: int, *more: int) -> changes.News:
+    def told(tx: Tx, library_id: str, mark: int, *more: int) -> change_log.News:
         news = since(tx, library_id, mark, *more)
         asked.append((threading.get_ident(), mark, len(news.items)))
         return news
@@ -250,7 +251,7 @@ async def test_the_loop_goes_through_what_others_did_once_and_not_through_all_of
 
     await ann.add("quartz", title="one")
     assert [await search() for _ in range(2)] == [1, 1]
-    monkeypatch.setattr(changes, "since", told)
+    monkeypatch.setattr(change_log, "since", told)
     marks = []
     for n in range(3):
         await bob.add(f"quartz {n}")

@@ -7,7 +7,6 @@ from pathlib import Path
 import apsw
 import pytest
 
-from commonplace.adapters.store import SqlStore, make_store
 from commonplace.model import (
     Content,
     Entry,
@@ -25,6 +24,7 @@ from commonplace.model import (
     now,
 )
 from commonplace.settings import Settings
+from commonplace.store import SqlStore, make_store
 
 pytestmark = pytest.mark.anyio
 

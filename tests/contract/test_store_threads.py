@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from commonplace.adapters.threads import Threads
+from commonplace.thread_pool import Threads
 
 pytestmark = pytest.mark.anyio
 

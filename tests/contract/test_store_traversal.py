@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
-from commonplace.adapters.store import traversal
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import Item, ItemFilter, ItemRef, Relation, Scope, Surroundings, Worth, new_id
+from commonplace.store import graph_queries
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -130,7 +130,7 @@ async def test_a_hub_is_paged_through_to_the_last_and_walked_through_in_bounds(a
                                             where=ItemFilter(entity_types=("pattern",)))
     assert (rare.total, len(rare.reached)) == (23, 23)
     far = await ann.store.relations.around(ann.scope(), ItemRef(id=beside.id), depth=2, limit=200)
-    assert (len(far.reached), far.total, far.cut) == (1 + traversal.FAN, 1 + traversal.FAN, True)
+    assert (len(far.reached), far.total, far.cut) == (1 + graph_queries.FAN, 1 + graph_queries.FAN, True)
 
 
 async def test_by_every_name_and_out_of_scope_like_not_there(ann: Library, bob: Library, folder: str) -> None:
@@ -179,8 +179,8 @@ async def test_tickets_hold_what_is_in_scope_and_say_whose_they_are(ann: Library
 
 async def test_of_very_many_tickets_the_most_important_are_read_with_what_they_depend_on(
         ann: Library, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(traversal, "SHORTLIST", 3)
-    monkeypatch.setattr(traversal, "LEVELS", 3)
+    monkeypatch.setattr(graph_queries, "SHORTLIST", 3)
+    monkeypatch.setattr(graph_queries, "LEVELS", 3)
     project = await ann.add("p", entity_type="project")
     tasks = {f"{priority} {n}": await ann.add(f"{priority} {n}", title=f"{priority} {n}", entity_type="task", status="todo",
                                               priority=priority, folder=folder) for priority in ("low", "critical") for n in range(6)}

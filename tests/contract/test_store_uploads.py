@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.adapters.store import SqlStore
 from commonplace.errors import NotFound
 from commonplace.model import Subscription, Upload, new_id, now
+from commonplace.store import SqlStore
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio

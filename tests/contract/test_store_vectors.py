@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from commonplace.adapters.store import SqlStore, view
+from commonplace.search_index import snapshot
+from commonplace.store import SqlStore
 from tests.contract.library import STAMP, Library, packed, unit
 from tests.contract.oracle import Oracle
 from tests.contract.world import World, operations
@@ -18,8 +19,8 @@ pytestmark = pytest.mark.anyio
 def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small libraries are compared row by row; here they are also searched as large ones are."""
     if request.param == "by signs":
-        monkeypatch.setattr(view, "EXACT_UP_TO", 0)
-        monkeypatch.setattr(view, "ONE_SCAN_UP_TO", 0)
+        monkeypatch.setattr(snapshot, "EXACT_UP_TO", 0)
+        monkeypatch.setattr(snapshot, "ONE_SCAN_UP_TO", 0)
 
 
 @pytest.mark.slow
@@ -86,10 +87,10 @@ async def test_a_section_that_is_gone_gets_no_vector(ann: Library) -> None:
 
 @pytest.mark.slow
 async def test_a_scan_by_signs_finds_the_true_nearest_among_thousands(ann: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view, "EXACT_UP_TO", 0)
-    monkeypatch.setattr(view, "ONE_SCAN_UP_TO", 0)
-    monkeypatch.setattr(view, "RESCORED", 80)
-    monkeypatch.setattr(view, "MOST_RESCORED", 80)  # so few that all of the bits are needed
+    monkeypatch.setattr(snapshot, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(snapshot, "ONE_SCAN_UP_TO", 0)
+    monkeypatch.setattr(snapshot, "RESCORED", 80)
+    monkeypatch.setattr(snapshot, "MOST_RESCORED", 80)  # so few that all of the bits are needed
     random, folder = np.random.default_rng(5), await ann.folder("half")
     centres = random.normal(size=(60, 256))
     ids, matrix = [], []

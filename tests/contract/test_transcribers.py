@@ -13,8 +13,8 @@ import pytest
 from commonplace.adapters.transcribe import TRANSCRIBERS, audio, make_transcriber
 from commonplace.adapters.transcribe.assemblyai import AssemblyAITranscriber
 from commonplace.adapters.transcribe.gladia import GladiaTranscriber
-from commonplace.adapters.transcribe.local import LocalTranscriber
-from commonplace.core.webhooks import finished_job
+from commonplace.adapters.transcribe.whisper import LocalTranscriber
+from commonplace.core.ingest.transcription_webhook import finished_job
 from commonplace.errors import ConfigurationError, IngestFailed, Invalid, TranscriptionFailed
 from commonplace.ports import Transcriber
 from commonplace.settings import Settings

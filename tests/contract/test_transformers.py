@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from commonplace.adapters.transform import TRANSFORMERS, make_transformer
-from commonplace.adapters.transform.anthropic import AnthropicTransformer
-from commonplace.adapters.transform.categories import CATEGORIES
-from commonplace.adapters.transform.local import LocalTransformer
+from commonplace.adapters.summarize import TRANSFORMERS, make_transformer
+from commonplace.adapters.summarize.anthropic import AnthropicTransformer
+from commonplace.adapters.summarize.extractive import LocalTransformer
 from commonplace.errors import ConfigurationError, TransformFailed
 from commonplace.model import Transformed
-from commonplace.model.instructions import addresses_machine
 from commonplace.ports import Transformer
 from commonplace.settings import Settings
+from commonplace.text.categories import CATEGORIES
+from commonplace.text.instructions import addresses_machine
 from tests.contract.addressed_set import ALIKE, HELD_OUT
 from tests.messages_service import INPUT_TOKENS, OUTPUT_TOKENS, MessagesService
 from tests.stub_service import KEY, Mishap, running

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.adapters import breaker
-from commonplace.adapters.wake import make_wake
+from commonplace.adapters import circuit_breaker
+from commonplace.adapters.wakeup import make_wake
 from commonplace.ports import Wake
 from commonplace.settings import Settings
 
@@ -19,7 +19,7 @@ LONG = 20.0
 
 @pytest.fixture(params=["local", "redis"])
 async def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[], Wake]]:
-    monkeypatch.setattr(breaker, "ANSWER_SECONDS", 30.0)  # a busy machine is not a Redis that hangs
+    monkeypatch.setattr(circuit_breaker, "ANSWER_SECONDS", 30.0)  # a busy machine is not a Redis that hangs
     url = request.getfixturevalue("redis_url") if request.param == "redis" else ""
     async with AsyncExitStack() as stack:
         def one() -> Wake:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from commonplace.adapters.extract.youtube import Captions
+from commonplace.adapters.youtube.captions import Captions
 from commonplace.errors import IngestFailed
 from commonplace.model import Fetched, Mark
 

@@ -6,10 +6,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from commonplace.adapters.extract import youtube_sound
-from commonplace.adapters.extract.youtube_sound import YouTubeSound
+from commonplace.adapters.fetch.address_guard import Allowed
 from commonplace.adapters.fetch.client import WebFetcher, Wish
-from commonplace.adapters.fetch.guard import Allowed
+from commonplace.adapters.youtube import audio
+from commonplace.adapters.youtube.audio import YouTubeSound
 from commonplace.errors import IngestFailed
 from tests.webserver import WebServer, Wire, page, web_server
 from tests.youtube_pages import VIDEO, YouTube, stream
@@ -98,8 +98,8 @@ async def test_streams_in_a_private_network_are_not_reached(server: WebServer) -
 
 async def test_yt_dlp_itself_cannot_reach_a_private_network(server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a page talks it into asking for goes through the guard."""
-    monkeypatch.setattr(youtube_sound, "_WATCH", f"{server.url}/watch?v=")
-    monkeypatch.setitem(youtube_sound._OPTIONS, "allowed_extractors", ["generic"])
+    monkeypatch.setattr(audio, "_WATCH", f"{server.url}/watch?v=")
+    monkeypatch.setitem(audio._OPTIONS, "allowed_extractors", ["generic"])
     with pytest.raises(IngestFailed, match="private network"):
         await YouTubeSound(WebFetcher()).find(VIDEO)
     assert not server.requests

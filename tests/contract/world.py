@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from commonplace.adapters.store import SqlStore
 from commonplace.model import Item, ItemRef, Scope, new_id
+from commonplace.store import SqlStore
 from tests.contract.library import DIMENSIONS, STAMP, Library, cut, packed, unit
 from tests.contract.oracle import Kept, Oracle
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from commonplace.adapters.store import make_store
 from commonplace.model import ItemRef
 from commonplace.settings import Settings
+from commonplace.store import make_store
 from tests.contract.library import STAMP, Library, cut, unit
 
 

@@ -5,8 +5,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from hypothesis import example, given, strategies as st
 
-from commonplace.core.addresses import canonical, looks_like_audio, youtube_id
 from commonplace.errors import Invalid
+from commonplace.text.urls import canonical, looks_like_audio, youtube_id
 
 VIDEO = "https://www.youtube.com/watch?v=dQw4w9WgXcQ"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from commonplace.adapters.embed.static import StaticEmbedder
-from commonplace.adapters.transform.local import LocalTransformer
-from commonplace.core.portable import import_folder
+from commonplace.adapters.embed.wordllama import StaticEmbedder
+from commonplace.adapters.summarize.extractive import LocalTransformer
+from commonplace.core.transfer.markdown_folder import import_folder
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import ItemFilter, Job, JobState, Transformed
 from tests.core.workshop import Workshop, open_workshop
@@ -121,8 +121,8 @@ async def test_what_takes_longer_than_a_lease_is_not_given_to_another_worker(tmp
 
         monkeypatch.setattr(LocalTransformer, "transform", slow)
         monkeypatch.setattr(jobs, "extend", noting)
-        monkeypatch.setattr("commonplace.core.holding.LEASE_SECONDS", 0.01)  # until it is renewed
-        monkeypatch.setattr("commonplace.worker.LEASE_SECONDS", -1)
+        monkeypatch.setattr("commonplace.core.jobs.lease.LEASE_SECONDS", 0.01)  # until it is renewed
+        monkeypatch.setattr("commonplace.core.jobs.worker.LEASE_SECONDS", -1)
         working = asyncio.create_task(shop.app.worker.turn())
         async with asyncio.timeout(20):
             await begun.wait()

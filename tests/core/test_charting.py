@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from commonplace.core.charting import Chart, charted
+from commonplace.core.map.layout import Chart, charted
 from commonplace.model import Item, Relation
 
 TOPICS = ("rivers", "owls", "bread", "engines", "poems", "taxes", "gardens", "stars")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.core.evaluation import measure, read_set
+from commonplace.core.transfer.evaluation import measure, read_set
 from commonplace.errors import Invalid
 
 

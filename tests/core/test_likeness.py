@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commonplace.adapters.embed import make_embedder
-from commonplace.core.calibration import RELATED, SAME, SAMPLES, UNRELATED, Calibration
-from commonplace.core.contrasts import Text
-from commonplace.core.likeness import THRESHOLD, compare
-from commonplace.core.sectioning import embedding_text
+from commonplace.core.entities.duplicates import THRESHOLD, compare
+from commonplace.core.entities.similarity_scale import RELATED, SAME, SAMPLES, UNRELATED, Calibration
 from commonplace.model import Section
 from commonplace.settings import Settings
+from commonplace.text.chunking import embedding_text
+from commonplace.text.contrasts import Text
 
 PAIRS = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "pairs.jsonl").read_text().splitlines()]
 DIFFERENT = "different"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, strategies as st
 
-from commonplace.core.masking import masked
+from commonplace.text.secret_masking import masked
 from tests.core.masking_set import HIDDEN, KEPT, LATER_HIDDEN, LATER_KEPT
 
 _MARKED = re.compile("‹([^›]*)›")

@@ -27,4 +27,4 @@ def test_long_runs_of_marks_are_cut_at_thirty(mark: str) -> None:
 
 def test_nothing_else_normalizes() -> None:
     others = [str(path.relative_to(ROOT)) for path in sorted(ROOT.rglob("*.py")) if "unicodedata.normalize(" in path.read_text()]
-    assert others == ["model/basics.py"]
+    assert others == ["model/ids.py"]

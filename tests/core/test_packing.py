@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hypothesis import given, settings, strategies as st
 
-from commonplace.core.packing import Line, left_out, pack, shortened, tokens
+from commonplace.core.memory.token_budget import Line, left_out, pack, shortened, tokens
 
 HEADINGS = {"a": "First", "b": "Second"}
 TEXTS = st.text(alphabet=st.sampled_from("abcdefgh  XY09-_.日é\n"), max_size=300)

@@ -7,12 +7,12 @@ from datetime import date, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from commonplace.adapters.store.relations import insert_relation
-from commonplace.core.entity_rules import NewEntity
-from commonplace.core.planning import estimated, precedent
-from commonplace.core.ranking import PRIORITY, Needs, Ranked, rank
+from commonplace.core.entities.validation import NewEntity
+from commonplace.core.work.planning import estimated, precedent
+from commonplace.core.work.priorities import PRIORITY, Needs, Ranked, rank
 from commonplace.errors import Invalid
 from commonplace.model import Item, Kind, Relation, Ticket, now
+from commonplace.store.relations import insert_relation
 from tests.core.workshop import Workshop, open_workshop
 
 pytestmark = pytest.mark.anyio

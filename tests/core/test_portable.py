@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from commonplace.app import App, open_app
-from commonplace.core import markdown
-from commonplace.core.entity_rules import NewEntity
-from commonplace.core.library import Draft, Reading
-from commonplace.core.portable import Imported, export_folder, import_folder
+from commonplace.core.entities.validation import NewEntity
+from commonplace.core.items.library import Draft, Reading
+from commonplace.core.transfer.markdown_folder import Imported, export_folder, import_folder
 from commonplace.errors import ForbiddenScope, Invalid
 from commonplace.model import Caller, ItemFilter, Mode, Outcome
 from commonplace.settings import Settings
+from commonplace.text import front_matter
 
 pytestmark = pytest.mark.anyio
 
@@ -84,7 +84,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def bodies(folder: Path) -> dict[str, str]:
-    return {file.relative_to(folder).as_posix(): markdown.read(file).text for file in folder.rglob("*.md")}
+    return {file.relative_to(folder).as_posix(): front_matter.read(file).text for file in folder.rglob("*.md")}
 
 
 async def test_front_matter_folders_and_links_come_in(shelf: Shelf, vault: Path) -> None:
@@ -164,9 +164,9 @@ async def test_a_file_of_the_same_name_and_words_with_another_date_is_another(sh
 async def test_an_export_is_the_folder_that_came_in(shelf: Shelf, vault: Path, tmp_path: Path) -> None:
     await shelf.take_in(vault)
     assert await shelf.give_out(tmp_path / "out") == 3
-    expected = {path: markdown.parse(text, "").text for path, text in VAULT.items() if path.endswith(".md") and path[0] != "."}
+    expected = {path: front_matter.parse(text, "").text for path, text in VAULT.items() if path.endswith(".md") and path[0] != "."}
     assert bodies(tmp_path / "out") == expected
-    assert markdown.read(tmp_path / "out/work/plan.md").front["aliases"] == ["Roadmap"]
+    assert front_matter.read(tmp_path / "out/work/plan.md").front["aliases"] == ["Roadmap"]
 
 
 async def test_round_trip_into_an_empty_library(shelf: Shelf, other_shelf: Shelf, vault: Path, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ async def test_export_writes_over_its_own_files_only(shelf: Shelf, tmp_path: Pat
     await shelf.app.library.update(shelf.owner, added.item.id, {"title": "Another title"})
     await shelf.give_out(out)
     assert sorted(file.name for file in out.iterdir()) == [own.name, "Note.md"]
-    assert markdown.read(own).title == "Another title"
+    assert front_matter.read(own).title == "Another title"
 
 
 async def test_export_stays_inside_its_folder(shelf: Shelf, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from commonplace.core.redaction import LONGEST_QUOTATION, Outline, public_address, redacted, spoken, words_shown
-from commonplace.core.sectioning import cut
+from commonplace.core.disks.redaction import LONGEST_QUOTATION, Outline, public_address, redacted, spoken, words_shown
 from commonplace.model import Item, OutlinedSection, RedactedDisk, Section
+from commonplace.text.chunking import cut
 
 WORDS = st.sampled_from(["owl", "mouse", "snow", "night", "the", "of", "hears", "under", "deep", "because", "ear", "Fox", "17", "夜", "猫頭鷹"])
 TEXTS = st.lists(WORDS, min_size=20, max_size=120).map(" ".join)

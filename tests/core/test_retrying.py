@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from commonplace.core.retrying import LONGEST_PAUSE, SOURCE_PAUSE, SOURCE_SECONDS, retry_at
+from commonplace.core.jobs.retry import LONGEST_PAUSE, SOURCE_PAUSE, SOURCE_SECONDS, retry_at
 from commonplace.errors import EmbeddingFailed, IngestFailed
 from commonplace.model import Job, now
 
@@ -10,7 +10,7 @@ from commonplace.model import Job, now
 def pause(age: float, error: Exception) -> float | None:
     job = Job("job", "library", "item", "ingest", created_at=now() - timedelta(seconds=age))
     at = retry_at(job, error)
-    return None if at is None else (at - now()).total_seconds()
+    return None if at is None else round((at - now()).total_seconds())
 
 
 def test_a_source_that_stays_away_is_asked_less_and_less_and_given_up_after_a_day() -> None:

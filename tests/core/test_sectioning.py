@@ -6,8 +6,8 @@ import tracemalloc
 
 import pytest
 
-from commonplace.core.sectioning import LARGEST, SMALLEST, TARGET, count, cut, embedding_text
 from commonplace.model import Mark, Section
+from commonplace.text.chunking import LARGEST, SMALLEST, TARGET, count, cut, embedding_text
 
 SENTENCE = "The quick brown fox jumps over the lazy dog and rests near the old river for a while."
 

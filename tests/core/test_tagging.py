@@ -2,7 +2,7 @@
 
 import pytest
 
-from commonplace.core.tagging import DOMAINS, TYPES, shared, tags, task_type
+from commonplace.text.keyword_tags import DOMAINS, TYPES, shared, tags, task_type
 
 
 def tagged(title: str, content: str = "", technologies: tuple[str, ...] = (), explicit: tuple[str, ...] = (),

@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from commonplace.core.versions import MOST_CHARACTERS, MOST_LINES, Line, difference
+from commonplace.core.items.versions import MOST_CHARACTERS, MOST_LINES, Line, difference
 
 LINES = st.lists(st.sampled_from(["the tide", "the tide comes", "sand", "", "a shell"]), max_size=12)
 

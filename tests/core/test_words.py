@@ -5,8 +5,8 @@ import time
 import apsw
 import pytest
 
-from commonplace.core import words
-from commonplace.core.words import extra, parse
+from commonplace.text import query_terms
+from commonplace.text.query_terms import extra, parse
 
 
 def found(text: str, query: str) -> bool:
@@ -83,7 +83,7 @@ def test_the_longest_query_is_bounded(query: str) -> None:
     began = time.process_time()
     phrases = parse(text).phrases
     assert time.process_time() - began < 0.5
-    assert len(phrases) <= words.MOST_PHRASES
+    assert len(phrases) <= query_terms.MOST_PHRASES
     assert all(len(phrase) <= 16 and max(map(len, phrase)) <= 256 for phrase in phrases)
 
 

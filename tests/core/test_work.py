@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from commonplace.core.states import CLOSED, EPIC, STEPS, TASK, follow
 from commonplace.errors import CommonplaceError, Conflict, Invalid
 from commonplace.model import Kind, Mode
+from commonplace.model.workflow import CLOSED, EPIC, STEPS, TASK, follow
 from tests.core.workshop import Workshop, open_workshop
 
 pytestmark = pytest.mark.anyio

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.app import App, open_app
-from commonplace.core.states import EPIC, TASK
 from commonplace.model import Caller, Content, Item, ItemRef, Kind, Relation, Section, new_id, new_public_id
+from commonplace.model.workflow import EPIC, TASK
 from commonplace.settings import Settings
 
 FIRST = {"task": TASK.start, "epic": EPIC.start}

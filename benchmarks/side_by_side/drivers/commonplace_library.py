@@ -10,8 +10,8 @@ from drivers.base import Base, number
 from work import GROUPS, Work
 
 from commonplace.app import open_app
-from commonplace.core.library import Draft, Record
-from commonplace.core.portable import AT_ONCE
+from commonplace.core.items.library import Draft, Record
+from commonplace.core.transfer.markdown_folder import AT_ONCE
 from commonplace.model import Caller, Item, Mode, new_id, new_public_id
 from commonplace.settings import Settings
 

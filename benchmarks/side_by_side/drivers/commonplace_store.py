@@ -7,10 +7,8 @@ import uvloop
 from drivers.base import Base, number
 from work import GROUPS, Work
 
-from commonplace.adapters.store import make_store
-from commonplace.core.blend import blend
-from commonplace.core.search import CANDIDATES
-from commonplace.core.words import extra, parse
+from commonplace.core.search.hybrid_score import blend
+from commonplace.core.search.search import CANDIDATES
 from commonplace.model import (
     WRONG,
     Content,
@@ -29,6 +27,8 @@ from commonplace.model import (
 )
 from commonplace.ports import Question
 from commonplace.settings import Settings
+from commonplace.store import make_store
+from commonplace.text.query_terms import extra, parse
 
 TRUE, STAMP = ItemFilter(not_statuses=(WRONG,)), "bench/injected/256"
 

@@ -1,11 +1,11 @@
 """The nouns: frozen values that travel between faces, core and adapters."""
 
 from commonplace.model.accounts import *
-from commonplace.model.basics import *
 from commonplace.model.disks import *
-from commonplace.model.finding import *
-from commonplace.model.graph import *
+from commonplace.model.ids import *
 from commonplace.model.items import *
 from commonplace.model.memory import *
 from commonplace.model.people import *
+from commonplace.model.relations import *
+from commonplace.model.search import *
 from commonplace.model.sources import *

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from commonplace.model.basics import now
+from commonplace.model.ids import now
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from commonplace.model.basics import Json
+from commonplace.model.ids import Json
 from commonplace.model.items import EntityType
 
 NOT_DISKS = (EntityType.TASK, EntityType.EPIC, EntityType.PROJECT, EntityType.SESSION)

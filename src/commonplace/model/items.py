@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from commonplace.model.basics import Json, digest, normalize, now
+from commonplace.model.ids import Json, digest, normalize, now
 from commonplace.model.sources import Mark
 
 

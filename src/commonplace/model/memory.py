@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from commonplace.model.basics import now
+from commonplace.model.ids import now
 
 
 @dataclass(frozen=True, slots=True)

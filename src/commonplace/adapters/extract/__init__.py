@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from commonplace.adapters.extract import wire
-from commonplace.adapters.extract.pool import Pool
-from commonplace.adapters.extract.source import Caps, Source
+from commonplace.adapters.extract import process_protocol
+from commonplace.adapters.extract.input_file import Caps, Source
+from commonplace.adapters.extract.process_pool import Pool
 from commonplace.model import Extracted, Feed
 
 __all__ = ["Caps", "FileExtractor"]
@@ -17,15 +17,15 @@ class FileExtractor:
         self._pool = Pool(processes, caps or Caps())
 
     async def kind(self, path: Path, declared: str = "", name: str = "", *, queue: str = "") -> str:
-        return wire.kind(await self._pool.ask("kind", Source(path, declared, name=name), queue))
+        return process_protocol.kind(await self._pool.ask("kind", Source(path, declared, name=name), queue))
 
     async def extract(self, path: Path, media_type: str, *, charset: str | None = None,
                       url: str | None = None, name: str = "", queue: str = "") -> Extracted:
-        return wire.extracted(await self._pool.ask("extract", Source(path, media_type, charset, url, name), queue))
+        return process_protocol.extracted(await self._pool.ask("extract", Source(path, media_type, charset, url, name), queue))
 
     async def feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
         """A feed's entries; IngestFailed when the file is none."""
-        return wire.feed(await self._pool.ask("feed", Source(path, "", url=url), queue))
+        return process_protocol.feed(await self._pool.ask("feed", Source(path, "", url=url), queue))
 
     async def close(self) -> None:
         await self._pool.close()

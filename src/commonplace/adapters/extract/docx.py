@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from commonplace.adapters.extract.package import Package, W, table
-from commonplace.adapters.extract.source import Caps, Source, tidy, title
+from commonplace.adapters.extract.input_file import Caps, Source, tidy, title
+from commonplace.adapters.extract.zip_xml import Package, W, table
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from commonplace.adapters.extract import charsets, markup
-from commonplace.adapters.extract.package import DC, Package, beside
-from commonplace.adapters.extract.source import Caps, Source, enough, title
+from commonplace.adapters.extract import charset, html_to_markdown
+from commonplace.adapters.extract.input_file import Caps, Source, enough, title
+from commonplace.adapters.extract.zip_xml import DC, Package, beside
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
@@ -36,5 +36,5 @@ def _spine(book: etree._Element, listing: str) -> Iterator[str]:
 
 
 def _chapter(package: Package, name: str) -> str:
-    root = markup.tree(charsets.decode(package.data(name), markup=True))
-    return "" if root is None else markup.markdown(root)
+    root = html_to_markdown.tree(charset.decode(package.data(name), markup=True))
+    return "" if root is None else html_to_markdown.markdown(root)

@@ -8,8 +8,8 @@ from math import sqrt
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
-from commonplace.adapters.extract import limits, lines
-from commonplace.adapters.extract.source import Caps, Source, enough, paged, tidy, title
+from commonplace.adapters.extract import paragraphs as lines, process_limits
+from commonplace.adapters.extract.input_file import Caps, Source, enough, paged, tidy, title
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
@@ -35,7 +35,7 @@ def read(source: Source, caps: Caps) -> Extracted:
     headings = _headings(document)
     texts = [tidy("\n\n".join(_with_headings(lines.paragraphs(page), headings[number]))) for number, page in enumerate(pages)]
     if scanned:
-        limits.hold_cpu(caps.ocr_cpu_seconds)
+        process_limits.hold_cpu(caps.ocr_cpu_seconds)
     for number in scanned:
         texts[number] = _by_ocr(document, number, caps)
     found = enough(enumerate(texts, 1))
@@ -74,11 +74,11 @@ def _is_scanned(document: pdfium.PdfDocument, number: int, page_lines: list[str]
 
 
 def _by_ocr(document: pdfium.PdfDocument, number: int, caps: Caps) -> str:
-    from commonplace.adapters.extract import ocr  # most PDFs need none of it
+    from commonplace.adapters.extract import image_ocr  # most PDFs need none of it
     page = document[number]
     width, height = page.get_size()
     scale = min(_DOTS_PER_INCH / 72, sqrt(min(caps.pixels, 40_000_000) / max(width * height, 1)))
-    return ocr.text_in(page.render(scale=scale, grayscale=True).to_pil())
+    return image_ocr.text_in(page.render(scale=scale, grayscale=True).to_pil())
 
 
 def _headings(document: pdfium.PdfDocument) -> defaultdict[int, dict[str, int]]:

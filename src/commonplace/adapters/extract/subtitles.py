@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
-from commonplace.adapters.extract import charsets
-from commonplace.adapters.extract.source import Caps, Source
+from commonplace.adapters.extract import charset
+from commonplace.adapters.extract.input_file import Caps, Source
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted, Mark, Utterance
 
@@ -21,7 +21,7 @@ _PAUSE_SECONDS = 4
 
 
 def read(source: Source, caps: Caps) -> Extracted:
-    text = charsets.decode(source.data(caps), source.charset).replace("\r\n", "\n").replace("\r", "\n")
+    text = charset.decode(source.data(caps), source.charset).replace("\r\n", "\n").replace("\r", "\n")
     text, marks = paragraphs(_utterances(text))
     if not text:
         raise IngestFailed("There are no subtitles in the file.")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, cast
 
-from commonplace.adapters.choosing import Later
+from commonplace.adapters.lazy_import import Later
 from commonplace.settings import Settings
 
 if TYPE_CHECKING:  # it brings httpx along, and most commands fetch nothing
@@ -18,7 +18,7 @@ def make_fetcher(settings: Settings) -> "WebFetcher":
 
 
 def _made(settings: Settings) -> "WebFetcher":
+    from commonplace.adapters.fetch.address_guard import Allowed
     from commonplace.adapters.fetch.client import WebFetcher
-    from commonplace.adapters.fetch.guard import Allowed
 
     return WebFetcher(allowed=Allowed.parse(settings.fetch_allow_hosts), timeout=settings.fetch_timeout)

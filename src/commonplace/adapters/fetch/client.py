@@ -14,7 +14,9 @@ import httpcore
 import httpx
 
 from commonplace import __version__
-from commonplace.adapters.fetch.answer import (
+from commonplace.adapters.fetch.address_guard import Allowed, Guard, Resolver, checked_url, system_resolver
+from commonplace.adapters.fetch.body_writer import Sink
+from commonplace.adapters.fetch.response_headers import (
     charset,
     conditions,
     failures_as_sentences,
@@ -23,9 +25,7 @@ from commonplace.adapters.fetch.answer import (
     retry_after,
     validators,
 )
-from commonplace.adapters.fetch.guard import Allowed, Guard, Resolver, checked_url, system_resolver
-from commonplace.adapters.fetch.patience import Patience, Turns
-from commonplace.adapters.fetch.sink import Sink
+from commonplace.adapters.fetch.retries import Patience, Turns
 from commonplace.errors import IngestFailed
 from commonplace.model import Fetched, Json
 

@@ -1,11 +1,11 @@
 """Reflectors: what reads memories out of notes. The setting that chooses the transformer chooses this too."""
 
-from commonplace.adapters.choosing import chosen
+from commonplace.adapters.lazy_import import chosen
 from commonplace.ports import Reflector
 from commonplace.settings import Settings
 
 REFLECTORS = {
-    "local": "local:LocalReflector",
+    "local": "rule_based:LocalReflector",
     "anthropic": "anthropic:AnthropicReflector",
 }
 

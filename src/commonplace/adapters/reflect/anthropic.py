@@ -3,14 +3,14 @@ is the text itself and never what a model makes of it."""
 
 from collections.abc import Sequence
 
-from commonplace.adapters.http import PAUSES
-from commonplace.adapters.messages import TEXT, TIMEOUT, Messages, an_object, lists
-from commonplace.adapters.reflect.cues import LABELS
-from commonplace.adapters.reflect.notes import Sentence, blocks
+from commonplace.adapters.anthropic_api import TEXT, TIMEOUT, Messages, an_object, lists
+from commonplace.adapters.http_client import PAUSES
+from commonplace.adapters.reflect.cue_words import LABELS
+from commonplace.adapters.reflect.note_parser import Sentence, blocks
 from commonplace.adapters.reflect.rules import TITLE_CHARS
-from commonplace.adapters.transform.prose import cut
 from commonplace.model import EntityType, Json, Proposal, Quote
 from commonplace.settings import Settings
+from commonplace.text.sentences import cut
 
 _KINDS = (EntityType.DECISION, EntityType.PLAN, EntityType.CLAIM, EntityType.PROCEDURE, EntityType.IDEA, EntityType.TASK,
           EntityType.PATTERN, EntityType.EPISODE)

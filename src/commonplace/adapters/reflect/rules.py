@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from commonplace.adapters.reflect import cues
-from commonplace.adapters.reflect.notes import Block, Sentence, blocks
-from commonplace.adapters.transform.prose import cut
+from commonplace.adapters.reflect import cue_words
+from commonplace.adapters.reflect.note_parser import Block, Sentence, blocks
 from commonplace.model import EntityType, Proposal, Quote
+from commonplace.text.sentences import cut
 
 TITLE_CHARS = 120
 _READ = 1_000           # characters of a sentence that are looked at
@@ -29,7 +29,7 @@ class _Found:
 
 
 def reflected(text: str, limit: int) -> list[Proposal]:
-    found = [each for run in _runs(blocks(text, frozenset(cues.LABELS))) for each in _found(run)]
+    found = [each for run in _runs(blocks(text, frozenset(cue_words.LABELS))) for each in _found(run)]
     merged = _merged(found)
     best = sorted(merged, key=lambda one: (-one.confidence, one.sentences[0].start))[:limit]
     return [_proposal(one) for one in best]
@@ -50,10 +50,10 @@ def _runs(all_blocks: Sequence[Block]) -> Iterator[list[Block]]:
 
 def _found(run: list[Block]) -> Iterator[_Found]:
     steps = [block for block in run if block.number is not None]
-    commands = sum(bool(cues.IMPERATIVE.match(block.sentences[0].text)) for block in steps)
+    commands = sum(bool(cue_words.IMPERATIVE.match(block.sentences[0].text)) for block in steps)
     told = _labelled(run[0]) in (EntityType.PROCEDURE, None)
     if len(steps) > 1 and told and (2 * commands > len(steps) or _labelled(run[0]) == EntityType.PROCEDURE):
-        heading = run[0].heading if run[0].number is not None and run[0].heading.lower() not in cues.LABELS else ""
+        heading = run[0].heading if run[0].number is not None and run[0].heading.lower() not in cue_words.LABELS else ""
         sentences = tuple(sentence for block in run for sentence in block.sentences)
         yield _Found(EntityType.PROCEDURE, 0.86, "lists steps in order", sentences, heading)
         return
@@ -66,11 +66,11 @@ def _of_block(block: Block) -> Iterator[_Found]:
     last: _Found | None = None
     for number, sentence in enumerate(block.sentences):
         judged = _judged(block, sentence, is_first=number == 0)
-        if last and support < _MOST_SUPPORT and cues.CONTINUES.match(sentence.text) and (
+        if last and support < _MOST_SUPPORT and cue_words.CONTINUES.match(sentence.text) and (
                 judged is None or judged.confidence < last.confidence):
             # The sentence after a decision that says why belongs to it.
             support += 1
-            sure = last.confidence + (0.05 if cues.REASON.search(sentence.text) else 0.0)
+            sure = last.confidence + (0.05 if cue_words.REASON.search(sentence.text) else 0.0)
             last = replace(last, sentences=(*last.sentences, sentence), confidence=min(0.97, sure))
             continue
         if last:
@@ -89,17 +89,17 @@ def _judged(block: Block, sentence: Sentence, *, is_first: bool) -> _Found | Non
     if is_short or text.endswith(":") or block.box or (is_question and is_long):
         return None
     kind, sure, reason = _cued(block, text, is_first)
-    if is_question and cues.REQUEST.match(text):
+    if is_question and cue_words.REQUEST.match(text):
         return _Found(EntityType.TASK, _ASKED, "asks somebody to do it", (sentence,))
-    if is_question or cues.UNDECIDED.search(text):
+    if is_question or cue_words.UNDECIDED.search(text):
         # What is asked is not settled, whatever it is about.
         if kind not in (EntityType.DECISION, EntityType.IDEA, EntityType.PLAN):
             return None
         if kind != EntityType.IDEA:
             kind, sure, reason = EntityType.IDEA, 0.5, "asks what is not decided yet"
-    elif cues.HEDGE.search(text) and kind != EntityType.IDEA:
+    elif cue_words.HEDGE.search(text) and kind != EntityType.IDEA:
         sure -= 0.14
-    if cues.REASON.search(text) and kind in (EntityType.DECISION, EntityType.CLAIM, EntityType.EPISODE, EntityType.PATTERN):
+    if cue_words.REASON.search(text) and kind in (EntityType.DECISION, EntityType.CLAIM, EntityType.EPISODE, EntityType.PATTERN):
         sure += 0.05
     return _Found(kind, min(sure, 0.97), reason, (sentence,)) if sure >= _LEAST else None
 
@@ -108,23 +108,23 @@ def _cued(block: Block, text: str, is_first: bool) -> tuple[str, float, str]:
     """Kind, confidence and reason: by the label before it, the box in front of it, its own words, the heading above it."""
     if block.box is False and is_first:
         return EntityType.TASK, _LABELLED, "has an empty check box"
-    by_words = next(((cue.kind, cue.confidence, cue.reason) for cue in cues.CUES if cue.pattern.search(text)),
+    by_words = next(((cue.kind, cue.confidence, cue.reason) for cue in cue_words.CUES if cue.pattern.search(text)),
                     ("", 0.0, ""))
     if block.label and is_first:
-        sure = _MILDLY if block.label in cues.MILD else _LABELLED
-        return (cues.LABELS[block.label], sure, f"is labelled “{block.label}”") if sure >= by_words[1] else by_words
+        sure = _MILDLY if block.label in cue_words.MILD else _LABELLED
+        return (cue_words.LABELS[block.label], sure, f"is labelled “{block.label}”") if sure >= by_words[1] else by_words
     heading = block.heading.lower()
-    if heading in cues.LABELS and is_first:
-        sure = _MILDLY if heading in cues.MILD else _LABELLED - 0.06
+    if heading in cue_words.LABELS and is_first:
+        sure = _MILDLY if heading in cue_words.MILD else _LABELLED - 0.06
         if sure >= by_words[1]:
-            return cues.LABELS[heading], sure, f"stands under “{block.heading}”"
+            return cue_words.LABELS[heading], sure, f"stands under “{block.heading}”"
     return by_words
 
 
 def _labelled(block: Block) -> str | None:
     for name in (block.label, block.heading.lower()):
-        if name in cues.LABELS:
-            return cues.LABELS[name]
+        if name in cue_words.LABELS:
+            return cue_words.LABELS[name]
     return EntityType.PROCEDURE if "how to" in block.heading.lower() else None
 
 
@@ -152,6 +152,6 @@ def _proposal(one: _Found) -> Proposal:
 
 def _title(sentence: str) -> str:
     plain = cut(sentence, 4 * TITLE_CHARS).strip("*_ ")
-    shorter = plain[match.end():] if (match := cues.PREAMBLE.match(plain)) else plain
+    shorter = plain[match.end():] if (match := cue_words.PREAMBLE.match(plain)) else plain
     title = cut((shorter if len(shorter) > 8 else plain).rstrip(" .:;,"), TITLE_CHARS)
     return title[:1].upper() + title[1:]

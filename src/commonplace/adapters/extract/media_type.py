@@ -1,0 +1,162 @@
+"""What a file is: by its first bytes, then by what was declared, then by its name's ending."""
+
+import re
+import zipfile
+from pathlib import Path
+
+from commonplace.adapters.extract import charset
+
+BINARY = "application/octet-stream"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+EPUB = "application/epub+zip"
+OLD_OFFICE = "application/x-ole-storage"  # doc, xls, ppt, and modern ones with a password
+
+_HEAD = 4096
+
+_MAGIC: tuple[tuple[re.Pattern[bytes], str], ...] = tuple((re.compile(pattern, re.DOTALL), kind) for pattern, kind in (
+    (rb"\x89PNG\r\n\x1a\n", "image/png"),
+    (rb"\xff\xd8\xff", "image/jpeg"),
+    (rb"GIF8[79]a", "image/gif"),
+    (rb"RIFF.{4}WEBP", "image/webp"),
+    (rb"II[\x2a\x2b]\x00|MM\x00[\x2a\x2b]", "image/tiff"),
+    (rb"BM.{4}\x00{4}", "image/bmp"),
+    (rb"ID3|\xff[\xe2\xe3\xf2\xf3\xfa\xfb]", "audio/mpeg"),
+    (rb"\xff[\xf0\xf1\xf8\xf9]|ADIF", "audio/aac"),
+    (rb"fLaC", "audio/flac"),
+    (rb"OggS.{24}.(?:\x80theora|\x01video)", "video/ogg"),
+    (rb"OggS", "audio/ogg"),
+    (rb"RIFF.{4}WAVE", "audio/wav"),
+    (rb"RIFF.{4}AVI ", "video/x-msvideo"),
+    (rb"FORM.{4}AIF[FC]", "audio/aiff"),
+    (rb".{4}ftyp(?:M4A |M4B )", "audio/mp4"),
+    (rb".{4}ftypqt", "video/quicktime"),
+    (rb".{4}ftyp(?:avif|heic|heix|mif1)", "image/heif"),
+    (rb".{4}ftyp", "video/mp4"),
+    (rb"\x1aE\xdf\xa3.{0,60}webm", "video/webm"),
+    (rb"\x1aE\xdf\xa3", "video/x-matroska"),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLD_OFFICE),
+    (rb"\x1f\x8b", "application/gzip"),
+    (rb"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+    (rb"\{\\rtf", "application/rtf"),
+))
+
+_TEXT_MAGIC: tuple[tuple[re.Pattern[str], str], ...] = tuple((re.compile(pattern, re.I), kind) for pattern, kind in (
+    (r"WEBVTT\b", "text/vtt"),
+    (r"\d+[ \t]*\r?\n\d+:\d\d:\d\d[,.]\d{3} -->", "application/x-subrip"),
+))
+_ROOTS: tuple[tuple[re.Pattern[str], str], ...] = tuple((re.compile(pattern, re.I), kind) for pattern, kind in (
+    (r"\s*(?:<!doctype\s+html|<html[\s>])", "text/html"),
+    (r"\s*<(?:rss|rdf:RDF)[\s>]", "application/rss+xml"),
+    (r"\s*<(?:\w+:)?feed[\s>]", "application/atom+xml"),
+))
+_PROLOG = re.compile(r"\s*(?:(<\?)|(<!--)|<!doctype(?!\s+html))", re.I)
+_PROLOG_ENDS = {None: ">", 1: "?>", 2: "-->"}
+
+_BY_ENDING = {
+    "txt": "text/plain", "text": "text/plain", "log": "text/plain",
+    "md": "text/markdown", "markdown": "text/markdown", "mdx": "text/markdown",
+    "html": "text/html", "htm": "text/html", "xhtml": "text/html", "csv": "text/csv", "tsv": "text/tab-separated-values",
+    "json": "application/json", "jsonl": "application/x-ndjson", "xml": "application/xml", "rtf": "application/rtf",
+    "vtt": "text/vtt", "srt": "application/x-subrip", "rss": "application/rss+xml", "atom": "application/atom+xml",
+    "mp3": "audio/mpeg", "m4a": "audio/mp4", "wav": "audio/wav", "ogg": "audio/ogg", "oga": "audio/ogg", "opus": "audio/ogg",
+    "flac": "audio/flac", "aac": "audio/aac", "mp4": "video/mp4", "m4v": "video/mp4", "mov": "video/quicktime",
+    "webm": "video/webm", "mkv": "video/x-matroska", "avi": "video/x-msvideo",
+}
+_ALIASES = {
+    "application/xhtml+xml": "text/html", "text/x-markdown": "text/markdown", "text/srt": "application/x-subrip",
+    "audio/mp3": "audio/mpeg", "audio/x-m4a": "audio/mp4", "audio/m4a": "audio/mp4", "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav", "audio/vnd.wave": "audio/wav", "audio/x-flac": "audio/flac", "audio/x-aac": "audio/aac",
+    "audio/aacp": "audio/aac", "application/ogg": "audio/ogg", "audio/opus": "audio/ogg", "image/jpg": "image/jpeg",
+    "image/x-ms-bmp": "image/bmp", "image/x-bmp": "image/bmp", "text/json": "application/json",
+}
+_VAGUE = {"", BINARY, "binary/octet-stream", "application/x-download", "application/download", "application/force-download"}
+_VAGUE_TEXT = _VAGUE | {"text/plain", "application/xml", "text/xml"}
+
+
+def sniff(path: Path, declared: str = "", name: str = "") -> str:
+    """The media type that the file really has; `application/octet-stream` when nobody can tell."""
+    declared = normal(declared)
+    by_name = _BY_ENDING.get((name or path.name).rpartition(".")[2].lower(), "")
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if head.startswith(b"PK\x03\x04"):
+        return _zipped(path)
+    kind = next((kind for pattern, kind in _MAGIC if pattern.match(head)), None)
+    if kind is None and b"%PDF-" in head[:1024]:
+        kind = "application/pdf"
+    if kind is not None:
+        return _narrowed(kind, declared or by_name)
+    if charset.looks_like_text(head):
+        return _text(charset.decode(head), declared, by_name)
+    # Recordings may start anywhere in a stream; anything else that we read has a magic number, which this file lacks.
+    return next((kind for kind in (declared, by_name) if kind.startswith(("audio/", "video/"))), BINARY)
+
+
+def normal(media_type: str) -> str:
+    """Lower case, without parameters, under its usual name."""
+    plain = media_type.partition(";")[0].strip().lower()
+    return _ALIASES.get(plain, plain)
+
+
+def is_text(media_type: str) -> bool:
+    return media_type.startswith("text/") or media_type.endswith(("json", "xml", "+json", "+xml", "x-subrip", "yaml"))
+
+
+def _text(head: str, declared: str, by_name: str) -> str:
+    head = head.lstrip("\ufeff \t\r\n")
+    kind = next((kind for pattern, kind in _TEXT_MAGIC if pattern.match(head)), None) or _marked_up(head)
+    if kind is not None and not (kind == "text/html" and (declared == "text/markdown" or by_name == "text/markdown")):
+        return kind
+    if declared not in _VAGUE_TEXT and is_text(declared):
+        return declared
+    if is_text(by_name):
+        return by_name
+    return declared if is_text(declared) else "text/plain"
+
+
+def _marked_up(head: str) -> str | None:
+    """The kind that the first element names, or the first key of a JSON feed."""
+    if head.startswith("{"):
+        flat = head[1:].partition("{")[0].replace("\\/", "/")
+        return "application/feed+json" if "://jsonfeed.org/version" in flat else None
+    at = _after_prolog(head)
+    return next((kind for pattern, kind in _ROOTS if pattern.match(head, at)), None)
+
+
+def _after_prolog(head: str) -> int:
+    """Where the first element or HTML doctype of a page begins. Declarations and comments are passed one at a time,
+    each by its end: a pattern for any number of them takes exponential time on a few that nothing follows."""
+    at = 0
+    while part := _PROLOG.match(head, at):
+        closing = _PROLOG_ENDS[part.lastindex]
+        end = head.find(closing, part.end())
+        if end < 0:
+            return len(head)
+        at = end + len(closing)
+    return at
+
+
+def _narrowed(kind: str, hint: str) -> str:
+    """Containers say little of what is in them; the hint may, within the same family."""
+    if kind == "video/mp4" and hint == "audio/mp4":
+        return hint
+    if kind in ("audio/ogg", "video/ogg", "video/webm") and hint in ("audio/ogg", "video/ogg", "audio/webm"):
+        return hint
+    return kind
+
+
+def _zipped(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+            if "mimetype" in names:
+                with archive.open("mimetype") as file:
+                    return file.read(100).decode("ascii", "replace").strip()
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):  # broken, odd compression, password
+        return "application/zip"
+    for part, kind in (("word/document.xml", DOCX), ("ppt/presentation.xml", PPTX), ("xl/workbook.xml", XLSX)):
+        if part in names:
+            return kind
+    return "application/zip"

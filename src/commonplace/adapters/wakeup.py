@@ -1,0 +1,33 @@
+"""Waking workers: an event within the process, a Redis channel between machines."""
+
+import asyncio
+
+from commonplace.ports import Wake
+from commonplace.settings import Settings
+
+
+class LocalWake:
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    async def signal(self) -> bool:
+        self._event.set()
+        return True
+
+    async def wait(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._event.wait(), seconds)
+        except TimeoutError:
+            return
+        self._event.clear()
+
+    async def close(self) -> None:
+        return None
+
+
+def make_wake(settings: Settings) -> Wake:
+    if not settings.redis_url:
+        return LocalWake()
+    from commonplace.adapters.redis_wakeup import RedisWake  # its client takes a tenth of a second to import
+
+    return RedisWake(settings.redis_url, LocalWake())

@@ -1,0 +1,1 @@
+"""YouTube: captions and audio of a video."""

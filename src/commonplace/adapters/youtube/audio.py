@@ -1,0 +1,171 @@
+"""The sound of YouTube videos. yt-dlp knows where it is; every request, its own too, goes through our fetcher and its guard."""
+
+import io
+import logging
+import re
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime
+from email.message import Message
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import anyio
+from anyio import from_thread, to_thread
+
+from commonplace.adapters.extract.input_file import title
+from commonplace.errors import IngestFailed
+from commonplace.model import Fetched, Json, Soundtrack
+
+if TYPE_CHECKING:
+    from yt_dlp import YoutubeDL
+
+    from commonplace.adapters.fetch.client import Answer, Wish
+
+_log = logging.getLogger(__name__)
+_WATCH = "https://www.youtube.com/watch?v="
+_PAGE_BYTES = 30_000_000
+_SECONDS = 90.0
+# Speech does not need more than 100 kbit/s. Only plain files: playlists of pieces would have to be joined.
+_FORMAT = "/".join(f"{kind}[protocol~='^https?$']" for kind in ("ba[abr<=100]", "ba", "b"))
+
+
+class _Murmur:
+    """What yt-dlp has to say is of interest to those who look for a fault; what failed reaches the user as an error."""
+
+    debug = info = warning = error = _log.debug
+
+
+_OPTIONS: Json = {"format": _FORMAT, "skip_download": True, "noplaylist": True, "cachedir": False, "extractor_retries": 0,
+                  "ignoreconfig": True, "allowed_extractors": ["youtube"], "color": "never", "logger": _Murmur()}
+
+
+class Web(Protocol):
+    """What is needed of the fetcher."""
+
+    def get(self, url: str, *, max_bytes: int) -> AbstractAsyncContextManager[Fetched]: ...
+
+    async def send(self, url: str, wish: "Wish", *, max_bytes: int) -> "Answer": ...
+
+
+class YouTubeSound:
+    def __init__(self, web: Web, folder: Path | None = None) -> None:
+        self._web = web
+        self._folder = folder
+
+    async def find(self, video_id: str) -> Soundtrack:
+        info = await self._info(video_id)
+        at = info.get("timestamp")
+        return Soundtrack(title(str(info.get("title") or "")) or "YouTube video", float(info.get("duration") or 0),
+                          title(str(info.get("uploader") or info.get("channel") or "")) or None,
+                          datetime.fromtimestamp(at, UTC) if isinstance(at, int | float) else None)
+
+    @asynccontextmanager
+    async def open(self, video_id: str, *, max_bytes: int) -> AsyncIterator[Path]:
+        info = await self._info(video_id)  # looked for anew: the address is good for some hours only
+        if (info.get("filesize") or 0) > max_bytes:
+            raise IngestFailed(f"The video's sound is larger than {max_bytes / 1e6:.3g} MB.")
+        with TemporaryDirectory(prefix="commonplace-", dir=self._folder) as folder:
+            path = Path(folder) / "sound"
+            await self._download(info, path, max_bytes)
+            yield path
+
+    async def _download(self, info: Json, path: Path, max_bytes: int) -> None:
+        """In pieces where YouTube wants it so: a whole file at once is sent no faster than it is played."""
+        piece, size, have = (info.get("downloader_options") or {}).get("http_chunk_size"), info.get("filesize"), 0
+        if not piece or not size:
+            piece = size = max_bytes
+        while have < size:
+            asked = info["url"] if piece >= size else f"{info['url']}&range={have}-{have + piece - 1}"
+            async with self._web.get(asked, max_bytes=max_bytes - have) as fetched:
+                await to_thread.run_sync(_append, fetched.path, path)
+            have += fetched.size
+            if fetched.size != piece:  # the end, or a server that sends all of it whatever it is asked for
+                return
+
+    async def _info(self, video_id: str) -> Json:
+        try:
+            with anyio.fail_after(_SECONDS):
+                info = await to_thread.run_sync(self._extract, video_id, abandon_on_cancel=True)
+        except TimeoutError:
+            raise IngestFailed("YouTube took too long to say where the video's sound is.", passing=True) from None
+        if info.get("live_status") in ("is_live", "is_upcoming", "post_live"):
+            raise IngestFailed("The video is live or has not been shown yet; add it once it is over.")
+        if not str(info.get("url") or "").startswith(("http://", "https://")):
+            raise IngestFailed("YouTube does not give the video's sound away. Upload it as a file instead.")
+        return info
+
+    def _extract(self, video_id: str) -> Json:
+        from yt_dlp.utils import YoutubeDLError
+
+        try:
+            with _downloader(self._web) as downloader:
+                return dict(downloader.extract_info(_WATCH + video_id, download=False) or {})
+        except YoutubeDLError as error:
+            raise IngestFailed(f"The video has no captions, and YouTube does not give its sound away: {_reason(error)}. "
+                               "Upload the sound as a file, and what is said will be written down.") from error
+
+
+def _downloader(web: Web) -> "YoutubeDL":
+    """A yt-dlp that has no way out but ours."""
+    from urllib.request import Request
+
+    from yt_dlp import YoutubeDL
+    from yt_dlp.networking.common import RequestDirector, RequestHandler, Response
+    from yt_dlp.networking.exceptions import HTTPError, TransportError
+
+    from commonplace.adapters.fetch.client import Wish
+
+    class FetcherRH(RequestHandler):  # type: ignore[misc]
+        _SUPPORTED_URL_SCHEMES = ("http", "https")
+        _SUPPORTED_PROXY_SCHEMES = _SUPPORTED_FEATURES = None
+
+        def _check_extensions(self, extensions: dict[str, Any]) -> None:
+            extensions.clear()  # wishes about how to connect, which is not its business
+
+        def _send(self, request: Any) -> Any:
+            cookies = self._get_cookiejar(request)
+            headers = dict(self._get_headers(request))
+            if said := cookies.get_cookie_header(request.url):
+                headers["Cookie"] = said
+            wish = Wish(request.method, headers, request.data or b"")
+            try:
+                answer = from_thread.run(partial(web.send, request.url, wish, max_bytes=_PAGE_BYTES))
+            except IngestFailed as error:
+                raise TransportError(error.message, cause=error) from error
+            said_back = _message(answer)
+            cookies.extract_cookies(SimpleNamespace(info=lambda: said_back), Request(request.url))
+            response = Response(io.BytesIO(answer.body), answer.url, said_back, answer.status)
+            if not 200 <= answer.status < 300:
+                raise HTTPError(response)
+            return response
+
+    class Downloader(YoutubeDL):  # type: ignore[misc]
+        def build_request_director(self, handlers: Any, preferences: Any = None) -> Any:
+            director = RequestDirector(logger=_Murmur())
+            director.add_handler(FetcherRH(logger=_Murmur(), cookiejar=self.cookiejar))
+            return director
+
+    return Downloader(dict(_OPTIONS))
+
+
+def _message(answer: "Answer") -> Message:
+    message = Message()
+    for name, value in answer.headers:
+        message.add_header(name, value)
+    return message
+
+
+def _append(part: Path, whole: Path) -> None:
+    with part.open("rb") as source, whole.open("ab") as target:
+        shutil.copyfileobj(source, target)
+
+
+def _reason(error: Exception) -> str:
+    """What yt-dlp says, without its advice for those who run it by hand."""
+    said = re.sub(r"^(ERROR: )?(\[[^]]*] )?([\w-]{11}: )?", "", str(error))
+    return title(re.split(r"; please report| \(caused|\. (?=Use|See|Also|Confirm)|\n", said)[0].rstrip("."))

@@ -1,0 +1,135 @@
+"""Captions of YouTube videos: the watch page names their tracks, each track is a file of timed text."""
+
+import html
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from typing import Any, Protocol
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
+
+from anyio import Path as AsyncPath
+from lxml import etree
+
+from commonplace.adapters.extract import subtitles
+from commonplace.adapters.extract.input_file import bounded, title
+from commonplace.errors import IngestFailed
+from commonplace.model import Extracted, Fetched, Json, Mark, Utterance
+
+_WATCH = "https://www.youtube.com/watch"
+_PAGE_BYTES = 8_000_000
+_TRACK_BYTES = 20_000_000
+_PLAYER = re.compile(r"ytInitialPlayerResponse\s*=\s*(?=\{)")
+_SOUND = re.compile(r"^\s*[\[(][^\])]*[\])]\s*$")  # [Music], (Applause)
+
+
+class Web(Protocol):
+    """What is needed of the fetcher."""
+
+    def get(self, url: str, *, max_bytes: int) -> AbstractAsyncContextManager[Fetched]: ...
+
+
+class Captions:
+    """`languages` are preferred in their order; captions that a person wrote come before those of a machine."""
+
+    def __init__(self, web: Web, languages: Sequence[str] = ("en",), watch: str = _WATCH) -> None:
+        self._web = web
+        self._languages = tuple(languages)
+        self._watch = watch
+
+    async def of(self, video_id: str) -> Extracted | None:
+        """None: the video has no captions, or does not give them away; its speech has to be written down then."""
+        page = f"{self._watch}?{urlencode({'v': video_id, 'hl': 'en'})}"
+        player = _player(await self._text(page, _PAGE_BYTES))
+        _refuse_unplayable(player)
+        track = self._best(player)
+        if track is None:
+            return None
+        timed = await self._text(_as_json(urljoin(page, track["baseUrl"])), _TRACK_BYTES)
+        text, marks = subtitles.paragraphs(_utterances(timed))
+        return bounded(_extracted(player, text, marks, track)) if text else None
+
+    async def _text(self, url: str, max_bytes: int) -> str:
+        async with self._web.get(url, max_bytes=max_bytes) as fetched:
+            return (await AsyncPath(fetched.path).read_bytes()).decode("utf-8", "replace")
+
+    def _best(self, player: Json) -> Json | None:
+        listed = _within(player, "captions", "playerCaptionsTracklistRenderer", "captionTracks")
+        tracks = [track for track in listed or [] if isinstance(track, dict) and track.get("baseUrl")]
+        return min(tracks, key=self._rank, default=None)
+
+    def _rank(self, track: Json) -> tuple[int, bool]:
+        language = str(track.get("languageCode", "")).partition("-")[0]
+        known = self._languages.index(language) if language in self._languages else len(self._languages)
+        return known, track.get("kind") == "asr"
+
+
+def _player(page: str) -> Json:
+    found = _PLAYER.search(page)
+    try:
+        player = json.JSONDecoder().raw_decode(page, found.end())[0] if found else None
+    except ValueError:
+        player = None
+    if not isinstance(player, dict):
+        raise IngestFailed("YouTube did not show the video's page; it may be asking for consent or for a login.")
+    return player
+
+
+def _refuse_unplayable(player: Json) -> None:
+    status = _within(player, "playabilityStatus") or {}
+    if status.get("status") not in ("OK", "LIVE_STREAM_OFFLINE", None):
+        raise IngestFailed(f"YouTube does not show the video: {title(str(status.get('reason') or 'no reason given'))}.")
+
+
+def _as_json(url: str) -> str:
+    parts = urlsplit(url)
+    query = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name != "fmt"]
+    return urlunsplit(parts._replace(query=urlencode([*query, ("fmt", "json3")])))
+
+
+def _utterances(timed: str) -> Iterator[Utterance]:
+    """From JSON, or from the older XML that is sent when the format is not known; nothing from an empty answer."""
+    if not timed.strip():
+        return
+    try:
+        lines = list(_json3(timed) if timed.lstrip().startswith("{") else _xml(timed))
+    except (ValueError, TypeError, AttributeError):
+        raise IngestFailed("YouTube sent captions that cannot be read.") from None
+    for start, length, words in lines:
+        said = " ".join(html.unescape(words).split())
+        if said and not _SOUND.match(said):
+            yield Utterance(start, start + length, said)
+
+
+def _json3(timed: str) -> Iterator[tuple[float, float, str]]:
+    for event in json.loads(timed).get("events", []):
+        words = "".join(part.get("utf8", "") for part in event.get("segs", []))
+        yield event.get("tStartMs", 0) / 1000, event.get("dDurationMs", 0) / 1000, words
+
+
+def _xml(timed: str) -> Iterator[tuple[float, float, str]]:
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
+    root = etree.fromstring(timed.encode(), parser)
+    if root is None:
+        raise ValueError("no XML")
+    for line in root.iter("text", "p"):
+        scale = 1 if line.tag == "text" else 1000
+        start, length = line.get("start") or line.get("t") or 0, line.get("dur") or line.get("d") or 0
+        yield float(start) / scale, float(length) / scale, "".join(line.itertext())
+
+
+def _extracted(player: Json, text: str, marks: tuple[Mark, ...], track: Json) -> Extracted:
+    details = _within(player, "videoDetails") or {}
+    said = _within(player, "microformat", "playerMicroformatRenderer", "publishDate")
+    published = datetime.fromisoformat(said) if isinstance(said, str) and re.match(r"\d{4}-\d\d-\d\d", said) else None
+    return Extracted(title(str(details.get("title") or "")) or "YouTube video", text, marks,
+                     author=title(str(details.get("author") or "")) or None,
+                     published_at=published.replace(tzinfo=published.tzinfo or UTC) if published else None,
+                     language=str(track.get("languageCode") or "").partition("-")[0] or None)
+
+
+def _within(value: Any, *path: str) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

@@ -1,0 +1,1 @@
+"""Disks: publish, save, redact."""

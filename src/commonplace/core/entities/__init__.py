@@ -1,0 +1,1 @@
+"""Typed items: validation, duplicates, automatic links, annotations."""

@@ -1,0 +1,114 @@
+"""What is there already and says the same, nearly the same, or the opposite.
+
+A cosine alone takes "retry three times" and "retry five times" for one thing, and two service requests with other numbers
+too. So likeness is asked twice: how near are the texts, and what tells them apart. Texts that differ by the name of what
+they are about are about two things; by a number, a date, a version, a negation or an opposite, they contradict.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from commonplace.core.entities.similarity_scale import Calibration
+from commonplace.model import ItemFilter, Passage, Scope
+from commonplace.ports import Embedder, Store, Vector
+from commonplace.text import query_terms
+from commonplace.text.contrasts import Text, difference
+
+THRESHOLD = 0.85
+PARTS = 8                # of a long text that are compared
+CANDIDATES = 8           # sections that are looked at for each of them
+FLOOR = 0.7              # of likeness by meaning: below, no rule makes a conflict of it, and taking texts apart costs time
+MOST = 10                # conflicts that are told
+ASKED_CHARACTERS = 400   # of a text, whose words are looked for
+
+DUPLICATE, NEAR_DUPLICATE, CONTRADICTION = "duplicate", "near_duplicate", "contradiction"
+
+
+class Part(NamedTuple):
+    """A stretch of a text, and its vector as sections have it; without one, words alone find."""
+
+    text: str
+    vector: Vector | None
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Something that is there, how like it is, in which way, and what tells that."""
+
+    item_id: str
+    entity_id: str
+    name: str
+    score: float
+    kind: str
+    reason: str
+
+
+def compare(new: Text, old: Text, similarity: float) -> tuple[float, str, str] | None:
+    """(score, kind, reason), or None when they are about two things. `similarity`: 0 to 1, on the calibrated scale."""
+    if new.stems == old.stems and new.normal == old.normal:
+        return 1.0, DUPLICATE, "the same words"
+    if new.ids and old.ids and not new.ids & old.ids:
+        return None
+    shared, told = new.stems & old.stems, new.stems | old.stems
+    overlap = 2 * len(shared) / max(1, len(new.stems) + len(old.stems))
+    score = _score(similarity, overlap, min(len(new.stems), len(old.stems)))
+    opposed = difference(new, old) if overlap >= 0.4 else None
+    if opposed:
+        # Without what they differ by they say the same: that is how near they are.
+        return max(score, min(0.99, 0.6 + 0.4 * overlap)) if overlap >= 0.6 else score, CONTRADICTION, opposed
+    if overlap >= 0.92 and len(told) >= 2:
+        return max(score, 0.9 + 0.09 * overlap), NEAR_DUPLICATE, "the same telling words in another order or form"
+    return score, NEAR_DUPLICATE, f"{len(shared)} of {len(told)} telling words in common"
+
+
+def _score(similarity: float, overlap: float, fewest: int) -> float:
+    """Meaning leads; words pull it down where they have too little in common. The fewer they are, the more one word of
+    difference says: "We use Redis" and "We use Kafka" have half of theirs in common, and are about two things."""
+    needed = min(0.95, 0.5 + 1.5 / max(1, fewest))
+    return similarity * (0.8 + 0.2 * min(1.0, overlap / needed))
+
+
+class Likeness:
+    """Looks for what is like a text that is about to be kept."""
+
+    def __init__(self, store: Store, embedder: Embedder, calibration: Calibration) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._calibration = calibration
+
+    async def conflicts(self, scope: Scope, title: str, parts: Sequence[Part], *, threshold: float = THRESHOLD,
+                        but: Sequence[str] = (), where: ItemFilter | None = None) -> tuple[Alike, ...]:
+        """Best first. `parts`: what the text was cut into, of which the first PARTS are looked at. `but`: items to leave out."""
+        parts = parts[:PARTS]
+        near = await self._near(scope, title, parts, where)
+        floor = min(FLOOR, threshold) if parts[0].vector is not None else 0.0
+        close = [section_id for section_id, (similarity, _) in near.items() if similarity >= floor]
+        passages = await self._store.sections.passages(scope, close) if close else []
+        best: dict[str, Alike] = {}
+        mine = [Text(title, part.text) for part in parts]
+        for passage in passages:
+            similarity, part = near[passage.section_id]
+            found = compare(mine[part], Text(passage.title, passage.text), similarity)
+            if found and found[0] >= threshold and passage.item_id not in but and (
+                    passage.item_id not in best or best[passage.item_id].score < found[0]):
+                best[passage.item_id] = _alike(passage, *found)
+        return tuple(sorted(best.values(), key=lambda one: (-one.score, one.item_id))[:MOST])
+
+    async def _near(self, scope: Scope, title: str, parts: Sequence[Part],
+                    where: ItemFilter | None) -> dict[int, tuple[float, int]]:
+        """Sections that may be alike, each with its likeness by meaning, where it is known, to the part that it is most like."""
+        vectors = [part.vector for part in parts if part.vector is not None]
+        if not vectors:
+            asked = query_terms.parse(f"{title} {parts[0].text[:ASKED_CHARACTERS]}")
+            return {found.section_id: (0.0, 0) for found in await self._store.sections.keyword(scope, asked, CANDIDATES, where)}
+        scale, best = await self._calibration.scale(), dict[int, tuple[float, int]]()
+        for part, near in enumerate(await self._store.sections.nearest_to_each(
+                scope, vectors, self._embedder.stamp, CANDIDATES, where=where)):
+            for found in near:
+                best[found.section_id] = max(best.get(found.section_id, (-1.0, 0)), (scale(found.score), part))
+        return best
+
+
+def _alike(passage: Passage, score: float, kind: str, reason: str) -> Alike:
+    return Alike(passage.item_id, f"{passage.entity_type}_{passage.public_id}", passage.title, round(score, 4), kind, reason)

@@ -1,0 +1,35 @@
+"""Searching entities: passages are found, and each entity is shown once, by the passage that fits best."""
+
+from dataclasses import dataclass, field
+
+from commonplace.core.entities.entities import Entities
+from commonplace.core.search.search import CANDIDATES, Search
+from commonplace.model import Caller, ItemFilter, Passage
+
+
+@dataclass(frozen=True, slots=True)
+class EntityQuery:
+    text: str
+    project: str | None = None        # an id as it came
+    where: ItemFilter = field(default_factory=ItemFilter)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityHit:
+    score: float
+    passage: Passage
+
+
+class Finding:
+    def __init__(self, search: Search, entities: Entities) -> None:
+        self._search = search
+        self._entities = entities
+
+    async def search(self, caller: Caller, query: EntityQuery) -> tuple[list[EntityHit], str | None]:
+        """Best first, and why the answer may be less than it should be."""
+        where = await self._entities.within_project(caller, query.where, query.project)
+        found = await self._search.search(caller, query.text, limit=CANDIDATES, where=where)
+        best: dict[str, EntityHit] = {}
+        for hit in found.hits:
+            best.setdefault(hit.passage.item_id, EntityHit(hit.score, hit.passage))
+        return list(best.values()), found.degraded

@@ -1,0 +1,1 @@
+"""From a source to passages: fetch, extract, cut, embed, summarize, transcribe."""

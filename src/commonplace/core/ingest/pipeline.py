@@ -1,0 +1,104 @@
+"""What is made of a text before it is kept: passages with their vectors, a summary, key points, tags, a category."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from commonplace.core.ingest.embedding import EMBED, with_vectors, within_call
+from commonplace.errors import EmbeddingFailed
+from commonplace.model import Item, Job, Json, Mark, Section, Transformed, new_id
+from commonplace.model.task_notes import searchable
+from commonplace.ports import Embedder, Transformer
+from commonplace.text import chunking
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+TRANSFORM = "transform"
+INGEST = "ingest"        # reads the source of an item that was accepted before it was read
+IN_CALL = 8             # sections that get their vectors within the call; longer texts are keyword-live at once, vectors follow
+BRIEF = 5_000           # characters that are cut in less time than handing them to a thread takes
+SHORT = 50_000          # characters that are summarised within the call: about a tenth of a second
+BY_MODEL = ("ai_generated", "cost_usd")   # metadata of what a model wrote
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    item: Item
+    sections: tuple[Section, ...]
+    jobs: tuple[Job, ...]      # for what is left
+
+
+class Preparer:
+    def __init__(self, embedder: Embedder, transformer: Transformer) -> None:
+        self._embedder = embedder
+        self._transformer = transformer
+
+    async def prepare(self, item: Item, text: str, marks: Sequence[Mark] = (), *, known: Sequence[Section] = (),
+                      auto_transform: bool = False, embed_up_to: int = IN_CALL, embed_first: int = 0) -> Prepared:
+        """`known`: the same passages, with vectors, as another item has them. A text of more sections than `embed_up_to`
+        gets its vectors later, but for the `embed_first` of them."""
+        text = searchable(item, text)
+        sections = list(known) or await _aside(text, chunking.cut, item.title, marks)
+        item = replace(item, word_count=await _aside(text, chunking.count))
+        jobs: list[Job] = []
+        if auto_transform or len(text) > SHORT:
+            jobs.append(job_for(item, TRANSFORM, {"auto": auto_transform}))
+        first = len(sections) if len(sections) <= embed_up_to else embed_first
+        # Side by side: tokenisers leave the interpreter to others.
+        passages, made = await asyncio.gather(
+            self._embedded(item.title, sections, first if item.in_kb else 0),
+            self._transformed(item.title, text, sections))
+        if made is not None:
+            item = replace(item, **described(item, made))
+            passages = [replace(section, key_points=points)
+                        for section, points in zip(passages, made.section_points, strict=True)]
+        if not item.in_kb:
+            return Prepared(item, (), tuple(jobs))
+        if any(section.vector is None for section in passages):
+            jobs.insert(0, job_for(item, EMBED))
+        return Prepared(item, tuple(passages), tuple(jobs))
+
+    async def _transformed(self, title: str, text: str, sections: Sequence[Section]) -> Transformed | None:
+        if len(text) > SHORT:
+            return None
+        try:
+            return await self._transformer.transform(title, [section.text for section in sections])
+        except Exception:
+            # A summary is a courtesy: whatever goes wrong with it, the text is kept.
+            log.exception("No summary could be made of %r", title)
+            return None
+
+    async def _embedded(self, title: str, sections: list[Section], first: int) -> list[Section]:
+        """The first of them with vectors; an embedder that is down only delays them."""
+        if all(section.vector is not None for section in sections[:first]):
+            return sections
+        try:
+            return [*await within_call(with_vectors(self._embedder, title, sections[:first])), *sections[first:]]
+        except EmbeddingFailed:
+            return sections
+
+
+async def _aside(text: str, work: Callable[..., T], *more: Any) -> T:
+    """`work(text, *more)`, in a thread unless the text is brief."""
+    return work(text, *more) if len(text) <= BRIEF else await asyncio.to_thread(work, text, *more)
+
+
+def described(item: Item, made: Transformed) -> dict[str, Any]:
+    """Fields of the item as the transformer sees them. Tags and a category that somebody gave stay."""
+    changes: dict[str, Any] = {"summary": made.summary, "key_points": made.key_points}
+    if not item.metadata.get("category_given"):
+        changes["category"] = made.category
+    given = bool(item.tags) and not item.metadata.get("tags_derived")
+    metadata = {name: value for name, value in item.metadata.items() if name not in BY_MODEL}
+    if not given:
+        changes["tags"] = made.tags
+        metadata["tags_derived"] = True
+    if made.by_model:
+        metadata |= {"ai_generated": True, "cost_usd": made.cost_usd}
+    return changes | {"metadata": metadata}
+
+
+def job_for(item: Item, kind: str, payload: Json | None = None) -> Job:
+    return Job(id=new_id(), library_id=item.library_id, item_id=item.id, kind=kind, payload=payload or {})

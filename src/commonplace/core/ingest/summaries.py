@@ -1,0 +1,87 @@
+"""Summaries that take longer than a call: of long texts, of what imports bring, and by a model for those who asked for it."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import groupby
+
+from commonplace.core.ingest.pipeline import described
+from commonplace.core.jobs.lease import LEASE_SECONDS, held
+from commonplace.core.jobs.retry import give_back
+from commonplace.model import Annotation, Item, Job, Scope
+from commonplace.ports import Store, Transformer
+from commonplace.text import chunking
+
+MODEL_SECONDS = 600
+WORDS = 200_000      # of the texts that are in memory at once
+
+
+class TransformJobs:
+    """Runs jobs of kind `transform`; with `auto` in the payload, by the transformer of the settings."""
+
+    at_once = 64
+
+    def __init__(self, store: Store, local: Transformer, chosen: Transformer) -> None:
+        self._store = store
+        self._local = local
+        self._chosen = chosen
+
+    async def run(self, worker: str, jobs: Sequence[Job]) -> None:
+        """Read and written together; one by one what a model is asked for, which takes its time."""
+        by_model = [job for job in jobs if job.payload.get("auto")]
+        others = sorted((job for job in jobs if not job.payload.get("auto")), key=_library)
+        async with held(partial(self._store.jobs.extend, worker, [job.id for job in jobs], LEASE_SECONDS)):
+            for _, group in groupby(others, _library):
+                await self._tried(worker, list(group), self._local)
+        for done, job in enumerate(by_model):
+            # What it was paid for is not to be asked for twice.
+            await self._store.jobs.extend(worker, [left.id for left in by_model[done:]], MODEL_SECONDS)
+            await self._tried(worker, [job], self._chosen)
+
+    async def _tried(self, worker: str, jobs: Sequence[Job], transformer: Transformer) -> None:
+        """All together; one by one when that fails, so that one bad item harms no other."""
+        try:
+            await self._describe(jobs, transformer)
+        except Exception as error:
+            for job in jobs if len(jobs) > 1 else ():
+                await self._tried(worker, [job], transformer)
+            if len(jobs) == 1:
+                await give_back(self._store, worker, jobs[0], error)
+            return
+        await self._store.jobs.finish(worker, [job.id for job in jobs])
+
+    async def _describe(self, jobs: Sequence[Job], transformer: Transformer) -> None:
+        """What was deleted while its job waited needs no description."""
+        scope, item_ids = Scope(jobs[0].library_id), [job.item_id for job in jobs]
+        read = await self._store.items.several(scope, item_ids)
+        for lot in _lots(list(read.values())):
+            await self._describe_lot(scope, lot, transformer)
+
+    async def _describe_lot(self, scope: Scope, lot: Sequence[Item], transformer: Transformer) -> None:
+        sections = await self._store.sections.of_items(lot)
+        texts = await self._store.items.texts([item for item in lot if item.id not in sections])
+        made = {}
+        for item in lot:
+            cut = sections.get(item.id) or chunking.cut(texts.get(item.id, ""), item.title)
+            made[item.id] = await transformer.transform(item.title, [section.text for section in cut])
+        # Read anew: somebody may have tagged it meanwhile, or changed its text, which then has a job of its own.
+        said = {item.id: item.content_id for item in lot}
+        items = await self._store.items.several(scope, list(said))
+        await self._store.items.annotate([
+            Annotation(item, described(item, made[item.id]), made[item.id].section_points if item.id in sections else ())
+            for item in items.values() if item.content_id == said[item.id]])
+
+
+def _lots(items: Sequence[Item]) -> Iterator[list[Item]]:
+    """Items with about WORDS words together, or one that has more."""
+    lot: list[Item] = []
+    for item in items:
+        if lot and sum(each.word_count for each in lot) + item.word_count > WORDS:
+            yield lot
+            lot = []
+        lot.append(item)
+    if lot:
+        yield lot
+
+
+def _library(job: Job) -> str:
+    return job.library_id

@@ -1,0 +1,261 @@
+"""Speech to text, by jobs. However many people add one recording, it is fetched and written down once."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from commonplace.core.ingest.pipeline import Preparer, job_for
+from commonplace.core.ingest.sources import MEGABYTE, segments
+from commonplace.core.jobs.lease import LEASE_SECONDS, held
+from commonplace.core.jobs.retry import in_words, is_passing, retry_at
+from commonplace.errors import IngestFailed, NotFound, QuotaExceeded
+from commonplace.model import (
+    Annotation,
+    Caller,
+    Content,
+    Errand,
+    Item,
+    ItemRef,
+    Job,
+    Json,
+    Mark,
+    Scope,
+    Transcript,
+    Utterance,
+    now,
+)
+from commonplace.ports import Blobs, Fetcher, Soundtracks, Store, Transcriber, Wake
+from commonplace.settings import Settings
+from commonplace.store.optimistic import retried
+
+TRANSCRIBE = "transcribe"
+ATTEMPTS = 5
+WAIT_SECONDS = 30       # until a job looks again whether another has written its recording down
+TELL_SECONDS = 1.0      # between two reports of progress
+PAUSE_SECONDS = 2.0     # of silence that end a paragraph
+PARAGRAPH_SECONDS = 60.0
+
+def queue(item: Item, recording: Json, person_id: str) -> Job:
+    """The job that writes down what is said in the item's recording, at this person's expense."""
+    return job_for(item, TRANSCRIBE, {**recording, "person": person_id})
+
+
+class Quota:
+    """Minutes of speech a month, by person."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
+        self._tier, self._minutes = settings.tier, settings.transcription_minutes
+
+    async def check(self, library_id: str, person_id: str, seconds: float) -> None:
+        """QuotaExceeded when nothing is left, or too little for a recording of so many seconds; 0: nobody knows yet."""
+        if not self._minutes:
+            return
+        left = self._minutes * 60 - await self._store.quotas.used(library_id, person_id, _month())
+        if left <= 0 or left < seconds:
+            raise self._exceeded()
+
+    async def used(self, caller: Caller) -> tuple[float, int]:
+        """Minutes that the caller's person had written down this month, and the cap; 0: none."""
+        return await self._store.quotas.used(caller.library_id, caller.person_id, _month()) / 60, self._minutes
+
+    async def reserve(self, job: Job, seconds: float) -> None:
+        if not await self._store.quotas.reserve(job, job.payload["person"], _month(), seconds, self._minutes * 60):
+            raise self._exceeded()
+
+    async def settle(self, job: Job, seconds: float) -> None:
+        await self._store.quotas.settle(job, seconds)
+
+    def _exceeded(self) -> QuotaExceeded:
+        return QuotaExceeded(
+            f"This month's {self._minutes} minutes of transcription ({self._tier}) are used up, or too few are left for "
+            "this recording.", resource="transcription_minutes", tier=self._tier, cap_per_month=self._minutes)
+
+
+class Recordings:
+    """Where a job's recording is: at an address, in a video, or among the files that were uploaded."""
+
+    def __init__(self, fetcher: Fetcher, soundtracks: Soundtracks, blobs: Blobs, settings: Settings,
+                 measure: Callable[[Path], float]) -> None:
+        self._fetcher = fetcher
+        self._soundtracks = soundtracks
+        self._blobs = blobs
+        self._measure = measure
+        self._max_bytes = settings.media_max_mb * MEGABYTE
+        self._keep_originals = settings.keep_originals
+
+    @asynccontextmanager
+    async def open(self, payload: Json) -> AsyncIterator[Path]:
+        if "blob" in payload:
+            if await self._blobs.size(payload["blob"]) is None:
+                raise IngestFailed("The recording's file is not there any more; upload it again.")
+            async with self._blobs.file(payload["blob"]) as file:
+                yield file
+        elif "video" in payload:
+            async with self._soundtracks.open(payload["video"], max_bytes=self._max_bytes) as file:
+                yield file
+        else:
+            async with self._fetcher.get(payload["url"], max_bytes=self._max_bytes) as fetched:
+                yield fetched.path
+
+    async def seconds(self, recording: Path) -> float:
+        return await asyncio.to_thread(self._measure, recording)
+
+    async def discard(self, payload: Json) -> None:
+        if "blob" in payload and not self._keep_originals:
+            await self._blobs.delete(payload["blob"])
+
+
+class TranscribeJobs:
+    """Runs jobs of kind `transcribe`."""
+
+    at_once = 1
+
+    def __init__(self, store: Store, transcriber: Transcriber, recordings: Recordings, preparer: Preparer, quota: Quota,
+                 wake: Wake, stamp: str) -> None:
+        self._store = store
+        self._transcriber = transcriber
+        self._recordings = recordings
+        self._preparer = preparer
+        self._quota = quota
+        self._wake = wake
+        self._stamp = stamp
+
+    async def run(self, worker: str, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            try:
+                item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
+                try:
+                    await self._run(worker, job, item)
+                except NotFound:
+                    raise
+                except Exception as error:  # not the recording's fault, so this item's alone
+                    await self._failed(worker, job, item, error, own=True)
+            except NotFound:
+                await self._store.jobs.finish(worker, [job.id])  # the item was deleted in the meantime
+            except asyncio.CancelledError:
+                await self._store.jobs.postpone(worker, job.id, now())  # the server stops: the next one goes on at once
+                raise
+
+    async def _run(self, worker: str, job: Job, item: Item) -> None:
+        content = await self._store.contents.get(item.content_id)
+        if not content.text:
+            if not await self._store.contents.claim(content.id, job.id, _later(LEASE_SECONDS)):
+                await self._store.jobs.postpone(worker, job.id, _later(WAIT_SECONDS))
+                return
+            try:
+                await self._write_down(worker, job, content)
+            except Exception as error:
+                await self._failed(worker, job, item, error)
+                return
+            content = await self._store.contents.get(item.content_id)
+        try:
+            await retried(partial(self._complete, job, content), guarded=False)
+        except NotFound:
+            raise
+        except Exception as error:
+            await self._failed(worker, job, item, error)
+            return
+        await self._store.jobs.finish(worker, [job.id])
+        await self._recordings.discard(job.payload)
+
+    async def _write_down(self, worker: str, job: Job, content: Content) -> None:
+        tell, errand = self._teller(content.id), self._errand(worker, job)
+
+        async def renew() -> None:
+            await self._store.jobs.extend(worker, [job.id], LEASE_SECONDS)
+            await self._store.contents.claim(content.id, job.id, _later(LEASE_SECONDS))
+
+        async with held(renew):
+            try:
+                if errand.begun:  # by whoever was at it before: the recording was sent, and its minutes were reserved
+                    transcript = await self._transcriber.transcribe(None, tell, errand)
+                else:
+                    async with self._recordings.open(job.payload) as recording:
+                        await self._quota.reserve(job, await self._recordings.seconds(recording))
+                        transcript = await self._transcriber.transcribe(recording, tell, errand)
+            except BaseException:
+                await self._quota.settle(job, 0)
+                raise
+        await self._quota.settle(job, transcript.seconds)
+        text, marks = paragraphs(transcript.utterances)
+        await self._store.contents.fulfil(content.id, text, segments(marks), content.about | _about(transcript))
+
+    def _errand(self, worker: str, job: Job) -> Errand:
+        async def remember(begun: str | None) -> None:
+            known = {name: value for name, value in job.payload.items() if name not in ("begun", "by")}
+            await self._store.jobs.note(worker, job.id, known | ({"begun": begun, "by": self._transcriber.name} if begun else {}))
+
+        mine = job.payload.get("by") == self._transcriber.name
+        return Errand(job.payload.get("begun") if mine else None, remember, self._wake.wait)
+
+    async def _complete(self, job: Job, content: Content) -> None:
+        """The item's own passages, in one step with its status. Read anew: it may have been changed in all that time."""
+        item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
+        known = await self._store.sections.of_content(content.id, item.title, self._stamp) if item.in_kb else []
+        made = await self._preparer.prepare(item, content.text, content.marks, known=known,
+                                            auto_transform=bool(item.metadata.get("auto_transform")))
+        changes = {name: getattr(made.item, name)
+                   for name in ("summary", "key_points", "tags", "category", "metadata", "word_count")}
+        await self._store.items.update(
+            Scope(item.library_id), item.id, changes | {"transcription_status": "done"}, expected_revision=item.revision,
+            sections=made.sections, stamp=self._stamp, jobs=made.jobs)
+
+    async def _failed(self, worker: str, job: Job, item: Item, error: Exception, own: bool = False) -> None:
+        """The recording's fault is everybody's; an empty purse is one person's; anything else may pass."""
+        reason, again = in_words(job, error), retry_at(job, error, ATTEMPTS)
+        if isinstance(error, QuotaExceeded) or (own and again is None):
+            await self._store.jobs.fail(worker, job.id, reason, None)
+            await self._store.contents.release(item.content_id, job.id)
+        elif again is None or (isinstance(error, IngestFailed) and not error.passing):
+            await self._store.contents.give_up(item.content_id, reason)
+        else:
+            # Held until then, so that those who wait for it do not try in its place.
+            await self._store.contents.claim(item.content_id, job.id, again + timedelta(seconds=WAIT_SECONDS))
+            await self._store.items.annotate([Annotation(item, {"transcription_status": "queued"})])
+            await self._store.jobs.fail(worker, job.id, reason, again, counted=not is_passing(error))
+
+    def _teller(self, content_id: str) -> Callable[[float], Awaitable[None]]:
+        told = 0.0
+
+        async def tell(share: float) -> None:
+            nonlocal told
+            if time.monotonic() - told >= TELL_SECONDS:
+                told = time.monotonic()
+                await self._store.contents.progress(content_id, min(share, 1.0))
+
+        return tell
+
+
+def paragraphs(utterances: Iterable[Utterance]) -> tuple[str, tuple[Mark, ...]]:
+    """What was said as running text: a new paragraph after a pause or a minute. Each utterance is marked with its second."""
+    text = ""
+    marks: list[Mark] = []
+    began = end = 0.0
+    for said in utterances:
+        if text and (said.start - end >= PAUSE_SECONDS or said.start - began >= PARAGRAPH_SECONDS):
+            text += "\n\n"
+            began = said.start
+        elif text:
+            text += " "
+        marks.append(Mark(len(text), {"seconds": round(said.start, 2)}))
+        text += said.text.strip()
+        end = said.end
+    return text, tuple(marks)
+
+
+def _about(transcript: Transcript) -> Json:
+    said = {"seconds": round(transcript.seconds, 2), "language": transcript.language}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _later(seconds: float) -> datetime:
+    return now() + timedelta(seconds=seconds)
+
+
+def _month() -> str:
+    return f"{now():%Y-%m}"

@@ -1,0 +1,1 @@
+"""The library: add, read, change, file, delete, upload, subscribe."""

@@ -1,0 +1,64 @@
+"""Deleting with a moment to think again: a job that waits, in the store, so that neither a closed browser nor a restart
+loses it; taking it back is taking the job out of the queue."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from commonplace.core.items.epic_status import Epics
+from commonplace.core.jobs.retry import give_back
+from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
+from commonplace.errors import NotFound
+from commonplace.model import Caller, ItemRef, Job, JobState, Scope, new_id, now
+from commonplace.ports import Store
+
+REMOVE = "remove"
+GRACE = timedelta(seconds=15)
+MOST = 1000
+
+
+class Removals:
+    def __init__(self, store: Store, access: Access) -> None:
+        self._store = store
+        self._access = access
+
+    async def later(self, caller: Caller, item_ids: Sequence[str]) -> list[Job]:
+        """All of them or none; what is on its way out already is left to go."""
+        items = []
+        for item_id in item_ids:
+            await self._access.admit(caller, DELETE, "delete", item_id, owner=True)  # the job knows no scope
+            items.append(await self._store.items.get(caller.scope, ItemRef.parse(item_id)))
+        going = {job.item_id for job in await self._waiting(caller)}
+        jobs = [Job(new_id(), item.library_id, item.id, REMOVE, run_after=now() + GRACE)
+                for item in items if item.id not in going]
+        await self._store.jobs.enqueue(jobs)
+        return jobs
+
+    async def undo(self, caller: Caller, item_ids: Sequence[str]) -> int:
+        """How many were still there to be kept."""
+        await self._access.admit(caller, WRITE, "undo_delete")
+        return await self._store.jobs.withdraw(caller.scope, item_ids, REMOVE)
+
+    async def waiting(self, caller: Caller) -> list[Job]:
+        await self._access.admit(caller, READ, "list")
+        return await self._waiting(caller)
+
+    async def _waiting(self, caller: Caller) -> list[Job]:
+        return await self._store.jobs.within(caller.scope, states=[JobState.QUEUED], kinds=[REMOVE], limit=MOST)
+
+
+class RemoveJobs:
+    at_once = 50
+
+    def __init__(self, store: Store, epics: Epics) -> None:
+        self._store = store
+        self._epics = epics
+
+    async def run(self, worker: str, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            try:
+                scope = Scope(job.library_id)
+                await self._epics.delete(scope, await self._store.items.get(scope, ItemRef(id=job.item_id)))
+            except NotFound:
+                await self._store.jobs.finish(worker, [job.id])
+            except Exception as error:
+                await give_back(self._store, worker, job, error)

@@ -1,0 +1,67 @@
+"""Epics follow their tasks, whoever moves those: an epic's state is right for everybody, also where the mover does not see it."""
+
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from functools import partial
+
+from commonplace.errors import NotFound
+from commonplace.model import Item, ItemFilter, ItemRef, Kind, Scope
+from commonplace.model.workflow import CLOSED, EPIC, TASK, UNDERWAY, entered, follow
+from commonplace.ports import Store
+from commonplace.store.optimistic import retried
+
+MOST = 10_000  # tasks of a folder
+
+
+class Epics:
+    def __init__(self, store: Store, stamp: str) -> None:
+        self._store = store
+        self._stamp = stamp
+
+    async def of(self, item: Item) -> list[str]:
+        """Ids of the epics that a task is part of, in scope or not: not for the caller's eyes. Other items move none."""
+        return await self._of(Scope(item.library_id), {item.id} if item.entity_type == TASK.entity_type else ())
+
+    async def of_folder(self, library_id: str, folder_id: str) -> list[str]:
+        """Those that tasks in the folder are part of."""
+        scope, where = Scope(library_id), ItemFilter(entity_types=(TASK.entity_type,), folder_id=folder_id)
+        tasks, _ = await self._store.items.page(scope, where, limit=MOST, offset=0, count=False)
+        return await self._of(scope, {task.id for task in tasks})
+
+    async def _of(self, scope: Scope, task_ids: Collection[str]) -> list[str]:
+        joined = await self._store.relations.of(scope, sorted(task_ids), [Kind.PART_OF], outgoing=True) if task_ids else []
+        return [relation.to_id for relation in joined]
+
+    async def follow(self, library_id: str, epic_ids: Iterable[str]) -> list[Item]:
+        """Those that moved. To be called after a task's own change: of two who close the last two tasks at once, the later
+        one sees both closed."""
+        found = [await self._follow(Scope(library_id), epic_id) for epic_id in dict.fromkeys(epic_ids)]
+        return [epic for epic in found if epic is not None]
+
+    async def delete(self, scope: Scope, item: Item, expected_revision: int | None = None) -> None:
+        """An item, and what it was part of goes on without it."""
+        left = await self.of(item)
+        await self._store.items.delete(scope, item.id, expected_revision=expected_revision)
+        await self.follow(item.library_id, left)
+
+    async def _states(self, scope: Scope, epic: Item) -> dict[str, int]:
+        """One of the states that its tasks are in: the one that its own depends on. Counting them all would take long."""
+        has_task, found = partial(self._store.relations.has_task, scope, epic.id), ""
+        if EPIC.state(epic) == "planning":
+            found = UNDERWAY[0] if await has_task(UNDERWAY) else ""
+        elif EPIC.state(epic) != "archived":
+            found = TASK.start if await has_task(CLOSED, but=True) else "done" if await has_task(("done",)) else ""
+        return {found: 1} if found else {}
+
+    async def _follow(self, scope: Scope, epic_id: str) -> Item | None:
+        async def attempt() -> Item | None:
+            epic = await self._store.items.get(scope, ItemRef(id=epic_id))
+            to = follow(EPIC.state(epic), await self._states(scope, epic))
+            if epic.entity_type != EPIC.entity_type or to == EPIC.state(epic):
+                return None
+            return await self._store.items.update(scope, epic.id, entered(epic, to), expected_revision=epic.revision,
+                                                  sections=None, stamp=self._stamp, jobs=())
+
+        with suppress(NotFound):
+            return await retried(attempt, guarded=False)
+        return None

@@ -1,0 +1,143 @@
+"""Feeds that are followed: what is new in them comes into the library by itself."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from commonplace.core.ingest.sources import MEGABYTE
+from commonplace.core.items.library import Draft, Library
+from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, bearer_of, may
+from commonplace.errors import CommonplaceError, ForbiddenScope, IngestFailed, NotFound
+from commonplace.model import Caller, Capability, Feed, FeedEntry, Json, Role, Subscription, digest, new_id, now
+from commonplace.ports import Extractor, Fetcher, Store
+from commonplace.settings import Settings
+
+log = logging.getLogger(__name__)
+LOOK_SECONDS = 30
+LEASE_SECONDS = 1800     # one visit, with all that it brings
+TRIES = 3                # of an entry that cannot be had
+_OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
+_FEWEST = 20             # characters of a text worth keeping
+
+
+class Feeds:
+    def __init__(self, store: Store, fetcher: Fetcher, extractor: Extractor, access: Access, library: Library,
+                 settings: Settings) -> None:
+        self._store = store
+        self._fetcher = fetcher
+        self._extractor = extractor
+        self._access = access
+        self._library = library
+        self._settings = settings
+
+    async def subscribe(self, caller: Caller, url: str, folder_id: str | None = None, newest: int = 10) -> Subscription:
+        """The address is read once within the call: one that is no feed is refused."""
+        await self._access.admit(caller, WRITE, "subscribe", url)
+        if folder_id is not None and folder_id not in {f.id for f in await self._store.folders.within(caller.scope)}:
+            raise NotFound("Folder not found", folder_ids=[folder_id])
+        feed, _ = await self._read(url, queue=caller.queue)
+        title = feed.title if feed else ""
+        return await self._store.feeds.create(Subscription(
+            new_id(), caller.library_id, url, title or url, caller.person_id, caller.token_id, folder_id, newest))
+
+    async def all(self, caller: Caller) -> list[Subscription]:
+        """A token for part of a library is told of its own."""
+        await self._access.admit(caller, READ, "list_feeds")
+        return await self._of(caller)
+
+    async def unsubscribe(self, caller: Caller, feed_id: str) -> None:
+        await self._access.admit(caller, DELETE, "unsubscribe", feed_id)
+        for feed in await self._of(caller):
+            if feed.id == feed_id:
+                return await self._store.feeds.delete(feed)
+        raise NotFound("Feed not found")
+
+    async def keep_polling(self) -> None:
+        while True:
+            try:
+                while await self.poll_next():
+                    pass
+            except Exception:
+                # A lease runs out by itself and the feed is visited again; this must outlive a lost database.
+                log.exception("Feeds could not be visited; trying again in a moment")
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def poll_next(self) -> bool:
+        """Visit one feed whose time has come; whether there was one."""
+        feed = await self._store.feeds.lease(LEASE_SECONDS)
+        if feed is None:
+            return False
+        title, error, validators = feed.title, None, feed.validators
+        try:
+            found, validators = await self._read(feed.url, feed.validators)
+            if found is not None:
+                title = found.title or title
+                error = await self._take_in(feed, found.entries)
+        except CommonplaceError as failed:
+            error = failed.message
+        if error is not None:
+            validators = {}  # what could not be had is tried again, also when the feed has not changed
+        # Not all at the same minute: feeds that were subscribed to together may live on one server.
+        wait = timedelta(minutes=max(1, self._settings.feed_minutes)) * random.uniform(1.0, 1.2)
+        await self._store.feeds.polled(feed, title=title, error=error, poll_at=now() + wait, validators=validators)
+        return True
+
+    async def _take_in(self, feed: Subscription, entries: Sequence[FeedEntry]) -> str | None:
+        """Add what is new, oldest first; the reason of the last that could not be had."""
+        caller = await self._subscriber(feed)
+        known = await self._store.feeds.taken(feed, TRIES)
+        newest_first = sorted(entries, key=lambda entry: entry.published_at or _OLDEST, reverse=True)
+        fresh = [entry for entry in newest_first if _name(entry) not in known]
+        if feed.polled_at is None:
+            await self._store.feeds.note(feed, [_name(entry) for entry in fresh[feed.newest:]], ok=True)
+            fresh = fresh[:feed.newest]
+        error = None
+        for entry in reversed(fresh):
+            failed = await self._add(caller, feed, entry)
+            await self._store.feeds.note(feed, [_name(entry)], ok=failed is None)
+            error = failed or error
+        return error
+
+    async def _add(self, caller: Caller, feed: Subscription, entry: FeedEntry) -> str | None:
+        """Why it could not be added."""
+        url = entry.audio_url or entry.url
+        try:
+            if url is None and len(entry.summary) < _FEWEST:
+                raise IngestFailed("The entry has neither an address nor a text.")
+            draft = Draft("url", title=entry.title, url=url) if url else Draft("text", title=entry.title, text=entry.summary)
+            added = await self._library.add(caller, draft)
+            if feed.folder_id is not None and feed.folder_id != caller.only_folder:
+                await self._library.file(caller, added.item.id, [feed.folder_id])
+        except CommonplaceError as error:
+            log.info("%s of the feed %s was not added: %s", url or entry.title, feed.url, error.message)
+            return f"{entry.title}: {error.message}"
+        return None
+
+    async def _subscriber(self, feed: Subscription) -> Caller:
+        """With the rights that they have now, and no hourly allowance: the interval is what bounds a feed."""
+        if feed.token_id is None:
+            role = await self._store.people.role(feed.person_id, feed.library_id)
+            if role is None:
+                raise ForbiddenScope("Who subscribed is not a member of the library any more.")
+            return Caller(feed.library_id, feed.person_id, "feed", may(Role(role), frozenset(Capability)), role=Role(role))
+        for token in await self._store.tokens.of_library(feed.library_id):
+            if token.id == feed.token_id and token.revoked_at is None and (token.expires_at is None or token.expires_at > now()):
+                return bearer_of(token)
+        raise ForbiddenScope("The token that subscribed has expired or was revoked.")
+
+    async def _of(self, caller: Caller) -> list[Subscription]:
+        whole = caller.whole_library and not caller.kb_only
+        return await self._store.feeds.within(caller.library_id, None if whole else caller.token_id)
+
+    async def _read(self, url: str, known: Json | None = None, queue: str = "feeds") -> tuple[Feed | None, Json]:
+        """None: there is nothing newer than what is known. And what to recognise this answer by."""
+        async with self._fetcher.get(url, max_bytes=self._settings.fetch_max_mb * MEGABYTE, known=known) as fetched:
+            if fetched.unchanged:
+                return None, fetched.validators
+            return await self._extractor.feed(fetched.path, fetched.url, queue=queue), fetched.validators
+
+
+def _name(entry: FeedEntry) -> str:
+    return digest(entry.id)

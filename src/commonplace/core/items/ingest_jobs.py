@@ -1,0 +1,61 @@
+"""Reading, by jobs, what the web app has accepted: addresses, texts and files."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+from commonplace.core.ingest.sources import Source
+from commonplace.core.items.library import Library, Located
+from commonplace.core.items.unread import Unread
+from commonplace.core.items.uploads import Uploads
+from commonplace.core.jobs.lease import LEASE_SECONDS, held
+from commonplace.core.jobs.retry import ATTEMPTS, give_back
+from commonplace.errors import CommonplaceError, NotFound
+from commonplace.model import Item, ItemRef, Job, Scope, now
+from commonplace.ports import Store
+from commonplace.store.optimistic import retried
+
+
+class IngestJobs:
+    """Runs jobs of kind `ingest`. Running one twice is harmless: an item is completed once."""
+
+    at_once = 1
+
+    def __init__(self, store: Store, library: Library, unread: Unread, uploads: Uploads) -> None:
+        self._store = store
+        self._library = library
+        self._unread = unread
+        self._uploads = uploads
+
+    async def run(self, worker: str, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            try:
+                async with held(partial(self._store.jobs.extend, worker, [job.id], LEASE_SECONDS)):
+                    await retried(partial(self._read, job), guarded=False)
+                await self._store.jobs.finish(worker, [job.id])
+            except NotFound:
+                await self._store.jobs.finish(worker, [job.id])  # the item was deleted meanwhile
+            except asyncio.CancelledError:
+                await self._store.jobs.postpone(worker, job.id, now())  # the server stops: the next one goes on at once
+                raise
+            except Exception as error:
+                # A missing page, a private address, an unreadable file or a used-up quota stays so: only what nobody
+                # foresaw is worth another attempt.
+                attempts = 1 if isinstance(error, CommonplaceError) else ATTEMPTS
+                await give_back(self._store, worker, job, error, attempts)
+
+    async def _read(self, job: Job) -> None:
+        item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
+        if item.ingest_status is None:
+            return  # read by a run that ended before it could say so
+        kept = await self._unread.complete(job, item, await self._locate(job, item))
+        if upload_id := job.payload.get("upload"):
+            await self._uploads.discard(upload_id, kept, item)
+
+    async def _locate(self, job: Job, item: Item) -> Located:
+        if upload_id := job.payload.get("upload"):
+            return await self._uploads.read_queued(upload_id)
+        if item.url is not None:
+            return await self._library.locate(Scope(item.library_id), item.url, item.entity_type, queue=item.library_id)
+        content = await self._store.contents.get(item.content_id)
+        return Located(content.key, Source.of(content), content)

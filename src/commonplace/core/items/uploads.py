@@ -1,0 +1,413 @@
+"""Files by upload: promised, sent to an address that is signed and expires, then read or queued to be written down."""
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path, PurePath
+from typing import Any
+from weakref import WeakValueDictionary
+
+from commonplace.core.ingest.sources import SPEECH, Source, private_key
+from commonplace.core.ingest.transcription import Recordings
+from commonplace.core.items.library import Added, Draft, Library, Located
+from commonplace.core.items.unread import Unread
+from commonplace.core.people.authorization import READ, UPLOAD, WRITE, Access, may
+from commonplace.errors import (
+    CommonplaceError,
+    Conflict,
+    ForbiddenScope,
+    IngestFailed,
+    Invalid,
+    NotFound,
+    StorageFailed,
+    Unauthorized,
+)
+from commonplace.model import Caller, Capability, Content, EntityType, Item, ItemRef, Json, Role, Upload, new_id, now
+from commonplace.ports import Blobs, Extractor, Store
+from commonplace.settings import Settings
+
+log = logging.getLogger(__name__)
+LIFETIME = timedelta(hours=1)
+DOCUMENT, RECORDING = "/api/v1/uploads/finalize-document", "/api/v1/uploads/finalize"
+_TIDY_SECONDS = 900
+_PERSON = "person:"     # before the id of an owner without a token
+_BUFFER = 1024 * 1024
+_ALSO = {"image/jpg": "image/jpeg", "image/x-ms-bmp": "image/bmp", "image/x-bmp": "image/bmp", "image/heic": "image/heif",
+         "application/x-pdf": "application/pdf", "": "application/octet-stream",
+         "binary/octet-stream": "application/octet-stream"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a PUT brings: from which byte on, and of how many; `start` None only asks how far it is."""
+
+    start: int | None = 0
+    total: int | None = None
+
+
+class Uploads:
+    def __init__(self, store: Store, blobs: Blobs, extractor: Extractor, access: Access, library: Library,
+                 unread: Unread, recordings: Recordings, settings: Settings) -> None:
+        self._store = store
+        self._blobs = blobs
+        self._extractor = extractor
+        self._access = access
+        self._library = library
+        self._unread = unread
+        self._recordings = recordings
+        self._settings = settings
+        self._folder = settings.data_dir / "incoming"
+        self._busy: set[str] = set()
+        self._finishing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def promise(self, caller: Caller, filename: str, content_type: str, size: int, *,
+                      on_arrival: Json | None = None) -> tuple[Upload, str]:
+        """An upload, and where its bytes go: an address, or a path of this server. With `on_arrival` they come to this server,
+        and the file is queued to be read as soon as the last one is here, in the `folder` that it names."""
+        await self._access.admit(caller, UPLOAD, "upload", filename)
+        if on_arrival is not None:
+            await self._access.admit(caller, WRITE, "finish_upload", filename)
+        if size > self._settings.upload_max_mb * 1_000_000:
+            raise Invalid(f"The file has {size:,} bytes; this server takes up to {self._settings.upload_max_mb:,} MB.")
+        upload = Upload(new_id(), caller.library_id, caller.queue, filename, content_type, size, now() + LIFETIME,
+                        on_arrival=on_arrival)
+        url = None if on_arrival is not None else await self._blobs.put_url(upload.key, int(LIFETIME.total_seconds()))
+        await self._store.uploads.create(upload)
+        return upload, await asyncio.to_thread(self._signed_path, upload) if url is None else url
+
+    # -- the bytes, when they come to this server
+
+    async def receive(self, upload_id: str, expires: str, signature: str, part: Part, chunks: AsyncIterator[bytes]) -> int:
+        """How many bytes are there now. What came before a connection was lost is kept, and can be gone on from."""
+        upload = await self._authorised(upload_id, expires, signature)
+        if upload.item_id is not None and upload.on_arrival is not None:
+            return upload.size  # the answer to the last byte was lost
+        if upload.item_id is not None:
+            raise Conflict("The upload is finished already.")
+        if part.total not in (None, upload.size):
+            raise Invalid(f"The file was promised with {upload.size:,} bytes, not {part.total:,}.")
+        with self._alone(upload):
+            file = self._folder / upload.id
+            received = await self._received(upload, file)
+            if part.start is None:
+                return received
+            if part.start not in (0, received):
+                raise Conflict(f"{received:,} bytes are here; go on from there.", received=received)
+            received = await self._write(upload, file, part.start, chunks)
+            if received == upload.size:
+                await self._take_in(upload, file)
+            elif part.total is None:
+                raise Invalid(f"{received:,} of {upload.size:,} bytes came; send the rest with "
+                              f"`Content-Range: bytes {received}-{upload.size - 1}/{upload.size}`.", received=received)
+            return received
+
+    async def _take_in(self, upload: Upload, file: Path) -> None:
+        """Store bytes that have all arrived: the blob first, then the item that refers to it."""
+        await self._blobs.put(upload.key, file)
+        if upload.on_arrival is not None:
+            await self._queue(upload, file)
+        await asyncio.to_thread(file.unlink)
+
+    async def _queue(self, upload: Upload, file: Path) -> Added | None:
+        """Queue the file to be read, if who sent it may still write; None when another call was first."""
+        caller = _sender(upload)
+        role = await self._store.people.role(caller.person_id, caller.library_id)
+        if role is None or Capability.WRITE not in may(Role(role), frozenset(Capability)):
+            raise ForbiddenScope("You can no longer add to this library.")
+        said = await asyncio.to_thread(_digest, file)
+        folder_id = (upload.on_arrival or {}).get("folder") or None
+        if folder_id and folder_id not in {folder.id for folder in await self._store.folders.within(caller.scope)}:
+            folder_id = None  # deleted while the file was on its way
+        draft = Draft("file")
+        _, there = await self._store.items.known(caller.scope, private_key(caller, "file", said), EntityType.DOCUMENT)
+        try:
+            if there is not None:
+                added = await self._unread.take_known(caller, draft, there, folder_id)
+            else:
+                content = Content(new_id(), private_key(caller, "unread-file", said), "")
+                added = await self._unread.enqueue(caller, draft, content, PurePath(upload.filename).stem, folder_id, upload)
+        except Conflict:
+            return None
+        if not added.created:
+            await self._store.uploads.finish(upload, added.item.id)
+            await self._blobs.delete(upload.key)
+        return added
+
+    async def submit_file(self, caller: Caller, file: Path, name: str, content_type: str, folder_id: str) -> Added:
+        """A file that came with a form: stored now, read by a job."""
+        size = (await asyncio.to_thread(file.stat)).st_size
+        upload, _ = await self.promise(caller, name, content_type, size, on_arrival={"folder": folder_id})
+        await self._blobs.put(upload.key, file)
+        return await self._queue(upload, file) or await self.arrived(caller, upload.id)
+
+    async def arrived(self, caller: Caller, upload_id: str) -> Added:
+        """The item that an upload became when its last byte arrived."""
+        await self._access.admit(caller, READ, "read", upload_id)
+        upload = await self._own(caller, upload_id)
+        if upload.item_id is None and upload.on_arrival is not None:  # queueing it may have failed after its last byte
+            await self._resume(upload)
+            upload = await self._own(caller, upload_id)
+        if upload.item_id is None:
+            raise Conflict("The file's bytes are not all here yet.")
+        return await self._first_answer(caller, upload)
+
+    async def read_queued(self, upload_id: str) -> Located:
+        """Read a queued file, unless its content is known."""
+        try:
+            upload = await self._store.uploads.get(upload_id)
+            async with self._blobs.file(upload.key) as file:
+                kind = await self._extractor.kind(file, upload.content_type, upload.filename, queue=upload.owner)
+                key, content = await self._known_content(_sender(upload), await asyncio.to_thread(_digest, file))
+                source = Source.of(content) if content and content.text else await self._read(upload, file, kind)
+                return Located(key, source, content)
+        except NotFound:
+            raise IngestFailed("The file is not there any more. Upload it again.") from None
+
+    async def discard(self, upload_id: str, kept: Item, queued: Item) -> None:
+        """Delete the bytes of a queued file that was read, unless somebody still needs them."""
+        if kept.id != queued.id or not (self._settings.keep_originals or kept.transcription_status):
+            await self._blobs.delete((await self._store.uploads.get(upload_id)).key)
+
+    async def _write(self, upload: Upload, file: Path, start: int, chunks: AsyncIterator[bytes]) -> int:
+        def append(data: bytes, at: int) -> None:
+            with file.open("r+b" if at else "wb") as out:
+                out.seek(at)
+                out.write(data)
+
+        received, buffer = start, b""
+        try:
+            async for chunk in chunks:
+                if received + len(buffer) + len(chunk) > upload.size:
+                    raise Invalid(f"More came than the {upload.size:,} bytes that were promised.")
+                buffer += chunk
+                if len(buffer) >= _BUFFER:
+                    data, buffer = buffer, b""
+                    await asyncio.to_thread(append, data, received)
+                    received += len(data)
+        finally:
+            await asyncio.shield(asyncio.to_thread(append, buffer, received))
+        return received + len(buffer)
+
+    async def _received(self, upload: Upload, file: Path) -> int:
+        def part() -> int:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            return file.stat().st_size if file.exists() else 0
+
+        stored = await self._blobs.size(upload.key)
+        return await asyncio.to_thread(part) if stored is None else stored
+
+    @contextmanager
+    def _alone(self, upload: Upload) -> Iterator[None]:
+        if upload.id in self._busy:
+            raise Conflict("Another request is sending this file at the moment.")
+        self._busy.add(upload.id)
+        try:
+            yield
+        finally:
+            self._busy.remove(upload.id)
+
+    async def _authorised(self, upload_id: str, expires: str, signature: str) -> Upload:
+        """The one place where an upload's address is checked."""
+        key = await asyncio.to_thread(self._key)
+        if not hmac.compare_digest(_sign(key, upload_id, expires).encode(), signature.encode("utf-8", "replace")):
+            raise Unauthorized("The address to send the file to is not valid; POST /api/v1/uploads/signed-url gives one.")
+        if int(expires) < now().timestamp():
+            raise Unauthorized("The time to send the file is over; ask POST /api/v1/uploads/signed-url for a new address.")
+        return await self._store.uploads.get(upload_id)
+
+    def _signed_path(self, upload: Upload) -> str:
+        expires = str(int(upload.expires_at.timestamp()))
+        return f"/api/v1/uploads/{upload.id}/content?expires={expires}&signature={_sign(self._key(), upload.id, expires)}"
+
+    def _key(self) -> bytes:
+        """Made once; beside the files that it guards, so that all who serve them have it."""
+        file = self._settings.data_dir / "upload.key"
+        try:
+            if not file.exists():
+                _write_key(file)
+            return file.read_bytes()
+        except OSError as error:
+            raise StorageFailed(f"The key that guards uploads cannot be written: {error.strerror}.") from error
+
+    # -- what becomes of them
+
+    async def finish(self, caller: Caller, upload_id: str, *, document: bool | None = None, title: str = "", in_kb: bool = True,
+                     tags: tuple[str, ...] = ()) -> Added:
+        """Read a document within the call, or queue a recording; `document` says which of them it must be, if it must.
+        Finishing again answers with the same item."""
+        await self._access.admit(caller, WRITE, "finish_upload", upload_id)
+        async with self._finishing.setdefault(upload_id, asyncio.Lock()):
+            upload = await self._own(caller, upload_id)
+            if upload.item_id is not None:
+                return await self._first_answer(caller, upload)
+            try:
+                return await self._finish(caller, upload, document, Draft("file", title, in_kb=in_kb, tags=tags))
+            except CommonplaceError:
+                upload = await self._own(caller, upload_id)
+                if upload.item_id is None:
+                    raise
+                # Another process was first, and may have deleted the bytes while they were being read here.
+                return await self._first_answer(caller, upload)
+
+    async def _own(self, caller: Caller, upload_id: str) -> Upload:
+        upload = await self._store.uploads.get(upload_id)
+        if (upload.library_id, upload.owner) != (caller.library_id, caller.queue):
+            raise NotFound("Upload not found")
+        return upload
+
+    async def _finish(self, caller: Caller, upload: Upload, document: bool | None, draft: Draft) -> Added:
+        async with self._file(upload) as file:
+            kind = await self._extractor.kind(file, upload.content_type, upload.filename, queue=upload.owner)
+            document = not kind.startswith(SPEECH) if document is None else document
+            _refuse_mistaken(kind, upload.content_type, document)
+            key, content = await self._known_content(caller, await asyncio.to_thread(_digest, file))
+            source = Source.of(content) if content and content.text else await self._read(upload, file, kind)
+            added = await self._library.keep(caller, draft, source, key, content, upload=upload)
+        if not added.created:
+            answer = {"status": added.status, "content_id": added.item.content_id, "folder_id": added.folder_id,
+                      "job_id": added.job_id}
+            await self._store.uploads.finish(upload, added.item.id, answer)
+        if (document and not self._settings.keep_originals) or not added.created:
+            await self._blobs.delete(upload.key)
+        return added if added.created else await self._first_answer(caller, await self._own(caller, upload.id))
+
+    async def _known_content(self, caller: Caller, digest: str) -> tuple[str, Content | None]:
+        """The caller's own key for the file and what it stands for; the whole library's where the caller sees its item."""
+        own, key = (private_key(who, "file", digest) for who in (caller, replace(caller, folders=None, kb_only=False)))
+        content, item = await self._store.items.known(caller.scope, key, EntityType.DOCUMENT, token_id=caller.token_id)
+        if item is not None or key == own:
+            return key, content
+        return own, (await self._store.items.known(caller.scope, own, EntityType.DOCUMENT))[0]
+
+    async def add_file(self, caller: Caller, file: Path, *, name: str = "", **wish: Any) -> Added:
+        """A file of this machine, by the same way. `name`: when it is called otherwise by whom it comes from."""
+        name, size = name or file.name, (await asyncio.to_thread(file.stat)).st_size
+        kind = await self._extractor.kind(file, name=name, queue=caller.queue)
+        upload, _ = await self.promise(caller, name, kind, size)
+        try:
+            await self._blobs.put(upload.key, file)
+            return await self.finish(caller, upload.id, document=not kind.startswith(SPEECH), **wish)
+        except CommonplaceError:
+            await self._blobs.delete(upload.key)
+            raise
+
+    async def original(self, caller: Caller, item_id: str) -> Upload | None:
+        """The file that an item was made of, if it was kept (COMMONPLACE_KEEP_ORIGINALS)."""
+        await self._access.admit(caller, READ, "original", item_id)
+        upload = await self._store.uploads.of_item(caller.scope, item_id)
+        return upload if upload and await self._blobs.size(upload.key) is not None else None
+
+    def open_original(self, upload: Upload) -> AbstractAsyncContextManager[Path]:
+        return self._blobs.file(upload.key)
+
+    async def keep_tidy(self) -> None:
+        while True:
+            try:
+                await self.tidy()
+            except Exception:
+                # Nothing is lost by deleting them later; this must outlive a lost database or file store.
+                log.exception("Files that are not needed any more could not be deleted; trying again later")
+            await asyncio.sleep(_TIDY_SECONDS)
+
+    async def tidy(self) -> None:
+        """Delete the bytes of what nobody finished in time, of items that are gone, and of what has been written down. What
+        arrived whole before the server went down, and was to be read then, is queued first."""
+        for upload in await self._store.uploads.awaited():
+            try:
+                await self._resume(upload)
+            except Exception:
+                log.exception("The upload %s could not be queued; trying again later", upload.id)
+        at = now()
+        spent = await self._store.uploads.spent(at, keep=self._settings.keep_originals)
+        for upload in spent:
+            await self._blobs.delete(upload.key)
+            await asyncio.to_thread((self._folder / upload.id).unlink, missing_ok=True)
+        await self._store.uploads.forget([upload for upload in spent if upload.expires_at < at])
+
+    async def _resume(self, upload: Upload) -> None:
+        file = self._folder / upload.id
+        with suppress(Conflict), self._alone(upload):
+            if await self._received(upload, file) != upload.size:
+                return
+            if await asyncio.to_thread(file.exists):
+                await self._take_in(upload, file)
+            else:
+                async with self._blobs.file(upload.key) as stored:
+                    await self._queue(upload, stored)
+
+    @asynccontextmanager
+    async def _file(self, upload: Upload) -> AsyncIterator[Path]:
+        if upload.expires_at < now():
+            raise Invalid("The upload has expired; begin again with POST /api/v1/uploads/signed-url.")
+        size = await self._blobs.size(upload.key)
+        if size is None:
+            raise Conflict("The file's bytes are not all here yet; PUT them to the address that signed-url gave.")
+        if size != upload.size:
+            raise Conflict(f"The file has {size:,} bytes; {upload.size:,} were promised. Send it again, or announce it anew.")
+        async with self._blobs.file(upload.key) as file:
+            yield file
+
+    async def _read(self, upload: Upload, file: Path, kind: str) -> Source:
+        if kind.startswith(SPEECH):
+            seconds = await self._recordings.seconds(file)
+            return Source(PurePath(upload.filename).stem, recording={"blob": upload.key, "seconds": seconds})
+        found = await self._extractor.extract(file, kind, name=upload.filename, queue=upload.owner)
+        return Source(found.title or PurePath(upload.filename).stem, found.text, found.marks, author=found.author,
+                      published_at=found.published_at, language=found.language, truncated=found.truncated)
+
+    async def _first_answer(self, caller: Caller, upload: Upload) -> Added:
+        item = await self._store.items.get(caller.scope, ItemRef(id=upload.item_id), token_id=caller.token_id)
+        told = upload.answer
+        if told is None:
+            return Added(item.state, item, caller.only_folder, created=False)
+        return Added(told["status"], replace(item, content_id=told["content_id"]), told["folder_id"], False, told["job_id"])
+
+
+def _write_key(file: Path) -> None:
+    draft = file.with_name(f".upload.key.{new_id()}")
+    draft.touch(0o600)
+    try:
+        draft.write_bytes(secrets.token_bytes(32))
+        with suppress(FileExistsError):  # another process was first
+            file.hardlink_to(draft)
+    finally:
+        draft.unlink()
+
+
+def _sender(upload: Upload) -> Caller:
+    """The person who announced a file in the web app, where the whole library is seen."""
+    return Caller(upload.library_id, upload.owner.removeprefix(_PERSON), "", frozenset(Capability))
+
+
+def _refuse_mistaken(kind: str, declared: str, document: bool) -> None:
+    said = declared.partition(";")[0].strip().lower()
+    if _family(said) not in ("application/octet-stream", _family(kind)):
+        found = "of no kind that can be read" if kind == "application/octet-stream" else f"those of {kind}"
+        raise Invalid(f"The file was announced as {said}, but its first bytes are {found}.")
+    if document == kind.startswith(SPEECH):
+        right, what = (RECORDING, "recording") if document else (DOCUMENT, "document")
+        raise Invalid(f"The file is a {what} ({kind}): finish it with POST {right}.")
+
+
+def _family(kind: str) -> str:
+    """Of recordings the container says little, and of texts the first bytes do; all others are what they are."""
+    if kind.startswith(SPEECH) or kind == "application/ogg":
+        return "recording"
+    if kind.startswith("text/") or kind.endswith(("json", "xml", "x-subrip", "yaml")):
+        return "text"
+    return _ALSO.get(kind, kind)
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _sign(key: bytes, upload_id: str, expires: str) -> str:
+    return hmac.new(key, f"{upload_id}:{expires}".encode("utf-8", "replace"), hashlib.sha256).hexdigest()

@@ -1,0 +1,109 @@
+"""What an item said before, and what has changed since: line by line, and within a line word by word."""
+
+import asyncio
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+from commonplace.core.people.authorization import READ, Access
+from commonplace.errors import NotFound
+from commonplace.model import Caller, Item, ItemRef, Version
+from commonplace.ports import Store
+
+AROUND = 2               # lines that stay and are shown beside what changed
+MOST_LINES = 20_000      # of both texts together; comparing takes longer than it is worth beyond that
+MOST_WORDS = 2_000       # of a line
+MOST_CHARACTERS = 50_000  # of lines that are compared word by word, one after the other
+_WORDS = re.compile(r"\s+|[^\s]+")
+
+Sign = Literal["-", "+", " ", "…"]
+Part = tuple[str, bool]  # a stretch of a line, and whether it is what changed
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    sign: Sign           # went, came, stayed; "…": lines that stayed and are left out
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    item: Item
+    version: Version
+    followed_by: Version | None          # None: what the item says now
+    lines: tuple[Line, ...] | None       # None: too long to be compared
+
+
+class Versions:
+    def __init__(self, store: Store, access: Access) -> None:
+        self._store = store
+        self._access = access
+
+    async def of(self, caller: Caller, item_id: str) -> list[Version]:
+        """Newest first, without their texts."""
+        await self._access.admit(caller, READ, "versions", item_id)
+        item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
+        return await self._store.versions.of_item(caller.scope, item.id)
+
+    async def get(self, caller: Caller, item_id: str, revision: int) -> Version:
+        await self._access.admit(caller, READ, "versions", item_id)
+        item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
+        return await self._store.versions.get(caller.scope, item.id, revision)
+
+    async def compare(self, caller: Caller, item_id: str, revision: int) -> Compared:
+        """A version with what replaced it."""
+        await self._access.admit(caller, READ, "versions", item_id)
+        item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
+        version = await self._store.versions.get(caller.scope, item.id, revision)
+        later = [each for each in await self._store.versions.of_item(caller.scope, item.id) if each.revision > revision]
+        followed_by = None
+        if later:
+            try:
+                followed_by = await self._store.versions.get(caller.scope, item.id, later[-1].revision)
+            except NotFound:  # the oldest go when there are many, also in this moment
+                followed_by = None
+        text = followed_by.text if followed_by else await self._store.items.text(item)
+        return Compared(item, version, followed_by, await asyncio.to_thread(difference, version.text, text))
+
+
+def difference(before: str, after: str) -> tuple[Line, ...] | None:
+    old, new = before.splitlines(), after.splitlines()
+    if len(old) + len(new) > MOST_LINES:
+        return None
+    return tuple(_lines(old, new))
+
+
+def _lines(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
+    shown = compared = 0
+    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(AROUND):
+        if group[0][1] > shown:
+            yield Line("…")
+        for what, a, b, c, d in group:
+            if what == "equal":
+                yield from (Line(" ", ((line, False),)) for line in old[a:b])
+            elif what == "replace" and b - a == d - c and (
+                    compared := compared + sum(map(len, [*old[a:b], *new[c:d]]))) <= MOST_CHARACTERS:
+                pairs = [_within(was, now) for was, now in zip(old[a:b], new[c:d], strict=True)]
+                yield from (Line("-", gone) for gone, _ in pairs)
+                yield from (Line("+", come) for _, come in pairs)
+            else:
+                yield from (Line("-", ((line, True),)) for line in old[a:b])
+                yield from (Line("+", ((line, True),)) for line in new[c:d])
+            shown = b
+    if shown < len(old) and shown:
+        yield Line("…")
+
+
+def _within(was: str, now: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+    """Both lines, with the words that differ."""
+    old, new = _WORDS.findall(was), _WORDS.findall(now)
+    if len(old) + len(new) > MOST_WORDS:
+        return ((was, True),), ((now, True),)
+    gone: list[Part] = []
+    come: list[Part] = []
+    for what, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        gone += [("".join(old[a:b]), what != "equal")] if b > a else []
+        come += [("".join(new[c:d]), what != "equal")] if d > c else []
+    return tuple(gone), tuple(come)

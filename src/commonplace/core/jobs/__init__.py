@@ -1,0 +1,1 @@
+"""Background jobs: worker, leases, retries, progress."""

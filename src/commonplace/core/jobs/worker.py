@@ -1,0 +1,114 @@
+"""Runs jobs until told to stop. Any number of these, in any number of processes, share one queue."""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Protocol
+
+from commonplace.core.ingest.embedding import EMBED
+from commonplace.core.ingest.pipeline import INGEST, TRANSFORM
+from commonplace.core.jobs.lease import LEASE_SECONDS
+from commonplace.core.jobs.retry import give_back
+from commonplace.errors import CommonplaceError
+from commonplace.model import Job, now
+from commonplace.ports import Store, Wake
+
+log = logging.getLogger(__name__)
+POLL_SECONDS = 1.0
+AFTER_TROUBLE_SECONDS = 5.0
+SWEEP_SECONDS = 600.0
+PRUNE_SECONDS = 3600
+PATIENT_SECONDS = 60.0
+QUIET_SECONDS = 2.0  # a lot of an import is on its way for longer than a second before it is seen
+LANES = {INGEST: 4}  # a slow page or a thick book does not keep the others waiting
+AFTER = {TRANSFORM: EMBED}  # what is found by its meaning comes before what is described
+
+
+class Handler(Protocol):
+    """Runs jobs of one kind, up to `at_once` together, and says of each what became of it."""
+
+    @property
+    def at_once(self) -> int: ...
+
+    async def run(self, worker: str, jobs: Sequence[Job]) -> None: ...
+
+
+class Worker:
+    def __init__(self, store: Store, wake: Wake, handlers: Mapping[str, Handler]) -> None:
+        self._store = store
+        self._wake = wake
+        self._handlers = handlers
+        self._name = uuid.uuid4().hex
+        self._prune_at = 0.0
+        self._idle = {kind: asyncio.Event() for kind in handlers}
+
+    async def run(self) -> None:
+        """Each kind by itself: writing down speech takes hours, and what takes seconds does not wait for it."""
+        async with asyncio.TaskGroup() as lanes:
+            for kind in self._handlers:
+                for _ in range(LANES.get(kind, 1)):
+                    lanes.create_task(self._run(kind))
+            lanes.create_task(self._sweep())
+
+    async def turn(self) -> int:
+        """Run one lot of jobs of each kind; how many there were."""
+        return sum([await self._turn(kind) for kind in self._handlers])
+
+    async def _run(self, kind: str) -> None:
+        while True:
+            try:
+                await self._let_others_pass(kind)
+                busy = await self._turn(kind)
+            except Exception as error:
+                # Leases run out by themselves and jobs are taken up again; the worker must outlive a lost database.
+                await _after_trouble(error)
+                continue
+            if not busy:
+                await self._wake.wait(POLL_SECONDS)
+
+    async def _sweep(self) -> None:
+        """Queue what lost its vectors, or the job that makes them: the library heals by itself."""
+        while True:
+            try:
+                if found := await self._store.jobs.enqueue_missing():
+                    log.info("Queued %s items that have no vectors.", found)
+            except Exception as error:
+                await _after_trouble(error)
+            await asyncio.sleep(SWEEP_SECONDS)
+
+    async def _turn(self, kind: str) -> int:
+        handler, idle = self._handlers[kind], self._idle[kind]
+        jobs = await self._store.jobs.lease(self._name, kind, limit=handler.at_once, seconds=LEASE_SECONDS)
+        if jobs:
+            idle.clear()
+            try:
+                await handler.run(self._name, jobs)
+            except Exception as error:
+                for job in jobs:  # those that are done, or given back, stay so
+                    await give_back(self._store, self._name, job, error)
+            return len(jobs)
+        idle.set()
+        if time.monotonic() > self._prune_at:
+            self._prune_at = time.monotonic() + PRUNE_SECONDS
+            await self._store.jobs.prune(now() - timedelta(days=1))
+        return 0
+
+    async def _let_others_pass(self, kind: str) -> None:
+        """What comes first, and an import that is still under way. For a while: a library that is read anew takes hours, and
+        the rest goes on meanwhile, if slowly."""
+        if kind in AFTER:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PATIENT_SECONDS):
+                    await self._idle[AFTER[kind]].wait()
+                    while await self._store.jobs.came(kind, now() - timedelta(seconds=QUIET_SECONDS)):  # noqa: ASYNC110
+                        await asyncio.sleep(QUIET_SECONDS / 5)
+
+
+async def _after_trouble(error: Exception) -> None:
+    known = isinstance(error, CommonplaceError)  # and says all there is to say
+    log.error("The queue could not be worked on; trying again in a moment: %s", error, exc_info=None if known else error)
+    await asyncio.sleep(AFTER_TROUBLE_SECONDS)

@@ -1,0 +1,1 @@
+"""The two-dimensional map of a library."""

@@ -1,0 +1,47 @@
+"""The whole library as a map, made once and kept until the library changes."""
+
+import asyncio
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from commonplace.core.people.authorization import READ, Access
+from commonplace.model import Caller, ItemFilter, Scope
+from commonplace.ports import Embedder, Store
+
+if TYPE_CHECKING:
+    from commonplace.core.map.layout import Chart
+
+MAPPED = 5_000   # items that one picture can hold
+KEPT = 16        # maps, of as many libraries or scopes
+
+
+class Mapping:
+    def __init__(self, store: Store, access: Access, embedder: Embedder) -> None:
+        self._store = store
+        self._access = access
+        self._embedder = embedder
+        self._charts: dict[Scope, tuple[str, Chart]] = {}
+        self._making: WeakValueDictionary[Scope, asyncio.Lock] = WeakValueDictionary()
+
+    async def chart(self, caller: Caller) -> "Chart":
+        """The newest MAPPED items that the caller sees, by what they are joined to and what they are like."""
+        await self._access.admit(caller, READ, "explore")
+        scope = caller.scope
+        async with self._making.setdefault(scope, asyncio.Lock()):
+            state = await self._store.figures.state(scope.library_id)
+            known = self._charts.pop(scope, None)
+            if known is None or known[0] != state:
+                known = state, await self._make(scope)
+            self._charts[scope] = known
+            while len(self._charts) > KEPT:
+                del self._charts[next(iter(self._charts))]
+            return known[1]
+
+    async def _make(self, scope: Scope) -> "Chart":
+        from commonplace.core.map.layout import charted  # what lays out graphs is heavy, and most commands need none
+
+        items, total = await self._store.items.page(scope, ItemFilter(archived=False), limit=MAPPED, offset=0)
+        ids = [item.id for item in items]
+        relations = await self._store.relations.of(scope, ids) if ids else []
+        known, vectors = await self._store.sections.opening_vectors(scope, ids, self._embedder.stamp)
+        return await asyncio.to_thread(charted, items, relations, known, vectors, total)

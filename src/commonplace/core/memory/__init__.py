@@ -1,0 +1,1 @@
+"""Memory for agents: remember, correct, reflect, context packs."""

@@ -1,0 +1,48 @@
+"""Accepting an invitation in the browser: as who one is, or as somebody new, with a password or a passkey."""
+
+from commonplace.core.people.accounts import Accounts, Visitor, checked
+from commonplace.core.people.members import Accepted, Asked, Members, require_addressee
+from commonplace.core.people.passkeys import Passkeys, Site
+from commonplace.core.people.tokens import new_person
+from commonplace.errors import NameTaken
+from commonplace.model import Json
+from commonplace.ports import Store
+
+
+class Joining:
+    def __init__(self, store: Store, accounts: Accounts, passkeys: Passkeys, members: Members) -> None:
+        self._store = store
+        self._accounts = accounts
+        self._passkeys = passkeys
+        self._members = members
+
+    async def asked(self, secret: str) -> Asked:
+        return await self._members.asked(secret)
+
+    async def as_known(self, visitor: Visitor, secret: str) -> Accepted:
+        """Their browser turns to the library they joined."""
+        done = await self._members.accept(visitor.at_home, secret, with_token=False)
+        await self._store.accounts.turn_to(visitor.session.digest, done.library_id)
+        return done
+
+    async def with_password(self, secret: str, name: str, email: str, password: str, *, about: str) -> str:
+        """The secret for the browser's cookie."""
+        name, email = checked(name, email)
+        await self._members.asked(secret)
+        hashed = await self._accounts.hashed(password)
+        done = await self._members.accept(None, secret, name, email, with_token=False, sign_in=hashed)
+        return await self._accounts.enter(done.person_id, about, library_id=done.library_id)
+
+    async def offer_passkey(self, secret: str, name: str, email: str, site: Site) -> Json:
+        """Refuses what would be refused afterwards: a passkey that nobody knows would stay in the browser."""
+        name, email = checked(name, email)
+        require_addressee((await self._members.asked(secret)).invitation, email)
+        if await self._store.accounts.by_email(email):
+            raise NameTaken(f"There is already a person with the address {email}; sign in, and open the link again.")
+        return await self._passkeys.offer(new_person(name, email), site)
+
+    async def with_passkey(self, secret: str, name: str, email: str, site: Site, credential: Json, *, about: str) -> str:
+        name, email = checked(name, email)
+        made = await self._passkeys.made("", site, credential, "The first")
+        done = await self._members.accept(None, secret, name, email, with_token=False, sign_in=made)
+        return await self._accounts.enter(done.person_id, about, library_id=done.library_id)

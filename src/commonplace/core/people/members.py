@@ -1,0 +1,147 @@
+"""Who belongs to a library, and in which role. Invitations are secrets: shown once, good once, for a while."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+
+from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, digest
+from commonplace.core.people.tokens import NewToken, mint, new_person
+from commonplace.errors import Conflict, ForbiddenScope, Invalid, NotFound
+from commonplace.model import Caller, Invitation, Member, Passkey, Role, new_id, now
+from commonplace.ports import Store
+
+INVITATION_DAYS = 7
+NO_SUCH = "The invitation is unknown, was used, or has expired; ask for a new one."
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    person_id: str
+    library_id: str
+    role: Role
+    token: str        # for that library; shown this once; "" when none was asked for
+    new_person: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an invitation says to whoever holds it."""
+
+    invitation: Invitation
+    library: str
+    by: str
+
+
+class Members:
+    def __init__(self, store: Store, access: Access) -> None:
+        self._store = store
+        self._access = access
+
+    async def all(self, caller: Caller) -> list[Member]:
+        await self._access.admit(caller, READ, "list_members", whole=True)
+        return await self._store.members.of_library(caller.library_id)
+
+    async def change_role(self, caller: Caller, person_id: str, role: Role) -> Member:
+        await self._access.admit(caller, WRITE, "change_role", person_id, ruler=True)
+        await self._require_reach(caller, person_id, role)
+        return await self._store.members.change_role(caller.library_id, person_id, role)
+
+    async def remove(self, caller: Caller, person_id: str) -> None:
+        """Their tokens for the library are revoked at once. What they added stays."""
+        await self._access.admit(caller, DELETE, "remove_member", person_id, ruler=True)
+        await self._require_reach(caller, person_id)
+        await self._store.members.remove(caller.library_id, person_id)
+
+    async def invite(self, caller: Caller, role: Role, email: str | None = None,
+                     days: int = INVITATION_DAYS) -> tuple[Invitation, str]:
+        """The invitation and its secret, which is shown this once and kept only as a hash."""
+        await self._access.admit(caller, WRITE, "invite", role, ruler=True)
+        _require_may_give(caller, role)
+        at, secret = now(), "inv_" + secrets.token_urlsafe(32)
+        invitation = Invitation(new_id(), caller.library_id, role, email, caller.person_id, at, at + timedelta(days=days))
+        await self._store.members.invite(invitation, digest(secret))
+        return invitation, secret
+
+    async def invitations(self, caller: Caller) -> list[Invitation]:
+        await self._access.admit(caller, READ, "list_invitations", ruler=True)
+        return await self._store.members.invitations(caller.library_id)
+
+    async def withdraw(self, caller: Caller, invitation_id: str) -> None:
+        await self._access.admit(caller, DELETE, "withdraw_invitation", invitation_id, ruler=True)
+        if not await self._store.members.withdraw(caller.library_id, invitation_id):
+            raise NotFound("Invitation not found, or accepted already")
+
+    async def leave(self, caller: Caller) -> None:
+        """Whoever asks is no member any more; what they added stays."""
+        await self._access.admit(caller, READ, "leave", whole=True)
+        _require_guest(caller, caller.person_id)
+        await self._store.members.remove(caller.library_id, caller.person_id)
+
+    async def rename_library(self, caller: Caller, name: str) -> None:
+        name = " ".join(name.split())
+        await self._access.admit(caller, WRITE, "rename_library", name[:200], ruler=True)
+        if not 0 < len(name) <= 200:
+            raise Invalid("Give the library a name of up to 200 characters.")
+        await self._store.members.rename_library(caller.library_id, name)
+
+    async def asked(self, secret: str) -> Asked:
+        """Nobody has to say who they are to read what they are invited to: the secret is enough."""
+        invitation = await self._open(secret)
+        by = await self._store.accounts.person(invitation.invited_by)
+        return Asked(invitation, await self._store.members.library_name(invitation.library_id), by.name if by else "somebody")
+
+    async def accept(self, caller: Caller | None, secret: str, name: str | None = None, email: str | None = None, *,
+                     with_token: bool = True, sign_in: str | Passkey | None = None) -> Accepted:
+        """As the person who asks, or, for who has no account, as a new one, who signs in with a password's hash or a passkey."""
+        if caller is not None:
+            await self._access.admit(caller, WRITE, "accept_invitation", owner=True)
+        invitation = await self._open(secret)
+        if caller is not None:
+            if name is not None or email is not None:
+                raise Invalid("You have an account already: leave out name and email, or send no token.")
+            person = await self._store.accounts.person(caller.person_id)
+            if person is None:
+                raise NotFound(NO_SUCH)
+        else:
+            email = email or invitation.email
+            if not name or not email:
+                raise Invalid("Send your own token to accept as who you are, or a name and an email to begin with.")
+            person = new_person(name, email)
+        require_addressee(invitation, person.email)
+        # Of all capabilities: the role cuts them, and gives them back should it change.
+        token, token_secret = mint(invitation.library_id, person.id, NewToken(f"invited: {person.name}", write=True))
+        await self._store.members.accept(invitation, person, (token, digest(token_secret)) if with_token else None,
+                                         new=caller is None, sign_in=sign_in)
+        return Accepted(person.id, invitation.library_id, invitation.role, token_secret if with_token else "", caller is None)
+
+    async def _open(self, secret: str) -> Invitation:
+        invitation = await self._store.members.invited(digest(secret))
+        if invitation is None or invitation.accepted_at is not None or invitation.expires_at <= now():
+            raise NotFound(NO_SUCH)
+        return invitation
+
+    async def _require_reach(self, caller: Caller, person_id: str, role: Role | None = None) -> None:
+        """An admin neither makes owners nor unmakes them."""
+        if role is not None:
+            _require_may_give(caller, role)
+        held = await self._store.people.role(person_id, caller.library_id)
+        if held is None:
+            raise NotFound("Member not found")
+        if held == Role.OWNER and caller.role is not Role.OWNER:
+            raise ForbiddenScope("Only an owner can change or remove an owner.")
+        _require_guest(caller, person_id)
+
+
+def require_addressee(invitation: Invitation, email: str) -> None:
+    if invitation.email is not None and invitation.email.lower() != email.lower():
+        raise ForbiddenScope("The invitation is for another address.")
+
+
+def _require_guest(caller: Caller, person_id: str) -> None:
+    if person_id == caller.library_id:
+        raise Conflict("This is their own library; its first owner stays.")
+
+
+def _require_may_give(caller: Caller, role: Role) -> None:
+    if role is Role.OWNER and caller.role is not Role.OWNER:
+        raise ForbiddenScope("Only an owner can make another owner.")

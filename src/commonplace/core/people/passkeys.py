@@ -1,0 +1,97 @@
+"""Passkeys: a browser or a key in the pocket proves who somebody is, and no secret ever travels."""
+
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+from datetime import timedelta
+
+import orjson
+
+from commonplace.core.people.accounts import Accounts, Visitor
+from commonplace.core.people.authorization import digest
+from commonplace.errors import Invalid, NotFound, Unauthorized
+from commonplace.model import Json, Passkey, Person, now
+from commonplace.ports import Store
+
+PURPOSE, LIFETIME = "passkey", timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where the browser believes to be: a passkey is good there and nowhere else."""
+
+    host: str     # without its port
+    origin: str
+
+
+class Passkeys:
+    def __init__(self, store: Store, accounts: Accounts) -> None:
+        self._store = store
+        self._accounts = accounts
+
+    async def of(self, person: Person) -> list[Passkey]:
+        return await self._store.accounts.passkeys(person.id)
+
+    async def offer(self, person: Person, site: Site) -> Json:
+        """What the browser needs to make a new one; the person may be one who is only about to be."""
+        from commonplace.core.people import webauthn
+
+        return webauthn.offered(person, site.host, await self._challenge(), await self.of(person))
+
+    async def add(self, person_id: str, site: Site, credential: Json, name: str) -> Passkey:
+        passkey = await self.made(person_id, site, credential, name)
+        await self._store.accounts.add_passkey(passkey)
+        return passkey
+
+    async def made(self, person_id: str, site: Site, credential: Json, name: str) -> Passkey:
+        """What the browser made, if it is an answer to an offer of ours; not kept yet."""
+        from commonplace.core.people import webauthn
+
+        challenge = await self._answered(credential)
+        return webauthn.made(person_id, " ".join(name.split())[:100] or "Passkey", site.host, site.origin, challenge, credential)
+
+    async def remove(self, visitor: Visitor, passkey_id: str) -> None:
+        if len(await self.of(visitor.person)) == 1 and not await self._accounts.has_password(visitor):
+            raise Invalid("It is the only way you can sign in; choose a password first.")
+        if not await self._store.accounts.drop_passkey(visitor.person.id, passkey_id):
+            raise NotFound("Passkey not found")
+
+    async def ask(self, site: Site) -> Json:
+        """What the browser needs to let somebody choose one."""
+        from commonplace.core.people import webauthn
+
+        return webauthn.asked(site.host, await self._challenge())
+
+    async def sign_in(self, site: Site, credential: Json, *, address: str, about: str, device: str | None = None) -> str:
+        from commonplace.core.people import webauthn
+
+        known = await self._store.accounts.passkey(str(credential.get("id")))
+        await self._accounts.limit_attempts(known.person_id if known else "", address, device)
+        challenge = await self._answered(credential)
+        if known is None:
+            raise Unauthorized("This server does not know that passkey.")
+        uses = webauthn.proven(known, site.host, site.origin, challenge, credential)
+        await self._store.accounts.used_passkey(known.id, uses)
+        return await self._accounts.enter(known.person_id, about)
+
+    async def _challenge(self) -> bytes:
+        challenge = secrets.token_bytes(32)
+        said = urlsafe_b64encode(challenge).decode().rstrip("=")
+        await self._store.accounts.promise(digest(said), PURPOSE, None, now() + LIFETIME)
+        return challenge
+
+    async def _answered(self, credential: Json) -> bytes:
+        """The challenge that the answer is to, which is spent with it."""
+        try:
+            said = orjson.loads(_decoded(credential["response"]["clientDataJSON"]))
+            challenge = str(said["challenge"])
+            good, _ = await self._store.accounts.redeem(digest(challenge), PURPOSE)
+            if good:
+                return _decoded(challenge)
+        except (KeyError, TypeError, ValueError):
+            raise Invalid("That is not a passkey's answer.") from None
+        raise Unauthorized("That took too long; try again.")
+
+
+def _decoded(text: str) -> bytes:
+    return urlsafe_b64decode(f"{text}===")  # WebAuthn leaves the padding out; too much of it does no harm

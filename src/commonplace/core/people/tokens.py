@@ -1,0 +1,120 @@
+"""People and the tokens they hand to their agents."""
+
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, digest
+from commonplace.errors import Invalid, NameTaken, NotFound
+from commonplace.model import Caller, Capability, Event, Person, Token, folder_key, new_id, now
+from commonplace.ports import Store
+
+DEFAULT_EXPIRY_DAYS = 365
+FIRST_TOKEN = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    name: str
+    write: bool = False
+    folders: tuple[str, ...] | None = None  # ids or names; None: the whole library
+    kb_only: bool = False
+    expires_days: int | None = DEFAULT_EXPIRY_DAYS  # None: never
+
+
+class People:
+    def __init__(self, store: Store, access: Access) -> None:
+        self._store = store
+        self._access = access
+
+    async def ensure_owner(self) -> Person:
+        """The first person; made on the first start, by the first of those that start at once."""
+        people = await self._store.people.all()
+        if not people:
+            with suppress(NameTaken):
+                return await self.create("Owner", "owner@localhost")
+            people = await self._store.people.all()
+        return people[0]
+
+    async def first_token(self) -> str | None:
+        """The owner's own token, the first time this is asked for; None ever after."""
+        owner = await self.ensure_owner()
+        if any(token.name == FIRST_TOKEN for token in await self._store.tokens.of_library(owner.id)):
+            return None
+        return (await self._mint(owner.id, owner.id, NewToken(FIRST_TOKEN, write=True, expires_days=None), None))[1]
+
+    async def create(self, name: str, email: str) -> Person:
+        """A person with a library of their own."""
+        person = new_person(name, email)
+        await self._store.people.create(person)
+        return person
+
+    async def create_with_token(self, name: str, email: str) -> tuple[Person, str]:
+        person = new_person(name, email)
+        token, secret = mint(person.id, person.id, NewToken(FIRST_TOKEN, write=True), None)
+        await self._store.people.create(person, (token, digest(secret)))
+        return person, secret
+
+    async def all(self) -> list[Person]:
+        return await self._store.people.all()
+
+    async def create_token(self, caller: Caller, new: NewToken) -> tuple[Token, str]:
+        """The token and its secret, which is shown this once and kept only as a hash."""
+        await self._access.admit(caller, WRITE, "create_token", new.name, owner=True)
+        folders = None if new.folders is None else await self._folder_ids(caller, new.folders)
+        return await self._mint(caller.library_id, caller.person_id, new, folders)
+
+    async def tokens(self, caller: Caller) -> list[Token]:
+        """The library's; for who does not say who belongs to it, their own."""
+        await self._access.admit(caller, READ, "list_tokens", owner=True)
+        return await self._of(caller)
+
+    async def revoke_token(self, caller: Caller, token_id: str) -> None:
+        await self._access.admit(caller, DELETE, "revoke_token", token_id, owner=True)
+        if all(token.id != token_id for token in await self._of(caller)) or not await self._store.tokens.revoke(
+                caller.library_id, token_id):
+            raise NotFound("Token not found")
+
+    async def activity(self, caller: Caller, token_id: str, limit: int = 100) -> list[Event]:
+        await self._access.admit(caller, READ, "token_activity", token_id, owner=True)
+        if all(token.id != token_id for token in await self._of(caller)):
+            raise NotFound("Token not found")
+        await self._access.flush()
+        return await self._store.tokens.activity(caller.library_id, token_id, limit)
+
+    async def _of(self, caller: Caller) -> list[Token]:
+        tokens = await self._store.tokens.of_library(caller.library_id)
+        return [token for token in tokens if caller.role.rules or token.person_id == caller.person_id]
+
+    async def _folder_ids(self, caller: Caller, wanted: Sequence[str]) -> frozenset[str]:
+        folders = await self._store.folders.within(caller.scope)
+        by_name = {folder_key(f.name): f.id for f in folders} | {f.id: f.id for f in folders}  # an id is never a name
+        unknown = [w for w in wanted if w not in by_name and folder_key(w) not in by_name]
+        if unknown:
+            raise NotFound(f"There is no folder {unknown[0]!r}.", folders=unknown)
+        if not wanted:
+            raise Invalid("Name at least one folder, or leave the folders out for the whole library.")
+        return frozenset(by_name.get(w) or by_name[folder_key(w)] for w in wanted)
+
+    async def _mint(self, library_id: str, person_id: str, new: NewToken,
+                    folders: frozenset[str] | None) -> tuple[Token, str]:
+        token, secret = mint(library_id, person_id, new, folders)
+        await self._store.tokens.create(token, digest(secret))
+        return token, secret
+
+
+def new_person(name: str, email: str) -> Person:
+    return Person(new_id(), name, email, now())
+
+
+def mint(library_id: str, person_id: str, new: NewToken, folders: frozenset[str] | None = None) -> tuple[Token, str]:
+    """A token that is not kept yet, and its secret."""
+    at = now()
+    token = Token(
+        id=new_id(), library_id=library_id, person_id=person_id, name=new.name,
+        capabilities=frozenset(Capability) if new.write else frozenset({Capability.READ}),
+        folders=folders, kb_only=new.kb_only, created_at=at,
+        expires_at=None if new.expires_days is None else at + timedelta(days=new.expires_days))
+    return token, "sk_" + secrets.token_urlsafe(32)

@@ -1,0 +1,104 @@
+"""Search: keyword and vector side by side within the scope, blended, best first."""
+
+import time
+from dataclasses import replace
+
+from commonplace.core.ingest.embedding import EMBED
+from commonplace.core.people.authorization import READ, Access
+from commonplace.core.search.hybrid_score import blend
+from commonplace.core.search.superseded import newest_first
+from commonplace.errors import EmbeddingFailed
+from commonplace.model import WRONG, Caller, Found, Hit, ItemFilter, Mode, Scope, Scored
+from commonplace.ports import COUNTED, Embedder, Matches, Question, Store, Vector
+from commonplace.settings import Settings
+from commonplace.text import query_terms
+
+CANDIDATES = 200
+SPARE = 4
+EMBEDDED_CHARACTERS = 2_000
+RECHECK_SECONDS = 2.0
+QUICK_SECONDS = 0.05
+
+OTHER_EMBEDDER = "Vectors were made by another embedder: found by words only until `commonplace reindex` has run."
+
+
+class Search:
+    def __init__(self, store: Store, embedder: Embedder, access: Access, settings: Settings) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._access = access
+        self._weights = (settings.semantic_weight, settings.keyword_weight)
+        self._known: dict[Scope, tuple[float, str | None]] = {}
+        self._stale: tuple[float, bool] = (0.0, False)
+
+    async def warm(self) -> None:
+        """Read what the first question after a start would wait for: the model, and the first person's library."""
+        vector = await self._embedder.query("ready")
+        for person in (await self._store.people.all())[:1]:
+            await self._store.sections.matches(Scope(person.id), Question(None, vector, self._embedder.stamp, 1))
+
+    async def search(self, caller: Caller, query: str, *, limit: int = 8, mode: Mode = Mode.HYBRID,
+                     where: ItemFilter | None = None) -> Found:
+        """`where`: only of these items. What was marked as wrong is found by asking for that status only."""
+        await self._access.admit(caller, READ, "search")
+        where = _true(where or ItemFilter())
+        question, degraded = await self._question(caller, query, mode)
+        # A few more than asked for: what another process is about to delete may be gone when it is loaded.
+        found = await self._store.sections.search(
+            caller.scope, question, lambda matches: self._blend(mode, question, matches, limit + SPARE), limit, where)
+        found = await newest_first(self._store, caller.scope, where, found)
+        return Found(query, mode, tuple(Hit(n + 1, score, p) for n, (score, p) in enumerate(found[:limit])), degraded)
+
+    async def rank(self, caller: Caller, query: str, mode: Mode, limit: int | None = None,
+                   where: ItemFilter | None = None) -> tuple[list[Scored], str | None]:
+        """The best `limit` sections, or all, with their scores, and why the answer may be less than it should be."""
+        question, degraded = await self._question(caller, query, mode)
+        found = await self._store.sections.matches(caller.scope, question, where)
+        return self._blend(mode, question, found, limit), degraded
+
+    def _blend(self, mode: Mode, question: Question, found: Matches, limit: int | None = None) -> list[Scored]:
+        return blend(mode if question.vector is not None else Mode.KEYWORD, found, self._weights, limit)
+
+    async def _question(self, caller: Caller, query: str, mode: Mode) -> tuple[Question, str | None]:
+        vector, degraded = (None, None) if mode is Mode.KEYWORD else await self._embed(caller, query)
+        asked = None if mode is Mode.SEMANTIC and vector is not None else query_terms.parse(query)
+        return Question(asked, vector, self._embedder.stamp, CANDIDATES), degraded
+
+    async def _embed(self, caller: Caller, query: str) -> tuple[Vector | None, str | None]:
+        try:
+            vector = await self._embedder.query(query_terms.spoken(query[:EMBEDDED_CHARACTERS]))
+        except EmbeddingFailed as error:
+            return None, f"The embedder did not answer ({error.message}); found by words only."
+        return vector, await self._degraded(caller.scope)
+
+    async def _degraded(self, scope: Scope) -> str | None:
+        """Looked up again after a moment only: it changes slowly and a search should cost one search."""
+        at = time.monotonic()
+        if at > self._stale[0]:
+            stale = await self._store.sections.has_other_stamp(self._embedder.stamp)
+            self._stale = (at + (RECHECK_SECONDS if stale else 300), stale)
+        known = self._known.get(scope)
+        if known is None or at > known[0]:
+            if len(self._known) > 10_000:
+                self._known.clear()
+            # Only of what the scope sees: what waits elsewhere is not to be told.
+            stale = self._stale[1] and await self._store.sections.has_other_stamp(self._embedder.stamp, scope)
+            said = OTHER_EMBEDDER if stale else incomplete(*await self._store.jobs.waiting(EMBED, scope))
+            # Where very much waits, asking takes its time: it is asked as much more rarely.
+            slow = max(1.0, (time.monotonic() - at) / QUICK_SECONDS)
+            known = self._known[scope] = (at + RECHECK_SECONDS * slow, said)
+        return known[1]
+
+
+def incomplete(items: int, reason: str | None) -> str | None:
+    """Say that some items wait for their vectors, and why if it is not their turn only; None: none do."""
+    if not items:
+        return None
+    number = f"{items:,}" if items <= COUNTED else f"more than {COUNTED:,}"
+    who, they = ("1 item is", "it is") if items == 1 else (f"{number} items are", "they are")
+    why = f"waiting for the embedder ({reason.rstrip('.')})" if reason else "still being embedded"
+    return f"Meaning search is incomplete: {who} {why}; until then {they} found by words only."
+
+
+def _true(where: ItemFilter) -> ItemFilter:
+    return where if WRONG in where.statuses else replace(where, not_statuses=(*where.not_statuses, WRONG))

@@ -1,0 +1,1 @@
+"""Import, export, evaluation, deletion of an account."""

@@ -1,0 +1,48 @@
+"""Deleting one's account: the library, its files, and the person; all that others own stays."""
+
+from commonplace.core.items.uploads import Uploads
+from commonplace.core.people.accounts import Accounts, Visitor
+from commonplace.errors import Conflict, ForbiddenScope, Invalid
+from commonplace.model import EVERYTHING, Scope
+from commonplace.ports import Store
+
+AT_ONCE = 100
+
+
+class Leaving:
+    def __init__(self, store: Store, accounts: Accounts, uploads: Uploads) -> None:
+        self._store = store
+        self._accounts = accounts
+        self._uploads = uploads
+
+    async def obstacle(self, visitor: Visitor) -> str:
+        """Why they cannot go, if they cannot."""
+        if (await self._store.people.all())[0].id == visitor.person.id:
+            return "This server is yours: its first person stays as long as it does."
+        if len(await self._store.members.of_library(visitor.person.id)) > 1:
+            return "Others belong to your library: remove them first."
+        return ""
+
+    async def delete(self, visitor: Visitor, email: str, password: str) -> None:
+        """For good. Cut short, it can be begun again: the person goes last."""
+        obstacle = await self.obstacle(visitor)
+        if obstacle:
+            raise Conflict(obstacle)
+        if visitor.viewing is not None:
+            raise ForbiddenScope("Stop looking through a token's eyes first.")
+        if email.strip().lower() != visitor.person.email.lower():
+            raise Invalid("Write your address to say that you mean it.")
+        await self._accounts.prove(visitor, password)
+        library_id = visitor.person.id
+        for token in await self._store.tokens.of_library(library_id):
+            await self._store.tokens.revoke(library_id, token.id)
+        await self._empty(Scope(library_id))
+        await self._store.uploads.expire(library_id)
+        await self._uploads.tidy()  # the files go while it is still known where they are
+        await self._store.people.remove(library_id)
+
+    async def _empty(self, scope: Scope) -> None:
+        """One by one, so that others can write in between."""
+        while items := (await self._store.items.page(scope, EVERYTHING, limit=AT_ONCE, offset=0, count=False))[0]:
+            for item in items:
+                await self._store.items.delete(scope, item.id)

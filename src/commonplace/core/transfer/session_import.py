@@ -1,0 +1,107 @@
+"""Brings in what agents and people did elsewhere, as sessions with captures. The same session is kept once; one that has grown
+since is kept anew and replaces what there was of it."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+from commonplace.core.entities.entities import Entities
+from commonplace.core.entities.validation import NewEntity
+from commonplace.core.memory.memories import Memo, Memory, Remembered, owner_of
+from commonplace.core.memory.reflection import Reflection
+from commonplace.core.people.authorization import WRITE, Access
+from commonplace.core.transfer import agent_transcripts, git_history
+from commonplace.core.transfer.agent_transcripts import Session
+from commonplace.core.transfer.markdown_folder import Imported
+from commonplace.errors import Invalid
+from commonplace.model import Caller, EntityType, ItemFilter, Outcome, digest
+from commonplace.ports import Advance, Store
+
+PART_CHARS = 40_000      # of a session that become one entity; longer ones are kept in parts
+
+
+class Sessions:
+    def __init__(self, store: Store, access: Access, entities: Entities, memory: Memory, reflection: Reflection) -> None:
+        self._store = store
+        self._access = access
+        self._entities = entities
+        self._memory = memory
+        self._reflection = reflection
+
+    async def import_transcripts(self, caller: Caller, root: Path, advance: Advance, *, project: str | None = None,
+                                 reflect: bool = False) -> Imported:
+        """A file, or all that lie below a folder (`~/.claude/projects`, `~/.codex/sessions`); one file at a time is in memory."""
+        found = agent_transcripts.files(root)
+        if not found:
+            raise Invalid(f"There are no transcripts ({agent_transcripts.ENDING}) in {root}.")
+        unread: list[tuple[str, str]] = []
+
+        def sessions() -> Iterator[Session | None]:
+            for file in found:
+                yield agent_transcripts.read(file, lambda where, why: unread.append((where, why)))
+
+        outcomes = await self._bring_in(caller, sessions(), len(found), advance, project, reflect)
+        if not sum(outcomes.values()):
+            raise Invalid(f"Nothing was said in {root}, or it was not written by Claude Code or Codex.")
+        return Imported(outcomes, 0, (), tuple(unread))
+
+    async def import_git(self, caller: Caller, source: Path, advance: Advance, *, project: str | None = None,
+                         reflect: bool = False) -> Imported:
+        """A repository, or a log that was saved."""
+        found = await asyncio.to_thread(git_history.read_file, source) or await git_history.read_repository(source)
+        return Imported(await self._bring_in(caller, iter(found), len(found), advance, project, reflect), 0, ())
+
+    async def _bring_in(self, caller: Caller, sessions: Iterator[Session | None], total: int, advance: Advance,
+                        project: str | None, reflect: bool) -> dict[Outcome, int]:
+        await self._access.admit(caller, WRITE, "import", owner=True)
+        project_id = (await self._entities.within_project(caller, ItemFilter(), project)).project_id
+        outcomes = dict.fromkeys(Outcome, 0)
+        for done, session in enumerate(sessions, 1):
+            if session is not None:
+                outcomes[await self._keep(caller, session, project_id, reflect)] += 1
+            advance(done, total)
+        return outcomes
+
+    async def _keep(self, caller: Caller, session: Session, project_id: str | None, reflect: bool) -> Outcome:
+        parts = list(_parts(session.text))
+        told: set[Outcome] = set()
+        before: str | None = None
+        for number, text in enumerate(parts, 1):
+            outcome, kept = await self._keep_part(caller, session, number, len(parts), text, project_id, before)
+            # Also what was brought in before without this, or by a run that ended in between.
+            if reflect and not await self._store.candidates.drawn_from(caller.library_id, kept.item.id):
+                await self._reflection.queue(caller, kept.item, text, project_id)
+            told.add(outcome)
+            before = kept.item.id
+        return Outcome.CHANGED if len(told) > 1 or Outcome.CHANGED in told else told.pop()
+
+    async def _keep_part(self, caller: Caller, session: Session, number: int, count: int, text: str, project_id: str | None,
+                         before: str | None) -> tuple[Outcome, Remembered]:
+        key = f"{session.key}:{number}"
+        first = await self._store.captures.by_key(caller.library_id, owner_of(caller), key)
+        related = [before] if before else []
+        if first is not None and first.text != text:
+            # It has grown since: what there was of it is replaced, and the new words have a key of their own.
+            known = [first, *await self._store.captures.by_prefix(caller.library_id, owner_of(caller), f"{key}:")]
+            related.append(f"supersedes:{known[-1].item_id}")
+            key = next((version.idempotency_key for version in known if version.text == text and version.idempotency_key),
+                       f"{key}:{digest(text)[:16]}")
+        title = session.title if count == 1 and number == 1 else f"{session.title} (part {number})"
+        new = NewEntity(title, text, EntityType.SESSION, category=str(session.about.get("program", "")), project=project_id,
+                        related_to=tuple(related), metadata={"session": session.about}, created_at=session.at)
+        kept = await self._memory.remember(caller, Memo(new, key, session.about), check_conflicts=False, admitted=True,
+                                           later=True)
+        if kept.repeated:
+            return Outcome.UNCHANGED, kept
+        return Outcome.ADDED if first is None else Outcome.CHANGED, kept
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Cut between paragraphs where it can be; always at the same places, so that a session that grows keeps its first parts."""
+    while len(text) > PART_CHARS:
+        at = text.rfind("\n\n", PART_CHARS // 2, PART_CHARS)
+        at = at if at > 0 else PART_CHARS
+        yield text[:at].rstrip()
+        text = text[at:].lstrip("\n")
+    if text.strip():
+        yield text

@@ -1,0 +1,1 @@
+"""The database engines: SQLite and Postgres, transactions, group commit, schema."""

@@ -1,0 +1,82 @@
+"""Writes that came while another was being brought to disk are committed together: the disk takes as long for ten as for one.
+
+Each is answered after the commit that holds it. When one of them fails, all are undone and done again one by one, so that each
+has its own outcome. What took long the last time waits for nobody and makes nobody wait: it is committed alone.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from commonplace.thread_pool import Threads
+
+MOST = 64             # in one commit
+QUICK_SECONDS = 0.003  # on the processor
+
+Work = Callable[..., Any]
+
+
+@dataclass(slots=True)
+class _Write:
+    work: Callable[[Any], Any]
+    kind: Any                      # what its duration is remembered by: closures differ, their code is the same
+    done: bool = False
+    result: Any = None
+    error: BaseException | None = None
+
+
+class Group:
+    def __init__(self, thread: Threads, committed: Callable[[Work], None]) -> None:
+        """`thread` is one; `committed(work)` runs `work(tx)` in a transaction of its own."""
+        self._thread = thread
+        self._committed = committed
+        self._waiting: deque[_Write] = deque()
+        self._took: dict[Any, float] = {}
+
+    async def write(self, work: Work, args: Any, kwargs: Any) -> Any:
+        mine = _Write(lambda tx: work(tx, *args, **kwargs), getattr(work, "__code__", type(work)))
+        self._waiting.append(mine)
+        await self._thread.run(lambda: self._turn(mine))
+        if mine.error is not None:
+            raise mine.error
+        return mine.result
+
+    def _turn(self, mine: _Write) -> None:
+        while not mine.done:  # somebody before may have taken it along; and who came before comes first
+            self._next()
+
+    def _next(self) -> None:
+        group = [self._waiting.popleft()]
+        while self._waiting and len(group) < MOST and self._is_quick(group[-1]) and self._is_quick(self._waiting[0]):
+            group.append(self._waiting.popleft())
+        if len(group) > 1:
+            self._try(group)
+        for write in group:
+            if not write.done:
+                self._alone(write)
+
+    def _try(self, group: list[_Write]) -> None:
+        try:
+            self._committed(lambda tx: self._run(tx, *group))
+        except Exception:  # whose it is shows when each has its turn
+            return
+        for write in group:
+            write.done = True
+
+    def _alone(self, write: _Write) -> None:
+        try:
+            self._committed(lambda tx: self._run(tx, write))
+        except BaseException as error:
+            write.error = error
+        write.done = True
+
+    def _run(self, tx: Any, *group: _Write) -> None:
+        for write in group:
+            began = time.thread_time()
+            write.result = write.work(tx)
+            self._took[write.kind] = time.thread_time() - began
+
+    def _is_quick(self, write: _Write) -> bool:
+        return self._took.get(write.kind, QUICK_SECONDS) < QUICK_SECONDS

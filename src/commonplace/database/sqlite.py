@@ -1,0 +1,312 @@
+"""SQLite: one writer thread, several readers, WAL. Other processes may use the same file.
+
+The engine is the one that `apsw` brings along, never the system's: versions before 3.51.3 can lose committed pages when one
+connection commits while another resets the WAL. Nothing else in a process may open the same file with another SQLite library:
+closing it there would drop the locks that are held here.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+import orjson
+
+from commonplace.database.group_commit import Group
+from commonplace.database.transaction import Values, missing
+from commonplace.errors import ConfigurationError, Damaged, StorageFailed
+from commonplace.thread_pool import Threads
+
+T = TypeVar("T")
+READERS = 2  # more would only take turns: half of a search needs the interpreter, and four made it dearer by a tenth
+READ, WRITE = "BEGIN", "BEGIN IMMEDIATE"
+BUSY_SECONDS = 60
+OLDEST_ENGINE = (3, 51, 3)  # the first without the WAL-reset bug: https://sqlite.org/wal.html#walresetbug
+STATEMENTS = 256  # prepared statements, and column names, kept per connection
+RECALLED = 10_000  # answers kept while nothing is written
+FILES = ("", "-wal", "-shm")  # the database and what lies beside it while it is open
+MARKER = "commonplace.created"  # lies in the data folder once there is a library: an empty or missing database is damage then
+_MARKER_TEXT = """A library was created in this folder. While this file is here, Commonplace does not start with a database
+that is missing or empty. Restore a backup with `commonplace restore FILE`, or delete this file to start a new library.
+"""
+_DAMAGED = ("The database file is damaged or not a Commonplace database. Stop all servers and restore a backup with "
+            "`commonplace restore FILE --force`, which keeps the damaged file beside the new one.")
+_WAL_MAGIC = (0x377F0682, 0x377F0683)
+_WAL_HEADER = 32  # bytes
+_LISTS = (list, tuple, set, frozenset)
+
+
+class Recalled:
+    """Answers of one connection that nobody else's commit has made old."""
+
+    def __init__(self) -> None:
+        self._version, self._answers = -1, dict[Any, Any]()
+
+    def now(self, connection: apsw.Connection) -> dict[Any, Any]:
+        version = connection.execute("PRAGMA data_version").get
+        if version != self._version or len(self._answers) > RECALLED:
+            self._version, self._answers = version, {}
+        return self._answers
+
+
+class SqliteConnection(apsw.Connection):
+    """A connection that knows the column names of the statements it has run: asking for them costs as much as a row."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path), statementcachesize=STATEMENTS)
+        self._names: dict[str, tuple[str, ...]] = {}
+
+    def names(self, sql: str, cursor: apsw.Cursor) -> tuple[str, ...]:
+        """Return the names of the columns of `cursor`, which has just been made for `sql`."""
+        if sql not in self._names:
+            try:
+                described = cursor.get_description()
+            except apsw.ExecutionCompleteError:  # no rows
+                return ()
+            if len(self._names) >= STATEMENTS:
+                self._names.clear()
+            self._names[sql] = tuple(name for name, _ in described)
+        return self._names[sql]
+
+
+class SqliteTx:
+    engine = "sqlite"
+
+    def __init__(self, connection: SqliteConnection, recalled: Recalled | None) -> None:
+        self._connection, self._recalled = connection, recalled
+        self._answers: dict[Any, Any] | None = None
+
+    def all(self, sql: str, /, **values: Any) -> list[dict[str, Any]]:
+        found = self._execute(sql, values)
+        names = self._connection.names(sql, found)
+        return [dict(zip(names, row, strict=False)) for row in found.fetchall()]
+
+    def lots(self, sql: str, size: int, /, **values: Any) -> Iterator[list[dict[str, Any]]]:
+        found = self._execute(sql, values)
+        names = self._connection.names(sql, found)
+        while rows := [dict(zip(names, row, strict=False)) for row in islice(found, size)]:
+            yield rows
+
+    def bare(self, sql: str, /, **values: Any) -> list[tuple[Any, ...]]:
+        return self._execute(sql, values).fetchall()
+
+    def one(self, sql: str, /, **values: Any) -> dict[str, Any] | None:
+        found = self._execute(sql, values)
+        names, row = self._connection.names(sql, found), found.fetchone()
+        return None if row is None else dict(zip(names, row, strict=False))
+
+    def run(self, sql: str, /, **values: Any) -> int:
+        self._execute(sql, values)
+        return self._connection.changes()
+
+    def many(self, sql: str, rows: Iterable[Values]) -> None:
+        self._connection.executemany(sql, rows)
+
+    def insert(self, table: str, columns: str, rows: Sequence[Sequence[Any]]) -> None:
+        places = ", ".join("?" * len(columns.split(",")))
+        self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", rows)
+
+    def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
+        if self._recalled is None:  # it sees its own writes
+            return work(self, *args)
+        if self._answers is None:
+            self._answers = self._recalled.now(self._connection)
+        answers, key = self._answers, (work, args)
+        if key not in answers:
+            answers[key] = work(self, *args)
+        result: T = answers[key]
+        return result
+
+    def _execute(self, sql: str, values: dict[str, Any]) -> apsw.Cursor:
+        """Lists travel as JSON: one prepared statement whatever their length."""
+        lists = {name: orjson.dumps(list(value)).decode() for name, value in values.items() if isinstance(value, _LISTS)}
+        return self._connection.execute(_with_lists(sql), values | lists) if lists else self._connection.execute(sql, values)
+
+
+@lru_cache(maxsize=512)
+def _with_lists(sql: str) -> str:
+    return re.sub(r"\bIN (:[a-z_]+)", r"IN (SELECT value FROM json_each(\1))", sql)
+
+
+class SqliteDatabase:
+    engine = "sqlite"
+    at_hand = True
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._readers = Threads(READERS, "sqlite-read")
+        self._writer = Threads(1, "sqlite-write")
+        self._writes = Group(self._writer, lambda work: self._within(WRITE, work, (), {}))
+        self._local = threading.local()
+        self._all: list[apsw.Connection] = []
+        self._guard = threading.Lock()
+
+    async def open(self) -> None:
+        await self._writer.run(self._migrate)
+
+    async def read(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        return await self._readers.run(lambda: self._within(READ, work, args, kwargs))
+
+    async def peek(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        return self._within(READ, work, args, kwargs)
+
+    async def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
+        """On the loop's own connection: a few microseconds, where a hop to another thread and a lookup take two hundred."""
+        with _plain_errors():
+            connection = self._connection()
+            answers, key = self._local.recalled.now(connection), (work, args)
+        if key not in answers:
+            # Here as well, though it may be after every write: what is worth keeping is found by its key.
+            # Read after the version was asked for; what is committed meanwhile changes the version, and this is let go.
+            answers[key] = self._within(READ, work, args, {})
+        result: T = answers[key]
+        return result
+
+    async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        result: T = await self._writes.write(work, args, kwargs)
+        return result
+
+    async def close(self) -> None:
+        self._readers.close()
+        self._writer.close()
+        for connection in self._all:
+            connection.close()
+
+    def _within(self, begin: str, work: Callable[..., T], args: Any, kwargs: Any) -> T:
+        with _plain_errors():
+            connection = self._connection()
+            connection.execute(begin)
+            try:
+                result = work(SqliteTx(connection, self._local.recalled if begin == READ else None), *args, **kwargs)
+                connection.execute("COMMIT")
+                return result
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def _connection(self) -> SqliteConnection:
+        connection: SqliteConnection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = SqliteConnection(self._path)
+            connection.set_busy_timeout(BUSY_SECONDS * 1000)
+            # A plan does not depend on the values: else statements are compiled anew for other values, at twice the cost.
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+            _switch_to_wal(connection)
+            # FULL: an acknowledged write survives a power cut, not only a crash of the process.
+            # No memory-mapped I/O: a disk error would end the process, and a stray write would reach the file.
+            connection.execute("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
+                               "PRAGMA cache_size=-4096; PRAGMA mmap_size=0").fetchall()
+            connection.create_scalar_function("lowered", _lowered, 1, deterministic=True)
+            self._local.connection, self._local.recalled = connection, Recalled()
+            with self._guard:
+                self._all.append(connection)
+        return connection
+
+    def _migrate(self) -> None:
+        _refuse_old_engine()
+        folder, marker = self._path.parent, self._path.with_name(MARKER)
+        if folder.exists() and not folder.is_dir():
+            raise ConfigurationError(f"The data folder {folder} is a file. "
+                                     "Choose a folder with COMMONPLACE_DATA_DIR or --data-dir.")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _refuse_damage(self._path, marker)
+        if not self._path.exists():
+            self._path.touch(0o600)  # what SQLite keeps beside the file is as open to others as the file is when it is begun
+        self._within(WRITE, _bring_up_to_date, (), {})
+        self._path.chmod(0o600)
+        if not marker.exists():
+            marker.write_text(_MARKER_TEXT)
+            marker.chmod(0o600)
+
+
+def _lowered(*texts: Any) -> Any:
+    return texts[0] and texts[0].lower()
+
+
+def _bring_up_to_date(tx: SqliteTx) -> None:
+    tx.run("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")
+    for version, script in missing("sqlite", [row["version"] for row in tx.all("SELECT version FROM schema_version")]):
+        for statement in _statements(script):
+            tx.run(statement)
+        tx.run("INSERT INTO schema_version VALUES (:version)", version=version)
+
+
+def _statements(script: str) -> Iterator[str]:
+    """executescript would commit; triggers have semicolons inside."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if apsw.complete(statement):
+            yield statement
+            statement = ""
+
+
+def _switch_to_wal(connection: apsw.Connection) -> None:
+    """Changing the journal mode does not wait for other processes as everything else does, so it is tried again."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while connection.execute("PRAGMA journal_mode").get != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _refuse_old_engine() -> None:
+    version = apsw.sqlite_lib_version()
+    if tuple(map(int, version.split("."))) < OLDEST_ENGINE:
+        raise ConfigurationError(
+            f"SQLite {version} can lose committed data; {'.'.join(map(str, OLDEST_ENGINE))} or newer is needed. "
+            "Install a current `apsw` from its wheel, which brings one along.")
+
+
+def _refuse_damage(path: Path, marker: Path) -> None:
+    """Refuse what SQLite would take for a new database, or for a log without a single commit."""
+    size = path.stat().st_size if path.exists() else -1
+    if size <= 0 and marker.exists():
+        raise Damaged(f"The database {path} is {'missing' if size < 0 else 'empty'}, but there was a library in this folder. "
+                      f"Restore a backup with `commonplace restore FILE`, or delete {marker} to start a new library.",
+                      missing=True)
+    log = path.with_name(f"{path.name}-wal")
+    if size > 0 and log.exists() and log.stat().st_size > _WAL_HEADER:
+        with log.open("rb") as file:
+            if int.from_bytes(file.read(4)) not in _WAL_MAGIC:
+                raise Damaged(f"The write-ahead log {log} is damaged. Restore a backup with `commonplace restore FILE --force`, "
+                              "or delete that file to lose only the latest changes.")
+
+
+def set_aside(path: Path) -> None:
+    """Rename a damaged database, and what lies beside it, out of the way of another one."""
+    for end in FILES:
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + end).replace(path.with_name(f"{path.stem}-damaged{path.suffix}{end}"))
+
+
+def check(tx: SqliteTx) -> None:
+    """Refuse a database whose pages do not hang together."""
+    found = tx.bare("PRAGMA quick_check(1)")
+    if found != [("ok",)]:
+        raise Damaged(_DAMAGED)
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Turn SQLite's errors into ones that say what to do."""
+    try:
+        yield
+    except apsw.FullError as error:
+        raise StorageFailed("The disk is full: nothing was stored. Free some space and try again.") from error
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise Damaged(_DAMAGED) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StorageFailed(f"Another process kept the database busy for {BUSY_SECONDS} s; try again.") from error
+    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
+        raise StorageFailed(f"The database cannot be read or written ({error}); "
+                            "check the disk and the data folder's permissions.") from error

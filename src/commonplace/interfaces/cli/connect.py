@@ -1,0 +1,31 @@
+"""connect: the lines that make a client a client of this server."""
+
+from typing import Annotated
+
+import typer
+
+from commonplace.core.people.client_setup import Client, address, instructions
+from commonplace.interfaces.cli import output
+from commonplace.interfaces.cli.command import Desk, command
+
+
+def register(root: typer.Typer) -> None:
+    command(root, "connect")(connect)
+
+
+async def connect(desk: Desk, client: Annotated[Client, typer.Argument(help="Which client.", show_default=False)],
+                  read_only: Annotated[bool, typer.Option("--read-only", help="A token that may only read.")] = False) -> None:
+    """Print what to run or paste so that a client reaches this library, with a new token for it (or --token)."""
+    from commonplace.core.people.tokens import NewToken
+
+    secret = desk.token or ""
+    # Claude Desktop starts a program of its owner's, which needs a token only to be let do less.
+    if not secret and (read_only or client is not Client.CLAUDE_DESKTOP):
+        async with desk.open() as (app, caller):
+            _, secret = await app.people.create_token(caller, NewToken(client, write=not read_only))
+    made = instructions(client, address(desk.settings), secret, desk.settings)
+    if desk.as_json:
+        output.as_json({"client": client, "where": made.where, "configuration": made.lines, "token": secret or None})
+        return
+    output.note(made.where)
+    output.text(made.lines)

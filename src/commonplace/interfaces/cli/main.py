@@ -1,0 +1,43 @@
+"""The `commonplace` command: one module per group of commands."""
+
+from typing import Annotated
+
+import typer
+
+import commonplace
+from commonplace.interfaces.cli import (
+    connect,
+    disks,
+    feeds,
+    graph,
+    history,
+    items,
+    maintenance,
+    members,
+    memory,
+    people,
+    retry,
+    server,
+    tasks,
+    transfer,
+)
+
+app = typer.Typer(name="commonplace", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+for part in (server, items, history, graph, disks, retry, feeds, tasks, people, memory, members, connect, transfer, maintenance):
+    part.register(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(commonplace.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True,
+                                               callback=_version)] = False) -> None:
+    """The knowledge base that people and their agents share."""
+
+
+def main() -> None:
+    app()

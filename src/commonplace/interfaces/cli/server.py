@@ -1,0 +1,155 @@
+"""serve, mcp, worker."""
+
+import asyncio
+import errno
+import gc
+import os
+import signal
+import socket
+import sys
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from commonplace.core.people.client_setup import PLACEHOLDER, address, claude_code
+from commonplace.errors import CommonplaceError, ConfigurationError
+from commonplace.interfaces.cli import output
+from commonplace.interfaces.cli.command import Desk, command
+
+if TYPE_CHECKING:
+    from commonplace.app import App
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+SWITCH_SECONDS = 0.001  # that whoever answers waits for a thread that works in the background, instead of five times that
+
+
+def register(root: typer.Typer) -> None:
+    command(root, "serve")(serve)
+    command(root, "mcp")(mcp)
+    command(root, "worker")(worker)
+
+
+async def serve(desk: Desk, host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+                port: Annotated[int | None, typer.Option(
+                    min=0, max=65535, help="Port to listen on; 0: any free one.")] = None) -> None:
+    """Run the server: MCP, REST and the workers, until it is told to stop."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    gc.disable()  # until all is imported and set up: none of it goes away, and looking for what does takes a tenth of the time
+    listener = _listen(host or desk.settings.host, desk.settings.port if port is None else port)
+    settings = replace(desk.settings, host=host or desk.settings.host, port=listener.getsockname()[1])
+    with listener:
+        async with replace(desk, settings=settings, token=None).open(settings.workers) as (app, _):
+            await app.store.check()
+            secret = await app.people.first_token()
+            claim = await app.accounts.first_invitation()
+            await _http(app, listener, lambda: _greet(desk, address(settings), secret, claim))
+
+
+async def mcp(desk: Desk) -> None:
+    """Serve MCP over standard input and output, as desktop clients start it."""
+    from commonplace.app import serve_stdio
+
+    sys.setswitchinterval(SWITCH_SECONDS)
+    async with desk.open(workers=min(1, desk.settings.workers)) as (app, _):
+        serving = asyncio.create_task(serve_stdio(app, lambda: desk.caller(app)))
+        told = asyncio.create_task(_stop_signal().wait())
+        await _beside(_warm(app), _first_of(serving, told))
+    if not serving.done():
+        os._exit(0)  # a thread still waits for a line of standard input, and nothing can wake it
+    told.cancel()
+    await serving
+
+
+async def worker(desk: Desk) -> None:
+    """Run jobs beside the server, here or on another machine, until told to stop."""
+    async with replace(desk, token=None).open(workers=1):
+        told = _stop_signal()
+        output.note("Working on jobs.")
+        await told.wait()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Before anything else is opened, so that a second server says at once that there is one already."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigurationError(f"Port {port} is in use, perhaps by another `commonplace serve`. Stop that, "
+                                     f"or choose another port: commonplace serve --port {port + 1}") from error
+        raise ConfigurationError(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
+
+
+def _greet(desk: Desk, url: str, secret: str | None, claim: str | None) -> None:
+    line = claude_code(url, secret or PLACEHOLDER)
+    link = f"{url}/claim/{claim}" if claim else None
+    if desk.as_json:
+        output.as_json({"address": url, "mcp": f"{url}/mcp", "token": secret, "connect": line, "claim": link})
+    else:
+        output.text(f"Commonplace is at {url} (MCP at {url}/mcp, documentation at {url}/docs)")
+        if link:
+            output.text(f"\nOpen your library in a browser and choose a password (this link works once, for a day):\n  {link}")
+        if secret:
+            output.text(f"\nYour token, shown this once: {secret}\n")
+            output.text(f"Connect Claude Code:\n  {line}")
+        else:
+            output.text(f"\nConnect Claude Code with a token of yours:\n  {line}")
+            output.text("\nA new token: commonplace token create --name NAME --write"
+                      "\nOther clients: commonplace connect --help")
+    sys.stdout.flush()
+
+
+async def _http(app: "App", listener: socket.socket, ready: Any) -> None:
+    from commonplace.app import make_asgi
+    from commonplace.interfaces.http.connections import LimitedServer
+
+    class Server(LimitedServer):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            ready()
+            gc.collect()
+            gc.freeze()  # what is there now stays; each collection would look at all of it again
+            gc.enable()
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            # uvicorn's own raises the signal again when it is done, and the store would not be closed.
+            before = {sign: signal.signal(sign, self.handle_exit) for sign in STOPPING}
+            yield
+            for sign, handler in before.items():
+                signal.signal(sign, handler)
+
+    await Server(make_asgi(app), app.settings, timeout_graceful_shutdown=5).serve([listener])
+
+
+async def _warm(app: "App") -> None:
+    """The first search should not wait for the model and the library."""
+    try:
+        await app.search.warm()
+    except CommonplaceError as error:
+        output.note(f"The embedder does not work yet: {error.message}")
+
+
+async def _beside(first: Coroutine[Any, Any, None], main: Coroutine[Any, Any, Any]) -> None:
+    task = asyncio.create_task(first)
+    try:
+        await main
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _first_of(*tasks: asyncio.Task[Any]) -> None:
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+
+
+def _stop_signal() -> asyncio.Event:
+    """Set when a signal comes, so that what is open can be closed in order."""
+    told = asyncio.Event()
+    for sign in STOPPING:
+        asyncio.get_running_loop().add_signal_handler(sign, told.set)
+    return told

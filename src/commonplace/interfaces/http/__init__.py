@@ -1,0 +1,1 @@
+"""In front of every HTTP request: connections, host check, authentication, limits."""

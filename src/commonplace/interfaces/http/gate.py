@@ -1,0 +1,326 @@
+"""What every HTTP request goes through before a route: host, origin, token, allowance, size. And errors as HTTP."""
+
+import logging
+import re
+from collections.abc import Iterable
+from ipaddress import IPv6Address, ip_network
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import orjson
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from commonplace import errors
+from commonplace.core.disks.disks import Disks
+from commonplace.core.entities.annotations import Annotating
+from commonplace.core.entities.entities import Entities
+from commonplace.core.entities.search import Finding
+from commonplace.core.ingest.transcription_webhook import Webhooks
+from commonplace.core.items.delayed_delete import Removals
+from commonplace.core.items.feeds import Feeds
+from commonplace.core.items.library import Library
+from commonplace.core.items.overview import Overview
+from commonplace.core.items.unread import Unread
+from commonplace.core.items.uploads import Uploads
+from commonplace.core.items.versions import Versions
+from commonplace.core.map.library_map import Mapping
+from commonplace.core.memory.context import Context
+from commonplace.core.memory.memories import Memory
+from commonplace.core.memory.reflection import Reflection
+from commonplace.core.people.accounts import Accounts
+from commonplace.core.people.authorization import Access
+from commonplace.core.people.invitations import Joining
+from commonplace.core.people.members import Members
+from commonplace.core.people.passkeys import Passkeys
+from commonplace.core.people.tokens import People
+from commonplace.core.search.search import Search
+from commonplace.core.transfer.account_deletion import Leaving
+from commonplace.core.work.graph import Graph
+from commonplace.core.work.planning import Planning
+from commonplace.core.work.tasks import Work
+from commonplace.errors import CommonplaceError, Unauthorized
+from commonplace.model import Caller
+from commonplace.ports import Embedder, Store
+from commonplace.settings import Settings
+
+log = logging.getLogger(__name__)
+
+MAX_BODY = 8 * 1024 * 1024
+MAX_ANONYMOUS_BODY = 64 * 1024  # of who has not proved who they are
+METRICS = "/metrics"
+PROBES = frozenset({"/healthz", "/readyz", METRICS})  # asked for by address, from inside a cluster
+OPEN = PROBES - {METRICS} | {"/openapi.json", "/docs"}
+INVITED = "/api/v1/invitations/accept"  # whoever has no account yet comes without a token; the invitation is in the body
+SIGNED = re.compile(r"/api/v1/uploads/[^/]+/content")  # the address itself is the credential; what it brings is a file
+HOOK = re.compile(r"/api/v1/webhooks/[^/]+/[^/]+")       # the secret that the service was given is
+HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
+API_HEADERS = (*HEADERS, (b"cache-control", b"no-store"))
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+STATUS: dict[type[CommonplaceError], int] = {
+    errors.Invalid: 422,
+    errors.Unauthorized: 401,
+    errors.QuotaExceeded: 402,
+    errors.CapabilityDenied: 403,
+    errors.ForbiddenScope: 403,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.NameTaken: 409,
+    errors.IngestFailed: 422,  # the request was fine, its source was not: sending it again may help, changing it will
+    errors.RateLimited: 429,
+    errors.EmbeddingFailed: 503,
+    errors.TranscriptionFailed: 503,
+    errors.TransformFailed: 503,
+    errors.StorageFailed: 503,
+}
+
+
+class Services(Protocol):
+    """What HTTP faces may ask of the application."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def embedder(self) -> Embedder: ...
+    @property
+    def access(self) -> Access: ...
+    @property
+    def people(self) -> People: ...
+    @property
+    def accounts(self) -> Accounts: ...
+    @property
+    def passkeys(self) -> Passkeys: ...
+    @property
+    def members(self) -> Members: ...
+    @property
+    def joining(self) -> Joining: ...
+    @property
+    def leaving(self) -> Leaving: ...
+    @property
+    def library(self) -> Library: ...
+    @property
+    def unread(self) -> Unread: ...
+    @property
+    def search(self) -> Search: ...
+    @property
+    def removals(self) -> Removals: ...
+    @property
+    def overview(self) -> Overview: ...
+    @property
+    def uploads(self) -> Uploads: ...
+    @property
+    def feeds(self) -> Feeds: ...
+    @property
+    def webhooks(self) -> Webhooks: ...
+    @property
+    def memory(self) -> Memory: ...
+    @property
+    def reflection(self) -> Reflection: ...
+    @property
+    def context(self) -> Context: ...
+    @property
+    def work(self) -> Work: ...
+    @property
+    def planning(self) -> Planning: ...
+    @property
+    def entities(self) -> Entities: ...
+    @property
+    def disks(self) -> Disks: ...
+    @property
+    def graph(self) -> Graph: ...
+    @property
+    def finding(self) -> Finding: ...
+    @property
+    def versions(self) -> Versions: ...
+    @property
+    def mapping(self) -> Mapping: ...
+    @property
+    def annotating(self) -> Annotating: ...
+
+
+class Json(JSONResponse):
+    def render(self, content: Any) -> bytes:
+        return orjson.dumps(content)
+
+
+def problem(status: int, code: str, message: str, headers: dict[str, str] | None = None, /, **data: Any) -> Response:
+    """The one shape of every error."""
+    return Json({"error": code, "message": message, **data}, status, headers)
+
+
+def error_response(error: CommonplaceError) -> Response:
+    headers: dict[str, str] = {}
+    if isinstance(error, Unauthorized):
+        headers["WWW-Authenticate"] = 'Bearer realm="commonplace"'
+    if "retry_after_sec" in error.data:
+        headers["Retry-After"] = str(error.data["retry_after_sec"])
+    return problem(STATUS.get(type(error), 500), error.code, error.message, headers, **error.data)
+
+
+def _before_tools(path: str, error: CommonplaceError) -> Response:
+    """MCP clients know three answers before a tool runs: 401, 429, and 500 for all that is not their doing."""
+    if path.startswith(("/mcp", "/api/mcp")) and STATUS.get(type(error), 500) >= 500:
+        return problem(500, "internal_error", error.message)
+    return error_response(error)
+
+
+class Gate:
+    """ASGI middleware around everything: nothing behind it runs for a request that has no business here."""
+
+    def __init__(self, app: ASGIApp, access: Access, settings: Settings) -> None:
+        self._app = app
+        self._access = access
+        self._hosts = known_hosts(settings)
+        self._open = OPEN | {METRICS} if settings.metrics_open else OPEN
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def send_hardened(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = _hardened(scope["path"], message.get("headers", ()))
+            await send(message)
+
+        try:
+            refusal = await self._refuse(scope, headers_of(scope))
+            await (refusal or self._app)(scope, receive if _is_signed(scope) else bounded(receive, largest_body(scope)),
+                                         send_hardened)
+        except CommonplaceError as error:
+            await _before_tools(scope["path"], error)(scope, receive, send_hardened)
+        except HTTPException:  # that of `bounded`
+            await too_large(largest_body(scope))(scope, receive, send_hardened)
+        except Exception:
+            log.exception("%s %s failed unexpectedly", scope["method"], scope["path"])
+            if not started:
+                failed = problem(500, "internal_error", "The server failed; its log says why.")
+                await failed(scope, receive, send_hardened)
+
+    async def _refuse(self, scope: Scope, headers: dict[str, str]) -> Response | None:
+        path = scope["path"]
+        if path not in PROBES:
+            host, origin = headers.get("host", ""), headers.get("origin")
+            if host_name(host) not in self._hosts:
+                return problem(421, "unknown_host", f"This server does not answer for {_shown(host)}; "
+                                                    "COMMONPLACE_ALLOWED_HOSTS lets more names in.")
+            if origin is not None and scope["method"] not in SAFE_METHODS and not self._is_ours(origin):
+                return problem(403, "forbidden_origin", f"Pages from {_shown(origin)} may not call this server; "
+                                                        "COMMONPLACE_ALLOWED_HOSTS lets more names in.")
+        if _is_signed(scope):
+            return None
+        if path not in self._open and takes_token(path) and not (scope["method"] == "POST" and HOOK.fullmatch(path)):
+            invited = path == INVITED and "authorization" not in headers
+            caller = nobody(scope) if invited else await self._access.identify(_bearer(headers))
+            if path == METRICS and (caller.folders is not None or caller.kb_only):
+                raise Unauthorized("Metrics need a token for the whole library.")
+            scope.setdefault("state", {})["caller"] = caller
+            wait = await self._access.request(caller)
+            if wait is not None:
+                return problem(429, "rate_limit_exceeded", f"Too many requests; try again in {wait} s.",
+                               {"Retry-After": str(wait)}, retry_after=wait)
+        length = headers.get("content-length", "")
+        most = largest_body(scope)
+        return too_large(most) if length.isdecimal() and int(length[:20]) > most else None
+
+    def _is_ours(self, origin: str) -> bool:
+        scheme, _, host = origin.partition("://")
+        return scheme in ("http", "https") and host_name(host) in self._hosts
+
+
+def takes_token(path: str) -> bool:
+    """Everything else is the web app's, which knows people by their cookies."""
+    return path in ("/api", "/mcp", METRICS) or path.startswith(("/api/", "/mcp/"))
+
+
+def _is_signed(scope: Scope) -> bool:
+    return scope["method"] == "PUT" and SIGNED.fullmatch(scope["path"]) is not None
+
+
+def nobody(scope: Scope) -> Caller:
+    """Somebody without an account, counted by where they come from."""
+    address = scope["client"][0] if scope.get("client") else ""
+    return Caller("", "", "nobody", frozenset(), limit_key=f"from:{network_of(address)}")
+
+
+def largest_body(scope: Scope) -> int:
+    """Bytes that the request's body may have."""
+    caller: Caller | None = scope.get("state", {}).get("caller")
+    return MAX_ANONYMOUS_BODY if caller is not None and not caller.person_id else MAX_BODY
+
+
+def too_large(most: int = MAX_BODY) -> Response:
+    larger = "; larger files are uploaded through /api/v1/uploads/*" if most == MAX_BODY else " without a token"
+    return problem(413, "payload_too_large", f"A request may have {most:,} bytes{larger}.")
+
+
+def not_json() -> Response:
+    return problem(415, "unsupported_media_type", "Send the body with `Content-Type: application/json`.")
+
+
+def known_hosts(settings: Settings) -> frozenset[str]:
+    """Names that a Host or Origin header may give: a page from elsewhere must not reach a server on this machine."""
+    names = [*LOOPBACK, settings.host, urlsplit(settings.public_url).netloc, *settings.allowed_hosts.split(",")]
+    return frozenset(host_name(name.strip()) for name in names if name.strip())
+
+
+def host_name(host: str) -> str:
+    """A Host header without its port; an IPv6 address keeps its brackets."""
+    name, _, port = host.rpartition(":")
+    return (name if name and port.isdecimal() else host).lower()
+
+
+def network_of(address: str) -> str:
+    """An IPv4 address, or the /64 network of an IPv6 address: what one subscriber has, so what clients are counted by."""
+    if ":" not in address:
+        return address
+    try:
+        ip = IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    # Proxies that listen on both write 1.2.3.4 as ::ffff:1.2.3.4: all of IPv4 would be one network.
+    return str(ip.ipv4_mapped or ip_network((ip, 64), strict=False))
+
+
+def _shown(header: str) -> str:
+    return repr(header[:200])
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """By their names in lower case; the first where there are several."""
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(scope["headers"])}
+
+
+def _bearer(headers: dict[str, str]) -> str | None:
+    scheme, _, credential = headers.get("authorization", "").partition(" ")
+    return credential.strip() if scheme.lower() == "bearer" else None
+
+
+def bounded(receive: Receive, most: int) -> Receive:
+    """Refuse bodies that turn out to be longer; not all of them say their size beforehand."""
+    seen = 0
+
+    async def receive_bounded() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > most:
+            raise HTTPException(413)
+        return message
+
+    return receive_bounded
+
+
+def _hardened(path: str, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """With what every answer says unless it says otherwise."""
+    given = [*headers]
+    said = {name for name, _ in given}
+    return given + [line for line in (API_HEADERS if path.startswith(("/api", "/mcp")) else HEADERS) if line[0] not in said]

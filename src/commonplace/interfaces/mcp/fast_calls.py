@@ -1,0 +1,92 @@
+"""A tool call that is one request and one JSON answer, without what the SDK does for all the others.
+
+For clients of the revisions before the newest, which are most, the SDK opens a session of streams and tasks for each request; for
+those of the newest it goes twice through the whole answer to write it. Here the SDK says whether a request is one, and once for
+each revision what stands around an answer. Whatever is not an ordinary tool call is left to it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import orjson
+from mcp.server import Server
+from mcp.server.runner import modern_error_data
+from mcp.server.streamable_http import check_accept_headers
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS, InboundModernRoute, classify_inbound_request
+from mcp_types import DEFAULT_NEGOTIATED_VERSION, SERVER_INFO_META_KEY, CallToolResult, RequestId
+from mcp_types.methods import serialize_server_result, validate_client_request
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from commonplace.interfaces.http.gate import Json
+from commonplace.interfaces.mcp.errors import guarded, malformed
+from commonplace.model import Caller, Json as Body
+
+METHOD = "tools/call"
+_AS_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
+_LONG_NUMBER = b"0" * 20  # of more than 64 bits: orjson would take another one for it without a word
+
+Call = Callable[[Caller, str, Body | None], Awaitable[tuple[str, Mapping[str, Any]]]]
+
+
+class PlainCalls:
+    def __init__(self, server: Server[Any], call: Call) -> None:
+        """`call`: of a tool by its name, with its arguments, none of which has to be in a header as well."""
+        self._call = guarded(call)
+        self._around = {version: _around(server, version)
+                        for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)}
+
+    async def answer(self, caller: Caller, headers: Mapping[str, str], body: bytes) -> Response | None:
+        """None: not one of these."""
+        if not _takes_json(headers.get("accept", "")) or _LONG_NUMBER in body.translate(_AS_ZEROS):
+            return None
+        try:
+            message = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            return None
+        match message:
+            case {"jsonrpc": "2.0", "id": int() | str() as number, "method": "tools/call", "params": dict() as params} \
+                    if not isinstance(number, bool):
+                version = _version(headers, message)
+                return await self._answer(caller, version, number, params) if version else None
+        return None
+
+    async def _answer(self, caller: Caller, version: str, number: RequestId, params: Body) -> Response:
+        try:
+            validate_client_request(METHOD, version, params)
+            text, structured = await self._call(caller, params["name"], params.get("arguments"))
+        except (MCPError, ValidationError) as error:  # calls are guarded, so what is not valid is the request
+            told = modern_error_data(malformed(METHOD, error) if isinstance(error, ValidationError) else error)
+            status = ERROR_CODE_HTTP_STATUS.get(told.code, 200) if version in MODERN_PROTOCOL_VERSIONS else 200
+            return Json({"jsonrpc": "2.0", "id": number,
+                         "error": told.model_dump(mode="json", by_alias=True, exclude_none=True)}, status)
+        around = self._around[version]
+        result = {**around, "content": [{"type": "text", "text": text}]}
+        if "structuredContent" in around:
+            result["structuredContent"] = structured
+        return Json({"jsonrpc": "2.0", "id": number, "result": result})
+
+
+def _around(server: Server[Any], version: str) -> Body:
+    """An answer that says nothing, as clients of this revision get it."""
+    nothing = CallToolResult(content=[], structured_content={}).model_dump(by_alias=True, mode="json", exclude_none=True)
+    answer = serialize_server_result(METHOD, version, nothing)
+    return answer | {"_meta": {SERVER_INFO_META_KEY: server.server_info_stamp}} if version in MODERN_PROTOCOL_VERSIONS else answer
+
+
+@lru_cache(maxsize=256)
+def _takes_json(accept: str) -> bool:
+    return check_accept_headers(Request({"type": "http", "headers": [(b"accept", accept.encode("latin-1"))]}))[0]
+
+
+def _version(headers: Mapping[str, str], message: Body) -> str | None:
+    """The revision that the request speaks; None when it says that wrongly."""
+    version = headers.get("mcp-protocol-version", DEFAULT_NEGOTIATED_VERSION)
+    if version in HANDSHAKE_PROTOCOL_VERSIONS:
+        return version
+    told = classify_inbound_request(message, headers=headers)
+    return told.protocol_version if isinstance(told, InboundModernRoute) else None

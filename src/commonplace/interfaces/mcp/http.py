@@ -1,0 +1,107 @@
+"""MCP over Streamable HTTP: which servers answer at which paths, and in which form."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any, cast
+
+from mcp.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from commonplace.interfaces.http.gate import MAX_BODY, Services, headers_of, not_json, problem
+from commonplace.interfaces.mcp.errors import lone_surrogates, no_message
+from commonplace.interfaces.mcp.fast_calls import Call, PlainCalls
+from commonplace.interfaces.mcp.server import ALL_TOOLS, DOORS, Context, Door
+from commonplace.model import Caller
+
+
+def mcp_routes(services: Services) -> tuple[list[Route], AbstractAsyncContextManager[None]]:
+    """Routes of all doors, and the context that they are served within. The Gate is expected around them."""
+    everything = _endpoint(Door(ALL_TOOLS, services))
+    doors = {f"/mcp/{name}": _endpoint(Door(tools, services)) for name, tools in DOORS.items()}
+    endpoints = {"/mcp": everything, "/api/mcp": everything, **doors}
+    return [Route(path, endpoint) for path, endpoint in endpoints.items()], _running([everything, *doors.values()])
+
+
+def _endpoint(door: Door) -> "Endpoint":
+    return Endpoint(door.server(_caller), door.call)
+
+
+async def _caller(ctx: Context) -> Caller:
+    request = cast(Request, ctx.request)
+    return cast(Caller, request.state.caller)
+
+
+@asynccontextmanager
+async def _running(endpoints: "Iterable[Endpoint]") -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:
+        for endpoint in endpoints:
+            await stack.enter_async_context(endpoint.run())
+        yield
+
+
+class Endpoint:
+    """An ASGI application that serves one MCP server, without sessions unless `stateful`; tool calls go straight to `call`.
+
+    Answers are plain JSON, which costs less than a stream, except where the request asks to hear of progress.
+    """
+
+    def __init__(self, server: Server[Any], call: Call | None = None, *, stateful: bool = False) -> None:
+        self._stateful, self._calls = stateful, PlainCalls(server, call) if call else None
+        self._streaming = StreamableHTTPSessionManager(server, stateless=not stateful, max_request_body_size=MAX_BODY)
+        self._plain = self._streaming if stateful else StreamableHTTPSessionManager(
+            server, stateless=True, json_response=True, max_request_body_size=MAX_BODY)
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for manager in {self._streaming, self._plain}:
+                await stack.enter_async_context(manager.run())
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST" and not self._stateful:
+            message = "There are no sessions here to listen to or to end; send a POST."
+            await problem(405, "method_not_allowed", message, {"Allow": "POST"})(scope, receive, send)
+            return
+        headers = headers_of(scope)
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            await not_json()(scope, receive, send)
+            return
+        body = await _read(receive)
+        if (garbled := lone_surrogates(body)) is not None:
+            await JSONResponse(garbled.model_dump(), status_code=400)(scope, receive, send)
+            return
+        tells = b'"progressToken"' in body
+        if self._calls and not tells and len(headers) == len(scope["headers"]):  # none is said twice
+            answer = await self._calls.answer(scope["state"]["caller"], headers, body)
+            if answer is not None:
+                await answer(scope, receive, send)
+                return
+        if (garbled := no_message(body)) is not None:
+            await JSONResponse(garbled.model_dump(), status_code=400)(scope, receive, send)
+            return
+        manager = self._streaming if tells else self._plain
+        await manager.handle_request(scope, _replay(body, receive), send)
+
+
+async def _read(receive: Receive) -> bytes:
+    """The whole body; the Gate sees to its size."""
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    return bytes(body)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replay

@@ -1,0 +1,77 @@
+"""Tokens: made, listed and revoked by who may write to the whole library. A secret is shown once."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from typing_extensions import TypedDict
+
+from commonplace.core.people.tokens import DEFAULT_EXPIRY_DAYS, NewToken
+from commonplace.interfaces.actions import items
+from commonplace.interfaces.actions.items import Input, Name, whole
+from commonplace.interfaces.rest.routes import OK, Desk, Id, Ok, api_router
+
+router = api_router("tokens")
+
+
+class TokenRequest(Input):
+    model_config = ConfigDict(json_schema_extra={
+        "examples": [{"name": "laptop agent", "write": True, "expires_days": 90}],
+        "not": {"required": ["write", "capabilities"]}})
+
+    name: Name
+    write: Annotated[bool | None, Field(description="Short for capabilities read and write")] = None
+    capabilities: Annotated[list[Literal["read", "write"]] | None, Field(
+        max_length=2, description="`read` always goes with it")] = None
+    folder_ids: Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]] | None, Field(
+        min_length=1, max_length=100, description="Folders it sees, for good; left out: the whole library")] = None
+    kb_only: Annotated[bool, Field(description="It sees only what is in the KB")] = False
+    expires_days: Annotated[Annotated[int, Field(ge=1, le=36_500), BeforeValidator(whole)] | None, Field(
+        description="null: it never expires")] = DEFAULT_EXPIRY_DAYS
+
+    @model_validator(mode="after")
+    def _one_way_to_say_it(self) -> "TokenRequest":
+        if {"write", "capabilities"} <= self.model_fields_set:
+            raise ValueError("say `write` or `capabilities`, not both")
+        return self
+
+    def new_token(self) -> NewToken:
+        write = self.write or "write" in (self.capabilities or ())
+        return NewToken(self.name, write, None if self.folder_ids is None else tuple(self.folder_ids), self.kb_only,
+                        self.expires_days)
+
+
+class NewTokenAnswer(items.Token):
+    token: str
+
+
+class Tokens(TypedDict):
+    tokens: list[items.Token]
+    total: int
+
+
+class Activity(TypedDict):
+    events: list[items.Event]
+
+
+@router.get("/tokens", summary="List the library's tokens")
+async def list_tokens(desk: Desk) -> Tokens:
+    tokens = await desk.services.people.tokens(desk.caller)
+    return {"tokens": [items.token(token) for token in tokens], "total": len(tokens)}
+
+
+@router.post("/tokens", status_code=201, summary="Make a token")
+async def create_token(desk: Desk, body: TokenRequest) -> NewTokenAnswer:
+    """`token` is the secret. It is kept only as a hash: this answer is the one time it is shown."""
+    token, secret = await desk.services.people.create_token(desk.caller, body.new_token())
+    return {**items.token(token), "token": secret}
+
+
+@router.delete("/tokens/{token_id}", summary="Revoke a token")
+async def revoke_token(desk: Desk, token_id: Id) -> Ok:
+    await desk.services.people.revoke_token(desk.caller, token_id)
+    return OK
+
+
+@router.get("/tokens/{token_id}/activity", summary="What a token did lately")
+async def token_activity(desk: Desk, token_id: Id) -> Activity:
+    return {"events": [items.event(event) for event in await desk.services.people.activity(desk.caller, token_id)]}

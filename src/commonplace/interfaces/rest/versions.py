@@ -1,0 +1,28 @@
+"""What an item said before its text was replaced."""
+
+from typing import Annotated
+
+from fastapi import Path
+
+from commonplace.interfaces.actions import versions as wire
+from commonplace.interfaces.rest.routes import Desk, ItemId, api_router
+
+router = api_router("items")
+
+Revision = Annotated[int, Path(ge=1, le=2**31 - 1, description="As the list of versions tells it")]
+
+
+@router.get("/items/{item_id}/versions", summary="List an item's earlier versions, newest first")
+async def list_versions(desk: Desk, item_id: ItemId) -> wire.Versions:
+    return wire.versions(await desk.services.versions.of(desk.caller, item_id))
+
+
+@router.get("/items/{item_id}/versions/{revision}", summary="Read an earlier version")
+async def read_version(desk: Desk, item_id: ItemId, revision: Revision) -> wire.VersionInFull:
+    return wire.version_in_full(await desk.services.versions.get(desk.caller, item_id, revision))
+
+
+@router.get("/items/{item_id}/versions/{revision}/diff", summary="What changed after an earlier version")
+async def compare_version(desk: Desk, item_id: ItemId, revision: Revision) -> wire.Difference:
+    """Line by line, against the version that followed, or else against what the item says now."""
+    return wire.difference(await desk.services.versions.compare(desk.caller, item_id, revision))

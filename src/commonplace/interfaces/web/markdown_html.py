@@ -1,0 +1,184 @@
+"""Texts of others as HTML that can do no harm: Markdown without raw HTML, and a sanitiser behind it."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from markupsafe import Markup, escape
+
+from commonplace.interfaces.web.jinja import web_address
+from commonplace.text.chunking import FENCE
+
+TAGS = {"p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "s",
+        "a", "table", "thead", "tbody", "tr", "th", "td", "span", "sup", "sub"}
+ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "span": {"class"}, "li": {"class"},
+              "th": {"align"}, "td": {"align"}, "code": {"class"}}
+_ROW, _HEAD = re.compile(r"\s*\|"), re.compile(r"\s*\|.*\n\s*\|[\s|:-]+(?:\n|$)")
+_HEADINGS = re.compile(r"(?m)^(#{1,6})[ \t]")
+_BOXES = {"[ ] ": "☐ ", "[x] ": "☑ "}
+_WORD = re.compile(r"\w+")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^)\[]*\)")
+_SIGNS = re.compile(r"(?m)^[^\S\n]*(#{1,6}|>|[-*+]|\d{1,3}[.)])\s+|^[ \t\r\f\v\xa0|:-]+$")
+_COMMON = frozenset(["a", "an", "and", "are", "as", "at", "be", "by", "do", "for", "from", "how", "i", "in", "is", "it", "of",
+                     "on", "or", "that", "the", "to", "was", "what", "when", "where", "which", "who", "why", "with"])
+
+
+class _Renderer(RendererHTML):
+    def image(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+        """Not loaded: a picture from elsewhere would tell that elsewhere who reads. Its words, and the way to it."""
+        token = tokens[idx]
+        words = self.renderInlineAsText(token.children, options, env) if token.children else ""
+        source = web_address(str(token.attrGet("src") or ""))
+        label = escape(words or "picture")
+        return f'<a href="{escape(source)}"><span class="picture">{label}</span></a>' if source else str(label)
+
+
+def _markdown() -> MarkdownIt:
+    md = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=_Renderer)
+    md.core.ruler.push("boxes", _boxes)
+    md.core.ruler.push("aligned", _aligned)
+    return md.enable(["table", "strikethrough"])
+
+
+def _boxes(state: StateCore) -> None:
+    """`- [ ] to do` and `- [x] done`, as most programs that write Markdown mean them."""
+    for item, _, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
+        first = inline.children[0] if inline.children else None
+        if item.type == "list_item_open" and first and first.type == "text" and first.content[:4].lower() in _BOXES:
+            first.content = _BOXES[first.content[:4].lower()] + first.content[4:]
+            item.attrSet("class", "box")
+
+
+def _aligned(state: StateCore) -> None:
+    """The page's policy takes no styles from a text."""
+    for token in state.tokens:
+        style = str(token.attrs.pop("style", "")) if token.type in ("th_open", "td_open") else ""
+        if style:
+            token.attrSet("align", style.removeprefix("text-align:"))
+
+
+_MD = _markdown()
+
+
+def without_title(text: str, title: str) -> str:
+    """Texts often begin with their own title, which the page says already."""
+    first, _, rest = text.lstrip().partition("\n")
+    words, title = first.lstrip("#"), title.strip()
+    is_heading, said = first.startswith("#") and words.startswith(" "), words.strip()
+    is_title = said.startswith(title) and not said[len(title):].strip(" #")
+    return rest if is_heading and is_title else text
+
+
+def resumed(passages: Iterable[str]) -> Iterator[str]:
+    """Passages that can be set one by one: those cut out of a long code block get its fence, and those of a table its head."""
+    fence, mark, head = "", "", ""
+    for passage in passages:
+        text = passage.lstrip(" \t")  # of the line that it begins in; only code keeps it
+        if fence:
+            text = f"{fence}\n{passage}"
+        elif head and _ROW.match(passage) and not _HEAD.match(passage):
+            text = f"{head}\n{passage}"
+        fence, mark, head = _left_open(text)
+        yield f"{text}\n{mark}" if fence else text
+
+
+def _left_open(text: str) -> tuple[str, str, str]:
+    """The line that opened a code block which has not ended, what ends it, and the head of a table in which the text ends."""
+    fence, mark = "", ""
+    table: list[str] = []
+    for line in text.splitlines():
+        bare = line.strip()
+        if fence:
+            fence = "" if bare.startswith(mark) and not bare.strip(mark[0]) else fence
+        elif found := FENCE.match(line):
+            fence, mark, table = line, found[1], []
+        else:
+            table = [*table, line] if bare.startswith("|") else []
+    head = "\n".join(table[:2])
+    return fence, mark, head if _HEAD.match(head) else ""
+
+
+def rendered(text: str, highest: int | None = None) -> Markup:
+    """`highest`: heading of the whole that this is a part of."""
+    highest = highest_heading(text) if highest is None else highest
+    clean = nh3.clean(_MD.render(text), tags=TAGS, attributes=ATTRIBUTES, url_schemes={"http", "https", "mailto"},
+                      link_rel="noopener noreferrer nofollow")
+    return Markup(_demoted(clean, 2 - highest))
+
+
+def highest_heading(text: str) -> int:
+    return min((len(found) for found in _HEADINGS.findall(text)), default=1)
+
+
+def _demoted(html: str, by: int) -> str:
+    """The page has its own first heading: those of the text begin below it."""
+    return re.sub(r"<(/?)h([1-6])\b", lambda found: f"<{found[1]}h{min(max(int(found[2]) + by, 2), 6)}", html)
+
+
+def snippet(text: str, query: str, length: int = 280) -> Markup:
+    """The stretch of a passage that says most of what was asked for, with the words marked."""
+    plain = plain_text(text)
+    stems = _stems(query)
+    spots = [found.span() for found in _WORD.finditer(plain) if _is_asked(found[0], stems)]
+    start = _best_start(spots, length, len(plain))
+    if start > 0:
+        start = plain.find(" ", start) + 1 or start
+    end = min(len(plain), start + length)
+    if end < len(plain):
+        end = plain.rfind(" ", start, end) if plain.rfind(" ", start, end) > start else end
+    inside = [(a, b) for a, b in spots if a >= start and b <= end]
+    return Markup("{}{}{}").format("… " if start else "", _marked(plain, start, end, inside), " …" if end < len(plain) else "")
+
+
+def marked(text: str, query: str) -> Markup:
+    stems = _stems(query)
+    return _marked(text, 0, len(text), [f.span() for f in _WORD.finditer(text) if _is_asked(f[0], stems)])
+
+
+def plain_text(text: str) -> str:
+    """Markdown's signs would only be noise in a line of a list."""
+    text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))     # twice: a picture may be what is linked
+    text = _SIGNS.sub(" ", text)
+    text = re.sub(r"\*{1,3}|`{1,3}|~~", "", text)
+    return " ".join(re.sub(r"\s\|\s|^\||\|$", " ", text, flags=re.MULTILINE).split())
+
+
+def _marked(text: str, start: int, end: int, spots: Iterable[tuple[int, int]]) -> Markup:
+    parts, at = [], start
+    for a, b in spots:
+        parts += [escape(text[at:a]), Markup("<mark>{}</mark>").format(text[a:b])]
+        at = b
+    return Markup("").join([*parts, escape(text[at:end])])
+
+
+def _stems(query: str) -> tuple[str, ...]:
+    words = [word.lower() for word in _WORD.findall(query)]
+    wanted = [word for word in words if word not in _COMMON] or words
+    return tuple(dict.fromkeys(_stem(word) for word in wanted))
+
+
+def _stem(word: str) -> str:
+    for ending in ("ing", "ed", "es", "s", "ly"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[:-len(ending)]
+    return word
+
+
+def _is_asked(word: str, stems: Sequence[str]) -> bool:
+    lower = word.lower()
+    return any(lower == stem or (len(stem) >= 3 and lower.startswith(stem) and len(lower) - len(stem) <= 4) for stem in stems)
+
+
+def _best_start(spots: Sequence[tuple[int, int]], length: int, whole: int) -> int:
+    if not spots or whole <= length:
+        return 0
+    starts = [start for start, _ in spots]
+    within = [bisect_left(starts, start + length - 60) - place
+              for place, start in enumerate(starts)]
+    return max(0, min(starts[within.index(max(within))] - 40, whole - length))

@@ -1,0 +1,167 @@
+"""The library as a list: what there is, where it came from, how far it is; and what is done with many at once."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from commonplace.core.items.delayed_delete import GRACE
+from commonplace.errors import Invalid
+from commonplace.interfaces.web.jinja import count
+from commonplace.interfaces.web.live_progress import now_of, states
+from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.route import get, post
+from commonplace.model import EntityType, ItemFilter, Order
+
+PER_PAGE = 30
+AT_ONCE = 200
+NOTES = "notes"   # in margins: too many for the list of what they are about
+STATES = {"": "In use", "archived": "Archived", "aside": "Not searched", NOTES: "Notes on texts"}
+ORDERS = {Order.NEWEST: "Newest first", Order.OLDEST: "Oldest first", Order.CHANGED: "Last changed", Order.TITLE: "By title",
+          Order.LONGEST: "Longest first"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the list is narrowed to, as the address says it."""
+
+    folder: str = ""
+    tag: str = ""
+    type: str = ""
+    state: str = ""
+    q: str = ""
+    order: str = ""
+
+    @classmethod
+    def of(cls, visit: Visit) -> "Choice":
+        known = {"type": {*EntityType}, "state": {*STATES}, "order": {*ORDERS}}
+        values = {name: visit.query(name)[:500] for name in cls.__slots__}
+        return cls(**{name: value if name not in known or value in known[name] else "" for name, value in values.items()})
+
+    @property
+    def where(self) -> ItemFilter:
+        return ItemFilter(folder_id=self.folder or None, tag=self.tag or None, archived=self.state == "archived",
+                          text=self.q or None, in_kb=False if self.state == "aside" else None,
+                          entity_types=(self.type,) if self.type else (),
+                          notes=self.state == NOTES)
+
+    @property
+    def narrow(self) -> bool:
+        return self.link(order="") != "/"
+
+    @property
+    def before_page(self) -> str:
+        """The address of a page of the list, as far as its number."""
+        link = self.link()
+        return f"{link}&" if "?" in link else f"{link}?"
+
+    def link(self, **changes: Any) -> str:
+        values = {name: getattr(self, name) for name in self.__slots__} | changes
+        query = urlencode({name: value for name, value in values.items() if value})
+        return f"/?{query}" if query else "/"
+
+
+async def show(visit: Visit) -> Response:
+    library, choice, page = visit.services.library, Choice.of(visit), visit.number("page", 1)
+    items, total = await library.page(visit.caller, choice.where, limit=PER_PAGE, offset=(page - 1) * PER_PAGE,
+                                      order=Order(choice.order or Order.NEWEST))
+    pages = -(-total // PER_PAGE)
+    if page > pages > 0:  # what stood there was archived, filed elsewhere or deleted
+        return visit.go(f"{choice.before_page}page={pages}")
+    folders = await library.folders(visit.caller)
+    jobs = await visit.services.overview.unfinished(visit.caller, [item.id for item in items])
+    going = await visit.services.removals.waiting(visit.caller) if visit.known.rules else []
+    return visit.page("library.html", items=items, total=total, page=page, pages=pages, choice=choice,
+                      folders=folders, names={folder.id: folder.name for folder in folders}, states=states(items, jobs),
+                      going=going, grace=int(GRACE.total_seconds()), state_names=STATES, orders=ORDERS)
+
+
+async def counts(visit: Visit) -> Response:
+    """How many there are now, for a page whose list has changed since it was made."""
+    library = visit.services.library
+    _, total = await library.page(visit.caller, Choice.of(visit).where, limit=1)
+    folders = await library.folders(visit.caller)
+    return visit.json_answer({"total": count(total, "item"), "folders": {folder.id: folder.item_count for folder in folders}})
+
+
+async def row_of(visit: Visit, item_id: str) -> str:
+    """One row of the list, as it would be now."""
+    item = await visit.services.library.glance(visit.caller, item_id)
+    if item is None:
+        return ""
+    names = {folder.id: folder.name for folder in await visit.services.library.folders(visit.caller)}
+    state = (await now_of(visit, [item.id]))[item.id]
+    return visit.templates.render("row.html", item=item, names=names, state=state, rules=visit.known.rules)
+
+
+async def bulk(visit: Visit) -> Response:
+    form, chosen = await visit.form(), (await visit.several("item"))[:AT_ONCE]
+    action = form.get("action", "")
+    if action not in ACTIONS:
+        raise Invalid("Say what is to be done with them.")
+    if not chosen:
+        raise Invalid("Choose something first.")
+    said = await ACTIONS[action](visit, chosen, dict(form))
+    # What is deleted in the reader can be taken back in the list.
+    return visit.go("/" if action == "delete" and visit.back.startswith("/items/") else visit.back, said)
+
+
+def _things(number: int) -> str:
+    return count(number, "item")
+
+
+async def _file(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+    name, folder = form.get("new_folder", "").strip(), form.get("folder", "")
+    if name:
+        folder = (await visit.services.library.create_folder(visit.caller, name[:200])).id
+    if not folder:
+        raise Invalid("Choose a folder, or name a new one.")
+    for item_id in chosen:
+        await visit.services.library.file(visit.caller, item_id, [folder])
+    return f"{_things(len(chosen))} filed."
+
+
+async def _unfile(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+    for item_id in chosen:
+        await visit.services.library.unfile(visit.caller, item_id, form.get("from", ""))
+    return f"{_things(len(chosen))} taken out of the folder."
+
+
+async def _tag(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+    wanted = [" ".join(tag.split())[:100] for tag in form.get("tags", "").split(",") if tag.strip()]
+    if not wanted:
+        raise Invalid("Write a tag, or several with commas between them.")
+    for item_id in chosen:
+        item = await visit.services.library.glance(visit.caller, item_id)
+        if item is not None and set(wanted) - set(item.tags):
+            await visit.services.library.update(visit.caller, item_id, {"tags": tuple(dict.fromkeys([*item.tags, *wanted]))[:50]})
+    return f"{_things(len(chosen))} tagged."
+
+
+async def _archive(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+    back, refused = form.get("action") == "restore", list[str]()
+    for item_id in chosen:
+        try:
+            await visit.services.library.update(visit.caller, item_id, {"archived": not back})
+        except Invalid as error:  # a task that is under way, say: no reason to leave the others
+            refused.append(error.message)
+    said = f"{_things(len(chosen) - len(refused))} {'back in use' if back else 'archived'}."
+    if refused:
+        raise Invalid(" ".join([*refused, said] if len(chosen) > len(refused) else refused))
+    return said
+
+
+async def _delete(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+    await visit.services.removals.later(visit.caller, chosen)
+    return ""
+
+
+async def _undo(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+    kept = await visit.services.removals.undo(visit.caller, chosen)
+    return f"{_things(kept)} kept." if kept == len(chosen) else f"{_things(kept)} kept; {len(chosen) - kept} had gone already."
+
+
+ACTIONS = {"file": _file, "unfile": _unfile, "tag": _tag, "archive": _archive, "restore": _archive, "delete": _delete,
+           "undo": _undo}
+DOORS = (get("/", show), get("/counts", counts), post("/items", bulk))

@@ -1,0 +1,68 @@
+"""Search over passages; each hit leads to its place in the reader."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+from starlette.responses import Response
+
+from commonplace.interfaces.web.markdown_html import snippet
+from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.route import get
+from commonplace.model import EntityType, Found, ItemFilter, Mode, now
+
+LIMIT = 20
+MODES = {Mode.HYBRID: "Both", Mode.SEMANTIC: "Meaning", Mode.KEYWORD: "Words"}
+TIMES = {"1": "The last day", "7": "The last week", "31": "The last month", "365": "The last year"}  # in days
+
+
+async def show(visit: Visit) -> Response:
+    query, mode, since = visit.query("q").strip()[:2000], visit.query("mode"), visit.query("since")
+    folders = await visit.services.library.folders(visit.caller)
+    folder = next((folder for folder in folders if folder.id == visit.query("folder")), None)
+    kind = visit.query("type") if visit.query("type") in {*EntityType} else ""
+    first, last = _day(visit.query("from")), _day(visit.query("to"))
+    shown: dict[str, Any] = {"query": query, "mode": mode if mode in {*Mode} else Mode.HYBRID, "folder": folder, "type": kind,
+                             "since": since if since in TIMES else "", "first": first, "last": last, "found": None,
+                             "snippets": [], "modes": MODES, "times": TIMES}
+    shown["without"] = _without(shown)
+    if query:
+        starts = [first] if first else []
+        starts += [now() - timedelta(days=int(since))] if since in TIMES else []
+        where = ItemFilter(entity_types=(kind,) if kind else (), since=max(starts, default=None),
+                           until=last + timedelta(days=1, microseconds=-1) if last else None)
+        # Narrowing to a folder is what a token of that folder would see: inside the query, as all scopes are.
+        caller = visit.caller if folder is None else replace(visit.caller, folders=frozenset({folder.id}))
+        found = await visit.services.search.search(caller, query, limit=LIMIT, mode=Mode(shown["mode"]), where=where)
+        shown |= {"found": found, "snippets": _snippets(found)}
+    if visit.query("part"):
+        return visit.part("hits.html", **shown)
+    return visit.page("search.html", folders=folders, **shown)
+
+
+def _day(text: str) -> datetime | None:
+    """The day of a date field; none if somebody wrote something else into the address."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC) if text else None
+    except ValueError:
+        return None
+
+
+def _without(shown: dict[str, Any]) -> dict[str, str]:
+    """What narrows the search, in words, and where the same search without it is."""
+    folder, first, last = shown["folder"], shown["first"], shown["last"]
+    asked = {"q": shown["query"], "mode": str(shown["mode"]), "folder": folder.id if folder else "", "type": shown["type"],
+             "since": shown["since"], "from": f"{first:%Y-%m-%d}" if first else "", "to": f"{last:%Y-%m-%d}" if last else ""}
+    named = {"folder": f"in {folder.name}" if folder else "", "type": f"{shown['type']}s",
+             "since": TIMES.get(shown["since"], "").lower(), "from": f"from {asked['from']}", "to": f"until {asked['to']}"}
+    return {named[name]: "/search?" + urlencode({key: value for key, value in asked.items() if value and key != name})
+            for name in named if asked[name]}
+
+
+def _snippets(found: Found) -> list[Markup]:
+    return [snippet(hit.passage.text, found.query) for hit in found.hits]
+
+
+DOORS = (get("/search", show),)

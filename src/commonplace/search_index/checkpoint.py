@@ -1,0 +1,206 @@
+"""What a shelf holds, kept in a file, so that a process that starts need not read a library row by row.
+
+The rows are the truth, and a file can always be thrown away. It is true to the rows as they were at its mark in `changes`;
+what came since is followed as always. The database itself says which files are its own: a row that is written after the file,
+so that whatever has the row has all that the file knows of. An older copy of the database, another one in its place or
+another server has no such row. A file is written beside its name, flushed, and checked by sums when it is read.
+"""
+
+import json
+import logging
+import os
+import shutil
+import struct
+import time
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.database.transaction import Tx
+from commonplace.model import new_id
+from commonplace.search_index import change_log
+
+FORMAT = 4          # another one for each change of what the arrays mean
+UNUSED_DAYS = 1     # after which a file goes that no longer says what the rows say, and that nobody has written anew
+_PIECE = 1 << 20
+_END = struct.Struct("<QI")
+
+_SERVER = {"sqlite": "''", "postgres": "(SELECT system_identifier::text FROM pg_control_system())"}
+_MIGRATIONS = "(SELECT count(*) FROM schema_version)"
+
+Arrays = dict[str, NDArray[Any]]
+Named = Iterable[tuple[str, NDArray[Any], int]]  # part and name, what is in it, and how much more there is to be room for
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """All that a shelf holds at a mark. The arrays may change while they are written, by what comes behind the mark."""
+
+    library_id: str
+    mark: int
+    stamp: str | None
+    count: int
+    arrays: Named
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A file that has no row and no name yet."""
+
+    id: str
+    path: Path
+    holding: Holding
+    before: str | None  # id of the file that it takes the place of
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    path: Path
+    mark: int
+    stamp: str | None
+    written_at: float
+    count: int
+    listed: list[tuple[str, str, list[int], int, int, int]]
+
+    def parts(self) -> dict[str, Arrays] | None:
+        """Mapped, each by itself: what is written to them stays in memory, and one that is let go of takes none."""
+        parts: dict[str, Arrays] = {}
+        try:
+            with self.path.open("rb") as file:
+                for name, kind, (length, *others), room, offset, checksum in self.listed:
+                    shape = (length + room, *others)
+                    array: Any = np.memmap(file, kind, "c", offset, shape) if all(shape) else np.zeros(shape, kind)
+                    if zlib.crc32(array[:length]) != checksum:
+                        _log_damage(self.path)
+                        return None
+                    part, own = name.split()
+                    parts.setdefault(part, {})[own] = array.view(np.ndarray)
+        except (OSError, ValueError):  # it was replaced by a shorter one just now, or cannot be read
+            return None
+        return parts
+
+
+class Checkpoints:
+    def __init__(self, folder: Path, least: int) -> None:
+        self._folder, self._least = folder, least
+
+    def wanted(self, rows: int) -> bool:
+        return 0 < self._least <= rows
+
+    def find(self, tx: Tx, library_id: str) -> Checkpoint | None:
+        """The library's, if this database knows it."""
+        path = self._path(library_id)
+        told = _told(path) if self._least else None
+        if told is None or told["library_id"] != library_id:
+            return None
+        row = tx.one(f"""SELECT mark FROM checkpoints WHERE library_id = :library_id AND id = :id AND migrations = {_MIGRATIONS}
+                         AND server = {_SERVER[tx.engine]}""", library_id=library_id, id=told["id"])
+        return Checkpoint(path, row["mark"], told["stamp"], told["written_at"], told["count"], told["arrays"]) if row else None
+
+    def write(self, holding: Holding) -> Draft | None:
+        """None where there is no room to write, or no right to."""
+        draft = Draft(new_id(), self._folder / f".{new_id()}", holding, (_told(self._path(holding.library_id)) or {}).get("id"))
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            with open(os.open(draft.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                _write(file, draft)
+        except OSError as error:
+            self.drop(draft)
+            self._least = 0  # not tried again and again: a disk that is full is needed for rows
+            log.info("No checkpoint of what is searched can be kept in %s: %s.", self._folder, error.strerror)
+            return None
+        return draft
+
+    def register(self, tx: Tx, draft: Draft) -> None:
+        """To be committed before the draft gets its name."""
+        held = draft.holding
+        tx.run("""DELETE FROM checkpoints WHERE library_id = :library_id
+                  AND (id = :before OR mark <= (SELECT mark FROM forgotten WHERE library_id = :library_id))""",
+               library_id=held.library_id, before=draft.before or "")
+        tx.run(f"""INSERT INTO checkpoints (library_id, id, mark, server, migrations)
+                   SELECT id, :id, :mark, {_SERVER[tx.engine]}, {_MIGRATIONS} FROM libraries WHERE id = :library_id""",
+               library_id=held.library_id, id=draft.id, mark=held.mark)
+
+    def name(self, draft: Draft) -> None:
+        draft.path.replace(self._path(draft.holding.library_id))
+
+    def drop(self, draft: Draft) -> None:
+        draft.path.unlink(missing_ok=True)
+
+    def forget(self, library_id: str) -> None:
+        self._path(library_id).unlink(missing_ok=True)
+
+    def size(self) -> int:
+        return sum(512 * path.stat().st_blocks for path in self._folder.glob("*.shelf"))
+
+    def tidy(self, tx: Tx) -> None:
+        """Let go of what was deleted from the rows long ago, and is in a file still."""
+        for path in self._folder.glob("*"):
+            if time.time() - path.stat().st_mtime > UNUSED_DAYS * 86_400:
+                found = self.find(tx, path.stem)
+                news = change_log.since(tx, path.stem, found.mark) if found else None
+                if news is None or news.items or not news.complete:
+                    path.unlink(missing_ok=True)
+
+    def _path(self, library_id: str) -> Path:
+        return self._folder / f"{library_id}.shelf"
+
+
+def _write(file: IO[bytes], draft: Draft) -> None:
+    listed = []
+    for name, array, room in draft.holding.arrays:
+        file.write(bytes(-file.tell() % 64))
+        offset, checksum = file.tell(), 0
+        if shutil.disk_usage(draft.path.parent).free < 2 * array.nbytes:
+            raise OSError(28, "the disk is nearly full")
+        step = max(1, _PIECE * len(array) // max(1, array.nbytes))
+        for start in range(0, len(array), step):
+            piece = array[start:start + step].tobytes()  # a copy: it may change between its sum and its writing
+            checksum = zlib.crc32(piece, checksum)
+            file.write(piece)
+        file.seek(array.nbytes // max(1, len(array)) * room, os.SEEK_CUR)  # a hole, which takes nothing on the disk
+        listed.append([name, array.dtype.str, array.shape, room, offset, checksum])
+    told = json.dumps({"format": FORMAT, "id": draft.id, "library_id": draft.holding.library_id, "stamp": draft.holding.stamp,
+                       "written_at": time.time(), "count": draft.holding.count, "arrays": listed}).encode()
+    file.write(told + _END.pack(len(told), zlib.crc32(told)))
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _told(path: Path) -> dict[str, Any] | None:
+    """What a file says of itself, if it is whole."""
+    try:
+        with path.open("rb") as file:
+            length, checksum = _END.unpack_from(_last(file, _END.size))
+            text = _last(file, length + _END.size)[:length]
+            told: dict[str, Any] | None = json.loads(text) if zlib.crc32(text) == checksum else None
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, struct.error):
+        told = None
+    if told is None:
+        _log_damage(path)
+    return told if told and told["format"] == FORMAT else None
+
+
+def _log_damage(path: Path) -> None:
+    log.warning("The index file %s is damaged; the index is built again from the database.", path)
+
+
+def _last(file: IO[bytes], count: int) -> bytes:
+    size = file.seek(0, os.SEEK_END)
+    if count > size:
+        return b""
+    file.seek(size - count)
+    return file.read(count)
+
+
+def named(part: str, arrays: Iterable[tuple[str, NDArray[Any]]], room: int = 0) -> Named:
+    return ((f"{part} {name}", array, room) for name, array in arrays)

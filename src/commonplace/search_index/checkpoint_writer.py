@@ -1,0 +1,60 @@
+"""Writes shelves to files behind the calls: once a minute what it is time for, and the rest when the store is closed."""
+
+import asyncio
+import logging
+from contextlib import suppress
+
+from commonplace.database.transaction import Database
+from commonplace.search_index.checkpoint import Checkpoints
+from commonplace.search_index.index import SectionIndex
+from commonplace.search_index.library_index import Shelf
+
+SECONDS, TIDY_SECONDS = 60.0, 3_600.0
+
+log = logging.getLogger(__name__)
+
+
+class Keeper:
+    def __init__(self, db: Database, index: SectionIndex, checkpoints: Checkpoints) -> None:
+        self._db, self._index, self._checkpoints = db, index, checkpoints
+        self._stopping = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._running = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        self._stopping.set()
+        if self._running:
+            await self._running
+
+    async def _run(self) -> None:
+        tidied = -TIDY_SECONDS
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), SECONDS)
+            stopping, now = self._stopping.is_set(), asyncio.get_running_loop().time()
+            try:
+                for shelf in self._index.shelves():
+                    await self._keep(shelf, stopping)
+                if not stopping and now - tidied >= TIDY_SECONDS:
+                    await self._db.read(self._checkpoints.tidy)
+                    tidied = now
+            except Exception as error:  # a start takes longer, nothing else: neither calls nor closing may fail by it
+                log.warning("What is searched could not be kept in a file: %s", error)
+            if stopping:
+                return
+
+    async def _keep(self, shelf: Shelf, stopping: bool) -> None:
+        if not self._checkpoints.wanted(shelf.count):
+            return
+        await self._db.read(shelf.view, None)  # with all that others did
+        holding = await asyncio.to_thread(shelf.to_keep, stopping)
+        draft = await asyncio.to_thread(self._checkpoints.write, holding) if holding else None
+        if draft is None:
+            return
+        try:
+            await self._db.write(self._checkpoints.register, draft)
+            self._checkpoints.name(draft)
+        finally:
+            self._checkpoints.drop(draft)

@@ -1,0 +1,125 @@
+"""Sections made searchable: written with their terms, found through what each process keeps of a library in memory."""
+
+import threading
+from collections.abc import Sequence
+from itertools import islice
+
+from commonplace.database.transaction import Tx
+from commonplace.model import Item, ItemFilter, Scope, Section
+from commonplace.ports import Matches, Question
+from commonplace.search_index import change_log, filters
+from commonplace.search_index.checkpoint import Checkpoints
+from commonplace.search_index.library_index import Shelf
+from commonplace.search_index.vector_codec import FORMATS
+from commonplace.store import rows
+from commonplace.text.stems import packed
+
+SHELVES_KEPT = 64  # libraries that stay in memory
+_LOT = 1_000       # sections that are written at once
+
+_SECTION = "library_id, item_id, position, title, heading, text, extra, word_count, key_points, locator"
+
+
+class SectionIndex:
+    """Methods with `tx` run inside the caller's transaction."""
+
+    def __init__(self, checkpoints: Checkpoints) -> None:
+        self._checkpoints = checkpoints
+        self._shelves: dict[str, Shelf] = {}
+        self._guard = threading.Lock()
+
+    def insert(self, tx: Tx, cut: Sequence[tuple[Item, Sequence[Section]]], stamp: str) -> None:
+        """Write the section rows of items of one library (and the vectors they carry), searchable by keyword once committed."""
+        each = ((item, section) for item, sections in cut for section in sections)
+        while lot := list(islice(each, _LOT)):
+            _insert(tx, lot, stamp)
+        change_log.note(tx, [(item.library_id, item.id) for item, _ in cut])
+
+    def remove(self, tx: Tx, library_id: str, item_id: str) -> None:
+        tx.run("DELETE FROM sections WHERE library_id = :library_id AND item_id = :item_id",
+               library_id=library_id, item_id=item_id)
+        change_log.note(tx, [(library_id, item_id)])
+
+    def refile(self, tx: Tx, library_id: str, item_id: str) -> None:
+        """The item's folders changed."""
+        change_log.note(tx, [(library_id, item_id)])
+
+    def set_vectors(self, tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
+        _put_vectors(tx, stamp, vectors)
+        given = tx.all("SELECT DISTINCT library_id, item_id FROM sections WHERE id IN :ids",
+                       ids=[section_id for section_id, _ in vectors])
+        if given:
+            change_log.note(tx, [(row["library_id"], row["item_id"]) for row in given])
+
+    def vectors(self, tx: Tx, library_id: str, item_ids: Sequence[str]) -> dict[int, tuple[str, bytes]]:
+        """Stamp and float16 bytes by section id."""
+        form = FORMATS[tx.engine]
+        found = tx.all(f"""SELECT section_id, stamp, {form.column} AS vector FROM vectors
+                           WHERE library_id = :library_id AND item_id IN :ids""", library_id=library_id, ids=list(item_ids))
+        return {row["section_id"]: (row["stamp"], form.matrix([row["vector"]]).tobytes()) for row in found}
+
+    def matches(self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None) -> Matches:
+        view, current = self._shelf(scope.library_id).view(tx, None if question.vector is None else question.stamp)
+        return view.matches(tx, question, *filters.pools(tx, view, scope, where or ItemFilter(), current))
+
+    def glance(self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None) -> Matches | None:
+        """The same, if all that it takes is in memory and not much."""
+        view = self._shelf(scope.library_id).glance(tx, None if question.vector is None else question.stamp)
+        pools = view and filters.known(view, scope, where or ItemFilter())
+        return view.matches(tx, question, *pools) if view and pools else None
+
+    def shelves(self) -> list[Shelf]:
+        with self._guard:
+            return list(self._shelves.values())
+
+    def forget(self, library_id: str) -> None:
+        """The library is gone, and nothing of it stays."""
+        with self._guard:
+            self._shelves.pop(library_id, None)
+        self._checkpoints.forget(library_id)
+
+    def _shelf(self, library_id: str) -> Shelf:
+        """From memory or anew; what was used longest ago is let go of."""
+        with self._guard:
+            shelf = self._shelves.pop(library_id, None) or Shelf(library_id, self._checkpoints)
+            self._shelves[library_id] = shelf
+            while len(self._shelves) > SHELVES_KEPT:
+                del self._shelves[next(iter(self._shelves))]
+            return shelf
+
+
+def _insert(tx: Tx, lot: Sequence[tuple[Item, Section]], stamp: str) -> None:
+    tx.insert("sections", _SECTION, [
+        (item.library_id, item.id, s.position, item.title, s.heading, s.text, s.extra, s.word_count,
+         rows.as_json(s.key_points), rows.as_json(s.locator)) for item, s in lot])
+    positions = [s.position for _, s in lot]
+    ids = {(row["item_id"], row["position"]): row["id"] for row in tx.all(
+        """SELECT id, item_id, position FROM sections WHERE library_id = :library_id AND item_id IN :ids
+           AND position BETWEEN :low AND :high""", library_id=lot[0][0].library_id, low=min(positions), high=max(positions),
+        ids=list({item.id for item, _ in lot}))}
+    written = [(item, ids[item.id, s.position], s) for item, s in lot]
+    put_terms(tx, [(item.library_id, item.id, item.title, section_id, s) for item, section_id, s in written])
+    form = FORMATS[tx.engine]
+    tx.insert("vectors", f"library_id, item_id, section_id, stamp, {form.name}", [
+        (item.library_id, item.id, section_id, stamp, form.value(s.vector)) for item, section_id, s in written
+        if s.vector is not None])
+
+
+def put_terms(tx: Tx, sections: Sequence[tuple[str, str, str, int, Section]]) -> None:
+    """Of each: its library, its item, the item's title, its number."""
+    given = [(library_id, item_id, section_id, *packed(title, section))
+             for library_id, item_id, title, section_id, section in sections]
+    tx.insert("section_terms", "library_id, item_id, section_id, length, terms, counts",
+              [(*of_section, length, terms, counts) for *of_section, terms, counts, _, length in given])
+    tx.insert("sequences", "section_id, sequence", [(section_id, sequence) for _, _, section_id, _, _, sequence, _ in given])
+
+
+def read_words_anew(tx: Tx) -> None:
+    """For databases that kept words in another way before."""
+    for found in tx.lots("SELECT * FROM sections ORDER BY library_id, item_id, position", 1_000):
+        put_terms(tx, [(row["library_id"], row["item_id"], row["title"], row["id"], rows.section(row)) for row in found])
+
+
+def _put_vectors(tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
+    form = FORMATS[tx.engine]
+    tx.many(form.put, [{"id": section_id, "stamp": stamp, "vector": form.value(vector)} for section_id, vector in vectors])

@@ -1,0 +1,250 @@
+"""One library's sections in memory, following the rows in the database.
+
+The rows are the truth; this can always be thrown away. Every write notes the items it touched in `changes`, and each
+process reads on from where it was before it searches, so that all of them see a write at their next search.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.database.transaction import Tx
+from commonplace.malloc_trim import give_back
+from commonplace.search_index import change_log
+from commonplace.search_index.checkpoint import Checkpoints, Holding, Named, named
+from commonplace.search_index.postings import Postings, Rows, Run, packed, settled
+from commonplace.search_index.row_owners import Owners, item_keys, room_for
+from commonplace.search_index.snapshot import View
+from commonplace.search_index.vector_codec import FORMATS, Format
+from commonplace.search_index.vectors import Vectors
+
+RELOAD_FROM = 20_000  # changed items; reading everything again is faster then
+DEAD_SHARE, DEAD_ROWS = 0.2, 1_000  # more than these, and everything is read again
+GLANCED = 20_000  # rows that are searched in a few milliseconds, so that nobody minds to wait
+ROOM = 8  # an eighth more rows can come before what there is must be copied; room that is not used takes no memory
+KEEP_SHARE, KEEP_SECONDS = 0.05, 3_600  # more changed, or anything so long ago, and it is written to a file
+_ITEMS, _ROWS = 500, 4_000  # read at once
+
+_TERMS = "SELECT item_id, section_id, terms, counts, length FROM section_terms WHERE library_id = :library_id"
+
+
+def _vectors(form: Format) -> str:
+    return f"SELECT section_id, {form.column} AS vector FROM vectors WHERE library_id = :library_id AND stamp = :stamp"
+
+
+class Shelf:
+    """A row a section. Rows only ever grow and dropped ones are marked, so that a view stays true to what it was made of."""
+
+    _mark: int | None       # where in `changes` to go on
+    _seen: frozenset[int]   # what is behind it and known already
+
+    def __init__(self, library_id: str, checkpoints: Checkpoints) -> None:
+        self._guard = threading.Lock()
+        self._library_id, self._checkpoints = library_id, checkpoints
+        self._stamp: str | None = None
+        self._view: View | None = None
+        self._read_all = False  # since the last view
+        self._clear()
+
+    def view(self, tx: Tx, stamp: str | None) -> tuple[View, bool]:
+        """All that the transaction sees, with vectors of this stamp (None: of any or none), and whether it sees no more."""
+        with self._guard:
+            current = self._catch_up(tx)
+            if stamp is not None and stamp != self._stamp:
+                self._read_vectors(tx, stamp)
+                if not current:
+                    self._begin_anew()  # vectors that were given since are missing, and nothing would tell
+            if self._view is None:
+                count = self._owners.count
+                self._vectors.reserve(count)
+                self._view = View(self._owners, self._ids[:count], self._lengths[:count], self._alive[:count], self._runs,
+                                  self._vectors)
+                if self._read_all:
+                    give_back()  # reading and sorting take several times what is kept
+                    self._read_all = False
+            return self._view, current
+
+    def glance(self, tx: Tx, stamp: str | None) -> View | None:
+        """The same, if it is small and there, and nothing has to be read or waited for first."""
+        if self.count > GLANCED or not self._guard.acquire(blocking=False):
+            return None
+        try:
+            if self._view is None or self._mark is None or stamp not in (None, self._stamp):
+                return None
+            # One more than was seen tells as much as all that an import may have brought.
+            news = tx.recall(change_log.since, self._library_id, self._mark, len(self._seen) + 1)
+            if not news.complete or news.behind or news.items.keys() != self._seen:
+                return None
+            self._mark, self._seen = news.horizon, news.again  # else all that others write would be gone through again and again
+            return self._view
+        finally:
+            self._guard.release()
+
+    @property
+    def count(self) -> int:
+        return self._owners.count
+
+    def to_keep(self, stopping: bool) -> Holding | None:
+        """All of it, when it is time to write it to a file: much is not in the one that is there, or something is still."""
+        with self._guard:
+            count, now = self.count, time.time()
+            due = (self._changed > KEEP_SHARE * count or (self._changed and now - self._kept_at > KEEP_SECONDS)
+                   or (self._gone and stopping))
+            if self._mark is None or not due:
+                return None
+            self._kept(now)
+            self._vectors.reserve(count)
+            alive = self._alive[:count].copy()
+            return Holding(self._library_id, self._mark, self._stamp, int(np.count_nonzero(alive)), _arrays(
+                alive, self._ids, self._lengths, self._owners, self._runs, self._vectors))
+
+    def _kept(self, at: float) -> None:
+        self._kept_at = at
+        self._changed = 0     # rows since
+        self._gone = False    # some of them
+
+    def _begin_anew(self) -> None:
+        self._mark, self._seen = None, frozenset()
+
+    def _clear(self) -> None:
+        self._begin_anew()  # until everything is there: reading may fail half-way
+        self._owners = Owners()
+        self._ids = np.empty(0, np.uint32)
+        self._lengths = np.empty(0, np.uint16)
+        self._alive = np.empty(0, bool)
+        self._dead = 0
+        self._runs: list[Run] = []
+        self._fresh: list[Postings] = []  # postings that are in no run yet
+        self._vectors = Vectors()
+        self._view = None
+        self._kept(at=0)
+
+    def _catch_up(self, tx: Tx) -> bool:
+        if self._mark is None:
+            self._take_up(tx)
+        news = tx.recall(change_log.since, self._library_id, self._mark)
+        current = not news.behind and self._seen <= news.items.keys()
+        changed = list({item_id for seq, item_id in news.items.items() if seq not in self._seen})
+        if not news.complete or len(changed) > RELOAD_FROM:
+            self._reload(tx)
+        elif changed:
+            for start in range(0, len(changed), _ITEMS):
+                self._follow(tx, changed[start:start + _ITEMS])
+            if self._dead > DEAD_SHARE * self._owners.count + DEAD_ROWS:
+                self._reload(tx)
+        self._mark = news.horizon
+        if current:  # whoever is older than the shelf brings nothing, and does not know all that it has seen
+            self._seen = news.again
+        if self._fresh:
+            self._runs, self._fresh = settled(self._runs, self._fresh, self._owners.count), []
+        return current
+
+    def _take_up(self, tx: Tx) -> None:
+        """From a file, if there is one that is not too far behind."""
+        found = self._checkpoints.find(tx, self._library_id)
+        news = tx.recall(change_log.since, self._library_id, found.mark) if found else None
+        near = news is not None and news.complete and not news.behind and len(news.items) <= RELOAD_FROM
+        if found and near and (parts := found.parts()):
+            self._clear()
+            self._ids, self._lengths = parts["rows"]["ids"], parts["rows"]["lengths"]
+            self._owners = Owners.of(parts["owners"], found.count)
+            self._alive = np.zeros(len(self._ids), bool)
+            self._alive[:found.count] = True
+            self._runs = [Run.of(arrays) for name, arrays in parts.items() if name.startswith("run")]
+            self._stamp, self._vectors = found.stamp, Vectors.of(parts["vectors"])
+            self._mark = found.mark
+            self._kept(found.written_at)
+
+    def _reload(self, tx: Tx) -> None:
+        """Everything anew, a lot at a time: small leftovers of one big answer would stay in the process for good."""
+        self._clear()
+        self._read_all = True
+        [row] = tx.all("SELECT count(*) AS n FROM section_terms WHERE library_id = :library_id", library_id=self._library_id)
+        self._reserve(row["n"] + row["n"] // ROOM)
+        for found in tx.lots(_TERMS, _ROWS, library_id=self._library_id):
+            self._append(found)
+        self._changed = self._owners.count
+        if self._stamp is not None:
+            self._read_vectors(tx, self._stamp)
+
+    def _read_vectors(self, tx: Tx, stamp: str) -> None:
+        self._view, self._vectors, self._read_all, self._stamp = None, Vectors(), True, None
+        self._vectors.reserve(len(self._ids))
+        rows, form = np.arange(self._owners.count), FORMATS[tx.engine]
+        for found in tx.lots(_vectors(form), _ROWS, library_id=self._library_id, stamp=stamp):
+            self._give_vectors(rows, found, form)
+        self._stamp, self._changed = stamp, self._owners.count  # they are all there
+
+    def _follow(self, tx: Tx, item_ids: Sequence[str]) -> None:
+        self._view = None
+        which = {"library_id": self._library_id, "ids": list(item_ids)}
+        rows = self._rows_of(item_ids)
+        there = np.array([row["section_id"] for row in tx.all(
+            "SELECT section_id FROM section_terms WHERE library_id = :library_id AND item_id IN :ids", **which)], np.int64)
+        known = self._ids[rows]
+        gone = rows[~np.isin(known, there)]
+        self._alive[gone] = False
+        self._dead += len(gone)
+        self._changed, self._gone = self._changed + len(there) + len(gone), self._gone or len(gone) > 0
+        new = np.setdiff1d(there, known)  # a section's terms never change, so only those of new ones are read
+        if len(new):
+            # The sign: else SQLite looks for every item with every section.
+            self._append(tx.all(f"{_TERMS} AND item_id IN :ids AND +section_id IN :new", **which, new=new.tolist()))
+        if self._stamp is not None:
+            rows, form = self._rows_of(item_ids), FORMATS[tx.engine]
+            found = tx.all(f"{_vectors(form)} AND item_id IN :ids", **which, stamp=self._stamp)
+            self._vectors.reserve(self._owners.count)
+            # Those that have one keep it all the while: others search the same rows.
+            self._vectors.forget(rows[~np.isin(self._ids[rows], [row["section_id"] for row in found])])
+            self._give_vectors(rows, found, form)
+
+    def _reserve(self, size: int) -> None:
+        self._owners.reserve(size)
+        count = self._owners.count
+        self._ids, self._lengths = room_for(self._ids, size, count), room_for(self._lengths, size, count)
+        self._alive = room_for(self._alive, size, count)
+
+    def _append(self, found: Sequence[Any]) -> None:
+        if not found:
+            return
+        start, end = self._owners.count, self._owners.count + len(found)
+        self._reserve(end)
+        self._ids[start:end] = [row["section_id"] for row in found]
+        self._lengths[start:end] = [min(row["length"], 65_535) for row in found]
+        self._alive[start:end] = True
+        self._owners.append(item_keys(row["item_id"] for row in found))
+        counts = np.frombuffer(b"".join(row["counts"] for row in found), np.uint8)
+        numbers = np.repeat(np.arange(start, end, dtype=np.uint32), [len(row["counts"]) for row in found])
+        each = np.frombuffer(b"".join(row["terms"] for row in found), np.uint32)
+        self._fresh.append(packed(each, numbers, counts))
+
+    def _give_vectors(self, rows: Rows, found: Sequence[Any], form: Format) -> None:
+        """`rows`: where these sections are, if anywhere."""
+        if not found or not len(rows):
+            return
+        order = rows[np.argsort(self._ids[rows])]
+        ids, wanted = self._ids[order], np.array([row["section_id"] for row in found], np.uint32)
+        places = np.minimum(ids.searchsorted(wanted), len(ids) - 1)
+        here = ids[places] == wanted
+        matrix = form.matrix([row["vector"] for row in found])
+        self._vectors.give(order[places[here]], matrix[here])
+
+    def _rows_of(self, item_ids: Sequence[str]) -> Rows:
+        rows = self._owners.rows_of(item_keys(item_ids))
+        return rows[self._alive[rows]]
+
+
+def _arrays(alive: NDArray[np.bool_], ids: NDArray[np.uint32], lengths: NDArray[np.uint16], owners: Owners, runs: Sequence[Run],
+            vectors: Vectors) -> Named:
+    """Of the living, one after the other: nothing of what was deleted is in them."""
+    whole = bool(alive.all())
+    rows: Rows | slice = slice(len(alive)) if whole else alive.nonzero()[0]
+    yield from named("rows", [("ids", ids[rows]), ("lengths", lengths[rows])], len(alive) // ROOM)
+    yield from named("owners", owners.arrays(rows), len(alive) // ROOM)
+    yield from named("vectors", vectors.arrays(rows), len(alive) // ROOM)
+    for n, run in enumerate(runs):
+        yield from named(f"run{n}", (run if whole else run.without_dead(alive)).arrays())

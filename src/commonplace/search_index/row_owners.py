@@ -1,0 +1,64 @@
+"""Which item each row of a shelf belongs to, and where the rows of an item are."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commonplace.search_index.postings import Rows
+
+
+class Owners:
+    def __init__(self) -> None:
+        self._items = np.empty(0, np.int64)
+        self._sorted = (self._items, np.empty(0, np.intp))  # of the first rows: their items in order, and where each was
+        self.count = 0
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]], count: int) -> "Owners":
+        owners = cls()
+        owners._items, owners.count = arrays["items"], count
+        return owners
+
+    def arrays(self, rows: Rows | slice) -> Iterator[tuple[str, NDArray[Any]]]:
+        """What it can be made of again, with these rows only."""
+        yield "items", self._items[rows]
+
+    def reserve(self, size: int) -> None:
+        self._items = room_for(self._items, size, self.count)
+
+    def append(self, items: NDArray[np.int64]) -> None:
+        self.reserve(self.count + len(items))
+        self._items[self.count:self.count + len(items)] = items
+        self.count += len(items)
+
+    def rows_of(self, items: NDArray[np.int64]) -> Rows:
+        """In order. By binary search over the sorted part, by comparison over what came since."""
+        (in_order, order), count = self._sorted, self.count
+        if count - len(order) > 0.05 * count + 1_000:
+            order = np.argsort(self._items[:count], kind="stable")
+            in_order, _ = self._sorted = self._items[order], order
+        sorted_part, wanted = len(order), np.unique(items)
+        first, last = (in_order.searchsorted(wanted, side) for side in ("left", "right"))
+        lengths = last - first
+        places = np.arange(lengths.sum()) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
+        rows = np.sort(order[places])
+        if sorted_part == count:
+            return rows
+        return np.concatenate([rows, np.flatnonzero(np.isin(self._items[sorted_part:count], wanted)) + sorted_part])
+
+
+def item_keys(item_ids: Iterable[str]) -> NDArray[np.int64]:
+    """A UUID's last 64 bits, signed: eight bytes a row instead of a string. The first are the time, which many items share."""
+    halves = np.frombuffer(bytes.fromhex("".join(item_ids).replace("-", "")), ">i8")
+    return halves[1::2].astype(np.int64)
+
+
+def room_for(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:
+    """The same array, or a larger copy of the part in use, with zeros behind it."""
+    if size <= len(array):
+        return array
+    grown = np.zeros((max(size, int(len(array) * 1.125), 256), *array.shape[1:]), array.dtype)
+    grown[:used] = array[:used]
+    return grown

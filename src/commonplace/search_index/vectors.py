@@ -1,0 +1,68 @@
+"""The vectors of a shelf's rows: 16-bit floats, and sign bits to find the likely ones by."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import simsimd
+from numpy.typing import NDArray
+
+from commonplace.ports import Vector
+from commonplace.search_index.postings import Rows
+from commonplace.search_index.row_owners import room_for
+from commonplace.search_index.sign_bits import sign_words
+from commonplace.search_index.vector_codec import Halves
+
+SCANNED_AT_ONCE = 16_384  # rows, so that what is worked out on the way stays in the processor's cache
+FAR = 255  # sign bits that differ, for what may not be found
+
+
+class Vectors:
+    def __init__(self) -> None:
+        self.matrix: Halves = np.empty((0, 0), np.float16)
+        # Word by word of the sign bits, each for all rows: a scan reads them one after the other.
+        self.signs: list[NDArray[np.uint64]] = []
+        self.has = np.empty(0, bool)
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "Vectors":
+        vectors = cls()
+        vectors.has, vectors.matrix = arrays["has"], arrays["matrix"]
+        vectors.signs = [array for name, array in arrays.items() if name.startswith("signs")]
+        return vectors
+
+    def arrays(self, rows: Rows | slice) -> Iterator[tuple[str, NDArray[Any]]]:
+        """What it can be made of again, with these rows only."""
+        yield "has", self.has[rows]
+        yield "matrix", self.matrix[rows]
+        for n, signs in enumerate(self.signs):
+            yield f"signs{n}", signs[rows]
+
+    def reserve(self, size: int) -> None:
+        used = len(self.has)
+        self.has = room_for(self.has, size, used)
+        self.matrix = room_for(self.matrix, size, used)
+        self.signs = [room_for(word, size, used) for word in self.signs]
+
+    def give(self, rows: Rows, matrix: Halves) -> None:
+        """To rows that there is room for."""
+        words = sign_words(matrix)
+        if not self.signs:
+            self.matrix = np.zeros((len(self.has), matrix.shape[1]), np.float16)
+            self.signs = [np.zeros(len(self.has), np.uint64) for _ in words]
+        self.matrix[rows] = matrix
+        for signs, word in zip(self.signs, words, strict=True):
+            signs[rows] = word
+        self.has[rows] = True
+
+    def forget(self, rows: Rows) -> None:
+        self.has[rows] = False
+
+
+def cosines(matrix: Halves, rows: Rows, vector: Vector) -> NDArray[np.float32]:
+    if not len(rows):
+        return np.empty(0, np.float32)
+    # simsimd multiplies 16-bit floats as they are; turned into 32-bit ones first, numpy takes four times as long.
+    products = simsimd.cdist(vector.astype(np.float16)[None], matrix.take(rows, axis=0), "dot")
+    first: NDArray[np.float32] = np.asarray(products, np.float32)[0]
+    return first

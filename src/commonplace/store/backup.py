@@ -1,0 +1,197 @@
+"""One file that holds everything and that both engines can restore: gzipped JSON lines, each [table, row].
+
+The first line says which schema wrote it, the last how many rows there are, so that half a file is known for one.
+Sections are written without what an engine derives from them, and are indexed anew when they are restored.
+"""
+
+import gzip
+import json
+import os
+import re
+import zlib
+from base64 import b64decode, b64encode
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import IO, Any
+
+from commonplace.database.transaction import Tx, migrations, refuse_newer
+from commonplace.errors import Conflict, Invalid
+from commonplace.ports.store import Advance
+from commonplace.search_index.index import SectionIndex
+from commonplace.store import rows
+from commonplace.store.items import delete_items
+
+FORMAT = 1
+AT_ONCE = 500
+# In an order in which they can be written again, with the keys they are read by.
+TABLES = {
+    "people": ("id",), "libraries": ("id",), "members": ("library_id", "person_id"), "folders": ("library_id", "id"),
+    "tokens": ("library_id", "id"), "token_folders": ("library_id", "token_id", "folder_id"), "events": (),
+    "contents": ("id",), "redirects": ("key",), "items": ("library_id", "id"),
+    "folder_items": ("library_id", "folder_id", "item_id"),
+    "versions": ("library_id", "item_id", "revision"), "aliases": ("library_id", "id"),
+    "sections": (), "jobs": ("library_id", "id"), "transcriptions": ("library_id", "id"), "uploads": ("library_id", "id"),
+    "feeds": ("library_id", "id"), "feed_entries": ("library_id", "feed_id", "entry"),
+    "relations": ("library_id", "from_id", "kind", "to_id"), "captures": ("library_id", "id"),
+    "candidates": ("library_id", "id"),
+    "passwords": ("person_id",), "passkeys": ("id",), "web_sessions": ("digest",), "once_only": ("digest",),
+    "published": ("library_id", "item_id"), "saves": ("library_id", "owner_id", "item_id"),
+    "invitations": ("library_id", "id"),
+}
+_SECTION = ("position", "heading", "text", "extra", "word_count", "key_points", "locator")
+
+Counts = dict[str, int]
+
+
+def dump(tx: Tx, index: SectionIndex, file: Path, advance: Advance) -> Counts:
+    """Written beside its name first, read back, and only then given its name."""
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        draft.touch(0o600)  # from its first byte on
+        with gzip.open(draft, "wt", encoding="utf-8", compresslevel=3) as out:
+            counts = _write(tx, index, out, lambda share: advance(round(50 * share), 100))
+        for _ in _read(draft, lambda share: advance(round(50 + 50 * share), 100)):
+            pass
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)
+    return counts
+
+
+def load(tx: Tx, index: SectionIndex, file: Path, replace: bool, advance: Advance) -> Counts:
+    _make_room(tx, index, replace)
+    counts: Counter[str] = Counter(dict.fromkeys(TABLES, 0))
+    for (table, _), lines in groupby(_read(file, lambda share: advance(round(100 * share), 100)),
+                                     key=lambda line: (line[0], tuple(line[1]))):
+        if table == "sections":
+            counts[table] += _restore_sections(tx, index, (row for _, row in lines))
+            continue
+        for batch in _batches(row for _, row in lines):
+            names = list(batch[0])
+            tx.many(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})", batch)
+            counts[table] += len(batch)
+    # Another version may have derived them by other rules.
+    tx.run("UPDATE published SET change = change + 1")
+    return dict(counts)
+
+
+# -- writing
+
+def _write(tx: Tx, index: SectionIndex, out: IO[str], tell: Callable[[float], None]) -> Counts:
+    total = sum(tx.all(f"SELECT count(*) AS n FROM {table}")[0]["n"] for table in TABLES)
+    found = tx.one("SELECT max(version) AS version FROM schema_version")
+    _line(out, "commonplace", {"format": FORMAT, "schema": found["version"] if found else 0})
+    counts: Counts = {}
+    for table, key in TABLES.items():
+        lines = _sections(tx, index) if table == "sections" else _rows(tx, table, key)
+        counts[table] = 0
+        for row in lines:
+            _line(out, table, row)
+            counts[table] += 1
+            if counts[table] % AT_ONCE == 0:
+                tell(sum(counts.values()) / total)
+    _line(out, "end", counts)
+    return counts
+
+
+def _line(out: IO[str], table: str, row: dict[str, Any]) -> None:
+    out.write(json.dumps([table, row], ensure_ascii=False) + "\n")
+
+
+def _rows(tx: Tx, table: str, key: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """A lot at a time, each beginning behind the last one's key."""
+    if not key:
+        yield from (dict(row) for row in tx.all(f"SELECT * FROM {table}"))
+        return
+    columns, after, last = ", ".join(key), "", dict[str, Any]()
+    while found := tx.all(f"SELECT * FROM {table} {after} ORDER BY {columns} LIMIT {AT_ONCE}", **last):
+        yield from (dict(row) for row in found)
+        after = f"WHERE ({columns}) > ({', '.join(':' + name for name in key)})"
+        last = {name: found[-1][name] for name in key}
+
+
+def _sections(tx: Tx, index: SectionIndex) -> Iterator[dict[str, Any]]:
+    for library_id, items in groupby(_rows(tx, "items", TABLES["items"]), key=lambda item: item["library_id"]):
+        for batch in _batches(items):
+            ids = [item["id"] for item in batch]
+            vectors = index.vectors(tx, library_id, ids)
+            for row in tx.all(f"SELECT id, item_id, {', '.join(_SECTION)} FROM sections"
+                              " WHERE library_id = :library_id AND item_id IN :ids ORDER BY item_id, position",
+                              library_id=library_id, ids=ids):
+                stamp, vector = vectors.get(row["id"], (None, b""))
+                yield {"library_id": library_id, "item_id": row["item_id"], **{name: row[name] for name in _SECTION},
+                       "stamp": stamp, "vector": b64encode(vector).decode()}
+
+
+# -- reading
+
+def _read(file: Path, tell: Callable[[float], None]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every row, if the file is whole and of a version that this one knows."""
+    counts: Counter[str] = Counter()
+    end: Counts | None = None
+    try:
+        with file.open("rb") as packed, gzip.open(packed, "rt", encoding="utf-8") as lines:
+            _check_head(next(lines, ""), file)
+            for number, line in enumerate(lines):
+                if number % AT_ONCE == 0:
+                    tell(packed.tell() / file.stat().st_size)
+                table, row = json.loads(line)
+                if table == "end":
+                    end = row
+                elif table in TABLES and all(re.fullmatch("[a-z_]+", name) for name in row):
+                    counts[table] += 1
+                    yield table, row
+                else:
+                    raise Invalid(f"{file} has rows that this version does not know ({table}).")
+    except (gzip.BadGzipFile, EOFError, zlib.error, ValueError, TypeError, AttributeError):
+        raise _damaged(file) from None
+    if end is None or any(counts[table] != count for table, count in end.items()):
+        raise _damaged(file)
+
+
+def _check_head(line: str, file: Path) -> None:
+    kind, head = json.loads(line) if line.startswith('["commonplace"') else ("", {})
+    if kind != "commonplace":
+        raise Invalid(f"{file} is not a backup of Commonplace.")
+    refuse_newer(head["schema"], max(version for engine in ("sqlite", "postgres") for version, _ in migrations(engine)))
+    refuse_newer(head["format"], FORMAT)
+
+
+def _damaged(file: Path) -> Invalid:
+    return Invalid(f"{file} is damaged or incomplete; nothing was restored from it.")
+
+
+def _make_room(tx: Tx, index: SectionIndex, replace: bool) -> None:
+    held = {table: tx.all(f"SELECT count(*) AS n FROM {table}")[0]["n"] for table in ("items", "folders", "tokens")}
+    if any(held.values()) and not replace:
+        there = ", ".join(f"{count:,} {table[:-1] if count == 1 else table}" for table, count in held.items() if count)
+        raise Conflict(f"There is a library already ({there}); --force replaces all of it by the backup.")
+    for item in _rows(tx, "items", TABLES["items"]):
+        delete_items(tx, index, item["library_id"], [item["id"]])
+    tx.run("DELETE FROM checkpoints")
+    for table in reversed(TABLES):
+        if table != "sections":
+            tx.run(f"DELETE FROM {table}")
+
+
+def _restore_sections(tx: Tx, index: SectionIndex, found: Iterable[dict[str, Any]]) -> int:
+    count = 0
+    for (library_id, item_id, stamp), group in groupby(found, key=lambda s: (s["library_id"], s["item_id"], s["stamp"])):
+        item = tx.one(f"{rows.SELECT_ITEM} WHERE i.library_id = :library_id AND i.id = :id", library_id=library_id, id=item_id)
+        sections = [rows.section(row, b64decode(row["vector"]) or None) for row in group]
+        index.insert(tx, [(rows.item(item), sections)], stamp or "")
+        count += len(sections)
+    return count
+
+
+def _batches(found: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    batch: list[dict[str, Any]] = []
+    for row in found:
+        batch.append(row)
+        if len(batch) == AT_ONCE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,111 @@
+"""Folders, and what goes with them when they go."""
+
+from typing import Any
+
+from commonplace.database.transaction import Database, Tx
+from commonplace.errors import NameTaken, NotFound
+from commonplace.model import Folder, Scope, Stakes, now
+from commonplace.search_index.index import SectionIndex
+from commonplace.store import rows
+from commonplace.store.items import delete_items
+
+_FOLDERS = """
+SELECT d.library_id, d.id, d.name, d.created_at,
+       (SELECT count(*) FROM folder_items AS fi {of_kb} WHERE fi.library_id = d.library_id AND fi.folder_id = d.id) AS item_count
+FROM folders AS d WHERE d.library_id = :library_id"""
+_OF_KB = "JOIN items AS i ON i.library_id = fi.library_id AND i.id = fi.item_id AND i.in_kb = 1"
+
+_ALONE = """fi.library_id = :library_id AND fi.folder_id = :folder_id AND NOT EXISTS
+            (SELECT 1 FROM folder_items AS other WHERE other.library_id = fi.library_id
+             AND other.item_id = fi.item_id AND other.folder_id <> fi.folder_id)"""
+_SEES_ONLY = """library_id = :library_id AND whole_library = 0 AND revoked_at IS NULL
+                AND id IN (SELECT token_id FROM token_folders WHERE library_id = :library_id AND folder_id = :folder_id)
+                AND NOT EXISTS (SELECT 1 FROM token_folders AS other WHERE other.library_id = tokens.library_id
+                                AND other.token_id = tokens.id AND other.folder_id <> :folder_id)"""
+
+
+class SqlFolders:
+    def __init__(self, db: Database, index: SectionIndex) -> None:
+        self._db = db
+        self._index = index
+
+    async def create(self, folder: Folder) -> None:
+        def work(tx: Tx) -> None:
+            _refuse_taken(tx, folder.library_id, folder.name)
+            tx.run("""INSERT INTO folders (library_id, id, name, name_key, created_at)
+                      VALUES (:library_id, :id, :name, :name_key, :at)""",
+                   library_id=folder.library_id, id=folder.id, name=folder.name, name_key=folder.name.casefold(),
+                   at=rows.micros(folder.created_at))
+
+        await self._db.write(work)
+
+    async def within(self, scope: Scope) -> list[Folder]:
+        return await self._db.read(_in_scope, scope)
+
+    async def rename(self, scope: Scope, folder_id: str, name: str) -> Folder:
+        def work(tx: Tx) -> Folder:
+            _require(tx, scope, folder_id)
+            _refuse_taken(tx, scope.library_id, name, but=folder_id)
+            tx.run("UPDATE folders SET name = :name, name_key = :name_key WHERE library_id = :library_id AND id = :id",
+                   library_id=scope.library_id, id=folder_id, name=name, name_key=name.casefold())
+            return _require(tx, scope, folder_id)
+
+        return await self._db.write(work)
+
+    async def stakes(self, scope: Scope, folder_id: str) -> Stakes:
+        def work(tx: Tx) -> Stakes:
+            _require(tx, scope, folder_id)
+            row = tx.one(f"""SELECT (SELECT count(*) FROM folder_items WHERE library_id = :library_id AND folder_id = :folder_id)
+                                    AS items,
+                                    (SELECT count(*) FROM folder_items AS fi WHERE {_ALONE}) AS alone,
+                                    (SELECT count(*) FROM tokens WHERE {_SEES_ONLY}) AS tokens""",
+                         library_id=scope.library_id, folder_id=folder_id)
+            assert row
+            return Stakes(row["items"], row["alone"], row["tokens"])
+
+        return await self._db.read(work)
+
+    async def delete(self, scope: Scope, folder_id: str, *, cascade_items: bool) -> None:
+        await self._db.write(self._delete, scope, folder_id, cascade_items)
+
+    def _delete(self, tx: Tx, scope: Scope, folder_id: str, cascade_items: bool) -> None:
+        _require(tx, scope, folder_id)
+        key = {"library_id": scope.library_id, "folder_id": folder_id}
+        if tx.engine == "postgres":
+            # SQLite has one writer at a time; here whoever makes a token of this folder, or deletes the other folder of
+            # one, takes turns with us: else it would be left with none.
+            tx.one("SELECT 1 FROM folders WHERE library_id = :library_id AND id = :folder_id FOR UPDATE", **key)
+            tx.all("""SELECT 1 FROM tokens WHERE library_id = :library_id AND id IN (SELECT token_id FROM token_folders
+                      WHERE library_id = :library_id AND folder_id = :folder_id) ORDER BY id FOR NO KEY UPDATE""", **key)
+        held = [row["item_id"] for row in tx.all(
+            "SELECT item_id FROM folder_items WHERE library_id = :library_id AND folder_id = :folder_id", **key)]
+        if cascade_items:
+            alone = [row["item_id"] for row in tx.all(f"SELECT fi.item_id FROM folder_items AS fi WHERE {_ALONE}", **key)]
+            delete_items(tx, self._index, scope.library_id, alone)
+            held = sorted(set(held) - set(alone))
+        # A token scoped to this folder alone would turn into one that sees nothing for ever: it is revoked instead.
+        tx.run(f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=rows.micros(now()), **key)
+        tx.run("DELETE FROM folders WHERE library_id = :library_id AND id = :folder_id", **key)
+        for item_id in held:
+            self._index.refile(tx, scope.library_id, item_id)
+
+
+def _in_scope(tx: Tx, scope: Scope) -> list[Folder]:
+    sql, values = _FOLDERS.format(of_kb=_OF_KB if scope.kb_only else ""), dict[str, Any](library_id=scope.library_id)
+    if scope.folders is not None:
+        sql += " AND d.id IN :scope_folders"
+        values["scope_folders"] = sorted(scope.folders)
+    return [rows.folder(row) for row in tx.all(sql + " ORDER BY d.name_key", **values)]
+
+
+def _require(tx: Tx, scope: Scope, folder_id: str) -> Folder:
+    for folder in _in_scope(tx, scope):
+        if folder.id == folder_id:
+            return folder
+    raise NotFound("Folder not found")
+
+
+def _refuse_taken(tx: Tx, library_id: str, name: str, but: str = "") -> None:
+    if tx.one("SELECT 1 FROM folders WHERE library_id = :library_id AND name_key = :name_key AND id <> :but",
+              library_id=library_id, name_key=name.casefold(), but=but):
+        raise NameTaken(f"There is already a folder named {name!r} (upper and lower case count as the same).")

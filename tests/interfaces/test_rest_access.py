@@ -1,0 +1,186 @@
+"""JWTs, limits, probes and the description: what is around the routes."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jwt
+import pytest
+
+from tests.interfaces.conftest import OpenHouse
+from tests.interfaces.house import House, call_tool, open_house
+
+pytestmark = pytest.mark.anyio
+SECRET = "a secret of more than thirty-two bytes"
+TEXT = {"kind": "text", "title": "Fox", "text": "The quick brown fox jumps over the lazy dog."}
+
+
+def in_days(days: float) -> datetime:
+    return datetime.now(UTC) + timedelta(days=days)
+
+
+def signed(claims: dict[str, Any], secret: str = SECRET, algorithm: str = "HS256") -> str:
+    return jwt.encode({"exp": in_days(1), **claims}, secret, algorithm=algorithm)
+
+
+async def test_a_jwt_opens_the_library_of_its_org(house_with: OpenHouse) -> None:
+    async with house_with(jwt_secret=SECRET) as house:
+        me = house.owner.person_id
+        clock_ahead = datetime.now(UTC) + timedelta(minutes=1)
+        async with house.client(token=signed({"sub": me, "org": house.owner.library_id, "iat": clock_ahead})) as client:
+            kept = await client.post("/api/v1/ingest", json=TEXT)
+            assert kept.status_code == 201
+            assert (await client.get("/api/v1/items")).json()["total"] == 1
+        async with house.client("owner") as owner:
+            assert (await owner.get("/api/v1/items")).json()["total"] == 1
+
+
+async def test_jwts_that_do_not_hold_are_refused(house_with: OpenHouse) -> None:
+    async with house_with(jwt_secret=SECRET) as house:
+        claims = {"sub": house.owner.person_id, "org": house.owner.library_id, "exp": in_days(1)}
+        past = datetime.now(UTC) - timedelta(minutes=1)
+        wrong = {
+            "no org": signed({"sub": claims["sub"]}),
+            "no sub": signed({"org": claims["org"]}),
+            "another's library": signed({**claims, "org": house.stranger.library_id}),
+            "wrong secret": signed(claims, "another secret of thirty-two bytes or more"),
+            "alg none": jwt.encode(claims, None, algorithm="none"),
+            "another algorithm": signed(claims, "x" * 64, "HS512"),
+            "no exp": jwt.encode({**claims} | {"exp": None}, SECRET),
+            "no exp at all": jwt.encode({"sub": claims["sub"], "org": claims["org"]}, SECRET),
+            "an exp that is too far away": signed({**claims, "exp": in_days(366)}),
+            "an exp of another century": signed({**claims, "exp": 10**18}),
+            "an exp without end": signed({**claims, "exp": float("inf")}),
+            "an exp that is no number": signed({**claims, "exp": "soon"}),
+            "an exp that is a list": jwt.encode({**claims, "exp": [1]}, SECRET),
+            "expired": signed({**claims, "exp": past}),
+            "an org that is no text": signed({**claims, "org": [claims["org"]]}),
+            "an org that no database takes": signed({**claims, "org": "\0"}),
+            "an org of half a character": signed({**claims, "org": "\ud800"}),
+            "rubbish": "a.b.c",
+        }
+        for why, token in wrong.items():
+            async with house.client(token=token) as client:
+                response = await client.get("/api/v1/items")
+                assert (response.status_code, response.json()["error"]) == (401, "unauthorized"), why
+        async with house.client(token=signed({**claims, "exp": in_days(364)})) as client:
+            assert (await client.get("/api/v1/items")).status_code == 200
+        async with house.client(token=wrong["no org"]) as client:
+            assert (await client.get("/api/v1/items")).json()["message"] == "organization_id required"
+
+
+async def test_without_a_secret_no_jwt_is_accepted(house: House) -> None:
+    token = signed({"sub": house.owner.person_id, "org": house.owner.library_id}, "0" * 32)
+    async with house.client(token=token) as client:
+        assert (await client.get("/api/v1/items")).status_code == 401
+
+
+async def test_the_101st_request_of_a_minute_waits_before_any_tool_runs(house_with: OpenHouse) -> None:
+    async with house_with(rate_requests_per_minute=100) as house, house.client("owner") as client:
+        for _ in range(100):
+            assert (await client.get("/api/v1/nowhere")).status_code == 404
+        for path in ("/api/v1/items", "/mcp"):
+            response = await client.post(path, json={})
+            assert response.status_code == 429
+            body = response.json()
+            assert body["error"] == "rate_limit_exceeded"
+            assert 1 <= body["retry_after"] <= 60
+            assert response.headers["Retry-After"] == str(body["retry_after"])
+        async with house.client("reader") as reader:
+            assert (await reader.get("/api/v1/items")).status_code == 200
+        assert (await client.get("/healthz")).status_code == 200
+
+
+@pytest.mark.parametrize(("setting", "method", "path", "body"), [
+    ("rate_reads_per_hour", "GET", "/api/v1/items", None),
+    ("rate_reads_per_hour", "POST", "/api/v1/search", {"query": "x"}),
+    ("rate_writes_per_hour", "POST", "/api/v1/ingest", TEXT),
+    ("rate_deletes_per_hour", "DELETE", "/api/v1/items/x", None),
+])
+async def test_hourly_allowances_over_rest(house_with: OpenHouse, setting: str, method: str, path: str, body: Any) -> None:
+    async with house_with(**{setting: 2}) as house, house.client("owner") as client:
+        for _ in range(2):
+            assert (await client.request(method, path, json=body)).status_code in (200, 201, 404)
+        response = await client.request(method, path, json=body)
+        assert response.status_code == 429
+        answer = response.json()
+        assert answer["error"] == "rate_limited"
+        assert 3500 < answer["retry_after_sec"] <= 3600
+        assert response.headers["Retry-After"] == str(answer["retry_after_sec"])
+
+
+@pytest.mark.parametrize(("setting", "tool", "arguments"), [
+    ("rate_reads_per_hour", "search_knowledge_base", {"query": "x"}),
+    ("rate_writes_per_hour", "add_to_knowledge", TEXT),
+])
+async def test_hourly_allowances_over_mcp(house_with: OpenHouse, setting: str, tool: str, arguments: Any) -> None:
+    async with house_with(**{setting: 2}) as house, house.client("owner") as client:
+        for _ in range(2):
+            assert "result" in await call_tool(client, tool, arguments)
+        error = (await call_tool(client, tool, arguments))["error"]
+        assert error["code"] == -32605
+        assert 3500 < error["data"]["retry_after_sec"] <= 3600
+
+
+async def test_doors_share_one_allowance(house_with: OpenHouse) -> None:
+    async with house_with(rate_reads_per_hour=1) as house, house.client("reader") as client:
+        assert "result" in await call_tool(client, "list_recent", {})
+        assert (await client.get("/api/v1/items")).status_code == 429
+
+
+async def test_metrics_take_a_token_for_the_whole_library(house_with: OpenHouse, data_dir: Path) -> None:
+    async with house_with() as house:
+        for character, status in ((None, 401), ("owner", 200), ("reader", 200), ("one_folder", 401), ("two_folder", 401),
+                                  ("kb_only", 401), ("expired", 401), ("revoked", 401), ("stranger", 200)):
+            async with house.client(character) as client:
+                assert (await client.get("/metrics")).status_code == status, character
+                assert (await client.get("/healthz")).status_code == (await client.get("/readyz")).status_code == 200
+    async with open_house(data_dir / "open", metrics_open=True) as house, house.client() as client:
+        assert (await client.get("/metrics")).status_code == 200
+
+
+async def test_probes_need_no_token_and_metrics_count_by_route(house: House) -> None:
+    item, _ = await house.add("Fox")
+    async with house.client("owner") as owner:
+        await owner.get(f"/api/v1/items/{item}")
+        await owner.get("/api/v1/items/none")
+        await owner.get("/mcp")
+    async with house.client() as client:
+        assert (await client.get("/healthz")).json() == {"status": "ok"}
+        ready = (await client.get("/readyz")).json()
+        assert ready["status"] == "ready"
+        assert ready["embedder"] in ("loading", "loaded")
+        await client.get("/made/up/path")
+    async with house.client("owner") as owner:
+        text = (await owner.get("/metrics")).text
+    counted = {(route, status): float(n) for route, status, n in re.findall(
+        r'commonplace_http_requests_total\{method="GET",route="([^"]+)",status="(\d+)"\} (\S+)', text)}
+    assert counted[("/api/v1/items/{item_id}", "200")] == 1
+    assert counted[("/api/v1/items/{item_id}", "404")] == 1
+    assert counted[("/mcp", "405")] == 1
+    assert counted[("refused", "401")] == 1
+    assert 'commonplace_jobs{state="queued"} 0.0' in text
+    assert item not in text
+
+
+async def test_the_description_is_complete_and_stands_alone(house: House) -> None:
+    async with house.client() as client:
+        schema = (await client.get("/openapi.json")).json()
+        page = await client.get("/docs")
+    for path, operations in schema["paths"].items():
+        for operation in operations.values():
+            assert operation["summary"]
+            if path.startswith("/api/"):
+                assert operation["security"] == [{"token": []}]
+                assert operation["responses"]["401"]["content"]["application/json"]["schema"]["$ref"].endswith("/Problem")
+        assert path in page.text
+    assert "HTTPValidationError" not in schema["components"]["schemas"]
+    assert not re.search(r"(src|href)=['\"]?(https?:)?//|<script|@import|url\(", page.text)
+
+
+async def test_answers_are_neither_sniffed_nor_stored(owner: httpx.AsyncClient) -> None:
+    headers = (await owner.get("/api/v1/items")).headers
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Cache-Control"] == "no-store"

@@ -1,0 +1,145 @@
+"""The OpenAPI document against the server: made-up requests, right and wrong, and every answer as it was promised."""
+
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import jwt
+import pytest
+import uvicorn
+from anyio.from_thread import start_blocking_portal
+
+from tests.interfaces.house import House, open_house
+
+pytestmark = pytest.mark.slow
+
+SECRET = "a secret of more than thirty-two bytes"
+CONFIG = """
+[generation]
+database = "none"
+
+[[operations]]
+include-path = "/api/v1/ingest"
+# 422 also says that a well-formed address could not be read.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
+
+[[operations]]
+include-path = "/api/v1/search"
+# A question of nothing but white space, of which Unicode has more kinds than a schema can name.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
+
+[[operations]]
+include-path = "/api/v1/feeds"
+# Nor could a feed.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
+
+[[operations]]
+include-path = "/api/v1/disks/{item_id}/save"
+# One's own is there already.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
+
+[[operations]]
+include-path = "/api/v1/items/{item_id}/refresh"
+# Texts and files have no address to be fetched from again.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
+
+[[operations]]
+include-path = "/api/explore"
+# Every mode but `list` begins at an entity, and several states may be named at once.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
+
+[[operations]]
+include-path = "/api/entities"
+# What depends on other things: that a task has a project, that ids are somebody's, that dates are days.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
+
+[[operations]]
+include-path = "/api/entities/{item_id}"
+# Blank texts, and days that no month has.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 422]
+
+[[operations]]
+include-path-regex = "/api/entities/.item_id./(supersede|restore)"
+# What was never corrected cannot be restored, and what replaces something is named in one of two ways.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 422]
+
+[[operations]]
+include-path-regex = "/api/(tasks|epics).*"
+# What the drawing allows, which ids are somebody's, and days that no month has.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 422]
+
+[[operations]]
+include-path-regex = "/api/v1/(members|invitations)(?!/accept).*"
+# Who has an account sends no name; the last owner stays.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 403, 404, 409, 422]
+
+[[operations]]
+include-path-regex = "/api/v1/memory/.*"
+# Ids are made up, so what they name is not there; queueing for review goes with persisting.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 422]
+
+[[operations]]
+include-path = "/api/v1/invitations/accept"
+# Who has no account yet has no token either.
+checks.missing_required_header.enabled = false
+checks.positive_data_acceptance.expected-statuses = ["2xx", 403, 404, 409, 422]
+
+[[operations]]
+include-path-regex = "/api/v1/memory.*"
+# Blank texts are refused in the words of the graph door, and ids are somebody's.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 422]
+
+[[operations]]
+include-path = "/api/v1/uploads/signed-url"
+# The largest file is a setting.
+checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
+"""
+
+
+def token_for(house: House) -> str:
+    """A JWT: a token of ours would be found in GET /tokens, and revoked."""
+    return jwt.encode({"sub": house.owner.person_id, "org": house.owner.library_id, "exp": int(time.time()) + 3600}, SECRET, algorithm="HS256")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """A live server with no limits: (address, a token of the owner)."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    with start_blocking_portal("asyncio") as portal, \
+            portal.wrap_async_context_manager(open_house(tmp_path_factory.mktemp("served") / "data",
+                                                         jwt_secret=SECRET)) as house:
+        server = uvicorn.Server(uvicorn.Config(house.asgi, lifespan="off", log_level="warning"))
+        running = portal.start_task_soon(server.serve, [listener])
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", token_for(house)
+        server.should_exit = True
+        running.result()
+
+
+# Together they are all paths; apart, because one after the other they take longer than a test may.
+PARTS = {
+    "items": r"^/api/v1/(items|ingest|search|jobs|folders)",
+    "entities": r"^/api/(entities|explore)",
+    "tasks": r"^/api/tasks",
+    "epics": r"^/api/epics",
+    "memory": r"^/api/v1/(memory|disks)",
+    "rest": r"^/(?!api/v1/(items|ingest|search|jobs|folders|memory|disks)|api/(entities|explore|tasks|epics))",
+}
+
+
+@pytest.mark.parametrize("paths", PARTS.values(), ids=PARTS)
+def test_every_answer_is_as_promised(served: tuple[str, str], tmp_path: Path, paths: str) -> None:
+    """All phases: examples, the edges of each field, fuzzing, and chains of calls."""
+    address, token = served
+    config = tmp_path / "schemathesis.toml"
+    config.write_text(CONFIG)
+    run = subprocess.run(
+        [sys.executable, "-m", "schemathesis.cli", "--config-file", config, "run", f"{address}/openapi.json",
+         "--header", f"Authorization: Bearer {token}", "--max-examples", "6", "--seed", "1", "--include-path-regex", paths],
+        cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    selected, tested = re.findall(r"Selected: (\d+)/\d+\s+Tested: (\d+)", run.stdout)[0]
+    assert int(tested) == int(selected) > 0
