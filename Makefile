@@ -28,6 +28,7 @@ torture: .venv/.ready-dev
 	    $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 lint: .venv/.ready-dev
+	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/mypy
 
