@@ -27,7 +27,9 @@ from commonplace.settings import Settings
 from commonplace.store import make_store
 
 
-async def measure(entities: Entities, caller: Caller, texts: list[str], name: str, **how: bool) -> None:
+async def measure(
+    entities: Entities, caller: Caller, texts: list[str], name: str, **how: bool
+) -> None:
     walls, busy = [], []
     for text in texts:
         words = re.findall(r"\w+", text)
@@ -36,8 +38,11 @@ async def measure(entities: Entities, caller: Caller, texts: list[str], name: st
         await entities.add(caller, new, **how)
         walls.append(1000 * (time.perf_counter() - began))
         busy.append(1000 * (time.process_time() - worked))
-    print(f"{name:>18}: {np.percentile(walls, 50):6.1f} / {np.percentile(walls, 95):6.1f} ms, "
-          f"on the processor {np.percentile(busy, 50):.1f}", flush=True)
+    print(
+        f"{name:>18}: {np.percentile(walls, 50):6.1f} / {np.percentile(walls, 95):6.1f} ms, "
+        f"on the processor {np.percentile(busy, 50):.1f}",
+        flush=True,
+    )
 
 
 async def main() -> None:
@@ -48,29 +53,47 @@ async def main() -> None:
     options.add_argument("--keep", type=Path)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        settings = Settings(data_dir=given.keep or Path(scratch), database_url=given.database_url, database_schema="benchmark",
-                            embedder="static")
+        settings = Settings(
+            data_dir=given.keep or Path(scratch),
+            database_url=given.database_url,
+            database_schema="benchmark",
+            embedder="static",
+        )
         store = make_store(settings)
         await store.open()
         people = await store.people.all()
-        person = people[0] if people else await fill(store, StaticEmbedder(settings), given.sections, 180)
+        person = (
+            people[0]
+            if people
+            else await fill(store, StaticEmbedder(settings), given.sections, 180)
+        )
         await store.close()
         async with open_app(settings, workers=1) as app:
             caller = Caller(person.id, person.id, person.name, frozenset(Capability))
             known = list(pieces(3 * given.adds + 40))
             texts = [text for n, text in enumerate(known) if n >= 40]
             for n, warm in enumerate(known[:40]):
-                await app.entities.add(caller, NewEntity(f"Warm {n}", warm), check_conflicts=n % 2 == 0)
+                await app.entities.add(
+                    caller, NewEntity(f"Warm {n}", warm), check_conflicts=n % 2 == 0
+                )
             third = given.adds
             print(f"{'postgres' if given.database_url else 'sqlite'}; p50 / p95 of a call")
             await measure(app.entities, caller, texts[:third], "conflicts", check_conflicts=True)
-            await measure(app.entities, caller, texts[third:2 * third], "skip_conflicts", check_conflicts=False)
+            await measure(
+                app.entities,
+                caller,
+                texts[third : 2 * third],
+                "skip_conflicts",
+                check_conflicts=False,
+            )
             spent = []
-            for text in texts[2 * third:]:
+            for text in texts[2 * third :]:
                 began = time.perf_counter()
                 await app.embedder.documents([[text]])
                 spent.append(1000 * (time.perf_counter() - began))
-            print(f"{'embedding alone':>18}: {np.percentile(spent, 50):6.1f} ms, which `conflicts` includes")
+            print(
+                f"{'embedding alone':>18}: {np.percentile(spent, 50):6.1f} ms, which `conflicts` includes"
+            )
 
 
 if __name__ == "__main__":

@@ -32,7 +32,11 @@ def texts(count: int) -> Iterator[str]:
     found = 0
     for folder in ("stdlib", "purelib"):
         for path in sorted(Path(sysconfig.get_paths()[folder]).rglob("*")):
-            if path.suffix in (".py", ".txt", ".md", ".rst") and path.is_file() and path.stat().st_size > 1_000:
+            if (
+                path.suffix in (".py", ".txt", ".md", ".rst")
+                and path.is_file()
+                and path.stat().st_size > 1_000
+            ):
                 yield f"# {path.stem} {found}\n\n{path.read_text(errors='ignore')[:LONGEST].replace(chr(0), ' ')}"
                 found += 1
                 if found == count:
@@ -57,8 +61,13 @@ class Watch:
 
 
 async def raw_rate(app: App, folder: Path, count: int) -> tuple[float, float]:
-    texts = await asyncio.to_thread(lambda: [(file.stem, file.read_text()) for file in sorted(folder.rglob("*.md"))[:count]])
-    passages = [[chunking.embedding_text(title, section) for section in chunking.cut(text)] for title, text in texts]
+    texts = await asyncio.to_thread(
+        lambda: [(file.stem, file.read_text()) for file in sorted(folder.rglob("*.md"))[:count]]
+    )
+    passages = [
+        [chunking.embedding_text(title, section) for section in chunking.cut(text)]
+        for title, text in texts
+    ]
     await app.embedder.documents(passages[:1])
     watch = Watch()
     await app.embedder.documents(passages)
@@ -88,14 +97,20 @@ async def run(settings: Settings, folder: Path, sample: int) -> None:
         print(f"embedder alone: {raw_wall:,.0f} a second, {raw_cpu:,.0f} a cpu-second")
         wall, cpu = await worker_rate(app, sections)
         done, _ = await app.store.sections.coverage(caller.scope, app.embedder.stamp)
-        print(f"worker: {wall:,.0f} a second ({wall / raw_wall:.0%}), {cpu:,.0f} a cpu-second ({cpu / raw_cpu:.0%}); "
-              f"{done} sections have vectors")
+        print(
+            f"worker: {wall:,.0f} a second ({wall / raw_wall:.0%}), {cpu:,.0f} a cpu-second ({cpu / raw_cpu:.0%}); "
+            f"{done} sections have vectors"
+        )
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--files", type=int, default=1000)
-    options.add_argument("--sample", type=int, default=200, help="files that the embedder alone is measured on")
+    options.add_argument(
+        "--sample", type=int, default=200, help="files that the embedder alone is measured on"
+    )
     options.add_argument("--embedder", default="static")
     options.add_argument("--database-url", default="")
     options.add_argument("--schema", default="bulk")
@@ -104,8 +119,18 @@ def main() -> None:
         notes = Path(scratch) / "notes"
         notes.mkdir()
         write(notes, given.files)
-        asyncio.run(run(Settings(data_dir=Path(scratch) / "data", embedder=given.embedder, database_url=given.database_url,
-                                 database_schema=given.schema), notes, given.sample))
+        asyncio.run(
+            run(
+                Settings(
+                    data_dir=Path(scratch) / "data",
+                    embedder=given.embedder,
+                    database_url=given.database_url,
+                    database_schema=given.schema,
+                ),
+                notes,
+                given.sample,
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -20,11 +20,29 @@ from bulk_import import texts
 
 from commonplace.app import App, open_app
 from commonplace.core.items.library import Record
-from commonplace.model import Caller, Capability, DiskFilter, DiskScope, Item, ItemFilter, Mode, new_id, new_public_id
+from commonplace.model import (
+    Caller,
+    Capability,
+    DiskFilter,
+    DiskScope,
+    Item,
+    ItemFilter,
+    Mode,
+    new_id,
+    new_public_id,
+)
 from commonplace.settings import Settings
 
-QUESTIONS = ["how do I parse a date", "connection pool timeout", "what does os.path.join return", "raise ValueError when empty",
-             "iterate over the lines of a file", "thread safety of the cache", "encode bytes as base64", "sort a list by key"]
+QUESTIONS = [
+    "how do I parse a date",
+    "connection pool timeout",
+    "what does os.path.join return",
+    "raise ValueError when empty",
+    "iterate over the lines of a file",
+    "thread safety of the cache",
+    "encode bytes as base64",
+    "sort a list by key",
+]
 
 LONGEST = 3_000
 
@@ -33,10 +51,24 @@ async def fill(app: App, me: Caller, disks: int) -> None:
     """Texts of the installed packages, cut to a page or two; over again, under other titles, when there are too few."""
     known = [text[:LONGEST] for text in texts(min(disks, 4_000))]
     for start in range(0, disks, 500):
-        await app.library.put(me, [Record(Item(
-            id=new_id(), library_id=me.library_id, public_id=new_public_id(), content_id="", entity_type="document", kind="text",
-            title=f"{known[n % len(known)].splitlines()[0][2:80]} {n}"), f"{known[n % len(known)]} {n}")
-            for n in range(start, min(start + 500, disks))])
+        await app.library.put(
+            me,
+            [
+                Record(
+                    Item(
+                        id=new_id(),
+                        library_id=me.library_id,
+                        public_id=new_public_id(),
+                        content_id="",
+                        entity_type="document",
+                        kind="text",
+                        title=f"{known[n % len(known)].splitlines()[0][2:80]} {n}",
+                    ),
+                    f"{known[n % len(known)]} {n}",
+                )
+                for n in range(start, min(start + 500, disks))
+            ],
+        )
     while any([await app.store.jobs.is_open(me.scope, kind) for kind in ("embed", "transform")]):
         await asyncio.sleep(0.2)
 
@@ -50,8 +82,10 @@ async def measure(name: str, call: Callable[[int], Awaitable[object]], times: in
         await call(n)
         wall.append(time.perf_counter() - start)
     spent = time.process_time() - spent
-    print(f"{name}: p50 {statistics.median(wall) * 1e3:.1f} ms, p95 {sorted(wall)[int(times * .95)] * 1e3:.1f} ms, "
-          f"{spent / times * 1e3:.1f} cpu-ms a call")
+    print(
+        f"{name}: p50 {statistics.median(wall) * 1e3:.1f} ms, p95 {sorted(wall)[int(times * 0.95)] * 1e3:.1f} ms, "
+        f"{spent / times * 1e3:.1f} cpu-ms a call"
+    )
 
 
 async def main() -> None:
@@ -61,7 +95,9 @@ async def main() -> None:
     options.add_argument("--database-url", default="")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(data_dir=Path(folder), embedder="static", database_url=chosen.database_url)
+        settings = Settings(
+            data_dir=Path(folder), embedder="static", database_url=chosen.database_url
+        )
         async with open_app(settings, workers=1) as app:
             await app.people.ensure_owner()
             me = await app.access.owner()
@@ -71,7 +107,7 @@ async def main() -> None:
             await fill(app, me, chosen.disks)
             await fill(app, other, max(10, chosen.published))
             items = (await app.library.page(me, ItemFilter(), limit=1000))[0]
-            for item in items[:chosen.published]:
+            for item in items[: chosen.published]:
                 await app.disks.publish(me, item.id)
             for item in (await app.library.page(other, ItemFilter(), limit=chosen.published))[0]:
                 await app.disks.publish(other, item.id)
@@ -80,14 +116,30 @@ async def main() -> None:
             print(f"{total} disks, {chosen.published} of them published, {chosen.published} saved")
             random.seed(1)
             ids = [item.public_id for item in random.sample(items, min(200, len(items)))]
-            await measure("list_disks all", lambda n: app.disks.page(me, DiskScope.ALL, DiskFilter()))
-            await measure("list_disks owned, by category", lambda n: app.disks.page(me, DiskScope.OWNED, DiskFilter("Technology")))
-            await measure("list_disks saved", lambda n: app.disks.page(me, DiskScope.SAVED, DiskFilter()))
+            await measure(
+                "list_disks all", lambda n: app.disks.page(me, DiskScope.ALL, DiskFilter())
+            )
+            await measure(
+                "list_disks owned, by category",
+                lambda n: app.disks.page(me, DiskScope.OWNED, DiskFilter("Technology")),
+            )
+            await measure(
+                "list_disks saved", lambda n: app.disks.page(me, DiskScope.SAVED, DiskFilter())
+            )
             await measure("get_disk", lambda n: app.disks.get(me, ids[n % len(ids)]))
-            await measure("search_knowledge", lambda n: app.disks.search(me, QUESTIONS[n % len(QUESTIONS)]))
-            await measure("search_knowledge_base, semantic", lambda n: app.search.search(
-                me, QUESTIONS[n % len(QUESTIONS)], limit=5, mode=Mode.SEMANTIC))
-            await measure("search_knowledge_base, hybrid", lambda n: app.search.search(me, QUESTIONS[n % len(QUESTIONS)], limit=5))
+            await measure(
+                "search_knowledge", lambda n: app.disks.search(me, QUESTIONS[n % len(QUESTIONS)])
+            )
+            await measure(
+                "search_knowledge_base, semantic",
+                lambda n: app.search.search(
+                    me, QUESTIONS[n % len(QUESTIONS)], limit=5, mode=Mode.SEMANTIC
+                ),
+            )
+            await measure(
+                "search_knowledge_base, hybrid",
+                lambda n: app.search.search(me, QUESTIONS[n % len(QUESTIONS)], limit=5),
+            )
 
 
 if __name__ == "__main__":

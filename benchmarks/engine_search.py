@@ -54,9 +54,11 @@ def pieces(count: int, length: int = 180) -> Iterator[str]:
     for folder in ("stdlib", "purelib"):
         for path in sorted(Path(sysconfig.get_paths()[folder]).rglob("*")):
             if path.suffix in (".py", ".txt", ".md", ".rst", ".pyi") and path.is_file():
-                words = re.split(r"(?<=\s)(?=\S)", path.read_text(errors="ignore")[:400_000].replace("\0", " "))
+                words = re.split(
+                    r"(?<=\s)(?=\S)", path.read_text(errors="ignore")[:400_000].replace("\0", " ")
+                )
                 for start in range(0, len(words), length):
-                    text = "".join(words[start:start + length])
+                    text = "".join(words[start : start + length])
                     if hash(text) in seen or len(text) > 22 * length or len(text) < 3.3 * length:
                         continue
                     seen.add(hash(text))
@@ -75,18 +77,42 @@ async def fill(store: SqlStore, embedder: Embedder, count: int, length: int) -> 
     dice = random.Random(1)
     dice.shuffle(texts)
     for start in range(0, len(texts), PER_ITEM):
-        batch = texts[start:start + PER_ITEM]
+        batch = texts[start : start + PER_ITEM]
         vectors = (await embedder.documents([batch]))[0].astype(np.float16)
-        item = Item(new_id(), person.id, new_public_id(), new_id(), "document", "text", f"Part {start // PER_ITEM}")
-        sections = [Section(n, text, extra=extra(text), word_count=length, vector=vectors[n].tobytes())
-                    for n, text in enumerate(batch)]
+        item = Item(
+            new_id(),
+            person.id,
+            new_public_id(),
+            new_id(),
+            "document",
+            "text",
+            f"Part {start // PER_ITEM}",
+        )
+        sections = [
+            Section(n, text, extra=extra(text), word_count=length, vector=vectors[n].tobytes())
+            for n, text in enumerate(batch)
+        ]
         content = Content(item.content_id, f"{person.id}:{start}", "\n".join(batch))
-        await store.items.add(item, content, sections, scope=Scope(person.id), folder_id=None, stamp=embedder.stamp, jobs=[])
-        await store.items.file(Scope(person.id), ItemRef(id=item.id), [f.id for f, share in folders if dice.random() < share],
-                               token_id=None)
+        await store.items.add(
+            item,
+            content,
+            sections,
+            scope=Scope(person.id),
+            folder_id=None,
+            stamp=embedder.stamp,
+            jobs=[],
+        )
+        await store.items.file(
+            Scope(person.id),
+            ItemRef(id=item.id),
+            [f.id for f, share in folders if dice.random() < share],
+            token_id=None,
+        )
         added += len(batch)
         if added % 10_000 == 0:
-            print(f"  {added} sections, {added / (time.perf_counter() - started):.0f}/s", flush=True)
+            print(
+                f"  {added} sections, {added / (time.perf_counter() - started):.0f}/s", flush=True
+            )
     return person
 
 
@@ -99,11 +125,13 @@ def questions(count: int, seed: int) -> list[str]:
         words = re.findall(r"[A-Za-z][A-Za-z_.]+", dice.choice(texts))
         if len(words) > 20:
             start = dice.randrange(len(words) - 6)
-            found.append(" ".join(words[start:start + 6]))
+            found.append(" ".join(words[start : start + 6]))
     return found
 
 
-async def measure(store: SqlStore, embedder: Embedder, scope: Scope, name: str, asked: list[str]) -> None:
+async def measure(
+    store: SqlStore, embedder: Embedder, scope: Scope, name: str, asked: list[str]
+) -> None:
     vectors = [await embedder.query(text) for text in asked]
     spent: dict[str, list[float]] = {"keyword": [], "nearest": [], "hybrid": []}
     worked: list[float] = []
@@ -116,17 +144,27 @@ async def measure(store: SqlStore, embedder: Embedder, scope: Scope, name: str, 
         await store.sections.nearest(scope, vector, embedder.stamp, CANDIDATES, TRUE)
         marks.append(time.perf_counter())
         busy = time.process_time()
-        await store.sections.search(scope, question, lambda found: blend(Mode.HYBRID, found, (0.7, 0.3), 12), 12, TRUE)
+        await store.sections.search(
+            scope, question, lambda found: blend(Mode.HYBRID, found, (0.7, 0.3), 12), 12, TRUE
+        )
         marks.append(time.perf_counter())
         worked.append(1000 * (time.process_time() - busy))
         for part, start, end in zip(spent, marks, marks[1:], strict=False):
             spent[part].append(1000 * (end - start))
-    figures = "  ".join(f"{part} {np.percentile(ms, 50):6.1f} / {np.percentile(ms, 95):6.1f}" for part, ms in spent.items())
-    print(f"{name:>8}: {figures}  "
-          f"hybrid on the processor {np.percentile(worked, 50):.1f}   recall@10 {await recall(store, embedder, scope, vectors):.4f}", flush=True)
+    figures = "  ".join(
+        f"{part} {np.percentile(ms, 50):6.1f} / {np.percentile(ms, 95):6.1f}"
+        for part, ms in spent.items()
+    )
+    print(
+        f"{name:>8}: {figures}  "
+        f"hybrid on the processor {np.percentile(worked, 50):.1f}   recall@10 {await recall(store, embedder, scope, vectors):.4f}",
+        flush=True,
+    )
 
 
-async def recall(store: SqlStore, embedder: Embedder, scope: Scope, vectors: list[np.ndarray]) -> float:
+async def recall(
+    store: SqlStore, embedder: Embedder, scope: Scope, vectors: list[np.ndarray]
+) -> float:
     ids, matrix = await everything(store, embedder, scope)
     kept = []
     for vector in vectors:
@@ -135,17 +173,38 @@ async def recall(store: SqlStore, embedder: Embedder, scope: Scope, vectors: lis
         worst = float(np.sort(scores)[-10])
         found = (await store.sections.nearest(scope, vector, embedder.stamp, 10))[:10]
         # Twins score the same: one in the other's place is no miss.
-        kept.append(sum(hit.section_id in best or hit.score >= worst - 1e-3 for hit in found) / min(10, len(ids)))
+        kept.append(
+            sum(hit.section_id in best or hit.score >= worst - 1e-3 for hit in found)
+            / min(10, len(ids))
+        )
     return float(np.mean(kept))
 
 
-async def everything(store: SqlStore, embedder: Embedder, scope: Scope) -> tuple[list[int], np.ndarray]:
+async def everything(
+    store: SqlStore, embedder: Embedder, scope: Scope
+) -> tuple[list[int], np.ndarray]:
     column = "vector" if store._db.engine == "sqlite" else "embedding::text AS vector"
-    where = "" if scope.folders is None else " AND item_id IN (SELECT item_id FROM folder_items WHERE folder_id IN :f)"
-    found = await store._db.read(lambda tx: [(r["section_id"], r["vector"]) for r in tx.all(
-        f"SELECT section_id, {column} FROM vectors WHERE stamp = :stamp{where}",
-        stamp=embedder.stamp, f=sorted(scope.folders or ()))])
-    rows = [np.frombuffer(v, np.float16) if isinstance(v, bytes) else np.array(v[1:-1].split(","), np.float32) for _, v in found]
+    where = (
+        ""
+        if scope.folders is None
+        else " AND item_id IN (SELECT item_id FROM folder_items WHERE folder_id IN :f)"
+    )
+    found = await store._db.read(
+        lambda tx: [
+            (r["section_id"], r["vector"])
+            for r in tx.all(
+                f"SELECT section_id, {column} FROM vectors WHERE stamp = :stamp{where}",
+                stamp=embedder.stamp,
+                f=sorted(scope.folders or ()),
+            )
+        ]
+    )
+    rows = [
+        np.frombuffer(v, np.float16)
+        if isinstance(v, bytes)
+        else np.array(v[1:-1].split(","), np.float32)
+        for _, v in found
+    ]
     return [section_id for section_id, _ in found], np.array(rows, np.float32)
 
 
@@ -155,23 +214,42 @@ async def main() -> None:
     options.add_argument("--queries", type=int, default=200)
     options.add_argument("--database-url", default="")
     options.add_argument("--embedder", default="static")
-    options.add_argument("--words", type=int, default=180, help="of a section; the local embedder takes its time over long ones")
+    options.add_argument(
+        "--words",
+        type=int,
+        default=180,
+        help="of a section; the local embedder takes its time over long ones",
+    )
     options.add_argument("--keep", type=Path)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        store = make_store(Settings(data_dir=given.keep or Path(scratch), database_url=given.database_url,
-                                    database_schema="benchmark"))
+        store = make_store(
+            Settings(
+                data_dir=given.keep or Path(scratch),
+                database_url=given.database_url,
+                database_schema="benchmark",
+            )
+        )
         await store.open()
-        embedder = make_embedder(Settings(data_dir=given.keep or Path(scratch), embedder=given.embedder))
+        embedder = make_embedder(
+            Settings(data_dir=given.keep or Path(scratch), embedder=given.embedder)
+        )
         people = await store.people.all()
         person = people[0] if people else await fill(store, embedder, given.sections, given.words)
         whole = Scope(person.id)
         folders = await store.folders.within(whole)
-        print(f"{store._db.engine}, {(await store.sections.coverage(whole, embedder.stamp))[1]} sections; p50 / p95 in ms")
+        print(
+            f"{store._db.engine}, {(await store.sections.coverage(whole, embedder.stamp))[1]} sections; p50 / p95 in ms"
+        )
         for warm in (True, False):
-            for name, scope in [("library", whole), *((f.name, Scope(person.id, frozenset({f.id}))) for f in folders)]:
+            for name, scope in [
+                ("library", whole),
+                *((f.name, Scope(person.id, frozenset({f.id}))) for f in folders),
+            ]:
                 if warm:
-                    await store.sections.nearest(scope, await embedder.query("warm"), embedder.stamp, 10)
+                    await store.sections.nearest(
+                        scope, await embedder.query("warm"), embedder.stamp, 10
+                    )
                 else:
                     await measure(store, embedder, scope, name, questions(given.queries, 7))
         await store.close()

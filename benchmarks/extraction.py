@@ -36,7 +36,11 @@ class Score:
 
     @property
     def f1(self) -> float:
-        return 2 * self.precision * self.recall / (self.precision + self.recall) if self.precision + self.recall else 0.0
+        return (
+            2 * self.precision * self.recall / (self.precision + self.recall)
+            if self.precision + self.recall
+            else 0.0
+        )
 
 
 def score(name: str, found: str, expected: str) -> Score:
@@ -62,13 +66,25 @@ def pages(folder: Path) -> None:
     began = time.process_time()
     found = [read(case / "source.html", "text/html") for case in cases]
     rate = len(cases) / (time.process_time() - began)
-    scores = [score(case.name, text.text if text else "", expected(case / "expected.html"))
-              for case, text in zip(cases, found, strict=True)]
-    means = {what: statistics.mean(getattr(each, what) for each in scores) for what in ("f1", "precision", "recall")}
+    scores = [
+        score(case.name, text.text if text else "", expected(case / "expected.html"))
+        for case, text in zip(cases, found, strict=True)
+    ]
+    means = {
+        what: statistics.mean(getattr(each, what) for each in scores)
+        for what in ("f1", "precision", "recall")
+    }
     print(f"pages          {len(cases):8}")
-    print(f"F1             {means['f1']:8.3f}   wanted {WANTED['f1']} (precision {means['precision']:.3f}, recall {means['recall']:.3f})")
+    print(
+        f"F1             {means['f1']:8.3f}   wanted {WANTED['f1']} (precision {means['precision']:.3f}, recall {means['recall']:.3f})"
+    )
     print(f"pages / cpu-s  {rate:8.1f}   wanted {WANTED['pages']:g}")
-    print("weakest        " + ", ".join(f"{each.name} {each.f1:.2f}" for each in sorted(scores, key=lambda each: each.f1)[:5]))
+    print(
+        "weakest        "
+        + ", ".join(
+            f"{each.name} {each.f1:.2f}" for each in sorted(scores, key=lambda each: each.f1)[:5]
+        )
+    )
 
 
 def pdfs(folder: Path) -> None:
@@ -86,8 +102,12 @@ def pdfs(folder: Path) -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--pages", type=Path, help="folder of folders with source.html and expected.html")
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument(
+        "--pages", type=Path, help="folder of folders with source.html and expected.html"
+    )
     options.add_argument("--pdfs", type=Path, help="folder of PDF files")
     chosen = options.parse_args()
     if chosen.pages:

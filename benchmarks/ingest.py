@@ -38,17 +38,25 @@ from commonplace.text import chunking
 
 RATE = 16_000
 MENU = "<nav>" + "".join(f'<a href="/{n}">Chapter {n}</a> ' for n in range(30)) + "</nav>"
-SAID = ("Knowledge grows when people share it. A library keeps what a town has learned, and lends it to everybody who asks. "
-        "The river was high in spring, and the ferry left an hour late.")
+SAID = (
+    "Knowledge grows when people share it. A library keeps what a town has learned, and lends it to everybody who asks. "
+    "The river was high in spring, and the ferry left an hour late."
+)
 
 
 def pages(count: int, characters: int) -> dict[str, bytes]:
     """Articles with a menu and a footer around them."""
     made = {}
     for number, text in enumerate(texts(count)):
-        paragraphs = "".join(f"<p>{html.escape(part)}</p>" for part in text[:characters].split("\n\n") if part.strip())
-        made[f"/{number}"] = (f"<html lang=en><head><title>Article {number}</title></head><body>{MENU}<article><h1>Article "
-                              f"{number}</h1>{paragraphs}</article><footer>All rights reserved</footer></body></html>").encode()
+        paragraphs = "".join(
+            f"<p>{html.escape(part)}</p>"
+            for part in text[:characters].split("\n\n")
+            if part.strip()
+        )
+        made[f"/{number}"] = (
+            f"<html lang=en><head><title>Article {number}</title></head><body>{MENU}<article><h1>Article "
+            f"{number}</h1>{paragraphs}</article><footer>All rights reserved</footer></body></html>"
+        ).encode()
     return made
 
 
@@ -110,10 +118,14 @@ async def add_all(app: App, caller: Caller, urls: list[str], at_once: int) -> No
         pass
 
 
-async def measure_pages(data: Path, count: int, characters: int, embedder: str, at_once: int) -> None:
+async def measure_pages(
+    data: Path, count: int, characters: int, embedder: str, at_once: int
+) -> None:
     content = pages(count, characters)
     with serving(content) as host:
-        async with open_app(Settings(data_dir=data, embedder=embedder, fetch_allow_hosts=host)) as app:
+        async with open_app(
+            Settings(data_dir=data, embedder=embedder, fetch_allow_hosts=host)
+        ) as app:
             await app.people.ensure_owner()
             caller = await app.access.owner()
             assert isinstance(caller, Caller)
@@ -123,13 +135,20 @@ async def measure_pages(data: Path, count: int, characters: int, embedder: str, 
             done, sections = await app.store.sections.coverage(caller.scope, app.embedder.stamp)
             assert done == sections > 0
             items, _ = await app.library.page(caller, where=_everything(), limit=count)
-            documents = [[chunking.embedding_text(item.title, section) for section in await app.store.sections.of_item(item)]
-                         for item in items]
+            documents = [
+                [
+                    chunking.embedding_text(item.title, section)
+                    for section in await app.store.sections.of_item(item)
+                ]
+                for item in items
+            ]
             with Watch() as alone:
                 await app.embedder.documents(documents)
-    print(f"{len(items)} pages, {sections} sections: {whole.wall:.1f} s, {whole.cpu:.1f} cpu-s; "
-          f"embedder alone {alone.wall:.1f} s, {alone.cpu:.1f} cpu-s: "
-          f"{alone.wall / whole.wall:.0%} of its rate by the clock, {alone.cpu / whole.cpu:.0%} by processor time")
+    print(
+        f"{len(items)} pages, {sections} sections: {whole.wall:.1f} s, {whole.cpu:.1f} cpu-s; "
+        f"embedder alone {alone.wall:.1f} s, {alone.cpu:.1f} cpu-s: "
+        f"{alone.wall / whole.wall:.0%} of its rate by the clock, {alone.cpu / whole.cpu:.0%} by processor time"
+    )
 
 
 def _everything() -> Any:
@@ -140,17 +159,30 @@ def _everything() -> Any:
 
 # -- memory
 
+
 @contextmanager
 def server(data: Path, **settings: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    env = {**os.environ, "COMMONPLACE_DATA_DIR": str(data), "COMMONPLACE_PORT": "8699",
-           **{f"COMMONPLACE_{name.upper()}": value for name, value in settings.items()}}
+    env = {
+        **os.environ,
+        "COMMONPLACE_DATA_DIR": str(data),
+        "COMMONPLACE_PORT": "8699",
+        **{f"COMMONPLACE_{name.upper()}": value for name, value in settings.items()},
+    }
     run = [sys.executable, "-m", "commonplace"]
-    made = subprocess.run([*run, "token", "create", "--name", "benchmark", "--write", "--json"], env=env, check=True,
-                          capture_output=True, text=True)
+    made = subprocess.run(
+        [*run, "token", "create", "--name", "benchmark", "--write", "--json"],
+        env=env,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     process = subprocess.Popen([*run, "serve"], env=env, text=True, stdout=subprocess.DEVNULL)
     try:
-        with httpx.Client(base_url="http://127.0.0.1:8699", timeout=120,
-                          headers={"Authorization": f"Bearer {json.loads(made.stdout)['token']}"}) as client:
+        with httpx.Client(
+            base_url="http://127.0.0.1:8699",
+            timeout=120,
+            headers={"Authorization": f"Bearer {json.loads(made.stdout)['token']}"},
+        ) as client:
             while process.poll() is None:
                 try:
                     if client.get("/readyz").status_code == 200:
@@ -171,12 +203,25 @@ def peak(pid: int) -> float:
 
 def send(client: httpx.Client, file: Path) -> Any:
     size = file.stat().st_size
-    promised = client.post("/api/v1/uploads/signed-url", json={
-        "filename": file.name, "content_type": "audio/wav", "size": size}).raise_for_status().json()
+    promised = (
+        client.post(
+            "/api/v1/uploads/signed-url",
+            json={"filename": file.name, "content_type": "audio/wav", "size": size},
+        )
+        .raise_for_status()
+        .json()
+    )
     with file.open("rb") as opened:
-        client.put(promised["url"], content=iter(lambda: opened.read(1 << 20), b""), headers={"Content-Length": str(size)}
-                   ).raise_for_status()
-    return client.post("/api/v1/uploads/finalize", json={"upload_id": promised["upload_id"]}).raise_for_status().json()
+        client.put(
+            promised["url"],
+            content=iter(lambda: opened.read(1 << 20), b""),
+            headers={"Content-Length": str(size)},
+        ).raise_for_status()
+    return (
+        client.post("/api/v1/uploads/finalize", json={"upload_id": promised["upload_id"]})
+        .raise_for_status()
+        .json()
+    )
 
 
 def measure_upload(folder: Path, megabytes: int) -> None:
@@ -189,8 +234,10 @@ def measure_upload(folder: Path, megabytes: int) -> None:
         before = peak(process.pid)
         began = time.perf_counter()
         status = send(client, file)["status"]
-        print(f"{megabytes} MB sent and finished ({status}) in {time.perf_counter() - began:.1f} s; the server's peak: "
-              f"{before:.0f} MB before, {peak(process.pid):.0f} MB after")
+        print(
+            f"{megabytes} MB sent and finished ({status}) in {time.perf_counter() - began:.1f} s; the server's peak: "
+            f"{before:.0f} MB before, {peak(process.pid):.0f} MB after"
+        )
 
 
 def measure_speech(folder: Path, minutes: int, embedder: str) -> None:
@@ -205,14 +252,21 @@ def measure_speech(folder: Path, minutes: int, embedder: str) -> None:
         before = peak(process.pid)
         item = send(client, file)["user_item_id"]
         began = time.perf_counter()
-        while (found := client.get(f"/api/v1/items/{item}").json())["transcription_status"] in ("queued", "running"):
+        while (found := client.get(f"/api/v1/items/{item}").json())["transcription_status"] in (
+            "queued",
+            "running",
+        ):
             time.sleep(5)
-        print(f"{minutes} minutes of speech ({found['transcription_status']}, {found['word_count']} words) in "
-              f"{time.perf_counter() - began:.0f} s; the server's peak: {before:.0f} MB before, {peak(process.pid):.0f} MB after")
+        print(
+            f"{minutes} minutes of speech ({found['transcription_status']}, {found['word_count']} words) in "
+            f"{time.perf_counter() - began:.0f} s; the server's peak: {before:.0f} MB before, {peak(process.pid):.0f} MB after"
+        )
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("what", choices=["pages", "upload", "speech"])
     options.add_argument("--pages", type=int, default=200)
     options.add_argument("--characters", type=int, default=4_000, help="of each page")
@@ -224,7 +278,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if given.what == "pages":
-            asyncio.run(measure_pages(folder / "data", given.pages, given.characters, given.embedder, given.at_once))
+            asyncio.run(
+                measure_pages(
+                    folder / "data", given.pages, given.characters, given.embedder, given.at_once
+                )
+            )
         elif given.what == "upload":
             measure_upload(folder, given.megabytes)
         else:

@@ -26,24 +26,40 @@ async def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("pairs", type=Path)
     options.add_argument("--embedder", default="static")
-    options.add_argument("--same", type=float, default=SAME, help="the score from which on a pair counts as saying the same")
+    options.add_argument(
+        "--same",
+        type=float,
+        default=SAME,
+        help="the score from which on a pair counts as saying the same",
+    )
     options.add_argument("--most", type=int, default=10_000)
     given = options.parse_args()
-    rows = [line.split("\t") for line in given.pairs.read_text().splitlines()][:given.most]
+    rows = [line.split("\t") for line in given.pairs.read_text().splitlines()][: given.most]
     gold = np.array([float(row[4]) >= given.same for row in rows])
     with tempfile.TemporaryDirectory() as folder:
         embedder = make_embedder(Settings(data_dir=Path(folder), embedder=given.embedder))
         scale = await Calibration(embedder).scale()
         cosines = []
         for start in range(0, len(rows), AT_ONCE):
-            part = rows[start:start + AT_ONCE]
-            vectors = [document[0] for document in await embedder.documents([[text] for row in part for text in row[5:7]])]
+            part = rows[start : start + AT_ONCE]
+            vectors = [
+                document[0]
+                for document in await embedder.documents(
+                    [[text] for row in part for text in row[5:7]]
+                )
+            ]
             cosines += [float(vectors[n] @ vectors[n + 1]) for n in range(0, len(vectors), 2)]
         await embedder.close()
-    print(f"{given.embedder}: {len(rows)} pairs, {gold.sum()} of {given.same} and more; precision / recall")
+    print(
+        f"{given.embedder}: {len(rows)} pairs, {gold.sum()} of {given.same} and more; precision / recall"
+    )
     _tell("bare cosine of .85", np.array(cosines) >= THRESHOLD, gold)
-    found = [compare(Text("", row[5]), Text("", row[6]), scale(cosine)) if scale(cosine) >= FLOOR else None
-             for row, cosine in zip(rows, cosines, strict=True)]
+    found = [
+        compare(Text("", row[5]), Text("", row[6]), scale(cosine))
+        if scale(cosine) >= FLOOR
+        else None
+        for row, cosine in zip(rows, cosines, strict=True)
+    ]
     told = np.array([one is not None and one[0] >= THRESHOLD for one in found])
     _tell("told by add", told, gold)
     alike = np.array([one is not None and one[1] != "contradiction" for one in found])
@@ -52,7 +68,9 @@ async def main() -> None:
 
 def _tell(name: str, told: np.ndarray, gold: np.ndarray) -> None:
     right = int((told & gold).sum())
-    print(f"{name:>24}: {right / max(1, told.sum()):.3f} / {right / gold.sum():.3f}  ({told.sum()} told)")
+    print(
+        f"{name:>24}: {right / max(1, told.sum()):.3f} / {right / gold.sum():.3f}  ({told.sum()} told)"
+    )
 
 
 if __name__ == "__main__":

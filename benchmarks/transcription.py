@@ -62,7 +62,9 @@ async def transcribe(path: Path, model: str, times: int) -> float:
     found = await transcriber.transcribe(path, progress)
     await transcriber.close()
     heard = words(" ".join(one.text for one in found.utterances))
-    print(f"\r{len(found.utterances)} utterances, {len(heard)} words; the first: {found.utterances[0].text}")
+    print(
+        f"\r{len(found.utterances)} utterances, {len(heard)} words; the first: {found.utterances[0].text}"
+    )
     if times:
         known = set(words(TEXT))
         understood = sum(word in known for word in heard) / (times * len(words(TEXT)))
@@ -75,7 +77,9 @@ def decode(path: Path) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("recording", nargs="?", type=Path)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--format", default="mp3", choices=["mp3", "flac", "ogg", "wav"])
@@ -83,13 +87,23 @@ def main() -> None:
     parser.add_argument("--decode-only", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path, times = (arguments.recording, 0) if arguments.recording else make(Path(folder), arguments.minutes, arguments.format)
+        path, times = (
+            (arguments.recording, 0)
+            if arguments.recording
+            else make(Path(folder), arguments.minutes, arguments.format)
+        )
         wall, cpu = time.perf_counter(), time.process_time()
-        seconds = decode(path) if arguments.decode_only else asyncio.run(transcribe(path, arguments.model, times))
+        seconds = (
+            decode(path)
+            if arguments.decode_only
+            else asyncio.run(transcribe(path, arguments.model, times))
+        )
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{seconds:.0f} s of sound in {wall:.1f} s, {cpu:.1f} CPU seconds: {seconds / cpu:.1f} x real time per CPU second, "
-          f"peak memory {peak:.0f} MB")
+    print(
+        f"{seconds:.0f} s of sound in {wall:.1f} s, {cpu:.1f} CPU seconds: {seconds / cpu:.1f} x real time per CPU second, "
+        f"peak memory {peak:.0f} MB"
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ class Refused(Exception):
 class EmbeddingService:
     url: str = ""
     bodies: list[dict[str, Any]] = field(default_factory=list)
-    mishaps: list[Mishap] = field(default_factory=list)   # each is used up by one request
+    mishaps: list[Mishap] = field(default_factory=list)  # each is used up by one request
     closing: Event = field(default_factory=Event)
 
     def answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -40,12 +40,18 @@ def _voyage(body: dict[str, Any]) -> dict[str, Any]:
         raise Refused("inputs must be 1 to 1000 lists that are not empty")
     if sum(_tokens(text) for texts in inputs for text in texts) > 32_000:
         raise Refused("too many tokens")
-    return _list([_list(_entries(texts, dimension)) | {"index": index} for index, texts in enumerate(inputs)])
+    return _list(
+        [_list(_entries(texts, dimension)) | {"index": index} for index, texts in enumerate(inputs)]
+    )
 
 
 def _openai(body: dict[str, Any]) -> dict[str, Any]:
     texts = body["input"]
-    if not 1 <= len(texts) <= 2048 or sum(map(_tokens, texts)) > 300_000 or max(map(_tokens, texts)) > 8191:
+    if (
+        not 1 <= len(texts) <= 2048
+        or sum(map(_tokens, texts)) > 300_000
+        or max(map(_tokens, texts)) > 8191
+    ):
         raise Refused("too many inputs or tokens")
     return _list(_entries(texts, body.get("dimensions", 1536)))
 
@@ -58,13 +64,18 @@ def _list(entries: list[Any]) -> dict[str, Any]:
 def _entries(texts: list[str], dimension: int) -> list[dict[str, Any]]:
     if not all(text.strip() for text in texts):
         raise Refused("input cannot be an empty string")
-    return [{"object": "embedding", "index": index, "embedding": _vector(text, dimension)}
-            for index, text in enumerate(texts)]
+    return [
+        {"object": "embedding", "index": index, "embedding": _vector(text, dimension)}
+        for index, text in enumerate(texts)
+    ]
 
 
 def _vector(text: str, dimension: int) -> list[float]:
     """Texts that share words are alike, as with a real model; and not of length one, as with some servers."""
-    words = [np.random.default_rng(crc32(word.encode())).normal(size=dimension) for word in set(text.lower().split())]
+    words = [
+        np.random.default_rng(crc32(word.encode())).normal(size=dimension)
+        for word in set(text.lower().split())
+    ]
     return [float(number) for number in np.sum(words, axis=0)]
 
 
@@ -79,7 +90,9 @@ class _Handler(Stand):
         if self.service.mishaps:
             self.mishap(self.service.mishaps.pop(0))
         elif self.headers["Authorization"] != f"Bearer {KEY}":
-            self.send(401, json.dumps({"detail": f"Incorrect API key {self.headers['Authorization']}"}))
+            self.send(
+                401, json.dumps({"detail": f"Incorrect API key {self.headers['Authorization']}"})
+            )
         else:
             try:
                 self.send(200, json.dumps(self.service.answer(self.path, body)))

@@ -9,8 +9,11 @@ from anyio import Path as AsyncPath
 
 from commonplace.model import Errand, Extracted, Transcript, Utterance
 
-SAID = (Utterance(0.0, 4.0, "The pelican nests beside the lagoon."), Utterance(4.5, 9.0, "Its bill holds eleven litres."),
-        Utterance(30.0, 34.0, "In winter it flies to the delta."))
+SAID = (
+    Utterance(0.0, 4.0, "The pelican nests beside the lagoon."),
+    Utterance(4.5, 9.0, "Its bill holds eleven litres."),
+    Utterance(30.0, 34.0, "In winter it flies to the delta."),
+)
 
 
 @dataclass
@@ -23,10 +26,14 @@ class FakeTranscriber:
     troubles: list[Exception] = field(default_factory=list)
     calls: int = 0
     begun: asyncio.Event = field(default_factory=asyncio.Event)
-    go_on: asyncio.Event | None = None      # when given, it waits here, half done
+    go_on: asyncio.Event | None = None  # when given, it waits here, half done
 
-    async def transcribe(self, recording: Path | None, progress: Callable[[float], Awaitable[None]],
-                         errand: Errand | None = None) -> Transcript:
+    async def transcribe(
+        self,
+        recording: Path | None,
+        progress: Callable[[float], Awaitable[None]],
+        errand: Errand | None = None,
+    ) -> Transcript:
         assert recording is not None
         self.calls += 1
         assert await AsyncPath(recording).read_bytes()

@@ -15,13 +15,16 @@ UNSUPPORTED = ("minItems", "maxItems", "minLength", "maxLength", "minimum", "max
 
 
 def error(status: int, kind: str, message: str) -> Refused:
-    return Refused(status, {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"})
+    return Refused(
+        status,
+        {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"},
+    )
 
 
 @dataclass
 class MessagesService(StubService):
-    says: dict[str, Any] | None = None      # instead of what it would make of the material
-    text: str | None = None                 # instead of JSON
+    says: dict[str, Any] | None = None  # instead of what it would make of the material
+    text: str | None = None  # instead of JSON
     stop_reason: str = "end_turn"
     bodies: list[dict[str, Any]] = field(default_factory=list)
 
@@ -38,24 +41,45 @@ class MessagesService(StubService):
         said = self.says or _describe(body["messages"][0]["content"])
         validate(said, body["output_config"]["format"]["schema"])
         text = json.dumps(said) if self.text is None else self.text
-        return {"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"],
-                "content": [{"type": "thinking", "thinking": "", "signature": "s"}, {"type": "text", "text": text}],
-                "stop_reason": self.stop_reason, "stop_sequence": None,
-                "usage": {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS}}
+        return {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": body["model"],
+            "content": [
+                {"type": "thinking", "thinking": "", "signature": "s"},
+                {"type": "text", "text": text},
+            ],
+            "stop_reason": self.stop_reason,
+            "stop_sequence": None,
+            "usage": {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS},
+        }
 
 
 def _check(body: dict[str, Any]) -> None:
     output = body["output_config"]["format"]
     schema = json.dumps(output["schema"])
-    if set(body) - {"model", "max_tokens", "system", "messages", "output_config"} or output["type"] != "json_schema":
+    if (
+        set(body) - {"model", "max_tokens", "system", "messages", "output_config"}
+        or output["type"] != "json_schema"
+    ):
         raise error(400, "invalid_request_error", f"unknown fields: {sorted(body)}")
     if any(f'"{word}"' in schema for word in UNSUPPORTED):
-        raise error(400, "invalid_request_error", "output_config.format.schema: unsupported keyword")
-    if [message["role"] for message in body["messages"]] != ["user"] or not body["messages"][0]["content"].strip():
+        raise error(
+            400, "invalid_request_error", "output_config.format.schema: unsupported keyword"
+        )
+    if [message["role"] for message in body["messages"]] != ["user"] or not body["messages"][0][
+        "content"
+    ].strip():
         raise error(400, "invalid_request_error", "messages: text content blocks must be non-empty")
 
 
 def _describe(material: str) -> dict[str, Any]:
     numbers = [int(number) for number in re.findall(r"^\[(\d+)\]$", material, re.MULTILINE)]
-    return {"summary": "A text. It says things.", "key_points": ["It says things."], "tags": ["Things", "things", "text"],
-            "category": "Learning", "sections": [{"number": number, "points": [f"Point {number}"]} for number in numbers]}
+    return {
+        "summary": "A text. It says things.",
+        "key_points": ["It says things."],
+        "tags": ["Things", "things", "text"],
+        "category": "Learning",
+        "sections": [{"number": number, "points": [f"Point {number}"]} for number in numbers],
+    }

@@ -15,15 +15,22 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PINS = ROOT / "requirements-s3.txt"
 BUCKET = "commonplace"
-CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1",
-               "AWS_ALLOW_HTTP": "true"}
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_REGION": "us-east-1",
+    "AWS_ALLOW_HTTP": "true",
+}
 
 
 @contextmanager
 def running_s3(port: int) -> Iterator[str]:
     """Its address; there is one empty bucket."""
-    process = subprocess.Popen([_environment() / "bin" / "moto_server", "-p", str(port)],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [_environment() / "bin" / "moto_server", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         address = f"http://127.0.0.1:{port}"
         _make_bucket(address, process)
@@ -43,7 +50,14 @@ def _environment() -> Path:
         if not ready.exists():
             subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
             options = ["--quiet", "--no-deps", "--require-hashes", "--requirement", PINS]
-            uv = [Path(sys.executable).with_name("uv"), "pip", "install", "--system-certs", "--python", folder / "bin" / "python"]
+            uv = [
+                Path(sys.executable).with_name("uv"),
+                "pip",
+                "install",
+                "--system-certs",
+                "--python",
+                folder / "bin" / "python",
+            ]
             if subprocess.run([*uv, *options]).returncode:  # uv does not read pip's configuration
                 subprocess.run([folder / "bin" / "pip", "install", *options], check=True)
             ready.touch()

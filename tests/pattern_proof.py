@@ -22,12 +22,43 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import inf, prod
 
-LARGEST_COUNT = 200      # {m,n} with a larger n counts as unbounded
+LARGEST_COUNT = 200  # {m,n} with a larger n counts as unbounded
 MOST_PATHS = 5_000
 
-SAMPLE = frozenset(map(chr, [*range(0x180), *range(0x2b0, 0x400), *range(0x2000, 0x20d0), *range(0x2100, 0x2190), *range(
-    0x3000, 0x3060), 0x410, 0x5d0, 0x660, 0x966, 0xe01, 0xe31, 0x1100, 0x1680, 0x4e00, 0xac00, 0xd800, 0xe000, 0xf900, 0xff10,
-    0xff21, 0xffff, 0x10000, 0x1d7ce, 0x1f600, 0x20000, 0xe0100, 0x10ffff]))
+SAMPLE = frozenset(
+    map(
+        chr,
+        [
+            *range(0x180),
+            *range(0x2B0, 0x400),
+            *range(0x2000, 0x20D0),
+            *range(0x2100, 0x2190),
+            *range(0x3000, 0x3060),
+            0x410,
+            0x5D0,
+            0x660,
+            0x966,
+            0xE01,
+            0xE31,
+            0x1100,
+            0x1680,
+            0x4E00,
+            0xAC00,
+            0xD800,
+            0xE000,
+            0xF900,
+            0xFF10,
+            0xFF21,
+            0xFFFF,
+            0x10000,
+            0x1D7CE,
+            0x1F600,
+            0x20000,
+            0xE0100,
+            0x10FFFF,
+        ],
+    )
+)
 Chars = frozenset[str]
 NONE: Chars = frozenset()
 
@@ -37,6 +68,7 @@ class NotProven(Exception):
 
 
 # -- The tree: what `re` parses, without what does not matter here
+
 
 @dataclass(frozen=True)
 class One:
@@ -75,9 +107,13 @@ Node = One | Row | Choice | Repeat | Look
 EMPTY = Row(())
 WORD = frozenset(c for c in SAMPLE if c.isalnum() or c == "_")
 _CATEGORIES = {
-    sre.CATEGORY_WORD: lambda c: c.isalnum() or c == "_", sre.CATEGORY_NOT_WORD: lambda c: not (c.isalnum() or c == "_"),
-    sre.CATEGORY_DIGIT: str.isdecimal, sre.CATEGORY_NOT_DIGIT: lambda c: not c.isdecimal(),
-    sre.CATEGORY_SPACE: str.isspace, sre.CATEGORY_NOT_SPACE: lambda c: not c.isspace()}
+    sre.CATEGORY_WORD: lambda c: c.isalnum() or c == "_",
+    sre.CATEGORY_NOT_WORD: lambda c: not (c.isalnum() or c == "_"),
+    sre.CATEGORY_DIGIT: str.isdecimal,
+    sre.CATEGORY_NOT_DIGIT: lambda c: not c.isdecimal(),
+    sre.CATEGORY_SPACE: str.isspace,
+    sre.CATEGORY_NOT_SPACE: lambda c: not c.isspace(),
+}
 
 
 def _tree(parsed: Iterable[tuple[object, object]], flags: int, sample: Chars) -> Node:
@@ -98,23 +134,31 @@ def _node(op: object, value: object, flags: int, sample: Chars) -> Node:
     if op is sre.SUBPATTERN:
         _, added, removed, inside = value
         return _tree(inside, (flags | added) & ~removed, sample)
-    if op is sre.GROUPREF_EXISTS:       # takes one of the two ways: counted as if it could take both
+    if op is sre.GROUPREF_EXISTS:  # takes one of the two ways: counted as if it could take both
         return Choice(tuple(_tree(branch or (), flags, sample) for branch in value[1:]))
     if op is sre.ATOMIC_GROUP:
         return Repeat(1, 1, _tree(value, flags, sample), possessive=True)
     if op in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
         least, most, body = value
-        return Repeat(int(least), inf if most is sre.MAXREPEAT or most > LARGEST_COUNT else int(most), _tree(body, flags, sample),
-                      op is sre.POSSESSIVE_REPEAT)
+        return Repeat(
+            int(least),
+            inf if most is sre.MAXREPEAT or most > LARGEST_COUNT else int(most),
+            _tree(body, flags, sample),
+            op is sre.POSSESSIVE_REPEAT,
+        )
     if op in (sre.ASSERT, sre.ASSERT_NOT):
         direction, inside = value
         node = _tree(inside, flags, sample)
         if direction > 0:
             return Look(node)
-        single = node.parts[0].chars if len(node.parts) == 1 and isinstance(node.parts[0], One) else NONE
+        single = (
+            node.parts[0].chars if len(node.parts) == 1 and isinstance(node.parts[0], One) else NONE
+        )
         return Look(EMPTY, single if op is sre.ASSERT_NOT else sample - single if single else NONE)
     if op is sre.AT:
-        if value is sre.AT_BEGINNING_STRING or (value is sre.AT_BEGINNING and not flags & re.MULTILINE):
+        if value is sre.AT_BEGINNING_STRING or (
+            value is sre.AT_BEGINNING and not flags & re.MULTILINE
+        ):
             return Look(EMPTY, sample)
         if value is sre.AT_BEGINNING:
             return Look(EMPTY, sample - {"\n"})
@@ -122,7 +166,9 @@ def _node(op: object, value: object, flags: int, sample: Chars) -> Node:
     raise NotProven(f"{op} is not supported")
 
 
-WORD_BOUNDARY: Chars = frozenset({"\\b"})     # stands for: a word character, where a word character follows
+WORD_BOUNDARY: Chars = frozenset(
+    {"\\b"}
+)  # stands for: a word character, where a word character follows
 
 
 def _set(items: Iterable[tuple[object, object]], flags: int, sample: Chars) -> Chars:
@@ -145,13 +191,21 @@ def _set(items: Iterable[tuple[object, object]], flags: int, sample: Chars) -> C
 def _cased(chars: set[str], flags: int) -> set[str]:
     if not flags & re.IGNORECASE:
         return chars
-    return chars | {form for c in chars for form in (c.lower(), c.upper()) if len(form) == 1} | (
-        {"ſ"} if chars & {"s", "S"} else set()) | ({"\u212a"} if chars & {"k", "K"} else set())
+    return (
+        chars
+        | {form for c in chars for form in (c.lower(), c.upper()) if len(form) == 1}
+        | ({"ſ"} if chars & {"s", "S"} else set())
+        | ({"\u212a"} if chars & {"k", "K"} else set())
+    )
 
 
 def _mentioned(parsed: object) -> Iterator[int]:
     """Every code point that the pattern names, as a character or as the end of a range."""
-    if isinstance(parsed, tuple) and len(parsed) == 2 and parsed[0] in (sre.LITERAL, sre.NOT_LITERAL, sre.RANGE):
+    if (
+        isinstance(parsed, tuple)
+        and len(parsed) == 2
+        and parsed[0] in (sre.LITERAL, sre.NOT_LITERAL, sre.RANGE)
+    ):
         yield from parsed[1] if isinstance(parsed[1], tuple) else (parsed[1],)
     elif isinstance(parsed, (list, tuple, parser.SubPattern)):
         for part in parsed:
@@ -159,6 +213,7 @@ def _mentioned(parsed: object) -> Iterator[int]:
 
 
 # -- What the tree says
+
 
 def _nullable(node: Node) -> bool:
     match node:
@@ -225,12 +280,16 @@ class _After:
 
     first: Chars = NONE
     longest: float = 0
-    fallible: bool = False          # a match may still fail there
+    fallible: bool = False  # a match may still fail there
 
     def before(self, node: Node) -> "_After":
         """What follows whatever stands before `node`."""
         first = _first(node) | (self.first if _nullable(node) else NONE)
-        return _After(first, self.longest + _longest(node), self.fallible or not _nullable(node) or _asserts(node))
+        return _After(
+            first,
+            self.longest + _longest(node),
+            self.fallible or not _nullable(node) or _asserts(node),
+        )
 
 
 def _asserts(node: Node) -> bool:
@@ -251,21 +310,33 @@ class _Walk:
     def __init__(self) -> None:
         self.runs: list[tuple[Chars, tuple[Node, ...]]] = []
 
-    def paths(self, node: Node, after: _After, before: tuple[Node, ...] = (), *, in_loop: bool = False) -> int:
+    def paths(
+        self, node: Node, after: _After, before: tuple[Node, ...] = (), *, in_loop: bool = False
+    ) -> int:
         match node:
             case One():
                 return 1
             case Row(parts):
                 counts = []
                 for place in reversed(range(len(parts))):
-                    counts.append(self.paths(parts[place], after, (*before, *parts[:place]), in_loop=in_loop))
+                    counts.append(
+                        self.paths(parts[place], after, (*before, *parts[:place]), in_loop=in_loop)
+                    )
                     after = after.before(parts[place])
                 return _few(prod(counts))
             case Choice(branches):
                 counts = [self.paths(branch, after, before, in_loop=in_loop) for branch in branches]
                 leads = [_leading(branch, after) for branch in branches]
-                return _few(max(sum(count for other, count in zip(leads, counts, strict=True) if not _apart(lead, other))
-                                for lead in leads))
+                return _few(
+                    max(
+                        sum(
+                            count
+                            for other, count in zip(leads, counts, strict=True)
+                            if not _apart(lead, other)
+                        )
+                        for lead in leads
+                    )
+                )
             case Look(inside):
                 if _longest(inside) == inf:
                     if in_loop:
@@ -273,24 +344,32 @@ class _Walk:
                     self.runs.append((_alphabet(inside), before))
                 return min(1, self.paths(inside, _After(fallible=True), before, in_loop=in_loop))
             case Repeat(least, most, body, possessive):
-                if most == 1 and possessive:    # an atomic group: once left, it is not entered again
+                if most == 1 and possessive:  # an atomic group: once left, it is not entered again
                     return min(1, self.paths(body, _After(fallible=True), before, in_loop=in_loop))
                 if most == inf:
                     return self._unbounded(node, after, before, in_loop=in_loop)
-                within = _After(_first(body) | after.first, after.longest + _longest(node), True) if most > 1 else after
+                within = (
+                    _After(_first(body) | after.first, after.longest + _longest(node), True)
+                    if most > 1
+                    else after
+                )
                 paths = self.paths(body, within, before, in_loop=in_loop or most > 1)
                 if paths == 1 and (possessive or not _first(body) & after.first):
                     return 1
-                return _few(sum(paths ** count for count in range(least, int(most) + 1)))
+                return _few(sum(paths**count for count in range(least, int(most) + 1)))
 
-    def _unbounded(self, node: Repeat, after: _After, before: tuple[Node, ...], *, in_loop: bool) -> int:
+    def _unbounded(
+        self, node: Repeat, after: _After, before: tuple[Node, ...], *, in_loop: bool
+    ) -> int:
         first = _first(node.body)
         if _nullable(node.body):
             raise NotProven("an unbounded repeat of something that may be empty")
         if self.paths(node.body, _After(first | after.first, inf, True), before, in_loop=True) > 1:
             raise NotProven("an unbounded repeat of something that can match in several ways")
         if first & after.first and not node.possessive and (after.longest == inf or in_loop):
-            raise NotProven("an unbounded repeat that may be left anywhere, and what follows is unbounded")
+            raise NotProven(
+                "an unbounded repeat that may be left anywhere, and what follows is unbounded"
+            )
         if after.fallible or node.least > LARGEST_COUNT:
             self.runs.append((_alphabet(node.body), before))
         return 1
@@ -312,7 +391,11 @@ def _leading(node: Node, after: _After) -> list[Chars]:
             for place, part in enumerate(parts):
                 if not isinstance(part, One | Look | Row):
                     rest = after.before(Row(parts[place:]))
-                    return [*found, rest.first] if not _nullable(Row(parts[place:])) or rest.first else found
+                    return (
+                        [*found, rest.first]
+                        if not _nullable(Row(parts[place:])) or rest.first
+                        else found
+                    )
                 found += _leading(part, _After())
             return found
         case _:
@@ -346,8 +429,11 @@ def _lookaheads_after_loops(node: Node) -> bool:
     for part in node.parts:
         if loose and isinstance(part, Look) and _longest(part) == inf:
             return True
-        loose = loose or (_longest(part) == inf and not isinstance(part, Look)
-                          and not (isinstance(part, Repeat) and part.possessive))
+        loose = loose or (
+            _longest(part) == inf
+            and not isinstance(part, Look)
+            and not (isinstance(part, Repeat) and part.possessive)
+        )
         if any(_lookaheads_after_loops(inner) for inner in _inner(part)):
             return True
     return False
@@ -369,7 +455,9 @@ def prove(pattern: str | bytes, flags: int = 0, *, anchored: bool = False) -> No
     """Raise `NotProven` unless matching is linear; `anchored`: only `match` and `fullmatch` are called."""
     text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
     parsed = parser.parse(text, flags & ~(re.UNICODE if isinstance(pattern, bytes) else 0))
-    near = {chr(min(max(code + by, 0), 0x10ffff)) for code in _mentioned(parsed) for by in (-1, 0, 1)}
+    near = {
+        chr(min(max(code + by, 0), 0x10FFFF)) for code in _mentioned(parsed) for by in (-1, 0, 1)
+    }
     tree = _tree(parsed, parsed.state.flags, SAMPLE | near)
     for branch in _alternatives(tree):
         if _lookaheads_after_loops(branch):
@@ -383,7 +471,11 @@ def prove(pattern: str | bytes, flags: int = 0, *, anchored: bool = False) -> No
 def _alternatives(tree: Node) -> list[Node]:
     while isinstance(tree, Row) and len(tree.parts) == 1:
         tree = tree.parts[0]
-    return [leaf for branch in tree.branches for leaf in _alternatives(branch)] if isinstance(tree, Choice) else [tree]
+    return (
+        [leaf for branch in tree.branches for leaf in _alternatives(branch)]
+        if isinstance(tree, Choice)
+        else [tree]
+    )
 
 
 def _prove_searched(branch: Node, runs: Iterable[tuple[Chars, tuple[Node, ...]]]) -> None:
@@ -396,4 +488,6 @@ def _prove_searched(branch: Node, runs: Iterable[tuple[Chars, tuple[Node, ...]]]
         excluded |= WORD
     for run, before in runs:
         if not run <= excluded and not any(_escapes(part, run) for part in before):
-            raise NotProven(f"a run is read from each of its places ({''.join(sorted(run - excluded))[:8]!r})")
+            raise NotProven(
+                f"a run is read from each of its places ({''.join(sorted(run - excluded))[:8]!r})"
+            )

@@ -10,8 +10,21 @@ from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
 Samples = NDArray[np.float32]
-SOUND = {"mp3": "libmp3lame", "m4a": "aac", "wav": "pcm_s16le", "ogg": "libopus", "flac": "flac", "aac": "aac", "opus": "libopus"}
-VIDEO = {"mp4": ("aac", "mpeg4"), "webm": ("libopus", "libvpx"), "mov": ("aac", "mpeg4"), "mkv": ("libopus", "mpeg4")}
+SOUND = {
+    "mp3": "libmp3lame",
+    "m4a": "aac",
+    "wav": "pcm_s16le",
+    "ogg": "libopus",
+    "flac": "flac",
+    "aac": "aac",
+    "opus": "libopus",
+}
+VIDEO = {
+    "mp4": ("aac", "mpeg4"),
+    "webm": ("libopus", "libvpx"),
+    "mov": ("aac", "mpeg4"),
+    "mkv": ("libopus", "mpeg4"),
+}
 
 
 def tone(seconds: float, rate: int, hertz: float = 440.0) -> Samples:
@@ -28,7 +41,7 @@ def record(path: Path, samples: Samples, rate: int = 48_000, layout: str = "ster
         if video:
             _picture(container, video)
         for start in range(0, len(samples), rate):
-            part = np.stack([samples[start:start + rate]] * stream.layout.nb_channels)
+            part = np.stack([samples[start : start + rate]] * stream.layout.nb_channels)
             frame = av.AudioFrame.from_ndarray(part, format="fltp", layout=layout)
             frame.sample_rate, frame.pts, frame.time_base = rate, start, Fraction(1, rate)
             container.mux(stream.encode(frame))

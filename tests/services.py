@@ -33,7 +33,9 @@ def running_postgres() -> Iterator[tuple[str, int]]:
         yield server.get_uri(), pid
     finally:
         server.cleanup()  # stops nothing when the server was restarted behind its back
-        still_there = [p for p in psutil.process_iter(["cmdline"]) if str(folder) in (p.info["cmdline"] or [])]
+        still_there = [
+            p for p in psutil.process_iter(["cmdline"]) if str(folder) in (p.info["cmdline"] or [])
+        ]
         for process in still_there:
             process.kill()
         psutil.wait_procs(still_there, timeout=10)
@@ -66,10 +68,15 @@ def postgres_schema(postgres_url: str, kept_schema: str) -> Iterator[str]:
     them empty."""
     yield kept_schema
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        found = connection.execute("""SELECT format('%%I.%%I', schemaname, tablename) AS name FROM pg_tables
-                                      WHERE schemaname = %s AND tablename <> 'schema_version'""", [kept_schema])
+        found = connection.execute(
+            """SELECT format('%%I.%%I', schemaname, tablename) AS name FROM pg_tables
+                                      WHERE schemaname = %s AND tablename <> 'schema_version'""",
+            [kept_schema],
+        )
         tables = [row[0] for row in found.fetchall()]
-        [size] = connection.execute("SELECT sum(pg_total_relation_size(name)) FROM unnest(%s::text[]) AS name", [tables]).fetchone()
+        [size] = connection.execute(
+            "SELECT sum(pg_total_relation_size(name)) FROM unnest(%s::text[]) AS name", [tables]
+        ).fetchone()
         if size > LARGE:
             connection.execute(f"TRUNCATE {', '.join(tables)}")
         else:  # in a sixth of the time
@@ -103,7 +110,10 @@ def running_redis() -> Iterator[tuple[str, int]]:
     """Debian's redis-server on a free port, keeping nothing on disk, as (url, process id): for tests that stop it."""
     program = shutil.which("redis-server")
     if program is None:
-        pytest.fail("redis-server is missing: `apt-get install redis-server`, or `make test` as root.", pytrace=False)
+        pytest.fail(
+            "redis-server is missing: `apt-get install redis-server`, or `make test` as root.",
+            pytrace=False,
+        )
     port = free_port()
     options = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no"]
     with tempfile.TemporaryDirectory(prefix="commonplace-redis-") as folder:
@@ -129,4 +139,6 @@ def _wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 10) 
             return
         except ConnectionRefusedError:
             time.sleep(0.01)
-    pytest.fail(f"redis-server did not answer on port {port} (exit code {process.poll()}).", pytrace=False)
+    pytest.fail(
+        f"redis-server did not answer on port {port} (exit code {process.poll()}).", pytrace=False
+    )

@@ -32,7 +32,7 @@ class Refused(Exception):
 class Request:
     method: str
     path: str
-    headers: dict[str, str]     # names in small letters
+    headers: dict[str, str]  # names in small letters
     body: bytes
 
     def json(self) -> Any:
@@ -43,14 +43,20 @@ class Request:
 class StubService:
     url: str = ""
     requests: list[Request] = field(default_factory=list)
-    mishaps: dict[str, list[Mishap]] = field(default_factory=dict)   # by the end of the path; each is used up by one request
+    mishaps: dict[str, list[Mishap]] = field(
+        default_factory=dict
+    )  # by the end of the path; each is used up by one request
     closing: Event = field(default_factory=Event)
 
     def answer(self, request: Request) -> dict[str, Any]:
         raise NotImplementedError
 
     def asked(self, method: str, path: str) -> list[Request]:
-        return [request for request in self.requests if request.method == method and request.path == path]
+        return [
+            request
+            for request in self.requests
+            if request.method == method and request.path == path
+        ]
 
 
 class Stand(BaseHTTPRequestHandler):
@@ -81,7 +87,14 @@ class _Handler(Stand):
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.command, self.path, headers, body)
         self.service.requests.append(request)
-        mishaps = next((left for path, left in self.service.mishaps.items() if left and self.path.endswith(path)), [])
+        mishaps = next(
+            (
+                left
+                for path, left in self.service.mishaps.items()
+                if left and self.path.endswith(path)
+            ),
+            [],
+        )
         if mishaps:
             self.mishap(mishaps.pop(0))
             return

@@ -13,17 +13,54 @@ LONGEST_FILE, LARGEST_FOLDER = 500, 27
 
 # A module may import its own part and the parts that stand before it.
 ORDER = [
-    "errors", "settings", "model", "text", "ports", "malloc_trim", "thread_pool", "database", "search_index", "store",
-    "adapters", "core.jobs", "core.people", "core.ingest", "core.search", "core.items", "core.entities", "core.work",
-    "core.memory", "core.disks", "core.transfer", "core.map", "core.services", "interfaces.actions", "interfaces.http",
-    "interfaces.mcp", "interfaces.rest", "interfaces.web", "app", "interfaces.cli",
+    "errors",
+    "settings",
+    "model",
+    "text",
+    "ports",
+    "malloc_trim",
+    "thread_pool",
+    "database",
+    "search_index",
+    "store",
+    "adapters",
+    "core.jobs",
+    "core.people",
+    "core.ingest",
+    "core.search",
+    "core.items",
+    "core.entities",
+    "core.work",
+    "core.memory",
+    "core.disks",
+    "core.transfer",
+    "core.map",
+    "core.services",
+    "interfaces.actions",
+    "interfaces.http",
+    "interfaces.mcp",
+    "interfaces.rest",
+    "interfaces.web",
+    "app",
+    "interfaces.cli",
 ]
 # Exceptions: the core names ports, never what implements them, and interfaces do not know each other.
-ENGINES = {"adapters": {"database", "search_index", "store"},
-           **{part: {"adapters"} for part in ORDER if part.startswith(("core", "interfaces"))}}
-BACK_EDGES = ("core.jobs.worker", "database.postgres", "search_index.filters", "search_index.index",
-              "interfaces.actions.exploration")  # still to be turned round
-INTERFACES = {part for part in ORDER if part in ("interfaces.mcp", "interfaces.rest", "interfaces.web", "interfaces.cli")}
+ENGINES = {
+    "adapters": {"database", "search_index", "store"},
+    **{part: {"adapters"} for part in ORDER if part.startswith(("core", "interfaces"))},
+}
+BACK_EDGES = (
+    "core.jobs.worker",
+    "database.postgres",
+    "search_index.filters",
+    "search_index.index",
+    "interfaces.actions.exploration",
+)  # still to be turned round
+INTERFACES = {
+    part
+    for part in ORDER
+    if part in ("interfaces.mcp", "interfaces.rest", "interfaces.web", "interfaces.cli")
+}
 
 
 def part_of(module: str) -> str:
@@ -48,30 +85,56 @@ def test_imports_follow_the_order() -> None:
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         part = part_of(module)
         for name in all_imports(path):
-            other = part_of(name.removeprefix("commonplace.")) if name.startswith("commonplace.") else ""
-            if part and other and module not in BACK_EDGES and (
-                    ORDER.index(other) > ORDER.index(part) or other in ENGINES.get(part, ())
-                    or ({part, other} <= INTERFACES and part != other)):
+            other = (
+                part_of(name.removeprefix("commonplace."))
+                if name.startswith("commonplace.")
+                else ""
+            )
+            if (
+                part
+                and other
+                and module not in BACK_EDGES
+                and (
+                    ORDER.index(other) > ORDER.index(part)
+                    or other in ENGINES.get(part, ())
+                    or ({part, other} <= INTERFACES and part != other)
+                )
+            ):
                 refused.append(f"{module} may not import {name}")
     assert not refused, "\n".join(refused)
 
 
 def test_files_and_folders_stay_small() -> None:
-    long = [f"{path.relative_to(ROOT)}: {lines} lines" for path in FILES
-            if (lines := len(path.read_text().splitlines())) > LONGEST_FILE]
-    full = [f"{folder.relative_to(ROOT)}: {count} modules" for folder in {path.parent for path in FILES}
-            if (count := len(list(folder.glob("*.py")))) > LARGEST_FOLDER]
+    long = [
+        f"{path.relative_to(ROOT)}: {lines} lines"
+        for path in FILES
+        if (lines := len(path.read_text().splitlines())) > LONGEST_FILE
+    ]
+    full = [
+        f"{folder.relative_to(ROOT)}: {count} modules"
+        for folder in {path.parent for path in FILES}
+        if (count := len(list(folder.glob("*.py")))) > LARGEST_FOLDER
+    ]
     assert not long + full, "\n".join(long + full)
 
 
 def test_what_is_imported_is_declared() -> None:
     project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text())["project"]
-    asked = [*project["dependencies"], *(name for extra in project["optional-dependencies"].values() for name in extra)]
+    asked = [
+        *project["dependencies"],
+        *(name for extra in project["optional-dependencies"].values() for name in extra),
+    ]
     declared = {canonical(re.split(r"[^\w.-]", name)[0]) for name in asked}
     of_module = packages_distributions()
     for path in FILES:
-        for module in {name.split(".")[0] for name in all_imports(path)} - sys.stdlib_module_names - {"commonplace"}:
-            assert declared & {canonical(name) for name in of_module.get(module, [module])}, f"{path} imports {module}"
+        for module in (
+            {name.split(".")[0] for name in all_imports(path)}
+            - sys.stdlib_module_names
+            - {"commonplace"}
+        ):
+            assert declared & {canonical(name) for name in of_module.get(module, [module])}, (
+                f"{path} imports {module}"
+            )
 
 
 def canonical(distribution: str) -> str:
@@ -79,13 +142,25 @@ def canonical(distribution: str) -> str:
 
 
 def test_every_module_has_a_place_in_the_order() -> None:
-    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in FILES]
-    assert [module for module in modules if not part_of(module)] == ["__init__", "__main__", "core", "interfaces"]
+    modules = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in FILES
+    ]
+    assert [module for module in modules if not part_of(module)] == [
+        "__init__",
+        "__main__",
+        "core",
+        "interfaces",
+    ]
 
 
 def test_nothing_uses_the_standard_librarys_sqlite() -> None:
     """Two SQLite libraries that open one file in one process drop each other's locks, and the system's may be an old one."""
     repository = ROOT.parents[1]
-    files = [path for folder in ("src", "tests", "tools", "benchmarks") for path in (repository / folder).rglob("*.py")
-             if "side_by_side" not in path.parts]  # other products, in their own processes
+    files = [
+        path
+        for folder in ("src", "tests", "tools", "benchmarks")
+        for path in (repository / folder).rglob("*.py")
+        if "side_by_side" not in path.parts
+    ]  # other products, in their own processes
     assert [str(path) for path in files if "sqlite3" in all_imports(path)] == []

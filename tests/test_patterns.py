@@ -26,7 +26,17 @@ from commonplace.core.transfer import agent_transcripts, git_history
 from commonplace.interfaces.web import markdown_html as web_text
 from commonplace.interfaces.web.pages import review
 from commonplace.model import folder_key
-from commonplace.text import chunking, contrasts, front_matter, keyword_tags, query_terms, secret_masking, sentences, stems, urls
+from commonplace.text import (
+    chunking,
+    contrasts,
+    front_matter,
+    keyword_tags,
+    query_terms,
+    secret_masking,
+    sentences,
+    stems,
+    urls,
+)
 from tests.pattern_proof import NotProven, prove
 
 ROOT = Path(commonplace.__file__).parent
@@ -34,11 +44,11 @@ ANCHORED = {"match", "fullmatch"}
 METHODS = ANCHORED | {"search", "sub", "subn", "split", "findall", "finditer"}
 
 # Patterns that are not proven linear, with the bound of what they see and where that bound is enforced.
-BOUNDED: dict[str, str] = {
-}
+BOUNDED: dict[str, str] = {}
 
 
 # -- Every pattern of the package
+
 
 def modules() -> Iterator[Any]:
     for found in pkgutil.walk_packages(commonplace.__path__, "commonplace."):
@@ -48,7 +58,7 @@ def modules() -> Iterator[Any]:
 
 def patterns_in(value: Any, depth: int = 0) -> Iterator[re.Pattern[Any]]:
     """Also in tuples, mappings and dataclasses."""
-    if isinstance(value, re.Pattern):       # those of RE2 are linear by construction
+    if isinstance(value, re.Pattern):  # those of RE2 are linear by construction
         yield value
     elif depth < 5 and isinstance(value, list | tuple | set | frozenset | dict):
         for each in value.values() if isinstance(value, dict) else value:
@@ -66,7 +76,11 @@ def calls(tree: ast.AST) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in METHODS:
-            on = node.value.id if isinstance(node.value, ast.Name) else getattr(node.value, "attr", "")
+            on = (
+                node.value.id
+                if isinstance(node.value, ast.Name)
+                else getattr(node.value, "attr", "")
+            )
             found.setdefault(on, set()).add(node.attr)
     return found
 
@@ -83,8 +97,10 @@ def compiled() -> Iterator[tuple[str, re.Pattern[Any], bool]]:
                 if id(pattern) in seen:
                     continue
                 seen.add(id(pattern))
-                if pattern is not value:        # in a tuple: called by the name of a loop's variable
-                    used = set().union(*(methods for on, methods in here.items() if on not in vars(module)))
+                if pattern is not value:  # in a tuple: called by the name of a loop's variable
+                    used = set().union(
+                        *(methods for on, methods in here.items() if on not in vars(module))
+                    )
                 elif name.startswith("_"):
                     used = here.get(name, set())
                 else:
@@ -95,8 +111,13 @@ def compiled() -> Iterator[tuple[str, re.Pattern[Any], bool]]:
 def inline() -> Iterator[tuple[str, ast.Call]]:
     for path in sorted(ROOT.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) \
-                    and node.func.value.id == "re" and node.func.attr in METHODS:
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and isinstance(node.func.value, ast.Name)
+                and node.func.value.id == "re"
+                and node.func.attr in METHODS
+            ):
                 yield f"{path.relative_to(ROOT)}:{node.lineno}", node
 
 
@@ -110,7 +131,9 @@ def test_compiled_patterns_are_linear() -> None:
             unproven[where] = f"{where}: {why}: {str(pattern.pattern)[:200]}"
     assert found > 150
     slow = [told for where, told in unproven.items() if where not in BOUNDED]
-    assert not slow, "\n".join(["Make it linear, or list it in BOUNDED with the bound of its input.", *slow])
+    assert not slow, "\n".join(
+        ["Make it linear, or list it in BOUNDED with the bound of its input.", *slow]
+    )
     assert not BOUNDED.keys() - unproven.keys(), "proven linear by now: remove it from BOUNDED"
 
 
@@ -118,7 +141,9 @@ def test_patterns_within_functions_are_linear() -> None:
     unproven = []
     for where, call in inline():
         flags = 0
-        for node in (inner for part in [*call.args[1:], *call.keywords] for inner in ast.walk(part)):
+        for node in (
+            inner for part in [*call.args[1:], *call.keywords] for inner in ast.walk(part)
+        ):
             flags |= getattr(re.RegexFlag, getattr(node, "attr", ""), 0)
         try:
             prove(ast.literal_eval(call.args[0]), flags, anchored=call.func.attr in ANCHORED)
@@ -129,15 +154,47 @@ def test_patterns_within_functions_are_linear() -> None:
     assert not unproven, "\n".join(unproven)
 
 
-QUADRATIC = [                               # searched for; each of them once stood in the package, or is of its kind
-    r"a+b", r"(?=\S*\d)(?=\S*[^\W\d_])\S{6,}", r"!?\[([^\]]*)\]\([^)]*\)", r"\beyJ[\w-]{8,}\.[\w-]{8,}", r"(?m)^\s*>\s+",
-    r"(?<![\w/.-])(?=[\w+=-]*\d)[A-Za-z0-9][\w+=-]{14,}", r"<v(?:\.[^ >]*)?[ \t]+([^>]+)>", r"\s+$", r"a.*b|c", r"\w+\s*:",
-    r"<(a|b)>.*?</\1>", r"-----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----(?:.*?-----END|.*)", r"(?<!\w)[\w-]+=", r"x(?:[^y]*y)?"]
-AMBIGUOUS = [                               # matched at one place, and still not linear
-    r"^[ \t]*#{1,6}[ \t]+(?P<text>.+?)[ \t#]*$", r"\A\s*#[ \t]+(.+?)[ \t#]*$", r"(?:a|a)*b", r"(a+)+b", r"(?:.*x){2}",
-    r"(?:<\?.*?\?>|<!--.*?-->|\s)*<rss", r"(?:\w+\s?)*$", r"[ \t]*-?[ \t]*:", r"(?:a?){300}b", r"a*a*b", r"(?:a|b|ab)*c"]
-LINEAR = [r"\w+", r"(?m)^#[ \t]", r"</?[a-z][^<>]*>", r"(?<![\w-])[\w-]+=", r"\bfoo\w+!", r"!\[[^\[\]]*\]\([^)\[]*\)", r"\Aa.*?b",
-          r"(?:\.\d+)+", r"x[^x]*y", r"(?:is|it|in) \w+"]
+QUADRATIC = [  # searched for; each of them once stood in the package, or is of its kind
+    r"a+b",
+    r"(?=\S*\d)(?=\S*[^\W\d_])\S{6,}",
+    r"!?\[([^\]]*)\]\([^)]*\)",
+    r"\beyJ[\w-]{8,}\.[\w-]{8,}",
+    r"(?m)^\s*>\s+",
+    r"(?<![\w/.-])(?=[\w+=-]*\d)[A-Za-z0-9][\w+=-]{14,}",
+    r"<v(?:\.[^ >]*)?[ \t]+([^>]+)>",
+    r"\s+$",
+    r"a.*b|c",
+    r"\w+\s*:",
+    r"<(a|b)>.*?</\1>",
+    r"-----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----(?:.*?-----END|.*)",
+    r"(?<!\w)[\w-]+=",
+    r"x(?:[^y]*y)?",
+]
+AMBIGUOUS = [  # matched at one place, and still not linear
+    r"^[ \t]*#{1,6}[ \t]+(?P<text>.+?)[ \t#]*$",
+    r"\A\s*#[ \t]+(.+?)[ \t#]*$",
+    r"(?:a|a)*b",
+    r"(a+)+b",
+    r"(?:.*x){2}",
+    r"(?:<\?.*?\?>|<!--.*?-->|\s)*<rss",
+    r"(?:\w+\s?)*$",
+    r"[ \t]*-?[ \t]*:",
+    r"(?:a?){300}b",
+    r"a*a*b",
+    r"(?:a|b|ab)*c",
+]
+LINEAR = [
+    r"\w+",
+    r"(?m)^#[ \t]",
+    r"</?[a-z][^<>]*>",
+    r"(?<![\w-])[\w-]+=",
+    r"\bfoo\w+!",
+    r"!\[[^\[\]]*\]\([^)\[]*\)",
+    r"\Aa.*?b",
+    r"(?:\.\d+)+",
+    r"x[^x]*y",
+    r"(?:is|it|in) \w+",
+]
 
 
 @pytest.mark.parametrize("pattern", QUADRATIC)
@@ -158,6 +215,7 @@ def test_the_proof_takes_what_is_linear(pattern: str) -> None:
 
 
 # -- Every function that reads texts of others
+
 
 def transformed(text: str) -> None:
     extractive.transformed(text[:300], [section.text for section in chunking.cut(text)])
@@ -211,16 +269,97 @@ READERS: dict[str, Callable[[str], object]] = {
     "addresses": lambda text: urls._MOBILE_WIKI.sub("", text),
     "folders": folder_key,
 }
-RUNS = ["=", "[", "#", "(", "<", "*", "_", "-", ".", "\t", " ", "a", "A", "1", "`", "~", "|", ">", '"', "'", ":", "/", "@", "!",
-        "\n", "\r\n", "a ", "1 ", "a\n", "# ", "- ", "a-", "a.", "a1", "a@", "Ab", "![](a", "![a](", "[a](b", "eyJJJJJJJJ-", "<v a",
-        "</a ", "{\\a", "key=", "password: ", "token 1", "+1 ", "00 44", "DE89 ", "://a:b", "-----BEGIN PRIVATE KEY-----\n",
-        "the a ", "to a, ", "in may ", "a ed ", "1 %", "I will ", "A and A", "<command-name>", "<system-reminder>", "```\n",
-        "~~~a\n", "commit 1234567\n", "1. ", "[ ] ", "\u0301\u0323", "a\u0301", "\u0f73", "\uff9e", "語", "가", "ß", "é", "“", "😀"]
+RUNS = [
+    "=",
+    "[",
+    "#",
+    "(",
+    "<",
+    "*",
+    "_",
+    "-",
+    ".",
+    "\t",
+    " ",
+    "a",
+    "A",
+    "1",
+    "`",
+    "~",
+    "|",
+    ">",
+    '"',
+    "'",
+    ":",
+    "/",
+    "@",
+    "!",
+    "\n",
+    "\r\n",
+    "a ",
+    "1 ",
+    "a\n",
+    "# ",
+    "- ",
+    "a-",
+    "a.",
+    "a1",
+    "a@",
+    "Ab",
+    "![](a",
+    "![a](",
+    "[a](b",
+    "eyJJJJJJJJ-",
+    "<v a",
+    "</a ",
+    "{\\a",
+    "key=",
+    "password: ",
+    "token 1",
+    "+1 ",
+    "00 44",
+    "DE89 ",
+    "://a:b",
+    "-----BEGIN PRIVATE KEY-----\n",
+    "the a ",
+    "to a, ",
+    "in may ",
+    "a ed ",
+    "1 %",
+    "I will ",
+    "A and A",
+    "<command-name>",
+    "<system-reminder>",
+    "```\n",
+    "~~~a\n",
+    "commit 1234567\n",
+    "1. ",
+    "[ ] ",
+    "\u0301\u0323",
+    "a\u0301",
+    "\u0f73",
+    "\uff9e",
+    "語",
+    "가",
+    "ß",
+    "é",
+    "“",
+    "😀",
+]
 TEXTS = {repr(run): ("", run, "") for run in RUNS} | {
-    "heading and blanks": ("# a", " ", "b"), "heading and marks": ("# a", " #", "b"), "key and signs": ("key", "=", "!"),
-    "time and blanks": ("10:32", " ", "x"), "label and blanks": ("Decision", " ", "x"), "voice": ("<v", ".", " "),
-    "fence and marks": ("", "`", "a`"), "title line": ("Action items", " ", "x"), "speaker": ("A", "_", " b:"),
-    "meta": ("<meta ", "charset= ", "<"), "marks": ("a", "\u0301\u0323", "b"), "quotes": ("a. ", '"', "b")}
+    "heading and blanks": ("# a", " ", "b"),
+    "heading and marks": ("# a", " #", "b"),
+    "key and signs": ("key", "=", "!"),
+    "time and blanks": ("10:32", " ", "x"),
+    "label and blanks": ("Decision", " ", "x"),
+    "voice": ("<v", ".", " "),
+    "fence and marks": ("", "`", "a`"),
+    "title line": ("Action items", " ", "x"),
+    "speaker": ("A", "_", " b:"),
+    "meta": ("<meta ", "charset= ", "<"),
+    "marks": ("a", "\u0301\u0323", "b"),
+    "quotes": ("a. ", '"', "b"),
+}
 SIZE, LEAST, MOST = 2_000, 0.02, 9.0
 
 
@@ -242,7 +381,9 @@ def grows_too_fast(read: Callable[[str], object], form: tuple[str, str, str]) ->
     long = seconds(read, text(4 * size))
     if long < LEAST:
         return False
-    for _ in range(4):      # a pause of the machine is not a growth: it would have to come back each time
+    for _ in range(
+        4
+    ):  # a pause of the machine is not a growth: it would have to come back each time
         if long <= MOST * max(seconds(read, text(size)), LEAST / MOST):
             return False
         long = seconds(read, text(4 * size))
@@ -257,7 +398,9 @@ def test_time_grows_with_the_text_and_no_faster(name: str) -> None:
     assert not slow, f"{name} takes more than linear time on runs of {', '.join(slow)}"
 
 
-def test_the_review_page_reads_only_the_beginning_of_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_review_page_reads_only_the_beginning_of_a_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """It is set on the event loop, where a long text would hold up everybody."""
     read: list[int] = []
     monkeypatch.setattr(review, "plain_text", lambda text: str(read.append(len(text))))
@@ -265,7 +408,11 @@ def test_the_review_page_reads_only_the_beginning_of_a_text(monkeypatch: pytest.
     async def reading(caller: object, item_id: str) -> SimpleNamespace:
         return SimpleNamespace(text="[" * 500_000)
 
-    judged: Any = SimpleNamespace(queued=None, contradictions=(SimpleNamespace(item_id="known"),), duplicates=())
-    visit: Any = SimpleNamespace(caller=None, services=SimpleNamespace(library=SimpleNamespace(read=reading)))
+    judged: Any = SimpleNamespace(
+        queued=None, contradictions=(SimpleNamespace(item_id="known"),), duplicates=()
+    )
+    visit: Any = SimpleNamespace(
+        caller=None, services=SimpleNamespace(library=SimpleNamespace(read=reading))
+    )
     asyncio.run(review._beside(visit, judged))
     assert read and max(read) <= 10 * review.EXCERPT

@@ -17,7 +17,9 @@ def test_postgres_has_pgvector(postgres_url: str, new_schema: str) -> None:
         connection.execute(f"SET LOCAL search_path = {new_schema}, public")
         connection.execute("CREATE TABLE points (embedding halfvec(3))")
         connection.execute("INSERT INTO points VALUES ('[1,0,0]'), ('[0,1,0]')")
-        nearest = connection.execute("SELECT embedding <#> '[0,1,0]' FROM points ORDER BY 1").fetchone()
+        nearest = connection.execute(
+            "SELECT embedding <#> '[0,1,0]' FROM points ORDER BY 1"
+        ).fetchone()
         version = connection.info.server_version
     assert nearest == (-1.0,)
     assert version >= 150000

@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 
-RARE = ("av", "faster_whisper", "jwt", "limits", "onnxruntime", "psycopg", "redis", "tokenizers", "trafilatura", "webauthn")
+RARE = (
+    "av",
+    "faster_whisper",
+    "jwt",
+    "limits",
+    "onnxruntime",
+    "psycopg",
+    "redis",
+    "tokenizers",
+    "trafilatura",
+    "webauthn",
+)
 
 
 OPENED = """
@@ -25,16 +36,26 @@ asyncio.run(main())
 
 
 def test_nor_does_an_application_that_runs(data_dir: Path) -> None:
-    answer = subprocess.run([sys.executable, "-c", OPENED, str(data_dir)], capture_output=True, text=True, check=True)
+    answer = subprocess.run(
+        [sys.executable, "-c", OPENED, str(data_dir)], capture_output=True, text=True, check=True
+    )
     assert answer.stdout.split() == []
 
 
-@pytest.mark.parametrize(("imported", "unneeded"), [
-    ("commonplace.interfaces.cli.main", ("numpy", "pydantic", "httpx", "commonplace.app", *RARE)),
-    ("commonplace.app", ("fastapi", "mcp", "commonplace.interfaces", "httpx", *RARE)),
-    ("commonplace.interfaces.web.app", ("igraph",)),
-])
+@pytest.mark.parametrize(
+    ("imported", "unneeded"),
+    [
+        (
+            "commonplace.interfaces.cli.main",
+            ("numpy", "pydantic", "httpx", "commonplace.app", *RARE),
+        ),
+        ("commonplace.app", ("fastapi", "mcp", "commonplace.interfaces", "httpx", *RARE)),
+        ("commonplace.interfaces.web.app", ("igraph",)),
+    ],
+)
 def test_a_start_brings_in_only_what_it_needs(imported: str, unneeded: tuple[str, ...]) -> None:
     code = f"import sys, {imported}; print(*(set({unneeded!r}) & sys.modules.keys()))"
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert answer.stdout.split() == []

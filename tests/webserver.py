@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 @dataclass(frozen=True)
 class Request:
     path: str
-    headers: dict[str, str]     # names in lower case
+    headers: dict[str, str]  # names in lower case
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,12 @@ class Wire:
 Behaviour = Callable[[Wire], None]
 
 
-def page(body: bytes | str, content_type: str | None = "text/html; charset=utf-8", status: int = 200,
-         **headers: str) -> Behaviour:
+def page(
+    body: bytes | str,
+    content_type: str | None = "text/html; charset=utf-8",
+    status: int = 200,
+    **headers: str,
+) -> Behaviour:
     """An ordinary answer. `Retry_After="3"` becomes the header Retry-After."""
     data = body.encode() if isinstance(body, str) else body
     lines = [f"HTTP/1.1 {status} Whatever", f"Content-Length: {len(data)}"]
@@ -134,7 +138,9 @@ NASTY: dict[str, Behaviour] = {
     "/not-modified": page("", status=304),
     "/redirect-to-nowhere": page("", status=302),
     "/redirect-to-itself": redirect("/redirect-to-itself"),
-    "/circle": redirect("/circle/2"), "/circle/2": redirect("/circle/3"), "/circle/3": redirect("/circle#top"),
+    "/circle": redirect("/circle/2"),
+    "/circle/2": redirect("/circle/3"),
+    "/circle/3": redirect("/circle#top"),
     "/endless-redirects": _endless_redirects,
     "/slow-redirects": _slow_redirects,
     "/redirect-to-loopback": redirect("http://127.0.0.1:1/"),
@@ -176,9 +182,11 @@ NASTY: dict[str, Behaviour] = {
 
 @dataclass
 class WebServer:
-    host: str = ""              # with the port, as in an address
+    host: str = ""  # with the port, as in an address
     scheme: str = "http"
-    pages: dict[str, Behaviour] = field(default_factory=lambda: dict(NASTY))    # by path, without the query
+    pages: dict[str, Behaviour] = field(
+        default_factory=lambda: dict(NASTY)
+    )  # by path, without the query
     requests: list[Request] = field(default_factory=list)
     closing: Event = field(default_factory=Event)
 
@@ -220,7 +228,9 @@ def web_server(tls: ssl.SSLContext | None = None) -> Iterator[WebServer]:
     sockets = _Sockets(("127.0.0.1", 0), _handler(server))
     server.host = f"127.0.0.1:{sockets.server_address[1]}"
     if tls:
-        sockets.socket = tls.wrap_socket(sockets.socket, server_side=True, do_handshake_on_connect=False)
+        sockets.socket = tls.wrap_socket(
+            sockets.socket, server_side=True, do_handshake_on_connect=False
+        )
     thread = Thread(target=sockets.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -238,14 +248,26 @@ def certificate_for(name: str, folder: Path) -> ssl.SSLContext:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
     certificate = (
-        x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
-        .serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256()))
+        .sign(key, hashes.SHA256())
+    )
     pem = folder / "server.pem"
-    pem.write_bytes(certificate.public_bytes(serialization.Encoding.PEM) + key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+    pem.write_bytes(
+        certificate.public_bytes(serialization.Encoding.PEM)
+        + key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem)
     return context

@@ -10,10 +10,19 @@ from commonplace.adapters.fetch.client import Answer, WebFetcher, Wish
 VIDEO = "abcdefghijk"
 
 
-def stream(url: str, *, itag: int = 249, kbits: int = 50, size: int | None = None) -> dict[str, Any]:
-    return {"itag": itag, "url": url, "mimeType": 'audio/webm; codecs="opus"', "bitrate": kbits * 1000,
-            "averageBitrate": kbits * 1000, "approxDurationMs": "12000", "audioSampleRate": "48000",
-            **({"contentLength": str(size)} if size is not None else {})}
+def stream(
+    url: str, *, itag: int = 249, kbits: int = 50, size: int | None = None
+) -> dict[str, Any]:
+    return {
+        "itag": itag,
+        "url": url,
+        "mimeType": 'audio/webm; codecs="opus"',
+        "bitrate": kbits * 1000,
+        "averageBitrate": kbits * 1000,
+        "approxDurationMs": "12000",
+        "audioSampleRate": "48000",
+        **({"contentLength": str(size)} if size is not None else {}),
+    }
 
 
 @dataclass
@@ -38,13 +47,39 @@ class YouTube:
         if parts.hostname != "www.youtube.com":
             return await self.web.send(url, wish, max_bytes=max_bytes)
         player = json.dumps(self._player())
-        body = f"<html><script>var ytInitialPlayerResponse = {player};</script></html>" if parts.path == "/watch" else player
-        return Answer(200, url, (("content-type", "text/html"), ("set-cookie", "VISITOR=1; Domain=.youtube.com; Path=/"),
-                                 ("set-cookie", "YSC=2; Domain=.youtube.com; Path=/")), body.encode())
+        body = (
+            f"<html><script>var ytInitialPlayerResponse = {player};</script></html>"
+            if parts.path == "/watch"
+            else player
+        )
+        return Answer(
+            200,
+            url,
+            (
+                ("content-type", "text/html"),
+                ("set-cookie", "VISITOR=1; Domain=.youtube.com; Path=/"),
+                ("set-cookie", "YSC=2; Domain=.youtube.com; Path=/"),
+            ),
+            body.encode(),
+        )
 
     def _player(self) -> dict[str, Any]:
-        details = {"videoId": VIDEO, "title": "Herons at dawn", "lengthSeconds": "12", "author": "River Paper", "channelId": "UCx",
-                   **({"isLive": True, "isLiveContent": True} if self.live else {})}
-        return {"playabilityStatus": self.status, "videoDetails": details,
-                "microformat": {"playerMicroformatRenderer": {"lengthSeconds": "12", "publishDate": "2024-03-02T00:00:00-08:00"}},
-                "streamingData": {"expiresInSeconds": "21540", "adaptiveFormats": self.streams}}
+        details = {
+            "videoId": VIDEO,
+            "title": "Herons at dawn",
+            "lengthSeconds": "12",
+            "author": "River Paper",
+            "channelId": "UCx",
+            **({"isLive": True, "isLiveContent": True} if self.live else {}),
+        }
+        return {
+            "playabilityStatus": self.status,
+            "videoDetails": details,
+            "microformat": {
+                "playerMicroformatRenderer": {
+                    "lengthSeconds": "12",
+                    "publishDate": "2024-03-02T00:00:00-08:00",
+                }
+            },
+            "streamingData": {"expiresInSeconds": "21540", "adaptiveFormats": self.streams},
+        }

@@ -12,16 +12,23 @@ from benchmarks.engine_search import pieces
 from commonplace.adapters.embed.wordllama import StaticEmbedder
 from commonplace.settings import Settings
 
-ASKED, FROM = 200, 1_000  # questions are taken out of the first notes, which are there however many there are
+ASKED, FROM = (
+    200,
+    1_000,
+)  # questions are taken out of the first notes, which are there however many there are
 
 
 def make(folder: Path, count: int) -> None:
-    if (folder / "questions.npy").exists() and np.load(folder / "vectors.npy", mmap_mode="r").shape[0] >= count:
+    if (folder / "questions.npy").exists() and np.load(folder / "vectors.npy", mmap_mode="r").shape[
+        0
+    ] >= count:
         return
     folder.mkdir(parents=True, exist_ok=True)
     texts, dice = list(pieces(count)), random.Random(1)
     if len(texts) < count:
-        raise SystemExit(f"The packages that are installed have text for {len(texts)} notes only, {count} are asked for.")
+        raise SystemExit(
+            f"The packages that are installed have text for {len(texts)} notes only, {count} are asked for."
+        )
     dice.shuffle(texts)
     asked = [_question(text, dice) for text in texts[:FROM]]
     questions = [question for question in asked if question][:ASKED]
@@ -34,7 +41,12 @@ def make(folder: Path, count: int) -> None:
 def embed(texts: list[str]) -> np.ndarray:
     async def vectors() -> np.ndarray:
         embedder = StaticEmbedder(Settings())
-        return np.concatenate([(await embedder.documents([texts[n:n + 1000]]))[0] for n in range(0, len(texts), 1000)])
+        return np.concatenate(
+            [
+                (await embedder.documents([texts[n : n + 1000]]))[0]
+                for n in range(0, len(texts), 1000)
+            ]
+        )
 
     return asyncio.run(vectors())
 
@@ -43,4 +55,4 @@ def _question(text: str, dice: random.Random) -> str:
     """A run of six words."""
     words = re.findall(r"[A-Za-z][A-Za-z_.]+", text)
     start = dice.randrange(len(words) - 6) if len(words) > 20 else 0
-    return " ".join(words[start:start + 6]) if len(words) > 20 else ""
+    return " ".join(words[start : start + 6]) if len(words) > 20 else ""

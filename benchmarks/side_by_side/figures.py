@@ -18,7 +18,15 @@ def figure(value: float | None, places: int | None = None) -> str:
         return "–"
     if places is not None:
         return f"{value:.{places}f}"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
+    return (
+        f"{value:,.0f}"
+        if value >= 100
+        else f"{value:.1f}"
+        if value >= 10
+        else f"{value:.2f}"
+        if value >= 0.1
+        else f"{value:.3f}"
+    )
 
 
 def called(kind: str) -> str:

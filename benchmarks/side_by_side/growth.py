@@ -36,20 +36,45 @@ def measure(count: int, engines: list[str], work: Path, seconds: float, when: di
                 continue
             told.write_text(json.dumps(built | {"measured": when}))
         built = json.loads(told.read_text())
-        for kept in place.rglob("shelves"):  # as after an upgrade, when every row is read before the first answer
+        for kept in place.rglob(
+            "shelves"
+        ):  # as after an upgrade, when every row is read before the first answer
             shutil.rmtree(kept)
         read, asked = (_run("ask", engine, count, work, place, 0.125 * share) for _ in range(2))
-        found[engine] = {"asked_for": count, "built": built, "measured": when, "all_read_s": read.get("first_answer_s")} | asked
+        found[engine] = {
+            "asked_for": count,
+            "built": built,
+            "measured": when,
+            "all_read_s": read.get("first_answer_s"),
+        } | asked
     return found
 
 
 def _run(step: str, engine: str, count: int, work: Path, place: Path, seconds: float) -> dict:
-    print(f"{time.strftime('%H:%M:%S')} growth: {step}, {engine}, {count:,} sections, {seconds:.0f} s ...", file=sys.stderr, flush=True)
-    command = [sys.executable, "-m", "benchmarks.side_by_side.growth", step, engine, str(count), str(work), str(place), str(seconds)]
+    print(
+        f"{time.strftime('%H:%M:%S')} growth: {step}, {engine}, {count:,} sections, {seconds:.0f} s ...",
+        file=sys.stderr,
+        flush=True,
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.side_by_side.growth",
+        step,
+        engine,
+        str(count),
+        str(work),
+        str(place),
+        str(seconds),
+    ]
     env = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}", "BENCH_ENGINE": engine}
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=env)
     line = next((line for line in done.stdout.splitlines() if line.startswith("RESULT ")), None)
-    return json.loads(line[7:]) if line else {"failed": f"exit code {done.returncode} while it was {step}ing"}
+    return (
+        json.loads(line[7:])
+        if line
+        else {"failed": f"exit code {done.returncode} while it was {step}ing"}
+    )
 
 
 def main() -> None:
@@ -63,7 +88,11 @@ def main() -> None:
     began, busy = time.perf_counter(), time.process_time()
     driver.open(Path(folder), work)
     costs = Costs(driver)
-    told = _build(driver, costs, int(count), float(seconds)) if step == "build" else _ask(driver, costs, began, busy, Path(folder), float(seconds) / 12)
+    told = (
+        _build(driver, costs, int(count), float(seconds))
+        if step == "build"
+        else _ask(driver, costs, began, busy, Path(folder), float(seconds) / 12)
+    )
     driver.close()
     print("\nRESULT " + json.dumps(told), flush=True)
 
@@ -81,12 +110,27 @@ def _build(driver, costs, count: int, seconds: float) -> dict:
         picked = [n % len(work.texts) for n in range(start, start + PER_ITEM)]
         for n in picked:
             words.setdefault(n, extra(work.texts[n]))
-        near = work.vectors[picked] + dice.normal(0, 0.01, (PER_ITEM, work.dimensions)).astype(np.float32)
+        near = work.vectors[picked] + dice.normal(0, 0.01, (PER_ITEM, work.dimensions)).astype(
+            np.float32
+        )
         near = (near / np.linalg.norm(near, axis=1, keepdims=True)).astype(np.float16)
-        item = Item(new_id(), driver.person.id, new_public_id(), new_id(), "document", "text", f"part-{start}",
-                    folders=(folders[start // PER_ITEM % len(folders)],))
-        sections = tuple(Section(k, work.texts[n], extra=words[n], word_count=180, vector=near[k].tobytes()) for k, n in enumerate(picked))
-        return Entry(item, Content(item.content_id, f"{driver.person.id}:{start}", f"part-{start}"), sections)
+        item = Item(
+            new_id(),
+            driver.person.id,
+            new_public_id(),
+            new_id(),
+            "document",
+            "text",
+            f"part-{start}",
+            folders=(folders[start // PER_ITEM % len(folders)],),
+        )
+        sections = tuple(
+            Section(k, work.texts[n], extra=words[n], word_count=180, vector=near[k].tobytes())
+            for k, n in enumerate(picked)
+        )
+        return Entry(
+            item, Content(item.content_id, f"{driver.person.id}:{start}", f"part-{start}"), sections
+        )
 
     began, busy, marks = time.perf_counter(), costs.processor(), [(0, 0.0)]
     for start in range(0, count, LOT):
@@ -97,8 +141,13 @@ def _build(driver, costs, count: int, seconds: float) -> dict:
             break
     added, spent = marks[-1]
     tail = marks[-max(2, len(marks) // 10)]
-    return {"sections": added, "seconds": spent, "per_s": added / spent, "per_s_last_tenth": (added - tail[0]) / (spent - tail[1]),
-            "cpu_ms": 1000 * (costs.processor() - busy) / added}
+    return {
+        "sections": added,
+        "seconds": spent,
+        "per_s": added / spent,
+        "per_s_last_tenth": (added - tail[0]) / (spent - tail[1]),
+        "cpu_ms": 1000 * (costs.processor() - busy) / added,
+    }
 
 
 def _ask(driver, costs, began: float, busy: float, folder: Path, patience: float) -> dict:
@@ -107,16 +156,25 @@ def _ask(driver, costs, began: float, busy: float, folder: Path, patience: float
     from commonplace.model import Scope
 
     driver.search("hybrid", 0)
-    found: dict = {"first_answer_s": time.perf_counter() - began, "first_answer_cpu_s": time.process_time() - busy, "scopes": {}}
+    found: dict = {
+        "first_answer_s": time.perf_counter() - began,
+        "first_answer_cpu_s": time.process_time() - busy,
+        "scopes": {},
+    }
     folders = sorted(driver.folders.values())
     for name, groups in SCOPES.items():
-        scope = driver.whole if groups is None else Scope(driver.person.id, frozenset(folders[:groups]))
+        scope = (
+            driver.whole if groups is None else Scope(driver.person.id, frozenset(folders[:groups]))
+        )
         for mode in driver.modes:
+
             def ask(q: int, mode=mode, scope=scope) -> None:
                 driver.ask(mode, driver.work.questions[q], driver.work.question_vectors[q], scope)
 
             ask(0)
-            found["scopes"].setdefault(name, {})[mode] = summed([costs.of(ask, range(ASKED), patience)])
+            found["scopes"].setdefault(name, {})[mode] = summed(
+                [costs.of(ask, range(ASKED), patience)]
+            )
     found["sections"] = driver.sections()
     found["memory_mb"] = costs.memory_mb()
     found["disk_mb"] = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / 1e6

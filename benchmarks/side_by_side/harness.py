@@ -23,7 +23,9 @@ from work import GROUPS, Work
 
 ONE_BY_ONE, CLIENTS = 200, 16
 LEAST, WARM = 0.2, 3  # seconds that many clients ask for in a round; calls before those that count
-RESTING = 3.0  # seconds without work after which nothing more is under way: some put off what can wait
+RESTING = (
+    3.0  # seconds without work after which nothing more is under way: some put off what can wait
+)
 
 
 class Costs:
@@ -94,14 +96,26 @@ def summed(rounds: list[dict]) -> dict:
     """What a kind of call cost in all rounds, and in each."""
     failed = next(({"failed": turn["failed"]} for turn in rounds if "failed" in turn), {})
     if calls := sum(turn.get("calls", 0) for turn in rounds):
-        return {"calls_per_s": calls / sum(turn["seconds"] for turn in rounds),
-                "rounds": [turn["calls"] / turn["seconds"] if turn["calls"] else None for turn in rounds], **failed}
+        return {
+            "calls_per_s": calls / sum(turn["seconds"] for turn in rounds),
+            "rounds": [
+                turn["calls"] / turn["seconds"] if turn["calls"] else None for turn in rounds
+            ],
+            **failed,
+        }
     spent = [ms for turn in rounds for ms in turn.get("spent", ())]
     if not spent:
         return failed or {"failed": "nothing was asked"}
-    return {"p50": float(np.percentile(spent, 50)), "p95": float(np.percentile(spent, 95)), "calls": len(spent),
-            "cpu_ms": sum(turn["cpu_ms"] for turn in rounds) / len(spent),
-            "rounds": [float(np.percentile(turn["spent"], 50)) if turn["spent"] else None for turn in rounds], **failed}
+    return {
+        "p50": float(np.percentile(spent, 50)),
+        "p95": float(np.percentile(spent, 95)),
+        "calls": len(spent),
+        "cpu_ms": sum(turn["cpu_ms"] for turn in rounds) / len(spent),
+        "rounds": [
+            float(np.percentile(turn["spent"], 50)) if turn["spent"] else None for turn in rounds
+        ],
+        **failed,
+    }
 
 
 class Peer:
@@ -112,8 +126,15 @@ class Peer:
         self.costs, self.added, self.gone, self._rounds = Costs(driver), 0, [], {}
         self._idle, self._left = np.zeros(2), None
         self._taken: dict[str, float] = {}  # seconds that a kind of call took
-        self.found: dict = {"over": driver.over, "answers": driver.answers, "durable": driver.durable, "own_vectors": driver.own_vectors,
-                            "modes": driver.modes, "scopes": driver.scopes, "count": len(work.texts)}
+        self.found: dict = {
+            "over": driver.over,
+            "answers": driver.answers,
+            "durable": driver.durable,
+            "own_vectors": driver.own_vectors,
+            "modes": driver.modes,
+            "scopes": driver.scopes,
+            "count": len(work.texts),
+        }
 
     def do(self, part: str, *how) -> None:
         """And how busy it was while others were asked, as a share of a core: that should be next to nothing."""
@@ -135,10 +156,14 @@ class Peer:
 
     def add(self, turn: int, rounds: int) -> None:
         upto = min(ONE_BY_ONE * (turn + 1) // rounds, len(self.work.texts))
-        self.added += self._turn("add", self.costs.of(self.driver.add, range(self.added, upto), self.seconds / rounds))
+        self.added += self._turn(
+            "add", self.costs.of(self.driver.add, range(self.added, upto), self.seconds / rounds)
+        )
 
     def fill(self, patience: float) -> None:
-        self.found["bulk"], self.found["kept"] = bulk(self.driver, self.costs, range(self.added, len(self.work.texts)), 0.6 * patience)
+        self.found["bulk"], self.found["kept"] = bulk(
+            self.driver, self.costs, range(self.added, len(self.work.texts)), 0.6 * patience
+        )
         if broken := self.found["bulk"].get("failed") or self.found["add"].get("failed"):
             raise RuntimeError(broken)
         self.found["rested_s"] = self.costs.rest(0.4 * patience)
@@ -152,7 +177,11 @@ class Peer:
             return
         began = time.monotonic()
         questions, most = range(len(self.work.questions)), self.seconds / rounds
-        lots = [range(self.added)] if mode == "get" else [questions[place::rounds] for place in range(rounds)]
+        lots = (
+            [range(self.added)]
+            if mode == "get"
+            else [questions[place::rounds] for place in range(rounds)]
+        )
         before, numbers = lots[(turn - 1) % len(lots)], lots[turn % len(lots)]
 
         def call(n: int) -> None:
@@ -166,14 +195,21 @@ class Peer:
             slow = self.found[mode].get("p50", 0.0) > 20
             if not slow:
                 self.costs.together(mode, before, CLIENTS, 0.0)
-            self._turn(kind, self.costs.together(mode, numbers, CLIENTS * (1 if slow else 4), min(LEAST, most)))
+            self._turn(
+                kind,
+                self.costs.together(mode, numbers, CLIENTS * (1 if slow else 4), min(LEAST, most)),
+            )
         else:
             self.costs.of(call, before[:WARM], most)
             self._turn(kind, self.costs.of(call, numbers, most))
         self._taken[kind] = self._taken.get(kind, 0.0) + time.monotonic() - began
 
     def recall(self) -> None:
-        if "semantic" in self.driver.modes and not self.driver.own_vectors and self.found["kept"] == len(self.work.texts):
+        if (
+            "semantic" in self.driver.modes
+            and not self.driver.own_vectors
+            and self.found["kept"] == len(self.work.texts)
+        ):
             questions = range(len(self.work.questions))[:100]
             self.found["recall"] = recall(self.driver, self.work, questions, None)
             if self.driver.scopes:
@@ -181,13 +217,22 @@ class Peer:
 
     def delete(self, turn: int, rounds: int) -> None:
         lot = range(0, self.added, 4)[turn::rounds]
-        self.gone += lot[:self._turn("delete", self.costs.of(self.driver.delete, lot, self.seconds / rounds))]
+        self.gone += lot[
+            : self._turn("delete", self.costs.of(self.driver.delete, lot, self.seconds / rounds))
+        ]
 
     def restart(self) -> None:
         self.found["deleted_still_found"] = still_found(self.driver, self.work, self.gone)
         self.found["memory_mb"] = max(self.found["memory_mb"], self.costs.memory_mb() - self.before)
         self.driver.close()
-        self.found["disk_mb"] = sum(f.stat().st_size for f in self.scratch.rglob("*") if f.is_file() and not f.is_symlink()) / 1e6
+        self.found["disk_mb"] = (
+            sum(
+                f.stat().st_size
+                for f in self.scratch.rglob("*")
+                if f.is_file() and not f.is_symlink()
+            )
+            / 1e6
+        )
         start = time.perf_counter()
         self.driver.open(self.scratch, self.work)
         self.driver.search(self.driver.modes[0], 0)
@@ -220,17 +265,29 @@ def bulk(driver, costs: Costs, notes: range, patience: float) -> tuple[dict, int
     seconds = time.perf_counter() - began
     if not done:
         return {}, notes.start
-    return {"per_s": done / seconds, "cpu_ms": 1000 * (costs.processor() - before) / done}, notes.start + done
+    return {
+        "per_s": done / seconds,
+        "cpu_ms": 1000 * (costs.processor() - before) / done,
+    }, notes.start + done
 
 
 def recall(driver, work: Work, questions: range, groups: "int | None") -> float:
     shares = []
     for q in questions:
-        among = None if groups is None else [n for n in range(len(work.texts)) if n % groups == q % groups]
+        among = (
+            None
+            if groups is None
+            else [n for n in range(len(work.texts)) if n % groups == q % groups]
+        )
         true, worst = work.exact(q, among)
-        found = driver.search("semantic", q, *([] if groups is None else [f"group-{q % groups:03d}"]))[:10]
+        found = driver.search(
+            "semantic", q, *([] if groups is None else [f"group-{q % groups:03d}"])
+        )[:10]
         near = work.vectors[[int(n) for n in found]] @ work.question_vectors[q] if found else []
-        shares.append(sum(n in true or score >= worst - 2e-3 for n, score in zip(found, near, strict=True)) / max(1, len(true)))
+        shares.append(
+            sum(n in true or score >= worst - 2e-3 for n, score in zip(found, near, strict=True))
+            / max(1, len(true))
+        )
     return float(np.mean(shares))
 
 
@@ -239,7 +296,10 @@ def still_found(driver, work: Work, gone: list[int]) -> int:
     dead, seen = set(gone), 0
     for n in gone[:20]:
         for mode in driver.modes:
-            seen += any(found in dead for found in driver.search_text(mode, work.texts[n][:200], work.vectors[n]))
+            seen += any(
+                found in dead
+                for found in driver.search_text(mode, work.texts[n][:200], work.vectors[n])
+            )
     return seen
 
 
@@ -262,7 +322,11 @@ def main() -> None:
             traceback.print_exc()
             peer.found["failed"] = _said(error)
         told.send(peer.found)
-    servers = [psutil.Process(pid) for pid in driver.pids() if pid != os.getpid() and psutil.pid_exists(pid)]
+    servers = [
+        psutil.Process(pid)
+        for pid in driver.pids()
+        if pid != os.getpid() and psutil.pid_exists(pid)
+    ]
     for server in servers:  # what a failure left behind would be measured with the others
         server.terminate()
     psutil.wait_procs(servers, timeout=5)

@@ -11,7 +11,10 @@ from pathlib import Path
 
 from .peers import Peer
 
-BESIDE = ("numpy==2.4.6", "psutil==7.2.2")  # what the harness needs; there before, so not counted as the peer's
+BESIDE = (
+    "numpy==2.4.6",
+    "psutil==7.2.2",
+)  # what the harness needs; there before, so not counted as the peer's
 PATIENCE = 600
 
 
@@ -24,7 +27,12 @@ def python_of(peer: Peer, cache: Path) -> Path:
 
 def root_of(peer: Peer, cache: Path) -> Path | None:
     """A Debian of its own, which is entered by chroot: for a Python that loads SQLite's extensions where this machine has none."""
-    wanted = peer.extensions and not _able(peer.python) and os.geteuid() == 0 and shutil.which("debootstrap")
+    wanted = (
+        peer.extensions
+        and not _able(peer.python)
+        and os.geteuid() == 0
+        and shutil.which("debootstrap")
+    )
     return cache / "debian" if wanted else None
 
 
@@ -52,7 +60,17 @@ def _install(peer: Peer, python: Path, root: Path | None) -> dict:
     shutil.rmtree(folder, ignore_errors=True)
     if root:
         return _install_within(root, peer, folder)
-    _run([uv, "venv", "--quiet", "--python", _interpreter(peer.python), *(["--seed"] if peer.by_pip else []), folder])
+    _run(
+        [
+            uv,
+            "venv",
+            "--quiet",
+            "--python",
+            _interpreter(peer.python),
+            *(["--seed"] if peer.by_pip else []),
+            folder,
+        ]
+    )
     reach = ["--quiet", "--no-cache", "--system-certs", "--python", python]
     if not peer.apart:
         _run([uv, "pip", "install", *reach, *BESIDE])
@@ -61,26 +79,65 @@ def _install(peer: Peer, python: Path, root: Path | None) -> dict:
         _run([python, "-m", "pip", "install", "--quiet", "--no-cache-dir", *peer.packages])
     else:
         _run([uv, "pip", "install", *reach, *peer.packages])
-    listed = subprocess.run([uv, "pip", "list", "--python", python, "--format", "json"], capture_output=True, text=True, check=True)
-    return {"seconds": time.perf_counter() - start, "mb": (_size(folder) - empty) / 1e6,
-            "versions": {entry["name"]: entry["version"] for entry in json.loads(listed.stdout)}}
+    listed = subprocess.run(
+        [uv, "pip", "list", "--python", python, "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {
+        "seconds": time.perf_counter() - start,
+        "mb": (_size(folder) - empty) / 1e6,
+        "versions": {entry["name"]: entry["version"] for entry in json.loads(listed.stdout)},
+    }
 
 
 def _install_within(root: Path, peer: Peer, folder: Path) -> dict:
     if not (root / "usr" / "bin" / "python3").exists():
         root.parent.mkdir(parents=True, exist_ok=True)
-        _run(["debootstrap", "--variant=minbase", "--include=python3,python3-venv,ca-certificates", "trixie", root])
-    for shared in ("etc/resolv.conf", "etc/hosts", "etc/ssl/certs/ca-certificates.crt", "etc/pip.conf"):
+        _run(
+            [
+                "debootstrap",
+                "--variant=minbase",
+                "--include=python3,python3-venv,ca-certificates",
+                "trixie",
+                root,
+            ]
+        )
+    for shared in (
+        "etc/resolv.conf",
+        "etc/hosts",
+        "etc/ssl/certs/ca-certificates.crt",
+        "etc/pip.conf",
+    ):
         if Path("/", shared).exists():
             shutil.copy(Path("/", shared), root / shared)
     place = Path("/", folder.relative_to(root))
     _run(["chroot", root, "python3", "-m", "venv", place])
     empty, start = _size(folder), time.perf_counter()
-    _run(["chroot", root, place / "bin" / "pip", "install", "--quiet", "--no-cache-dir", *peer.packages])
+    _run(
+        [
+            "chroot",
+            root,
+            place / "bin" / "pip",
+            "install",
+            "--quiet",
+            "--no-cache-dir",
+            *peer.packages,
+        ]
+    )
     took = time.perf_counter() - start
-    listed = subprocess.run(["chroot", str(root), str(place / "bin" / "pip"), "list", "--format", "json"], capture_output=True, text=True, check=True)
-    return {"seconds": took, "mb": (_size(folder) - empty) / 1e6,
-            "versions": {entry["name"]: entry["version"] for entry in json.loads(listed.stdout)}}
+    listed = subprocess.run(
+        ["chroot", str(root), str(place / "bin" / "pip"), "list", "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {
+        "seconds": took,
+        "mb": (_size(folder) - empty) / 1e6,
+        "versions": {entry["name"]: entry["version"] for entry in json.loads(listed.stdout)},
+    }
 
 
 def _interpreter(version: str) -> str:
@@ -91,18 +148,35 @@ def _interpreter(version: str) -> str:
 def _able(version: str) -> tuple[str, ...]:
     """Those whose sqlite3 loads extensions, which some products need."""
     probe = "import sqlite3, ensurepip; sqlite3.Connection.enable_load_extension"
-    return tuple(python for python in _found(version) if not subprocess.run([python, "-c", probe], capture_output=True).returncode)
+    return tuple(
+        python
+        for python in _found(version)
+        if not subprocess.run([python, "-c", probe], capture_output=True).returncode
+    )
 
 
 def _found(version: str) -> list[str]:
     """A version manager keeps more than the path shows."""
-    kept = [Path(f"/usr/bin/python{version}"), *sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}*/bin/python"))]
+    kept = [
+        Path(f"/usr/bin/python{version}"),
+        *sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}*/bin/python")),
+    ]
     return [str(python) for python in kept if python.exists()]
 
 
 def _run(command: list) -> None:
-    subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True, timeout=PATIENCE)
+    subprocess.run(
+        [str(part) for part in command],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
 
 
 def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
+    return sum(
+        file.stat().st_size
+        for file in folder.rglob("*")
+        if file.is_file() and not file.is_symlink()
+    )

@@ -39,7 +39,10 @@ def _memory(dimensions: int) -> dict:
     asked = np.ones(dimensions, np.float32)
     as_sum = _best(lambda: rows.view(np.uint64).sum())
     as_products = _best(lambda: rows @ asked)
-    return {"gb_per_s": rows.nbytes / min(as_sum, as_products) / 1e9, "bytes_a_vector": 2 * dimensions}
+    return {
+        "gb_per_s": rows.nbytes / min(as_sum, as_products) / 1e9,
+        "bytes_a_vector": 2 * dimensions,
+    }
 
 
 def _best(call, times: int = 10) -> float:
@@ -53,8 +56,11 @@ def _best(call, times: int = 10) -> float:
 
 def _calls() -> dict:
     port = free_port()
-    server = subprocess.Popen([sys.executable, "-m", "benchmarks.side_by_side.limits", str(port)], cwd=ROOT,
-                              env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"})
+    server = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.side_by_side.limits", str(port)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
+    )
     try:
         http = Http(port)
         http.wait("/", server)
@@ -68,12 +74,19 @@ def _calls() -> dict:
             list(pool.map(lambda _: http.ask("POST", "/", body), range(CLIENTS)))
             done, began = 0, time.perf_counter()
             while time.perf_counter() - began < SECONDS:
-                done += len(list(pool.map(lambda _: http.ask("POST", "/", body), range(20 * CLIENTS))))
+                done += len(
+                    list(pool.map(lambda _: http.ask("POST", "/", body), range(20 * CLIENTS)))
+                )
             many = done / (time.perf_counter() - began)
     finally:
         server.terminate()
         server.wait()
-    return {"p50": float(np.percentile(spent, 50)), "p95": float(np.percentile(spent, 95)), "cpu_ms": cpu, "calls_per_s": many}
+    return {
+        "p50": float(np.percentile(spent, 50)),
+        "p95": float(np.percentile(spent, 95)),
+        "cpu_ms": cpu,
+        "calls_per_s": many,
+    }
 
 
 def _processor(pid: int) -> float:
@@ -87,14 +100,18 @@ def _embedder(texts: list[str]) -> dict:
         await embedder.documents([texts[:10]])
         start, busy = time.perf_counter(), time.process_time()
         for n in range(0, len(texts), 200):
-            await embedder.documents([texts[n:n + 200]])
+            await embedder.documents([texts[n : n + 200]])
         many, cpu = time.perf_counter() - start, time.process_time() - busy
         spent = []
         for text in texts[:200]:
             start = time.perf_counter()
             await embedder.documents([[text]])
             spent.append(1000 * (time.perf_counter() - start))
-        return {"per_s": len(texts) / many, "cpu_ms": 1000 * cpu / len(texts), "alone_ms": float(np.percentile(spent, 50))}
+        return {
+            "per_s": len(texts) / many,
+            "cpu_ms": 1000 * cpu / len(texts),
+            "alone_ms": float(np.percentile(spent, 50)),
+        }
 
     return asyncio.run(run())
 
@@ -105,5 +122,10 @@ async def _hello(request: Request) -> JSONResponse:
 
 
 if __name__ == "__main__":
-    uvicorn.run(Starlette(routes=[Route("/", _hello, methods=["POST"])]), host="127.0.0.1", port=int(sys.argv[1]), log_level="warning",
-                access_log=False)
+    uvicorn.run(
+        Starlette(routes=[Route("/", _hello, methods=["POST"])]),
+        host="127.0.0.1",
+        port=int(sys.argv[1]),
+        log_level="warning",
+        access_log=False,
+    )

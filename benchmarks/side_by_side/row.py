@@ -23,15 +23,25 @@ READY = 60.0  # seconds that any part may take beyond what it was told
 class Row:
     """Does one part at a time and tells after each what it found so far. Who fails, dies or is late is not asked again."""
 
-    def __init__(self, name: str, command: list[str], env: dict[str, str], scratch: Path, bound: float) -> None:
+    def __init__(
+        self, name: str, command: list[str], env: dict[str, str], scratch: Path, bound: float
+    ) -> None:
         self.name, self.left = name, bound  # seconds of its own time
         self.found: dict = {}
         self.missed: list[str] = []
         self._pipe, theirs = Pipe()
         self._log = scratch / "harness.log"
         with theirs, self._log.open("wb") as log:
-            self._process = subprocess.Popen([*command, str(theirs.fileno())], env=env, cwd=scratch, pass_fds=[theirs.fileno()],
-                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True)
+            self._process = subprocess.Popen(
+                [*command, str(theirs.fileno())],
+                env=env,
+                cwd=scratch,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
 
     @property
     def there(self) -> bool:
@@ -44,7 +54,9 @@ class Row:
             if self._pipe.poll(patience + READY):
                 self.found = self._pipe.recv()
             else:
-                self.found["late"] = f"{how[0] if part == 'ask' else part} was not done within {patience + READY:.0f} s"
+                self.found["late"] = (
+                    f"{how[0] if part == 'ask' else part} was not done within {patience + READY:.0f} s"
+                )
         except (EOFError, OSError):
             self.end()
             self.found["failed"] = f"exit code {self._process.returncode}: {self._said(300)}"
@@ -90,9 +102,16 @@ def python_for(peer: Peer, cache: Path) -> Path:
 
 
 def environment(peer: Peer, cache: Path, embedding: str, root: Path | None) -> dict[str, str]:
-    return os.environ | peer.environment | {
-        "PYTHONPATH": str(ROOT / "src") if _by_us(peer) else "", "BENCH_EMBEDDING": embedding,
-        "BENCH_PEER": str(python_of(peer, cache).parent), "BENCH_ROOT": str(root or "")}
+    return (
+        os.environ
+        | peer.environment
+        | {
+            "PYTHONPATH": str(ROOT / "src") if _by_us(peer) else "",
+            "BENCH_EMBEDDING": embedding,
+            "BENCH_PEER": str(python_of(peer, cache).parent),
+            "BENCH_ROOT": str(root or ""),
+        }
+    )
 
 
 def _by_us(peer: Peer) -> bool:

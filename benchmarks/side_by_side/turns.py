@@ -25,7 +25,11 @@ SPARE = 2 * 2**30  # bytes of memory that are left free
 WORTH = 10.0  # seconds: with less, filling is not begun
 
 # Seconds of its own that a peer may take with so many notes: what lets all of them be done in an hour.
-BOUNDS = {1_000: 180.0, 10_000: 160.0, 100_000: 420.0}  # the slowest are given no more than a thousand
+BOUNDS = {
+    1_000: 180.0,
+    10_000: 160.0,
+    100_000: 420.0,
+}  # the slowest are given no more than a thousand
 ASKING = 6  # kinds of calls at their longest: the time that is kept for asking each, whatever filling takes
 
 
@@ -33,17 +37,42 @@ def bound_of(size: int) -> float:
     return next((bound for most, bound in BOUNDS.items() if size <= most), 600.0)
 
 
-def measure(peers: list[Peer], size: int, cache: Path, embedding: str, seconds: float, bound: float, ends: float) -> dict[str, dict]:
+def measure(
+    peers: list[Peer],
+    size: int,
+    cache: Path,
+    embedding: str,
+    seconds: float,
+    bound: float,
+    ends: float,
+) -> dict[str, dict]:
     """What was found of each, by its name. `ends`: when no part is begun any more."""
     with ExitStack() as cleared:
+
         def started() -> Iterator[Row]:
             for peer in peers:
                 root = root_of(peer, cache)
                 # Not under the cache folder: Postgres may run as another user, and its socket's path must be short.
-                scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=root / "tmp" if root else None))
+                scratch = Path(
+                    tempfile.mkdtemp(prefix="bench-", dir=root / "tmp" if root else None)
+                )
                 cleared.callback(shutil.rmtree, scratch, ignore_errors=True)
-                command = (python_for(peer, cache), HERE / "harness.py", f"drivers.{peer.driver}", cache / "work", scratch, size, seconds)
-                yield Row(peer.name, [str(part) for part in command], environment(peer, cache, embedding, root), scratch, bound)
+                command = (
+                    python_for(peer, cache),
+                    HERE / "harness.py",
+                    f"drivers.{peer.driver}",
+                    cache / "work",
+                    scratch,
+                    size,
+                    seconds,
+                )
+                yield Row(
+                    peer.name,
+                    [str(part) for part in command],
+                    environment(peer, cache, embedding, root),
+                    scratch,
+                    bound,
+                )
 
         return take_turns(started(), ends, ASKING * seconds)
 
@@ -76,13 +105,20 @@ def take_turns(started: Iterable[Row], ends: float, asking: float) -> dict[str, 
         asked("add", rounds=ROUNDS)
         for row in [row for row in rows if row.there]:
             # Of its own time, twice as much is kept: the slowest take longer than they are told to.
-            left = min(row.left - 2 * asking, ends - time.monotonic() - asking * sum(row.there for row in rows))
+            left = min(
+                row.left - 2 * asking,
+                ends - time.monotonic() - asking * sum(row.there for row in rows),
+            )
             if left < WORTH or psutil.virtual_memory().available < SPARE:
-                row.leave_out("no time was left" if left < WORTH else "no memory was left beside the others")
+                row.leave_out(
+                    "no time was left" if left < WORTH else "no memory was left beside the others"
+                )
                 continue
             _say(f"{row.name} is filled")
             row.do("fill", left, patience=left)
-            row.left = max(row.left, asking)  # a lot may take longer than was meant, and is worth little unasked
+            row.left = max(
+                row.left, asking
+            )  # a lot may take longer than was meant, and is worth little unasked
         for kind in KINDS:
             asked("ask", kind, rounds=ROUNDS)
         asked("recall")

@@ -4,44 +4,85 @@ from statistics import median
 
 from .figures import MODES, called, figure, line, mark, runs
 
-MCP, REST, LIBRARY, STORE = "Commonplace over MCP", "Commonplace over REST", "Commonplace as a library", "Commonplace, store on SQLite"
+MCP, REST, LIBRARY, STORE = (
+    "Commonplace over MCP",
+    "Commonplace over REST",
+    "Commonplace as a library",
+    "Commonplace, store on SQLite",
+)
 FASTER = {"product": 5.0, "engine": 0.5}
 ENOUGH = 0.97  # recall@10 of an engine that is compared as one that finds what there is
 
 
 def targets(results: dict) -> str:
-    lines = ["## How far from the targets", "",
-             "Against products: ours should be 5 x as fast as the fastest of those that are reached in the same way, over MCP, over REST or as a",
-             "library. Against engines: ours should take no more than 2 x the time of the fastest; searches by meaning are compared besides",
-             f"with the fastest of those that find at least {ENOUGH} of the true nearest ten. Below, how many times as fast as the fastest other ours is,",
-             "at the largest number of notes that both were given (a row with fewer than that says so): by p50, or by calls or notes a second.",
-             "Where the two took turns it is the median of what the rounds say; *apart*: they did not, and the ratio holds what the processors'",
-             "speed did in between. Below 1 it is slower. *Nobody*: what the target asks for is less than a bare server or the embedder alone",
-             "takes here.", "",
-             "| call | notes | ours | the fastest other | times as fast | target | met |", "|---|---|---|---|---|---|---|"]
-    for call, what in (*((mode, "p50") for mode in MODES), *((f"{mode}_scoped", "p50") for mode in MODES),
-                       *((f"{mode}_16", "calls_per_s") for mode in MODES), ("add", "p50"), ("bulk", "per_s"), ("get", "p50"), ("delete", "p50")):
+    lines = [
+        "## How far from the targets",
+        "",
+        "Against products: ours should be 5 x as fast as the fastest of those that are reached in the same way, over MCP, over REST or as a",
+        "library. Against engines: ours should take no more than 2 x the time of the fastest; searches by meaning are compared besides",
+        f"with the fastest of those that find at least {ENOUGH} of the true nearest ten. Below, how many times as fast as the fastest other ours is,",
+        "at the largest number of notes that both were given (a row with fewer than that says so): by p50, or by calls or notes a second.",
+        "Where the two took turns it is the median of what the rounds say; *apart*: they did not, and the ratio holds what the processors'",
+        "speed did in between. Below 1 it is slower. *Nobody*: what the target asks for is less than a bare server or the embedder alone",
+        "takes here.",
+        "",
+        "| call | notes | ours | the fastest other | times as fast | target | met |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for call, what in (
+        *((mode, "p50") for mode in MODES),
+        *((f"{mode}_scoped", "p50") for mode in MODES),
+        *((f"{mode}_16", "calls_per_s") for mode in MODES),
+        ("add", "p50"),
+        ("bulk", "per_s"),
+        ("get", "p50"),
+        ("delete", "p50"),
+    ):
         approximate = not call.startswith("keyword") and call.startswith(MODES)
-        for ours, kind, reached, recall in ((MCP, "product", "MCP", 0.0), (REST, "product", "REST", 0.0), (LIBRARY, "product", "library", 0.0),
-                                            (STORE, "engine", "library", 0.0), *([(STORE, "engine", "library", ENOUGH)] if approximate else [])):
+        for ours, kind, reached, recall in (
+            (MCP, "product", "MCP", 0.0),
+            (REST, "product", "REST", 0.0),
+            (LIBRARY, "product", "library", 0.0),
+            (STORE, "engine", "library", 0.0),
+            *([(STORE, "engine", "library", ENOUGH)] if approximate else []),
+        ):
             if found := _closest(results, call, what, ours, kind, reached, recall):
                 count, name, ratio, in_turns = found
                 told = called(call) + (f", recall from {recall} on" if recall else "")
                 theirs = results["peers"][name]["runs"][str(count)]
-                met = "yes" if ratio >= FASTER[kind] else "nobody" if _beyond(results, call, theirs, reached) else "no"
-                lines.append(f"| {told} | {count:,} | {ours}{mark(results['peers'][ours]['runs'][str(count)], count)} | "
-                             f"{name}{mark(theirs, count)} | {figure(ratio)}{'' if in_turns else ', apart'} | {FASTER[kind]:g} | {met} |")
+                met = (
+                    "yes"
+                    if ratio >= FASTER[kind]
+                    else "nobody"
+                    if _beyond(results, call, theirs, reached)
+                    else "no"
+                )
+                lines.append(
+                    f"| {told} | {count:,} | {ours}{mark(results['peers'][ours]['runs'][str(count)], count)} | "
+                    f"{name}{mark(theirs, count)} | {figure(ratio)}{'' if in_turns else ', apart'} | {FASTER[kind]:g} | {met} |"
+                )
     return "\n".join(lines)
 
 
-def _closest(results: dict, call: str, what: str, ours: str, kind: str, reached: str, recall: float) -> tuple[int, str, float, bool] | None:
-    counts = sorted({int(count) for peer in results["peers"].values() for count in peer["runs"]}, reverse=True)
+def _closest(
+    results: dict, call: str, what: str, ours: str, kind: str, reached: str, recall: float
+) -> tuple[int, str, float, bool] | None:
+    counts = sorted(
+        {int(count) for peer in results["peers"].values() for count in peer["runs"]}, reverse=True
+    )
     for count in counts:
         found = {name: run for name, run in runs(results, count) if run.get(call, {}).get(what)}
-        others = [name for name, run in found.items() if results["peers"][name]["kind"] == kind and run["over"] == reached
-                  and run.get("recall", 0.0) >= recall]
+        others = [
+            name
+            for name, run in found.items()
+            if results["peers"][name]["kind"] == kind
+            and run["over"] == reached
+            and run.get("recall", 0.0) >= recall
+        ]
         if ours in found and others:
-            ratio, in_turns, name = min((*_times(found[ours], found[name], call, what), name) for name in others)
+            ratio, in_turns, name = min(
+                (*_times(found[ours], found[name], call, what), name) for name in others
+            )
             return count, name, ratio, in_turns
     return None
 
@@ -49,7 +90,11 @@ def _closest(results: dict, call: str, what: str, ours: str, kind: str, reached:
 def _times(ours: dict, theirs: dict, call: str, what: str) -> tuple[float, bool]:
     """As fast, and whether round by round: rows that took turns were measured at the same moment."""
     same = ours.get("measured") == theirs.get("measured")
-    pairs = [pair for pair in zip(ours[call].get("rounds", ()), theirs[call].get("rounds", ()), strict=False) if same and all(pair)]
+    pairs = [
+        pair
+        for pair in zip(ours[call].get("rounds", ()), theirs[call].get("rounds", ()), strict=False)
+        if same and all(pair)
+    ]
     each = [mine / other for mine, other in pairs or [(ours[call][what], theirs[call][what])]]
     return median(each) ** (-1 if what == "p50" else 1), bool(pairs)
 
@@ -63,7 +108,9 @@ def _beyond(results: dict, call: str, theirs: dict, reached: str) -> bool:
         return FASTER["product"] * theirs["bulk"]["per_s"] > alone["per_s"]
     if call.endswith("_16"):
         return FASTER["product"] * theirs[call]["calls_per_s"] > hello["calls_per_s"]
-    return theirs[call]["p50"] / FASTER["product"] < hello["p50"] + (alone["alone_ms"] if call == "add" else 0.0)
+    return theirs[call]["p50"] / FASTER["product"] < hello["p50"] + (
+        alone["alone_ms"] if call == "add" else 0.0
+    )
 
 
 def limits(results: dict, counts: list[int]) -> str:
@@ -72,26 +119,64 @@ def limits(results: dict, counts: list[int]) -> str:
     found, when = results["limits"], results["limits"]["measured"]
     rate, width = found["memory"]["gb_per_s"], found["memory"]["bytes_a_vector"]
     hello, alone = found["calls"], found["embedder"]
-    lines = ["## How far from the limit", "",
-             "What nobody can beat on this machine, measured in the same way: one pass over the vectors as they are kept (16 bits a number;",
-             f"memory is read at {figure(rate)} GB/s), a bare Starlette server that parses and writes a line of JSON, and the embedder alone.",
-             f"Measured {when['date']} at load {when['load']}.", "",
-             "| what | notes | ours | the limit | times the limit |", "|---|---|---|---|---|"]
+    lines = [
+        "## How far from the limit",
+        "",
+        "What nobody can beat on this machine, measured in the same way: one pass over the vectors as they are kept (16 bits a number;",
+        f"memory is read at {figure(rate)} GB/s), a bare Starlette server that parses and writes a line of JSON, and the embedder alone.",
+        f"Measured {when['date']} at load {when['load']}.",
+        "",
+        "| what | notes | ours | the limit | times the limit |",
+        "|---|---|---|---|---|",
+    ]
     for count in counts:
         rows = dict(runs(results, count))
-        store, mcp, wires = rows.get(STORE, {}), rows.get(MCP, {}), {"MCP": rows.get(MCP, {}), "REST": rows.get(REST, {})}
-        pairs = [("semantic search of the store, p50 ms; one pass over the vectors", store.get("semantic", {}).get("p50"),
-                  1000 * count * width / (rate * 1e9)),
-                 *((f"{call} over {wire}, p50 ms; hello", row.get(call, {}).get("p50"), hello["p50"])
-                   for wire, row in wires.items() for call in ("get", *MODES)),
-                 *((f"get over {wire}, cpu ms; hello", row.get("get", {}).get("cpu_ms"), hello["cpu_ms"]) for wire, row in wires.items()),
-                 ("one note over MCP, p50 ms; embedding it", mcp.get("add", {}).get("p50"), alone["alone_ms"]),
-                 ("many notes at once, cpu ms a note; embedding them", mcp.get("bulk", {}).get("cpu_ms"), alone["cpu_ms"])]
-        lines += [f"| {what} | {count:,} | {figure(ours)} | {figure(limit)} | {figure(ours / limit)} |" for what, ours, limit in pairs if ours]
+        store, mcp, wires = (
+            rows.get(STORE, {}),
+            rows.get(MCP, {}),
+            {"MCP": rows.get(MCP, {}), "REST": rows.get(REST, {})},
+        )
+        pairs = [
+            (
+                "semantic search of the store, p50 ms; one pass over the vectors",
+                store.get("semantic", {}).get("p50"),
+                1000 * count * width / (rate * 1e9),
+            ),
+            *(
+                (f"{call} over {wire}, p50 ms; hello", row.get(call, {}).get("p50"), hello["p50"])
+                for wire, row in wires.items()
+                for call in ("get", *MODES)
+            ),
+            *(
+                (
+                    f"get over {wire}, cpu ms; hello",
+                    row.get("get", {}).get("cpu_ms"),
+                    hello["cpu_ms"],
+                )
+                for wire, row in wires.items()
+            ),
+            (
+                "one note over MCP, p50 ms; embedding it",
+                mcp.get("add", {}).get("p50"),
+                alone["alone_ms"],
+            ),
+            (
+                "many notes at once, cpu ms a note; embedding them",
+                mcp.get("bulk", {}).get("cpu_ms"),
+                alone["cpu_ms"],
+            ),
+        ]
+        lines += [
+            f"| {what} | {count:,} | {figure(ours)} | {figure(limit)} | {figure(ours / limit)} |"
+            for what, ours, limit in pairs
+            if ours
+        ]
         served = mcp.get("keyword_16", {}).get("calls_per_s")
         if served:
-            lines.append(f"| keyword over MCP, calls a second with 16 clients; hello | {count:,} | {figure(served)} | {figure(hello['calls_per_s'])} | "
-                         f"{figure(hello['calls_per_s'] / served)} |")
+            lines.append(
+                f"| keyword over MCP, calls a second with 16 clients; hello | {count:,} | {figure(served)} | {figure(hello['calls_per_s'])} | "
+                f"{figure(hello['calls_per_s'] / served)} |"
+            )
     return "\n".join(lines)
 
 
@@ -99,8 +184,17 @@ def mended(changes: list[dict]) -> str:
     """`changes`: what was changed, what was measured, before, after, and the revision."""
     if not changes:
         return ""
-    lines = ["## What was mended", "", "Each change with the same thing measured before and after it.", "",
-             "| change | measured | before | after | times | revision |", "|---|---|---|---|---|---|"]
-    lines += [f"| {line(change['change'])} | {line(change['measured'])} | {figure(change['before'])} | {figure(change['after'])} | "
-              f"{figure(max(change['before'], change['after']) / min(change['before'], change['after']))} | {change['revision']} |" for change in changes]
+    lines = [
+        "## What was mended",
+        "",
+        "Each change with the same thing measured before and after it.",
+        "",
+        "| change | measured | before | after | times | revision |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {line(change['change'])} | {line(change['measured'])} | {figure(change['before'])} | {figure(change['after'])} | "
+        f"{figure(max(change['before'], change['after']) / min(change['before'], change['after']))} | {change['revision']} |"
+        for change in changes
+    ]
     return "\n".join(lines)

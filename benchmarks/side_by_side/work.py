@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-GROUPS = 200       # a narrow scope is one of these: 0.5 % of the notes
+GROUPS = 200  # a narrow scope is one of these: 0.5 % of the notes
 
 
 @dataclass(frozen=True)
 class Work:
     texts: list[str]
-    vectors: np.ndarray        # float32, rows of length one
+    vectors: np.ndarray  # float32, rows of length one
     questions: list[str]
     question_vectors: np.ndarray
 
@@ -24,8 +24,12 @@ class Work:
         with (folder / "notes.jsonl").open() as lines:
             texts = [json.loads(line) for _, line in zip(range(count), lines, strict=False)]
         vectors = np.load(folder / "vectors.npy", mmap_mode="r")[:count]
-        return cls(texts, np.ascontiguousarray(vectors), json.loads((folder / "questions.json").read_text()),
-                   np.load(folder / "questions.npy"))
+        return cls(
+            texts,
+            np.ascontiguousarray(vectors),
+            json.loads((folder / "questions.json").read_text()),
+            np.load(folder / "questions.npy"),
+        )
 
     @property
     def dimensions(self) -> int:
@@ -39,7 +43,9 @@ class Work:
     def group(n: int) -> str:
         return f"group-{n % GROUPS:03d}"
 
-    def exact(self, q: int, among: "list[int] | None" = None, limit: int = 10) -> tuple[set[int], float]:
+    def exact(
+        self, q: int, among: "list[int] | None" = None, limit: int = 10
+    ) -> tuple[set[int], float]:
         """The nearest, and how near the last of them is: twins beyond it are no miss."""
         scores = (self.vectors if among is None else self.vectors[among]) @ self.question_vectors[q]
         best = np.argsort(-scores, kind="stable")[:limit]

@@ -115,9 +115,15 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | None = None,
-                   own_transcriber: Transcriber | None = None, own_captions: Captions | None = None,
-                   own_soundtracks: Soundtracks | None = None) -> AsyncIterator[App]:
+async def open_app(
+    settings: Settings,
+    *,
+    workers: int = 0,
+    own_store: Store | None = None,
+    own_transcriber: Transcriber | None = None,
+    own_captions: Captions | None = None,
+    own_soundtracks: Soundtracks | None = None,
+) -> AsyncIterator[App]:
     """Open everything, run `workers` workers beside it, and close it all in the other order."""
     async with AsyncExitStack() as stack:
 
@@ -127,31 +133,72 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
 
         store: Store = closing(own_store or make_store(settings))
         await store.open()
-        embedder, limits, wake = closing(make_embedder(settings)), closing(make_limits(settings)), closing(make_wake(settings))
-        fetcher, extractor, blobs = closing(make_fetcher(settings)), closing(FileExtractor()), closing(make_blobs(settings))
+        embedder, limits, wake = (
+            closing(make_embedder(settings)),
+            closing(make_limits(settings)),
+            closing(make_wake(settings)),
+        )
+        fetcher, extractor, blobs = (
+            closing(make_fetcher(settings)),
+            closing(FileExtractor()),
+            closing(make_blobs(settings)),
+        )
         transcriber = closing(own_transcriber or make_transcriber(settings))
-        local, chosen = closing(make_transformer(replace(settings, transformer="local"))), closing(make_transformer(settings))
+        local, chosen = (
+            closing(make_transformer(replace(settings, transformer="local"))),
+            closing(make_transformer(settings)),
+        )
         access = Access(store, limits, settings)
         stack.push_async_callback(access.flush)
         soundtracks = own_soundtracks or YouTubeSound(fetcher)
-        sources = Sources(fetcher, extractor, own_captions or YouTubeCaptions(fetcher), soundtracks, settings)
+        sources = Sources(
+            fetcher, extractor, own_captions or YouTubeCaptions(fetcher), soundtracks, settings
+        )
         preparer, quota = Preparer(embedder, local), Quota(store, settings)
         recordings = Recordings(fetcher, soundtracks, blobs, settings, duration)
         epics = Epics(store, embedder.stamp)
-        library = Library(store, embedder, access, wake, sources, preparer, quota, epics,
-                          auto_transforms=settings.transformer != "local")
+        library = Library(
+            store,
+            embedder,
+            access,
+            wake,
+            sources,
+            preparer,
+            quota,
+            epics,
+            auto_transforms=settings.transformer != "local",
+        )
         calibration = Calibration(embedder)
-        likeness, linker = Likeness(store, embedder, calibration), Linker(store, embedder, calibration)
-        entities = Entities(store, embedder, access, wake, preparer, likeness, linker, epics,
-                            attended=workers > 0 or bool(settings.redis_url))
-        search, memory = Search(store, embedder, access, settings), Memory(store, access, entities, embedder.stamp)
-        reflection = Reflection(store, access, embedder, likeness, closing(make_reflector(settings)), entities, memory)
+        likeness, linker = (
+            Likeness(store, embedder, calibration),
+            Linker(store, embedder, calibration),
+        )
+        entities = Entities(
+            store,
+            embedder,
+            access,
+            wake,
+            preparer,
+            likeness,
+            linker,
+            epics,
+            attended=workers > 0 or bool(settings.redis_url),
+        )
+        search, memory = (
+            Search(store, embedder, access, settings),
+            Memory(store, access, entities, embedder.stamp),
+        )
+        reflection = Reflection(
+            store, access, embedder, likeness, closing(make_reflector(settings)), entities, memory
+        )
         handlers: dict[str, Handler] = {
             EMBED: EmbedJobs(store, embedder),
             LINK: LinkJobs(store, linker),
             REMOVE: RemoveJobs(store, epics),
             TRANSFORM: TransformJobs(store, local, chosen),
-            TRANSCRIBE: TranscribeJobs(store, transcriber, recordings, preparer, quota, wake, embedder.stamp),
+            TRANSCRIBE: TranscribeJobs(
+                store, transcriber, recordings, preparer, quota, wake, embedder.stamp
+            ),
         }
         unread = Unread(store, access, wake, library, embedder.stamp)
         uploads = Uploads(store, blobs, extractor, access, library, unread, recordings, settings)
@@ -159,19 +206,49 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
         accounts, members = Accounts(store, access, limits), Members(store, access)
         work = Work(store, access, preparer, wake, entities, epics, embedder.stamp)
         passkeys, graph = Passkeys(store, accounts), Graph(store, access, work)
-        app = App(settings, store, embedder, access, People(store, access), accounts, passkeys,
-                  members, Joining(store, accounts, passkeys, members), Leaving(store, accounts, uploads), library, unread,
-                  search, uploads, Feeds(store, fetcher, extractor, access, library, settings), Webhooks(wake, settings),
-                  work, Planning(store, access, search, graph, calibration), entities,
-                  Disks(store, embedder, access, search, Publisher(store, embedder, local)), graph, memory,
-                  reflection, Context(store, access, search, entities), Removals(store, access),
-                  Overview(store, access, settings, embedder, quota), Finding(search, entities),
-                  Sessions(store, access, entities, memory, reflection), Versions(store, access),
-                  Annotating(store, access, entities), Mapping(store, access, embedder), Worker(store, wake, handlers))
+        app = App(
+            settings,
+            store,
+            embedder,
+            access,
+            People(store, access),
+            accounts,
+            passkeys,
+            members,
+            Joining(store, accounts, passkeys, members),
+            Leaving(store, accounts, uploads),
+            library,
+            unread,
+            search,
+            uploads,
+            Feeds(store, fetcher, extractor, access, library, settings),
+            Webhooks(wake, settings),
+            work,
+            Planning(store, access, search, graph, calibration),
+            entities,
+            Disks(store, embedder, access, search, Publisher(store, embedder, local)),
+            graph,
+            memory,
+            reflection,
+            Context(store, access, search, entities),
+            Removals(store, access),
+            Overview(store, access, settings, embedder, quota),
+            Finding(search, entities),
+            Sessions(store, access, entities, memory, reflection),
+            Versions(store, access),
+            Annotating(store, access, entities),
+            Mapping(store, access, embedder),
+            Worker(store, wake, handlers),
+        )
         background = [asyncio.create_task(access.keep_flushing())]
-        background += [asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)]
+        background += [
+            asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)
+        ]
         if workers:
-            background += [asyncio.create_task(app.feeds.keep_polling()), asyncio.create_task(app.uploads.keep_tidy())]
+            background += [
+                asyncio.create_task(app.feeds.keep_polling()),
+                asyncio.create_task(app.uploads.keep_tidy()),
+            ]
         stack.push_async_callback(_stop, background)
         yield app
 
@@ -180,8 +257,14 @@ async def open_app(settings: Settings, *, workers: int = 0, own_store: Store | N
 async def scratch_app(settings: Settings) -> AsyncIterator[App]:
     """An application on a store of its own, which is gone afterwards; the model is the one that is there."""
     with TemporaryDirectory(prefix="commonplace-") as folder:
-        store = make_store(replace(settings, data_dir=Path(folder), database_schema=f"commonplace_{uuid4().hex}",
-                                   checkpoint_sections=0))
+        store = make_store(
+            replace(
+                settings,
+                data_dir=Path(folder),
+                database_schema=f"commonplace_{uuid4().hex}",
+                checkpoint_sections=0,
+            )
+        )
         async with open_app(replace(settings, redis_url=""), own_store=store) as app:
             try:
                 yield app
@@ -189,7 +272,9 @@ async def scratch_app(settings: Settings) -> AsyncIterator[App]:
                 await store.drop()
 
 
-async def restore_backup(settings: Settings, file: Path, *, force: bool, advance: Advance) -> dict[str, int]:
+async def restore_backup(
+    settings: Settings, file: Path, *, force: bool, advance: Advance
+) -> dict[str, int]:
     """Load a backup; `force` replaces what is there. What is damaged or missing is replaced by a new database."""
     try:
         store = make_store(settings)
@@ -207,7 +292,9 @@ async def restore_backup(settings: Settings, file: Path, *, force: bool, advance
 
 def make_asgi(app: App) -> "FastAPI":
     """Everything that is served over HTTP. Its lifespan must be run; `app` stays the caller's to close."""
-    from commonplace.interfaces.mcp.http import mcp_routes  # faces are heavy, and most commands need none
+    from commonplace.interfaces.mcp.http import (
+        mcp_routes,
+    )  # faces are heavy, and most commands need none
     from commonplace.interfaces.rest.app import rest_app
     from commonplace.interfaces.web.app import WebApp
 

@@ -7,7 +7,9 @@ class CommonplaceError(Exception):
     """Base of all errors a caller is told about: a code for programs, a sentence for people, data for both."""
 
     code = "internal_error"
-    passing = False  # nothing is wrong with what was asked: a job waits and asks again until it succeeds
+    passing = (
+        False  # nothing is wrong with what was asked: a job waits and asks again until it succeeds
+    )
 
     def __init__(self, message: str, **data: Any) -> None:
         super().__init__(message)
@@ -29,8 +31,11 @@ class CapabilityDenied(CommonplaceError):
     code = "capability_denied"
 
     def __init__(self, required: str, have: list[str]) -> None:
-        super().__init__(f"This needs the '{required}' capability; the token has: {', '.join(have)}.",
-                         required=required, have=have)
+        super().__init__(
+            f"This needs the '{required}' capability; the token has: {', '.join(have)}.",
+            required=required,
+            have=have,
+        )
 
 
 class ForbiddenScope(CommonplaceError):
@@ -61,7 +66,9 @@ class RateLimited(CommonplaceError):
     code = "rate_limited"
 
     def __init__(self, retry_after_sec: int) -> None:
-        super().__init__(f"Too many requests; try again in {retry_after_sec} s.", retry_after_sec=retry_after_sec)
+        super().__init__(
+            f"Too many requests; try again in {retry_after_sec} s.", retry_after_sec=retry_after_sec
+        )
 
 
 class QuotaExceeded(CommonplaceError):
@@ -114,4 +121,8 @@ class Damaged(ConfigurationError):
     """The database is broken, or gone although there was one (`missing=True`): only a backup helps."""
 
 
-KEEPS_OUT = (IngestFailed, Invalid, QuotaExceeded)  # one source of several; the others are added all the same
+KEEPS_OUT = (
+    IngestFailed,
+    Invalid,
+    QuotaExceeded,
+)  # one source of several; the others are added all the same

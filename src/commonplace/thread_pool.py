@@ -16,7 +16,9 @@ _Told = asyncio.Future[Any]
 
 class Threads:
     def __init__(self, count: int, name: str) -> None:
-        self._jobs: SimpleQueue[tuple[asyncio.AbstractEventLoop, _Told, Callable[[], Any]] | None] = SimpleQueue()
+        self._jobs: SimpleQueue[
+            tuple[asyncio.AbstractEventLoop, _Told, Callable[[], Any]] | None
+        ] = SimpleQueue()
         self._count, self._name = count, name
         self._running: list[threading.Thread] = []
         self._closed = False
@@ -26,8 +28,10 @@ class Threads:
         if self._closed:
             raise RuntimeError("The store is closed.")
         if not self._running:
-            self._running = [threading.Thread(target=self._work, name=f"{self._name}-{n}", daemon=True)
-                             for n in range(self._count)]
+            self._running = [
+                threading.Thread(target=self._work, name=f"{self._name}-{n}", daemon=True)
+                for n in range(self._count)
+            ]
             for thread in self._running:
                 thread.start()
         loop = asyncio.get_running_loop()
@@ -54,7 +58,14 @@ class Threads:
                 error = raised
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(_tell, told, result, error)
-            del job, loop, told, work, result, error  # else the last answer stays in memory until the next call
+            del (
+                job,
+                loop,
+                told,
+                work,
+                result,
+                error,
+            )  # else the last answer stays in memory until the next call
 
 
 def _tell(told: _Told, result: Any, error: BaseException | None) -> None:

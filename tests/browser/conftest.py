@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright, expect
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    async_playwright,
+    expect,
+)
 
 from commonplace.app import App, make_asgi, open_app
 from commonplace.core.items.library import Draft
@@ -62,15 +69,30 @@ class Site:
             await self.app.accounts.claim(secret, "Ada", "ada@example.org", PASSWORD, about="")
         context = await self.context(**wish)
         secret = await self.app.accounts.enter(self.owner.person_id, "test")
-        await context.add_cookies([{"name": f"commonplace_{self.url.rpartition(':')[2]}", "value": secret, "url": self.url, "httpOnly": True, "sameSite": "Lax"}])
+        await context.add_cookies(
+            [
+                {
+                    "name": f"commonplace_{self.url.rpartition(':')[2]}",
+                    "value": secret,
+                    "url": self.url,
+                    "httpOnly": True,
+                    "sameSite": "Lax",
+                }
+            ]
+        )
         page = await context.new_page()
         await page.goto("/")
         if wish.get("java_script_enabled", True):
             await ready(page)
         return page
 
-    async def add(self, title: str, text: str = "", *, folder: str | None = None, **wish: Any) -> Item:
-        added = await self.app.library.add(self.owner, Draft("text", title, text or f"{title}: the zebra grazes by the river.", **wish))
+    async def add(
+        self, title: str, text: str = "", *, folder: str | None = None, **wish: Any
+    ) -> Item:
+        added = await self.app.library.add(
+            self.owner,
+            Draft("text", title, text or f"{title}: the zebra grazes by the river.", **wish),
+        )
         if folder:
             await self.app.library.file(self.owner, added.item.id, [folder])
         return added.item
@@ -82,20 +104,37 @@ async def ready(page: Page) -> None:
 
 
 @asynccontextmanager
-async def served(data_dir: Path, browser: Browser, *, own: dict[str, Any] | None = None, tls: Path | None = None,
-                 **settings: Any) -> AsyncIterator[Site]:
+async def served(
+    data_dir: Path,
+    browser: Browser,
+    *,
+    own: dict[str, Any] | None = None,
+    tls: Path | None = None,
+    **settings: Any,
+) -> AsyncIterator[Site]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         wanted = Settings(data_dir=data_dir, embedder="static", port=port, **(NO_LIMITS | settings))
         async with open_app(wanted, workers=1, **(own or {})) as app:
-            server = LimitedServer(make_asgi(app), wanted, timeout_graceful_shutdown=1, ssl_certfile=tls, ssl_keyfile=tls)
+            server = LimitedServer(
+                make_asgi(app),
+                wanted,
+                timeout_graceful_shutdown=1,
+                ssl_certfile=tls,
+                ssl_keyfile=tls,
+            )
             serving = asyncio.create_task(server.serve([listener]))
             async with asyncio.timeout(20):
                 while not server.started:  # noqa: ASYNC110 (uvicorn has no event to wait for)
                     await asyncio.sleep(0.01)
             person = await app.people.ensure_owner()
             # localhost, not the number: browsers make passkeys for names only.
-            site = Site(app, f"{'https' if tls else 'http'}://localhost:{port}", Caller(person.id, person.id, person.name, frozenset(Capability)), browser)
+            site = Site(
+                app,
+                f"{'https' if tls else 'http'}://localhost:{port}",
+                Caller(person.id, person.id, person.name, frozenset(Capability)),
+                browser,
+            )
             try:
                 yield site
             finally:

@@ -19,7 +19,9 @@ NEW = "another password, long enough"
 async def dan(site: Site) -> tuple[Person, Page]:
     """Somebody with a library and a password of their own, signed in."""
     person = await site.app.people.create("Dan", "dan@example.org")
-    await site.app.accounts.claim(await site.app.accounts.invitation(person), "Dan", "dan@example.org", PASSWORD, about="")
+    await site.app.accounts.claim(
+        await site.app.accounts.invitation(person), "Dan", "dan@example.org", PASSWORD, about=""
+    )
     page = await site.visitor()
     await page.goto("/sign-in?next=/account")
     await page.get_by_label("E-mail").fill("dan@example.org")
@@ -31,11 +33,15 @@ async def dan(site: Site) -> tuple[Person, Page]:
 async def test_browsers_are_listed_and_ended_one_by_one(site: Site) -> None:
     page, other, third = [await site.signed_in() for _ in range(3)]
     await page.goto("/account")
-    browsers = page.locator(".sheet", has=page.get_by_role("heading", name="Browsers")).locator("li")
+    browsers = page.locator(".sheet", has=page.get_by_role("heading", name="Browsers")).locator(
+        "li"
+    )
     before = await browsers.count()
     assert before >= 3
     await expect(browsers.filter(has_text="this one")).to_have_count(1)
-    await browsers.filter(has_not_text="this one").first.get_by_role("button", name="End it").click()
+    await (
+        browsers.filter(has_not_text="this one").first.get_by_role("button", name="End it").click()
+    )
     await expect(page.get_by_role("status")).to_have_text("That browser is signed out.")
     await expect(browsers).to_have_count(before - 1)
     await page.get_by_role("button", name="Sign out all others").click()
@@ -48,7 +54,10 @@ async def test_browsers_are_listed_and_ended_one_by_one(site: Site) -> None:
 async def test_a_password_is_changed_by_who_knows_it_and_others_are_signed_out(site: Site) -> None:
     other, page = await site.signed_in(), await site.signed_in()
     await page.goto("/account")
-    for old, said in (("not the password", "not the password you have now"), (PASSWORD, "all other browsers are signed out")):
+    for old, said in (
+        ("not the password", "not the password you have now"),
+        (PASSWORD, "all other browsers are signed out"),
+    ):
         await page.get_by_label("Now").fill(old)
         await page.get_by_label("New", exact=False).last.fill(NEW)
         await page.get_by_role("button", name="Change it").click()
@@ -67,16 +76,23 @@ async def test_an_account_is_deleted_with_its_library_and_nothing_else(site: Sit
     await site.signed_in()
     person, page = await dan(site)
     own = Caller(person.id, person.id, "Dan", frozenset(Capability), role=Role.OWNER)
-    await site.app.library.add(own, Draft("text", "Mine", "What Dan wrote for himself, and for nobody else."))
+    await site.app.library.add(
+        own, Draft("text", "Mine", "What Dan wrote for himself, and for nobody else.")
+    )
     _, secret = await site.app.members.invite(site.ruler, Role.MEMBER)
     await page.goto(f"/join/{secret}")
     await page.get_by_role("button", name="Join as Dan").click()
     await ready(page)
-    await page.get_by_label("Add an address, a note or files").fill("What Dan wrote for all of them, in their library.")
+    await page.get_by_label("Add an address, a note or files").fill(
+        "What Dan wrote for all of them, in their library."
+    )
     await page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.locator(".row")).to_have_count(1)
-    for email, password, said in (("ada@example.org", PASSWORD, "Write your address"), ("dan@example.org", "wrong", "not the password"),
-                                  ("dan@example.org", PASSWORD, "are deleted")):
+    for email, password, said in (
+        ("ada@example.org", PASSWORD, "Write your address"),
+        ("dan@example.org", "wrong", "not the password"),
+        ("dan@example.org", PASSWORD, "are deleted"),
+    ):
         await page.goto("/account")
         await page.get_by_text("Your library with everything in it goes").click()
         await page.get_by_label("Your address").fill(email)
@@ -85,7 +101,9 @@ async def test_an_account_is_deleted_with_its_library_and_nothing_else(site: Sit
         await expect(page.get_by_role("status")).to_contain_text(said)
     assert [person.name for person in await site.app.people.all()] == ["Ada"]
     assert await site.app.library.recent(own) == []
-    assert [item.title for item in await site.app.library.recent(site.owner)] == ["What Dan wrote for all of them, in their library."]
+    assert [item.title for item in await site.app.library.recent(site.owner)] == [
+        "What Dan wrote for all of them, in their library."
+    ]
 
 
 async def test_the_first_person_stays_and_so_does_who_has_guests(site: Site) -> None:
@@ -94,7 +112,9 @@ async def test_the_first_person_stays_and_so_does_who_has_guests(site: Site) -> 
     await expect(page.get_by_text("This server is yours")).to_be_visible()
     token = await page.locator("body").get_attribute("data-csrf") or ""
     form = {"csrf": token, "email": "ada@example.org", "password": PASSWORD}
-    answer = await page.request.post("/account/delete", form=form, headers={"Origin": site.url, "Accept": "application/json"})
+    answer = await page.request.post(
+        "/account/delete", form=form, headers={"Origin": site.url, "Accept": "application/json"}
+    )
     assert answer.status == 409
     person, other = await dan(site)
     own = Caller(person.id, person.id, "Dan", frozenset(Capability), role=Role.OWNER)
@@ -104,15 +124,26 @@ async def test_the_first_person_stays_and_so_does_who_has_guests(site: Site) -> 
     await expect(other.get_by_text("Others belong to your library")).to_be_visible()
 
 
-async def test_over_https_cookies_are_bound_to_the_server(data_dir: Path, tmp_path: Path, browser: Browser) -> None:
+async def test_over_https_cookies_are_bound_to_the_server(
+    data_dir: Path, tmp_path: Path, browser: Browser
+) -> None:
     certificate_for("localhost", tmp_path)
     async with served(data_dir, browser, tls=tmp_path / "server.pem") as site:
         page = await site.visitor(ignore_https_errors=True)
         await claim(site, page)
         await expect(page.get_by_role("heading", name="Library", exact=True)).to_be_visible()
-        [kept] = [cookie for cookie in await page.context.cookies() if re.fullmatch(r".*commonplace_\d+", cookie["name"])]
+        [kept] = [
+            cookie
+            for cookie in await page.context.cookies()
+            if re.fullmatch(r".*commonplace_\d+", cookie["name"])
+        ]
         assert kept["name"].startswith("__Host-commonplace_")
-        assert kept["secure"] and kept["httpOnly"] and kept["path"] == "/" and not kept["domain"].startswith(".")
+        assert (
+            kept["secure"]
+            and kept["httpOnly"]
+            and kept["path"] == "/"
+            and not kept["domain"].startswith(".")
+        )
         await page.goto("/account")
         await page.get_by_role("button", name="Sign out", exact=True).click()
         site.expected += ["401", "429"]

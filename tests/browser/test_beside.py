@@ -24,7 +24,9 @@ async def test_a_note_is_written_beside_words_and_found_again(site: Site) -> Non
         getSelection().setBaseAndExtent(text, 0, text, text.data.indexOf(","));
     }""")
     await page.get_by_role("button", name="Note this").click()
-    await expect(page.locator(".note-form blockquote")).to_have_text("Rivers find their way to the sea")
+    await expect(page.locator(".note-form blockquote")).to_have_text(
+        "Rivers find their way to the sea"
+    )
     await page.keyboard.type("Do <b>all</b> of them?")
     await page.get_by_role("button", name="Note it").click()
     await expect(page.locator(".noted li p")).to_have_text("Do <b>all</b> of them?")
@@ -55,8 +57,16 @@ async def test_a_note_needs_no_script(site: Site) -> None:
 
 
 async def test_earlier_versions_are_kept_and_compared(site: Site) -> None:
-    added = await site.app.entities.add(site.owner, NewEntity("Tides", "The moon pulls.\n\nTwice a day.\n\nFor ever.", "idea"), sync=True)
-    await site.app.entities.update(site.owner, added.item.id, {"content": "The moon pulls.\n\nTwice a <i>lunar</i> day.\n\nFor ever."})
+    added = await site.app.entities.add(
+        site.owner,
+        NewEntity("Tides", "The moon pulls.\n\nTwice a day.\n\nFor ever.", "idea"),
+        sync=True,
+    )
+    await site.app.entities.update(
+        site.owner,
+        added.item.id,
+        {"content": "The moon pulls.\n\nTwice a <i>lunar</i> day.\n\nFor ever."},
+    )
     page = await site.signed_in()
     await page.goto(f"/items/{added.item.public_id}")
     await page.locator("#versions a").click()
@@ -68,9 +78,20 @@ async def test_earlier_versions_are_kept_and_compared(site: Site) -> None:
     await expect(page.locator(".prose").first).to_contain_text("lunar")
 
 
-async def test_the_pages_of_a_pdf_lead_into_it(data_dir: Path, browser: Browser, tmp_path: Path) -> None:
+async def test_the_pages_of_a_pdf_lead_into_it(
+    data_dir: Path, browser: Browser, tmp_path: Path
+) -> None:
     file = tmp_path / "birds.pdf"
-    file.write_bytes(pdf([[f"Page {n} tells about the birds of the shore and of their long journeys, part {n}."] for n in (1, 2)]))
+    file.write_bytes(
+        pdf(
+            [
+                [
+                    f"Page {n} tells about the birds of the shore and of their long journeys, part {n}."
+                ]
+                for n in (1, 2)
+            ]
+        )
+    )
     async with served(data_dir, browser, keep_originals=True) as site:
         item = (await site.app.uploads.add_file(site.owner, file)).item
         page = await site.signed_in()
@@ -78,17 +99,30 @@ async def test_the_pages_of_a_pdf_lead_into_it(data_dir: Path, browser: Browser,
         link = page.locator(".margin .where a").first
         await expect(link).to_have_attribute("href", f"/items/{item.public_id}/original#page=1")
         answer = await page.request.get(f"/items/{item.public_id}/original")
-        assert (answer.headers["content-type"], answer.headers["content-disposition"][:6]) == ("application/pdf", "inline")
-        assert answer.headers["x-content-type-options"] == "nosniff" and "default-src 'none'" in answer.headers["content-security-policy"]
+        assert (answer.headers["content-type"], answer.headers["content-disposition"][:6]) == (
+            "application/pdf",
+            "inline",
+        )
+        assert (
+            answer.headers["x-content-type-options"] == "nosniff"
+            and "default-src 'none'" in answer.headers["content-security-policy"]
+        )
 
 
 @pytest.mark.parametrize("name", ["page.html", "drawing.svg", "page.pdf.html"])
-async def test_pages_and_drawings_of_others_are_never_shown_as_ours(data_dir: Path, browser: Browser, tmp_path: Path, name: str) -> None:
+async def test_pages_and_drawings_of_others_are_never_shown_as_ours(
+    data_dir: Path, browser: Browser, tmp_path: Path, name: str
+) -> None:
     file = tmp_path / name
-    file.write_text("<html><body><h1>Hello</h1><p>A page with a script in it, which must not run.</p><script>alert(1)</script></body></html>")
+    file.write_text(
+        "<html><body><h1>Hello</h1><p>A page with a script in it, which must not run.</p><script>alert(1)</script></body></html>"
+    )
     async with served(data_dir, browser, keep_originals=True) as site:
         item = (await site.app.uploads.add_file(site.owner, file)).item
         page = await site.signed_in()
         answer = await page.request.get(f"/items/{item.public_id}/original")
-        assert answer.headers["content-disposition"].startswith("attachment") and "sandbox" in answer.headers["content-security-policy"]
+        assert (
+            answer.headers["content-disposition"].startswith("attachment")
+            and "sandbox" in answer.headers["content-security-policy"]
+        )
         assert answer.headers["content-type"] == "application/octet-stream"

@@ -43,16 +43,28 @@ async def test_a_folder_is_made_renamed_and_deleted(site: Site, scripted: bool) 
     assert await site.app.library.folders(site.owner) == []
 
 
-@pytest.mark.parametrize("choice, left", [("stays in the library", ["In both", "Only here"]), ("is deleted for good: 1 item", ["In both"])])
-async def test_what_goes_with_a_folder_is_said_before(site: Site, choice: str, left: list[str]) -> None:
-    here, there = [await site.app.library.create_folder(site.owner, name) for name in ("Here", "There")]
+@pytest.mark.parametrize(
+    "choice, left",
+    [
+        ("stays in the library", ["In both", "Only here"]),
+        ("is deleted for good: 1 item", ["In both"]),
+    ],
+)
+async def test_what_goes_with_a_folder_is_said_before(
+    site: Site, choice: str, left: list[str]
+) -> None:
+    here, there = [
+        await site.app.library.create_folder(site.owner, name) for name in ("Here", "There")
+    ]
     both = await site.add("In both", folder=here.id)
     await site.app.library.file(site.owner, both.id, [there.id])
     await site.add("Only here", folder=here.id)
     await site.app.people.create_token(site.owner, NewToken("Agent", folders=(here.id,)))
     page = await site.signed_in(java_script_enabled=False)
     await page.goto(f"/folders/{here.id}")
-    await expect(page.get_by_text("1 token sees only this folder, and will be revoked with it.")).to_be_visible()
+    await expect(
+        page.get_by_text("1 token sees only this folder, and will be revoked with it.")
+    ).to_be_visible()
     await page.get_by_role("radio", name=choice).check()
     await page.get_by_role("button", name="Delete the folder").click()
     await expect(page.get_by_role("status")).to_contain_text("deleted")
@@ -77,7 +89,9 @@ async def test_many_are_filed_tagged_archived_and_deleted_without_scripts(site: 
     await choose("Three")
     await page.get_by_placeholder("Tags, by commas").fill("odd")
     await page.get_by_role("button", name="Tag", exact=True).click()
-    await expect(page.locator(".row", has_text="Three").get_by_role("link", name="odd")).to_be_visible()
+    await expect(
+        page.locator(".row", has_text="Three").get_by_role("link", name="odd")
+    ).to_be_visible()
     await choose("One")
     await page.get_by_role("button", name="Archive").click()
     await expect(page.locator("#total")).to_have_text("2 items")
@@ -86,12 +100,16 @@ async def test_many_are_filed_tagged_archived_and_deleted_without_scripts(site: 
     await expect(page.locator(".going-note")).to_contain_text("2 items will be deleted")
     await page.get_by_role("button", name="Undo").click()
     await expect(page.get_by_role("status")).to_have_text("2 items kept.")
-    await page.get_by_label("Add an address, a note or files").fill("A note that was written without any script.")
+    await page.get_by_label("Add an address, a note or files").fill(
+        "A note that was written without any script."
+    )
     await page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("A note that was written")
 
 
-async def test_counts_follow_what_is_added_and_deleted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_counts_follow_what_is_added_and_deleted(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(delayed_delete, "GRACE", delayed_delete.GRACE * 0)
     folder = await site.app.library.create_folder(site.owner, "Birds")
     await site.add("Owls")
@@ -113,16 +131,32 @@ async def test_counts_follow_what_is_added_and_deleted(site: Site, monkeypatch: 
 
 async def test_captures_show_the_words_their_hash_and_what_became_of_them(site: Site) -> None:
     said = "We use <b>Postgres</b> for the archive, because it is there already."
-    kept = await site.app.memory.remember(site.owner, Memo(NewEntity("The archive", said, "decision"), source={"client": "Claude"}), sync=True)
-    await site.app.memory.supersede(site.owner, kept.item.id, title="The archive, again", content="We use SQLite for it now, and nothing else.",
-                                    reason="One process reads it.")
+    kept = await site.app.memory.remember(
+        site.owner,
+        Memo(NewEntity("The archive", said, "decision"), source={"client": "Claude"}),
+        sync=True,
+    )
+    await site.app.memory.supersede(
+        site.owner,
+        kept.item.id,
+        title="The archive, again",
+        content="We use SQLite for it now, and nothing else.",
+        reason="One process reads it.",
+    )
     page = await site.signed_in()
     await page.goto("/review")
     await page.get_by_role("link", name="Captures").click()
     capture = page.get_by_role("region", name="The archive", exact=True)
     await expect(capture.locator(".said")).to_have_text(said)
-    await expect(capture.locator("code")).to_have_attribute("title", hashlib.sha256(said.encode()).hexdigest())
-    for text in ("the words are unchanged", "client: Claude", "superseded by The archive, again", "One process reads it."):
+    await expect(capture.locator("code")).to_have_attribute(
+        "title", hashlib.sha256(said.encode()).hexdigest()
+    )
+    for text in (
+        "the words are unchanged",
+        "client: Claude",
+        "superseded by The archive, again",
+        "One process reads it.",
+    ):
         await expect(capture).to_contain_text(text)
     await expect(page.locator("main form, main input, main textarea, main button")).to_have_count(0)
     await capture.get_by_role("link", name="The archive, again").click()

@@ -14,7 +14,9 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def entity(site: Site, title: str, kind: str, **more: object) -> Item:
-    added = await site.app.entities.add(site.owner, NewEntity(title, f"All about {title}", kind, **more), sync=True)  # type: ignore[arg-type]
+    added = await site.app.entities.add(
+        site.owner, NewEntity(title, f"All about {title}", kind, **more), sync=True
+    )  # type: ignore[arg-type]
     return added.item
 
 
@@ -44,12 +46,19 @@ async def test_tasks_are_moved_on_the_board_by_keys(site: Site) -> None:
     await page.goto("/work")
     await ready(page)
     await page.get_by_role("link", name="Write the docs").focus()
-    for key, state, moves in (("ArrowLeft", "To do", False), ("ArrowRight", "Doing", True), ("ArrowRight", "Blocked", True),
-                              ("ArrowRight", "Blocked", False), ("ArrowLeft", "Doing", True)):
+    for key, state, moves in (
+        ("ArrowLeft", "To do", False),
+        ("ArrowRight", "Doing", True),
+        ("ArrowRight", "Blocked", True),
+        ("ArrowRight", "Blocked", False),
+        ("ArrowLeft", "Doing", True),
+    ):
         before = await page.locator(".task").get_attribute("data-next")
         await page.keyboard.press(f"Shift+{key}")
         if moves:
-            await expect(page.locator(".task")).not_to_have_attribute("data-next", before or "")  # the server has answered
+            await expect(page.locator(".task")).not_to_have_attribute(
+                "data-next", before or ""
+            )  # the server has answered
         await expect(page.get_by_role("region", name=state).locator(".task")).to_have_count(1)
         await expect(page.get_by_role("link", name="Write the docs")).to_be_focused()
     await expect(page.get_by_role("region", name="Doing").locator("h2 small")).to_have_text("1")
@@ -59,7 +68,9 @@ async def test_tasks_are_moved_on_the_board_by_keys(site: Site) -> None:
 async def test_a_task_has_notes_and_a_drawing_of_what_it_waits_for(site: Site) -> None:
     project = await entity(site, "Ship it", "project")
     first = await entity(site, "Dig", "task", project=project.entity_id)
-    second = await entity(site, "Build", "task", project=project.entity_id, depends_on=(first.entity_id,))
+    second = await entity(
+        site, "Build", "task", project=project.entity_id, depends_on=(first.entity_id,)
+    )
     page = await site.signed_in()
     await page.goto(f"/work/{second.public_id}")
     await page.locator(".prose p").select_text()
@@ -92,20 +103,26 @@ async def test_a_task_is_changed_where_it_is_read(site: Site) -> None:
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Dig deeper")
     await expect(page.locator(".prose em")).to_have_text("shovels")
-    await expect(page.locator(".reader > header")).to_contain_text(re.compile("high.*2020-02-29.*ada, grace.*Fix it.*The cellar", re.DOTALL))
+    await expect(page.locator(".reader > header")).to_contain_text(
+        re.compile("high.*2020-02-29.*ada, grace.*Fix it.*The cellar", re.DOTALL)
+    )
     await stale.get_by_text("Change it").click()
     await stale.get_by_label("Title").fill("Dig less")
     await stale.get_by_role("button", name="Save").click()
     await expect(stale.locator(".note.wrong")).to_be_visible()
     await expect(stale.get_by_role("heading", level=1)).to_have_text("Dig deeper")
     await page.goto(f"/work/{epic.public_id}")
-    await expect(page.locator(".row")).to_have_text(re.compile("Dig deeper.*due 2020-02-29", re.DOTALL))
+    await expect(page.locator(".row")).to_have_text(
+        re.compile("Dig deeper.*due 2020-02-29", re.DOTALL)
+    )
     await expect(page.locator(".due.late")).to_have_count(1)
 
 
 async def test_what_a_task_waits_for_is_chosen_on_its_page(site: Site) -> None:
     project, other = [await entity(site, title, "project") for title in ("Ship it", "Fix it")]
-    dig, build = [await entity(site, title, "task", project=project.entity_id) for title in ("Dig", "Build")]
+    dig, build = [
+        await entity(site, title, "task", project=project.entity_id) for title in ("Dig", "Build")
+    ]
     await entity(site, "Elsewhere", "task", project=other.entity_id)
     page = await site.signed_in()
     await page.goto(f"/work/{build.public_id}")
@@ -139,10 +156,20 @@ async def test_one_walks_through_the_picture(site: Site) -> None:
     await expect(page.locator(".drawing .node", has_text="Cables")).to_have_count(1)
 
 
-async def test_the_map_holds_everything_and_is_made_anew_only_when_something_changes(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_map_holds_everything_and_is_made_anew_only_when_something_changes(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for n in range(4):
-        await site.add(f"Owls {n}", f"Owls hunt at night, and hear mice under the snow. Part {n}.", tags=("owls",))
-        await site.add(f"Bread {n}", f"Bread rises because yeast makes gas out of flour and water. Part {n}.", tags=("bread",))
+        await site.add(
+            f"Owls {n}",
+            f"Owls hunt at night, and hear mice under the snow. Part {n}.",
+            tags=("owls",),
+        )
+        await site.add(
+            f"Bread {n}",
+            f"Bread rises because yeast makes gas out of flour and water. Part {n}.",
+            tags=("bread",),
+        )
     page = await site.signed_in()
     await page.goto("/graph")
     await expect(page.locator(".map .node")).to_have_count(8)
@@ -172,7 +199,9 @@ async def test_fingers_move_and_open_the_map_on_a_phone(site: Site) -> None:
     await page.goto(f"/graph/{a.public_id}")
     await expect(page.locator(".drawing text", has_text="Boats")).to_be_visible()
     await expect(page.get_by_role("button", name="Nearer")).to_be_visible()
-    size = await page.locator(".drawing .center text").evaluate("(text) => text.getBoundingClientRect().height")
+    size = await page.locator(".drawing .center text").evaluate(
+        "(text) => text.getBoundingClientRect().height"
+    )
     assert size > 10, "as large as other text"
     before = await page.locator(".drawing").get_attribute("viewBox")
     box = await page.locator(".drawing").bounding_box()
@@ -180,19 +209,33 @@ async def test_fingers_move_and_open_the_map_on_a_phone(site: Site) -> None:
     touch = await page.context.new_cdp_session(page)
     middle, height = box["x"] + box["width"] / 2, box["y"] + box["height"] / 3
     for kind, apart in (("touchStart", 20), ("touchMove", 60), ("touchMove", 90), ("touchEnd", 0)):
-        points = [{"x": middle - apart, "y": height, "id": 1}, {"x": middle + apart, "y": height, "id": 2}] if apart else []
+        points = (
+            [
+                {"x": middle - apart, "y": height, "id": 1},
+                {"x": middle + apart, "y": height, "id": 2},
+            ]
+            if apart
+            else []
+        )
         await touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
     after = await page.locator(".drawing").get_attribute("viewBox")
-    assert before and after and float(after.split()[2]) < 0.5 * float(before.split()[2]), "two fingers come nearer"
+    assert before and after and float(after.split()[2]) < 0.5 * float(before.split()[2]), (
+        "two fingers come nearer"
+    )
     await page.get_by_role("button", name="All of it").click()
     await expect(page.locator(".drawing")).to_have_attribute("viewBox", before)
-    await page.wait_for_timeout(600)  # else the browser may take the tap for a part of the gesture before it
+    await page.wait_for_timeout(
+        600
+    )  # else the browser may take the tap for a part of the gesture before it
     await page.locator(".drawing .node", has_text="Boats").tap()
     await expect(page.get_by_role("heading", name="Boats")).to_be_visible()
 
 
 async def test_a_disk_is_published_after_a_look_at_what_others_see(site: Site) -> None:
-    item = await site.add("Otters", "Otters hold hands while they sleep, so that the tide does not part them in the night.")
+    item = await site.add(
+        "Otters",
+        "Otters hold hands while they sleep, so that the tide does not part them in the night.",
+    )
     page = await site.signed_in()
     await page.goto(f"/items/{item.public_id}")
     await page.get_by_role("link", name="Publish").click()
@@ -213,15 +256,23 @@ async def test_a_disk_is_published_after_a_look_at_what_others_see(site: Site) -
 
 
 async def test_candidates_are_kept_rejected_and_put_in_the_place_of_others(site: Site) -> None:
-    await site.app.reflection.reflect(site.owner, Notes(
-        "We decided to use Postgres for the archive, because it is there already.", persist=True, review=True))
+    await site.app.reflection.reflect(
+        site.owner,
+        Notes(
+            "We decided to use Postgres for the archive, because it is there already.",
+            persist=True,
+            review=True,
+        ),
+    )
     page = await site.signed_in()
     await page.goto("/review")
     await expect(page.locator(".candidate")).to_contain_text("Postgres")
     await page.get_by_role("button", name="Keep it").click()
     await expect(page.get_by_text("Nothing waits")).to_be_visible()
     await page.get_by_text("Read memories out of notes").click()
-    await page.get_by_label("Notes").fill("We decided not to use Postgres for the archive, because it is there already.")
+    await page.get_by_label("Notes").fill(
+        "We decided not to use Postgres for the archive, because it is there already."
+    )
     await page.get_by_role("button", name="Look for").click()
     other = page.locator(".beside", has_text="Postgres").first
     await expect(other).to_be_visible()
@@ -231,7 +282,10 @@ async def test_candidates_are_kept_rejected_and_put_in_the_place_of_others(site:
 
 async def test_a_candidate_is_changed_first_and_a_task_gets_its_project(site: Site) -> None:
     await entity(site, "Ship it", "project")
-    await site.app.reflection.reflect(site.owner, Notes("TODO: write the runbook for the failover before Friday.", persist=True, review=True))
+    await site.app.reflection.reflect(
+        site.owner,
+        Notes("TODO: write the runbook for the failover before Friday.", persist=True, review=True),
+    )
     page = await site.signed_in()
     await page.goto("/review")
     task = page.locator(".candidate", has_text="runbook")

@@ -33,13 +33,32 @@ MARKDOWN = f"""# {SCRIPT}
 
 async def put(site: Site, **changes: object) -> Item:
     """An item as no door would let it in: as if an older version or another program had written it."""
-    fields = {"id": new_id(), "library_id": site.owner.library_id, "public_id": new_public_id(), "content_id": new_id(),
-              "entity_type": "document", "kind": "url", "title": SCRIPT, "url": "javascript:window.hacked=1", "summary": SCRIPT,
-              "key_points": (SCRIPT,), "tags": (SCRIPT,), "category": SCRIPT, "metadata": {"author": SCRIPT}} | changes
+    fields = {
+        "id": new_id(),
+        "library_id": site.owner.library_id,
+        "public_id": new_public_id(),
+        "content_id": new_id(),
+        "entity_type": "document",
+        "kind": "url",
+        "title": SCRIPT,
+        "url": "javascript:window.hacked=1",
+        "summary": SCRIPT,
+        "key_points": (SCRIPT,),
+        "tags": (SCRIPT,),
+        "category": SCRIPT,
+        "metadata": {"author": SCRIPT},
+    } | changes
     item = Item(**fields)  # type: ignore[arg-type]
-    sections = [Section(0, MARKDOWN, SCRIPT, "", 9, (SCRIPT,), {"page": 1}), Section(1, SCRIPT, "", "", 9, (), {"seconds": 3.5})]
+    sections = [
+        Section(0, MARKDOWN, SCRIPT, "", 9, (SCRIPT,), {"page": 1}),
+        Section(1, SCRIPT, "", "", 9, (), {"seconds": 3.5}),
+    ]
     content = Content(item.content_id, f"test:{item.id}", MARKDOWN, url=item.url)
-    return (await site.app.store.items.add(item, content, sections, scope=site.owner.scope, folder_id=None, stamp="x", jobs=()))[0]
+    return (
+        await site.app.store.items.add(
+            item, content, sections, scope=site.owner.scope, folder_id=None, stamp="x", jobs=()
+        )
+    )[0]
 
 
 async def unharmed(page: Page, path: str) -> None:
@@ -59,25 +78,59 @@ async def test_nothing_that_is_kept_runs_anywhere(site: Site) -> None:
     item = await put(site)
     await site.app.library.file(site.owner, item.id, [folder.id])
     token, _ = await site.app.people.create_token(site.owner, NewToken(SCRIPT))
-    project = (await site.app.entities.add(site.owner, NewEntity(SCRIPT, MARKDOWN, "project"), sync=True)).item
-    task = (await site.app.entities.add(site.owner, NewEntity(SCRIPT, MARKDOWN, "task", project=project.entity_id,
-                                                              assignees=(SCRIPT,)), sync=True)).item
+    project = (
+        await site.app.entities.add(site.owner, NewEntity(SCRIPT, MARKDOWN, "project"), sync=True)
+    ).item
+    task = (
+        await site.app.entities.add(
+            site.owner,
+            NewEntity(SCRIPT, MARKDOWN, "task", project=project.entity_id, assignees=(SCRIPT,)),
+            sync=True,
+        )
+    ).item
     await site.app.work.note(site.owner, task.id, SCRIPT)
     await site.app.graph.link(site.owner, item.id, "REQUIRES", task.id)
-    await site.app.reflection.reflect(site.owner, Notes(f"We decided to use {SCRIPT} for everything, because it is there.",
-                                                        SCRIPT[:100], persist=True, review=True))
+    await site.app.reflection.reflect(
+        site.owner,
+        Notes(
+            f"We decided to use {SCRIPT} for everything, because it is there.",
+            SCRIPT[:100],
+            persist=True,
+            review=True,
+        ),
+    )
     paper = await put(site, url="javascript:window.hacked=1//x.pdf")
     note = await site.app.annotating.add(site.owner, item.id, SCRIPT, quote=SCRIPT, position=0)
     await site.app.entities.update(site.owner, task.id, {"content": f"{SCRIPT} and more"})
     [version] = await site.app.versions.of(site.owner, task.id)
     page = await site.signed_in()
     page.on("request", lambda request: asked.append(request.url))
-    for path in ("/", f"/?folder={folder.id}", f"/items/{item.public_id}", "/search?q=script+hacked+window&mode=keyword",
-                 "/search?q=" + "%22%3E%3Cscript%3Ewindow.hacked%3D1%3C/script%3E", "/tokens", f"/tokens/{token.id}", "/connect",
-                 "/health", "/work", "/work?view=list", f"/work/{task.public_id}", f"/work/{project.public_id}", "/graph",
-                 f"/graph/{item.public_id}", "/review", "/disks?shelf=private", f"/disks/{item.public_id}/publish", "/account",
-                 f"/items/{paper.public_id}", f"/items/{note.public_id}", "/?state=notes", f"/items/{task.public_id}/versions/{version.revision}",
-                 f"/items/{task.public_id}/versions/{version.revision}?view=text"):
+    for path in (
+        "/",
+        f"/?folder={folder.id}",
+        f"/items/{item.public_id}",
+        "/search?q=script+hacked+window&mode=keyword",
+        "/search?q=" + "%22%3E%3Cscript%3Ewindow.hacked%3D1%3C/script%3E",
+        "/tokens",
+        f"/tokens/{token.id}",
+        "/connect",
+        "/health",
+        "/work",
+        "/work?view=list",
+        f"/work/{task.public_id}",
+        f"/work/{project.public_id}",
+        "/graph",
+        f"/graph/{item.public_id}",
+        "/review",
+        "/disks?shelf=private",
+        f"/disks/{item.public_id}/publish",
+        "/account",
+        f"/items/{paper.public_id}",
+        f"/items/{note.public_id}",
+        "/?state=notes",
+        f"/items/{task.public_id}/versions/{version.revision}",
+        f"/items/{task.public_id}/versions/{version.revision}?view=text",
+    ):
         await unharmed(page, path)
     assert [url for url in asked if not url.startswith(site.url)] == []
 
@@ -97,10 +150,18 @@ async def test_file_names_and_notes_come_through_the_doors_unharmed(site: Site) 
     async with page.expect_file_chooser() as chooser:
         await page.get_by_text("Files", exact=True).click()
     name = "<img src=x onerror=window.hacked=1>.html"
-    await (await chooser.value).set_files({"name": name, "mimeType": "text/html", "buffer": f"<title>{name}</title><body><p>An article that is "
-                                           f"long enough to be read.</p><script>window.hacked=1</script>{SCRIPT}".encode()})
+    await (await chooser.value).set_files(
+        {
+            "name": name,
+            "mimeType": "text/html",
+            "buffer": f"<title>{name}</title><body><p>An article that is "
+            f"long enough to be read.</p><script>window.hacked=1</script>{SCRIPT}".encode(),
+        }
+    )
     await expect(page.locator(".row")).to_have_count(1)
-    await page.get_by_label("Add an address, a note or files").fill(f"{SCRIPT}\nA note that is long enough to be kept here.")
+    await page.get_by_label("Add an address, a note or files").fill(
+        f"{SCRIPT}\nA note that is long enough to be kept here."
+    )
     await page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.locator(".row")).to_have_count(2)
     await expect(page.locator(".row.open")).to_have_count(0)
@@ -110,9 +171,18 @@ async def test_file_names_and_notes_come_through_the_doors_unharmed(site: Site) 
 
 
 async def test_a_page_of_ours_never_leads_to_a_javascript_address(site: Site) -> None:
-    added = await site.app.library.add(site.owner, Draft("text", "Plain", "A plain text that is long enough."))
-    await site.app.store.items.update(site.owner.scope, added.item.id, {"url": "javascript:alert(1)"}, expected_revision=None,
-                                      sections=None, stamp="x", jobs=())
+    added = await site.app.library.add(
+        site.owner, Draft("text", "Plain", "A plain text that is long enough.")
+    )
+    await site.app.store.items.update(
+        site.owner.scope,
+        added.item.id,
+        {"url": "javascript:alert(1)"},
+        expected_revision=None,
+        sections=None,
+        stamp="x",
+        jobs=(),
+    )
     page = await site.signed_in()
     for path in ("/", f"/items/{added.item.public_id}", "/search?q=plain"):
         await page.goto(path)

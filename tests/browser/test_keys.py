@@ -49,7 +49,9 @@ async def test_rows_are_chosen_archived_and_brought_back(site: Site) -> None:
     await expect(page.locator("#bulk")).to_be_hidden()
     await press(page, "e")
     await expect(page.get_by_role("status")).to_have_text("1 item archived.")
-    await expect(page.locator(".row.at .title")).to_have_text("Note 1")  # the place in the list is kept
+    await expect(page.locator(".row.at .title")).to_have_text(
+        "Note 1"
+    )  # the place in the list is kept
     await ready(page)
     await press(page, "x", "k", "x", "e")
     await expect(page.get_by_role("status")).to_have_text("2 items archived.")
@@ -73,8 +75,19 @@ async def test_deleting_by_key_is_undone_by_key(site: Site) -> None:
 
 async def test_one_goes_everywhere_by_two_keys(site: Site) -> None:
     page = await stocked(site, 1)
-    for key, path in (("s", "/search"), ("w", "/work"), ("m", "/graph"), ("d", "/disks"), ("r", "/review"), ("t", "/tokens"), ("c", "/connect"),
-                      ("p", "/people"), ("h", "/health"), ("a", "/account"), ("l", "/")):
+    for key, path in (
+        ("s", "/search"),
+        ("w", "/work"),
+        ("m", "/graph"),
+        ("d", "/disks"),
+        ("r", "/review"),
+        ("t", "/tokens"),
+        ("c", "/connect"),
+        ("p", "/people"),
+        ("h", "/health"),
+        ("a", "/account"),
+        ("l", "/"),
+    ):
         await ready(page)
         await press(page, "Escape", "g", key)  # search begins in its field
         await expect(page).to_have_url(f"{site.url}{path}")
@@ -100,9 +113,13 @@ async def test_search_adding_theme_and_help_have_keys(site: Site) -> None:
     await expect(help).to_be_hidden()
     before = await page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     await press(page, "t")
-    assert await page.evaluate("getComputedStyle(document.documentElement).backgroundColor") != before
+    assert (
+        await page.evaluate("getComputedStyle(document.documentElement).backgroundColor") != before
+    )
     await page.reload()
-    assert await page.evaluate("getComputedStyle(document.documentElement).backgroundColor") != before
+    assert (
+        await page.evaluate("getComputedStyle(document.documentElement).backgroundColor") != before
+    )
     await page.goto("/health")
     await ready(page)
     await press(page, "/")
@@ -120,7 +137,9 @@ async def test_the_first_tab_leads_past_the_menu(site: Site) -> None:
         await press(page, "Enter")
         await expect(page.locator("main")).to_be_focused()
         await press(page, "Tab")
-        assert await page.evaluate("document.querySelector('main').contains(document.activeElement)"), path
+        assert await page.evaluate(
+            "document.querySelector('main').contains(document.activeElement)"
+        ), path
 
 
 async def test_every_control_shows_its_focus(site: Site) -> None:

@@ -21,7 +21,9 @@ async def choose(page: Page, *titles: str) -> None:
 async def test_a_note_is_added_and_found_without_leaving_the_page(site: Site) -> None:
     page = await site.signed_in()
     await page.keyboard.press("n")
-    await page.keyboard.type("Hanging gardens\nThey are said to have been in Babylon, and nobody has found them.")
+    await page.keyboard.type(
+        "Hanging gardens\nThey are said to have been in Babylon, and nobody has found them."
+    )
     await page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.locator(".row .title")).to_have_text("Hanging gardens")
     await expect(page.locator("#adding li")).to_have_count(0)
@@ -50,7 +52,9 @@ async def test_what_cannot_be_added_says_why_and_is_not_lost(site: Site) -> None
 
 async def test_files_are_dropped_into_a_folder(site: Site, tmp_path: Path) -> None:
     folder = await site.app.library.create_folder(site.owner, "Papers")
-    (tmp_path / "notes.md").write_text("# On owls\n\nOwls turn their heads because their eyes cannot move in their sockets.")
+    (tmp_path / "notes.md").write_text(
+        "# On owls\n\nOwls turn their heads because their eyes cannot move in their sockets."
+    )
     (tmp_path / "empty.txt").write_text("")
     page = await site.signed_in()
     await page.goto(f"/?folder={folder.id}")
@@ -59,7 +63,9 @@ async def test_files_are_dropped_into_a_folder(site: Site, tmp_path: Path) -> No
     await (await chooser.value).set_files([tmp_path / "notes.md", tmp_path / "empty.txt"])
     site.expected.append("422")
     await expect(page.locator(".row .title")).to_have_text("On owls")
-    await expect(page.locator("#adding li", has_text="empty.txt")).to_contain_text("The file is empty.")
+    await expect(page.locator("#adding li", has_text="empty.txt")).to_contain_text(
+        "The file is empty."
+    )
     items, _ = await site.app.library.page(site.owner, ItemFilter(folder_id=folder.id))
     assert [item.title for item in items] == ["On owls"]
 
@@ -67,7 +73,9 @@ async def test_files_are_dropped_into_a_folder(site: Site, tmp_path: Path) -> No
 async def test_filters_order_and_paging(site: Site) -> None:
     folder = await site.app.library.create_folder(site.owner, "Birds")
     for n in range(33):
-        await site.add(f"Note {n:02}", folder=folder.id if n < 2 else None, tags=("odd",) if n % 2 else ())
+        await site.add(
+            f"Note {n:02}", folder=folder.id if n < 2 else None, tags=("odd",) if n % 2 else ()
+        )
     page = await site.signed_in()
     await expect(page.locator(".row")).to_have_count(30)
     await page.get_by_role("link", name="Further").click()
@@ -98,7 +106,9 @@ async def test_many_are_filed_tagged_and_archived_at_once(site: Site) -> None:
     await choose(page, "Two", "Three")
     await page.get_by_placeholder("Tags, by commas").fill("even, small")
     await page.get_by_role("button", name="Tag", exact=True).click()
-    await expect(page.locator(".row", has_text="Three").get_by_role("link", name="even")).to_be_visible()
+    await expect(
+        page.locator(".row", has_text="Three").get_by_role("link", name="even")
+    ).to_be_visible()
     await ready(page)
     for key in "jje":
         await page.keyboard.press(key)
@@ -106,7 +116,9 @@ async def test_many_are_filed_tagged_and_archived_at_once(site: Site) -> None:
     await expect(page.locator(".row")).to_have_count(2)
 
 
-async def test_deleting_can_be_taken_back_and_happens_otherwise(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_deleting_can_be_taken_back_and_happens_otherwise(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for title in ("Keep me", "Delete me"):
         await site.add(title)
     page = await site.signed_in()

@@ -42,7 +42,9 @@ async def test_somebody_new_joins_by_a_link_and_has_two_libraries(site: Site) ->
     await join(bob, await invited(site, email="bob@example.org"))
     await expect(bob.locator(".row .title")).to_have_text(["Otters"])
     await ready(bob)
-    await bob.get_by_label("Add an address, a note or files").fill("Bob was here, and he wrote it down for all of them.")
+    await bob.get_by_label("Add an address, a note or files").fill(
+        "Bob was here, and he wrote it down for all of them."
+    )
     await bob.get_by_role("button", name="Add", exact=True).click()
     await expect(bob.locator(".row")).to_have_count(2)
     await bob.locator(".turn summary").click()
@@ -58,21 +60,44 @@ async def test_somebody_new_joins_by_a_link_and_has_two_libraries(site: Site) ->
 
 async def test_a_viewer_sees_everything_and_nothing_to_write_with(site: Site) -> None:
     folder = await site.app.library.create_folder(site.owner, "Birds")
-    item = await site.add("Owls", "# Owls\n\nOwls turn their heads because their eyes cannot move.", folder=folder.id)
+    item = await site.add(
+        "Owls", "# Owls\n\nOwls turn their heads because their eyes cannot move.", folder=folder.id
+    )
     page = await site.visitor()
     await join(page, await invited(site, "viewer"))
-    for path in ("/", f"/?folder={folder.id}", f"/items/{item.public_id}", "/work", "/review", "/review/captures", "/disks", "/people", "/connect", "/health"):
+    for path in (
+        "/",
+        f"/?folder={folder.id}",
+        f"/items/{item.public_id}",
+        "/work",
+        "/review",
+        "/review/captures",
+        "/disks",
+        "/people",
+        "/connect",
+        "/health",
+    ):
         await page.goto(path)
-        writing = page.locator("main form[method=post]:not([action='/export'], [action='/leave']), main input[type=checkbox], main textarea")
+        writing = page.locator(
+            "main form[method=post]:not([action='/export'], [action='/leave']), main input[type=checkbox], main textarea"
+        )
         await expect(writing).to_have_count(0)
     await page.goto("/")
     for key in ("j", "x", "e"):
         await page.keyboard.press(key)
     await expect(page.locator(".row")).to_have_count(1)
     token = await page.locator("body").get_attribute("data-csrf")
-    for path, form in (("/items", {"action": "archive", "item": item.id}), ("/add", {"text": "A note that is long enough."}),
-                       ("/folders", {"name": "Mine"}), ("/people", {"role": "owner"})):
-        answer = await page.request.post(path, form={"csrf": token or "", **form}, headers={"Origin": site.url, "Accept": "application/json"})
+    for path, form in (
+        ("/items", {"action": "archive", "item": item.id}),
+        ("/add", {"text": "A note that is long enough."}),
+        ("/folders", {"name": "Mine"}),
+        ("/people", {"role": "owner"}),
+    ):
+        answer = await page.request.post(
+            path,
+            form={"csrf": token or "", **form},
+            headers={"Origin": site.url, "Accept": "application/json"},
+        )
         assert answer.status == 403, path
 
 
@@ -113,9 +138,19 @@ async def test_somebody_joins_with_a_passkey_and_signs_in_with_it(site: Site) ->
     page = await site.visitor()
     devtools = await page.context.new_cdp_session(page)
     await devtools.send("WebAuthn.enable")
-    await devtools.send("WebAuthn.addVirtualAuthenticator", {"options": {
-        "protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True,
-        "isUserVerified": True, "automaticPresenceSimulation": True}})
+    await devtools.send(
+        "WebAuthn.addVirtualAuthenticator",
+        {
+            "options": {
+                "protocol": "ctap2",
+                "transport": "internal",
+                "hasResidentKey": True,
+                "hasUserVerification": True,
+                "isUserVerified": True,
+                "automaticPresenceSimulation": True,
+            }
+        },
+    )
     await page.goto(link)
     await page.get_by_label("Name").fill("Cleo")
     await page.get_by_label("E-mail").fill("ada@example.org")

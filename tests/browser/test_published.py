@@ -7,8 +7,10 @@ from playwright.async_api import expect
 from tests.browser.conftest import Site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-TEXT = ("Owls hear mice under deep snow because their ears sit at different heights. Owls turn their heads far, and owls see well. "
-        "At night owls hunt by ear alone, and the snow does not hide mice from owls. ") * 4
+TEXT = (
+    "Owls hear mice under deep snow because their ears sit at different heights. Owls turn their heads far, and owls see well. "
+    "At night owls hunt by ear alone, and the snow does not hide mice from owls. "
+) * 4
 
 
 async def published(site: Site) -> str:
@@ -16,8 +18,14 @@ async def published(site: Site) -> str:
     return (await site.app.disks.publish(site.owner, item.id)).public_id
 
 
-@pytest.mark.parametrize("wish", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 360, "height": 740}}], ids=["light", "dark", "phone"])
-async def test_anybody_reads_it_and_nothing_is_in_the_way(site: Site, wish: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "wish",
+    [{}, {"color_scheme": "dark"}, {"viewport": {"width": 360, "height": 740}}],
+    ids=["light", "dark", "phone"],
+)
+async def test_anybody_reads_it_and_nothing_is_in_the_way(
+    site: Site, wish: dict[str, object]
+) -> None:
     disk = await published(site)
     page = await site.visitor(**wish)
     await page.goto(f"/d/{disk}")

@@ -21,10 +21,26 @@ KB = 1024
 
 async def stock(site: Site) -> Item:
     folder = await site.app.library.create_folder(site.owner, "Birds")
-    await site.app.memory.remember(site.owner, Memo(NewEntity("Feed them", "We feed the owls at night, and never by day.", "decision")), sync=True)
-    item = await site.add("Owls", "# Owls\n\nOwls turn their heads because their eyes cannot move in their sockets.", folder=folder.id)
-    project = (await site.app.entities.add(site.owner, NewEntity("Nest boxes", "Build them", "project"), sync=True)).item
-    await site.app.entities.add(site.owner, NewEntity("Saw the boards", "All of them", "task", project=project.entity_id), sync=True)
+    await site.app.memory.remember(
+        site.owner,
+        Memo(NewEntity("Feed them", "We feed the owls at night, and never by day.", "decision")),
+        sync=True,
+    )
+    item = await site.add(
+        "Owls",
+        "# Owls\n\nOwls turn their heads because their eyes cannot move in their sockets.",
+        folder=folder.id,
+    )
+    project = (
+        await site.app.entities.add(
+            site.owner, NewEntity("Nest boxes", "Build them", "project"), sync=True
+        )
+    ).item
+    await site.app.entities.add(
+        site.owner,
+        NewEntity("Saw the boards", "All of them", "task", project=project.entity_id),
+        sync=True,
+    )
     await site.app.graph.link(site.owner, item.id, "RELATED_TO", project.id)
     return await site.app.store.items.get(site.owner.scope, ItemRef(id=item.id))
 
@@ -39,20 +55,46 @@ async def complaints(page: Page, path: str) -> list[str]:
 async def test_axe_finds_nothing(site: Site, scheme: str) -> None:
     item = await stock(site)
     row = "|".join(f" a column of many {n} " for n in range(30))
-    wide = await site.add("Wide", f"## First\n\n```\n{'x' * 300}\n```\n\n|{row}|\n|{'---|' * 30}\n|{row}|\n\n### Second\n\nAll of it.")
+    wide = await site.add(
+        "Wide",
+        f"## First\n\n```\n{'x' * 300}\n```\n\n|{row}|\n|{'---|' * 30}\n|{row}|\n\n### Second\n\nAll of it.",
+    )
     page = await site.signed_in(color_scheme=scheme)
-    paths = ("/", f"/items/{item.public_id}", "/search?q=owls", "/work", "/graph", f"/graph/{item.public_id}", "/disks", "/review",
-             "/review/captures",
-             "/tokens", "/connect", "/people", "/health", "/account", f"/disks/{item.public_id}/publish", f"/folders/{item.folders[0]}",
-             f"/?folder={item.folders[0]}", "/?q=nothing+is+like+this", f"/items/{wide.public_id}")
+    paths = (
+        "/",
+        f"/items/{item.public_id}",
+        "/search?q=owls",
+        "/work",
+        "/graph",
+        f"/graph/{item.public_id}",
+        "/disks",
+        "/review",
+        "/review/captures",
+        "/tokens",
+        "/connect",
+        "/people",
+        "/health",
+        "/account",
+        f"/disks/{item.public_id}/publish",
+        f"/folders/{item.folders[0]}",
+        f"/?folder={item.folders[0]}",
+        "/?q=nothing+is+like+this",
+        f"/items/{wide.public_id}",
+    )
     assert [problem for path in paths for problem in await complaints(page, path)] == []
     _, secret = await site.app.members.invite(site.ruler, Role.MEMBER)
     assert await complaints(page, f"/join/{secret}") == []
     dan = await site.app.people.create("Dan", "dan@example.org")
     visitor = await site.visitor(color_scheme=scheme)
-    for path in ("/sign-in", f"/join/{secret}", f"/claim/{await site.app.accounts.invitation(dan)}"):
+    for path in (
+        "/sign-in",
+        f"/join/{secret}",
+        f"/claim/{await site.app.accounts.invitation(dan)}",
+    ):
         assert await complaints(visitor, path) == []
-    await site.app.members.accept(Caller(dan.id, dan.id, "Dan", frozenset(Capability), role=Role.OWNER), secret)
+    await site.app.members.accept(
+        Caller(dan.id, dan.id, "Dan", frozenset(Capability), role=Role.OWNER), secret
+    )
     site.expected.append("404")
     for path in ("/people", "/nowhere"):  # with people on it, and as an error
         assert await complaints(page, path) == []
@@ -60,10 +102,26 @@ async def test_axe_finds_nothing(site: Site, scheme: str) -> None:
 
 async def test_nothing_sticks_out_on_a_phone(site: Site) -> None:
     item = await stock(site)
-    await site.app.library.create_folder(site.owner, "A very long name that somebody gave to a folder of theirs")
+    await site.app.library.create_folder(
+        site.owner, "A very long name that somebody gave to a folder of theirs"
+    )
     page = await site.signed_in(viewport={"width": 360, "height": 740})
-    for path in ("/", f"/items/{item.public_id}", "/search?q=owls", "/work", "/graph", "/tokens", "/connect", "/health", "/review",
-                 "/review/captures", "/people", "/account", f"/folders/{item.folders[0]}", "/docs"):
+    for path in (
+        "/",
+        f"/items/{item.public_id}",
+        "/search?q=owls",
+        "/work",
+        "/graph",
+        "/tokens",
+        "/connect",
+        "/health",
+        "/review",
+        "/review/captures",
+        "/people",
+        "/account",
+        f"/folders/{item.folders[0]}",
+        "/docs",
+    ):
         await page.goto(path)
         assert await page.evaluate("document.documentElement.scrollWidth") <= 360, path
     await page.goto("/")
@@ -76,25 +134,65 @@ async def test_nothing_sticks_out_on_a_phone(site: Site) -> None:
 async def test_words_without_end_are_broken(site: Site, width: int) -> None:
     endless = "x" * 190
     folder = await site.app.library.create_folder(site.owner, endless)
-    project = (await site.app.entities.add(site.owner, NewEntity(endless, endless, "project"), sync=True)).item
-    task = (await site.app.entities.add(site.owner, NewEntity(endless, endless, "task", project=project.entity_id, assignees=(endless[:90],)), sync=True)).item
-    items = [await site.add(f"{n} {endless}", f"# {endless}\n\n" + f"The zebra grazes by the {endless}. " * 9, folder=folder.id, tags=(endless[:90],))
-             for n in range(2)]
+    project = (
+        await site.app.entities.add(site.owner, NewEntity(endless, endless, "project"), sync=True)
+    ).item
+    task = (
+        await site.app.entities.add(
+            site.owner,
+            NewEntity(
+                endless, endless, "task", project=project.entity_id, assignees=(endless[:90],)
+            ),
+            sync=True,
+        )
+    ).item
+    items = [
+        await site.add(
+            f"{n} {endless}",
+            f"# {endless}\n\n" + f"The zebra grazes by the {endless}. " * 9,
+            folder=folder.id,
+            tags=(endless[:90],),
+        )
+        for n in range(2)
+    ]
     await site.app.graph.link(site.owner, items[0].id, "REQUIRES", task.id)
     await site.app.annotating.add(site.owner, items[0].id, endless, quote=endless, position=0)
     await site.app.people.create_token(site.owner, NewToken(endless, folders=(folder.id,)))
-    await site.app.reflection.reflect(site.owner, Notes(f"We decided to use {endless} for everything.", endless, persist=True, review=True))
+    await site.app.reflection.reflect(
+        site.owner,
+        Notes(f"We decided to use {endless} for everything.", endless, persist=True, review=True),
+    )
     page = await site.signed_in(viewport={"width": width, "height": 740})
     item = items[0].public_id
-    for path in ("/", f"/?folder={folder.id}", "/?state=notes", f"/items/{item}", "/search?q=zebra", "/work", "/work?view=list", f"/work/{task.public_id}",
-                 "/graph", f"/graph/{item}", "/disks?shelf=private", f"/disks/{item}/publish", "/review", "/review/captures", "/tokens", "/connect",
-                 "/people", "/health", f"/folders/{folder.id}"):
+    for path in (
+        "/",
+        f"/?folder={folder.id}",
+        "/?state=notes",
+        f"/items/{item}",
+        "/search?q=zebra",
+        "/work",
+        "/work?view=list",
+        f"/work/{task.public_id}",
+        "/graph",
+        f"/graph/{item}",
+        "/disks?shelf=private",
+        f"/disks/{item}/publish",
+        "/review",
+        "/review/captures",
+        "/tokens",
+        "/connect",
+        "/people",
+        "/health",
+        f"/folders/{folder.id}",
+    ):
         await page.goto(path)
         assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
 
 
 async def test_many_folders_leave_the_rest_of_the_menu_in_sight(site: Site) -> None:
-    folders = [await site.app.library.create_folder(site.owner, f"Folder {n:03}") for n in range(120)]
+    folders = [
+        await site.app.library.create_folder(site.owner, f"Folder {n:03}") for n in range(120)
+    ]
     page = await site.signed_in(viewport={"width": 1280, "height": 740})
     await expect(page.get_by_role("link", name="Health")).to_be_in_viewport()
     await expect(page.get_by_role("link", name="Folder 119")).not_to_be_in_viewport()
@@ -104,14 +202,18 @@ async def test_many_folders_leave_the_rest_of_the_menu_in_sight(site: Site) -> N
 
 async def test_a_token_is_revoked_on_a_phone(site: Site) -> None:
     folder = await site.app.library.create_folder(site.owner, "A folder with quite a long name")
-    await site.app.people.create_token(site.owner, NewToken("Agent of the laptop", folders=(folder.id,)))
+    await site.app.people.create_token(
+        site.owner, NewToken("Agent of the laptop", folders=(folder.id,))
+    )
     page = await site.signed_in(viewport={"width": 360, "height": 740})
     await page.goto("/tokens")
     await expect(page.get_by_role("button", name="Revoke")).to_be_in_viewport(ratio=1)
 
 
 async def test_the_menu_lies_over_nothing_on_a_phone_without_scripts(site: Site) -> None:
-    item = await site.add("Owls", "\n\n".join(f"Owls turn their heads, and this is paragraph {n}." for n in range(60)))
+    item = await site.add(
+        "Owls", "\n\n".join(f"Owls turn their heads, and this is paragraph {n}." for n in range(60))
+    )
     page = await site.signed_in(viewport={"width": 360, "height": 640}, java_script_enabled=False)
     await page.goto(f"/items/{item.public_id}")
     last = page.get_by_text("this is paragraph 59.")
@@ -137,12 +239,24 @@ async def test_reading_works_without_scripts(site: Site) -> None:
 
 
 async def test_the_first_page_is_light_and_quick_with_ten_thousand_items(site: Site) -> None:
-    folders = [(await site.app.library.create_folder(site.owner, f"Folder {n}")).id for n in range(40)]
+    folders = [
+        (await site.app.library.create_folder(site.owner, f"Folder {n}")).id for n in range(40)
+    ]
 
     def record(n: int) -> Record:
-        item = Item(id=new_id(), library_id=site.owner.library_id, public_id=new_public_id(), content_id="", entity_type="document",
-                    kind="text", title=f"Note {n}", tags=("some", f"tag{n % 50}"), summary=f"What note {n} is about.", in_kb=False,
-                    folders=(folders[n % 40],) if n % 3 else ())
+        item = Item(
+            id=new_id(),
+            library_id=site.owner.library_id,
+            public_id=new_public_id(),
+            content_id="",
+            entity_type="document",
+            kind="text",
+            title=f"Note {n}",
+            tags=("some", f"tag{n % 50}"),
+            summary=f"What note {n} is about.",
+            in_kb=False,
+            folders=(folders[n % 40],) if n % 3 else (),
+        )
         return Record(item, f"The text of note {n}.", once=False)
 
     for start in range(0, 10_000, 1_000):
@@ -150,12 +264,16 @@ async def test_the_first_page_is_light_and_quick_with_ten_thousand_items(site: S
     page = await site.signed_in()
     sizes: list[int] = []
     await page.route("**/*", lambda route: route.continue_())
-    page.on("response", lambda response: sizes.append(int(response.headers.get("content-length", 0))))
+    page.on(
+        "response", lambda response: sizes.append(int(response.headers.get("content-length", 0)))
+    )
     await page.reload()
     await page.wait_for_load_state("networkidle")
     assert 0 < sum(sizes) < 100 * KB, sizes
     cookies = {cookie["name"]: cookie["value"] for cookie in await page.context.cookies()}
-    async with httpx.AsyncClient(base_url=site.url, cookies=cookies, headers={"Accept": "text/html"}) as client:
+    async with httpx.AsyncClient(
+        base_url=site.url, cookies=cookies, headers={"Accept": "text/html"}
+    ) as client:
         for path in ("/", f"/?folder={folders[1]}", "/?tag=tag7", "/?page=300", "/?order=title"):
             times = []
             for _ in range(15):
@@ -164,4 +282,6 @@ async def test_the_first_page_is_light_and_quick_with_ten_thousand_items(site: S
                 times.append(time.process_time() - began)
             middle = sorted(times)[len(times) // 2]
             print(f"{path}: {sum(sizes)} bytes, {middle * 1000:.1f} ms")
-            assert middle < 0.05, f"{path}: {middle * 1000:.0f} ms of processor time, the client's included"
+            assert middle < 0.05, (
+                f"{path}: {middle * 1000:.0f} ms of processor time, the client's included"
+            )

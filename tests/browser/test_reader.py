@@ -38,8 +38,12 @@ async def test_an_article_is_set_as_one(site: Site) -> None:
     await expect(page.get_by_role("heading", name="The river")).to_have_count(1)
     await expect(page.locator(".prose table")).to_contain_text("erodes")
     await expect(page.locator(".prose img")).to_have_count(0)
-    await expect(page.get_by_role("link", name="A map of the Mississippi")).to_have_attribute("href", "https://example.org/map.png")
-    await expect(page.get_by_role("link", name="more", exact=True)).to_have_attribute("rel", re.compile("noopener"))
+    await expect(page.get_by_role("link", name="A map of the Mississippi")).to_have_attribute(
+        "href", "https://example.org/map.png"
+    )
+    await expect(page.get_by_role("link", name="more", exact=True)).to_have_attribute(
+        "rel", re.compile("noopener")
+    )
     await expect(page.locator(".margin p").first).not_to_be_empty()
 
 
@@ -60,22 +64,39 @@ async def test_title_tags_and_folders_are_changed_in_place(site: Site) -> None:
 
 async def test_what_is_joined_and_what_is_alike_leads_on(site: Site) -> None:
     river = await site.add("The river", ARTICLE)
-    lake = await site.add("Ox-bow lakes", "An ox-bow lake is what stays of a river's bend when its neck is cut through.")
-    sea = await site.add("The sea", "Rivers find their way to the sea in the end, and take their time about it.")
+    lake = await site.add(
+        "Ox-bow lakes",
+        "An ox-bow lake is what stays of a river's bend when its neck is cut through.",
+    )
+    sea = await site.add(
+        "The sea", "Rivers find their way to the sea in the end, and take their time about it."
+    )
     await site.app.graph.link(site.owner, river.id, "REQUIRES", sea.id)
     page = await site.signed_in()
     await page.goto(f"/items/{sea.public_id}")
     await expect(page.locator(".after", has_text="requires")).to_contain_text("The river")
     await page.goto(f"/items/{river.public_id}")
-    await page.locator(".after section", has_text="Alike").get_by_role("link", name=lake.title).click()
+    await (
+        page.locator(".after section", has_text="Alike")
+        .get_by_role("link", name=lake.title)
+        .click()
+    )
     await expect(page.get_by_role("heading", name=lake.title)).to_be_visible()
 
 
-async def test_a_time_leads_into_the_recording(data_dir: Path, browser: Browser, tmp_path: Path) -> None:
-    said = " ".join(f"Sentence number {n} about the owl that hunts at night over the fields." for n in range(60))
-    told = tuple(Utterance(float(n), n + 1.0, f"{part}.") for n, part in enumerate(said.split(". ")))
+async def test_a_time_leads_into_the_recording(
+    data_dir: Path, browser: Browser, tmp_path: Path
+) -> None:
+    said = " ".join(
+        f"Sentence number {n} about the owl that hunts at night over the fields." for n in range(60)
+    )
+    told = tuple(
+        Utterance(float(n), n + 1.0, f"{part}.") for n, part in enumerate(said.split(". "))
+    )
     recording = record(tmp_path / "owl.wav", tone(60, 8_000), 8_000, "mono")
-    async with served(data_dir, browser, own={"own_transcriber": FakeTranscriber(said=told)}, keep_originals=True) as site:
+    async with served(
+        data_dir, browser, own={"own_transcriber": FakeTranscriber(said=told)}, keep_originals=True
+    ) as site:
         page = await site.signed_in()
         async with page.expect_file_chooser() as chooser:
             await page.get_by_text("Files", exact=True).click()
@@ -85,7 +106,9 @@ async def test_a_time_leads_into_the_recording(data_dir: Path, browser: Browser,
         await page.goto(await page.locator(".row .title").get_attribute("href") or "")
         await page.locator("[data-seek]").nth(1).click()
         await page.wait_for_function("document.querySelector('#recording').currentTime > 5")
-        part = await page.request.get(f"{page.url.split('#')[0]}/original", headers={"Range": "bytes=1000-1999"})
+        part = await page.request.get(
+            f"{page.url.split('#')[0]}/original", headers={"Range": "bytes=1000-1999"}
+        )
         assert (part.status, len(await part.body())) == (206, 1000)
         assert part.headers["content-range"].startswith("bytes 1000-1999/")
         answer = await page.request.get(f"{page.url.split('#')[0]}/original")
@@ -93,7 +116,11 @@ async def test_a_time_leads_into_the_recording(data_dir: Path, browser: Browser,
         assert "sandbox" in answer.headers["content-security-policy"]
 
 
-PARTS = "\n\n".join(f"## Part {n}\n\n" + f"Of the part numbered {n} there is little to tell, and that at length. " * 10 for n in range(1, 8))
+PARTS = "\n\n".join(
+    f"## Part {n}\n\n"
+    + f"Of the part numbered {n} there is little to tell, and that at length. " * 10
+    for n in range(1, 8)
+)
 
 
 async def test_a_long_text_has_contents_and_is_gone_on_with_where_one_stopped(site: Site) -> None:
@@ -121,9 +148,13 @@ async def test_keys_go_through_a_text_and_do_things_with_it(site: Site) -> None:
         await page.keyboard.press(key)
         await expect(page.locator(".passage").nth(at)).to_have_class(re.compile(r"\bat\b"))
         await expect(page.locator(".passage").nth(at)).to_be_in_viewport()
-    before = await page.locator(".prose").first.evaluate("(prose) => parseFloat(getComputedStyle(prose).fontSize)")
+    before = await page.locator(".prose").first.evaluate(
+        "(prose) => parseFloat(getComputedStyle(prose).fontSize)"
+    )
     await page.get_by_role("button", name="Larger letters").click()
-    after = await page.locator(".prose").first.evaluate("(prose) => parseFloat(getComputedStyle(prose).fontSize)")
+    after = await page.locator(".prose").first.evaluate(
+        "(prose) => parseFloat(getComputedStyle(prose).fontSize)"
+    )
     assert after > before
     await page.keyboard.press("e")
     await expect(page.get_by_role("status")).to_have_text("1 item archived.")
@@ -136,8 +167,12 @@ async def test_keys_go_through_a_text_and_do_things_with_it(site: Site) -> None:
 
 async def test_a_text_is_set_the_way_it_is_written(site: Site) -> None:
     hebrew = await site.add("מדריך קצר", "זהו טקסט בעברית שנכתב מימין לשמאל.\n\n- אחת\n- שתיים\n")
-    table = "| what | how many |\n|---|---:|\n" + "".join(f"| row {n} of the table | {n} |\n" for n in range(30))
-    marked = await site.add("Marked", f"- [ ] open\n- [x] done\n- [link](https://example.org)\n\n## Numbers\n\n{table}")
+    table = "| what | how many |\n|---|---:|\n" + "".join(
+        f"| row {n} of the table | {n} |\n" for n in range(30)
+    )
+    marked = await site.add(
+        "Marked", f"- [ ] open\n- [x] done\n- [link](https://example.org)\n\n## Numbers\n\n{table}"
+    )
     page = await site.signed_in()
     await expect(page.locator(".title", has_text="מדריך")).to_have_css("unicode-bidi", "plaintext")
     await page.goto(f"/items/{hebrew.public_id}")
@@ -147,28 +182,43 @@ async def test_a_text_is_set_the_way_it_is_written(site: Site) -> None:
     await expect(page.locator(".prose").first).to_have_css("direction", "ltr")
     await expect(page.locator(".prose li")).to_have_text(["☐ open", "☑ done", "link"])
     await expect(page.locator(".prose li.box")).to_have_count(2)
-    await expect(page.get_by_role("heading", name="Numbers")).to_have_js_property("tagName", "H2")  # the first one below the title
+    await expect(page.get_by_role("heading", name="Numbers")).to_have_js_property(
+        "tagName", "H2"
+    )  # the first one below the title
     await expect(page.locator("td", has_text=re.compile("^7$"))).to_have_css("text-align", "right")
-    await expect(page.locator(".margin")).to_have_count(0)  # a table has no sentence that could stand beside it
+    await expect(page.locator(".margin")).to_have_count(
+        0
+    )  # a table has no sentence that could stand beside it
 
 
 async def test_code_and_tables_go_on_in_the_next_passage(site: Site) -> None:
-    code = "def all():\n" + "".join(f"    x{n} = compute_the_value(number={n}, other=True)\n" for n in range(60))
+    code = "def all():\n" + "".join(
+        f"    x{n} = compute_the_value(number={n}, other=True)\n" for n in range(60)
+    )
     rows = "".join(f"| row {n} of a table that is long | {n} |\n" for n in range(60))
-    item = await site.add("Long blocks", f"Before.\n\n```python\n{code}```\n\nBetween *them*.\n\n| what | number |\n|---|--:|\n{rows}\nAfter them.")
+    item = await site.add(
+        "Long blocks",
+        f"Before.\n\n```python\n{code}```\n\nBetween *them*.\n\n| what | number |\n|---|--:|\n{rows}\nAfter them.",
+    )
     page = await site.signed_in()
     await page.goto(f"/items/{item.public_id}")
     assert await page.locator(".passage").count() > 4
     said = await page.locator(".prose").all_inner_texts()
     assert not any("```" in text or "|" in text for text in said), said
-    assert "\n".join(text.rstrip("\n") for text in await page.locator("pre").all_inner_texts()) == code.rstrip("\n")
+    assert "\n".join(
+        text.rstrip("\n") for text in await page.locator("pre").all_inner_texts()
+    ) == code.rstrip("\n")
     await expect(page.locator("em")).to_have_text("them")
     await expect(page.locator("tbody tr")).to_have_count(60)
     assert await page.locator("pre").count() > 1 and await page.locator("thead").count() > 1
 
 
 async def test_notes_of_work_stand_below_it_once(site: Site) -> None:
-    project = (await site.app.entities.add(site.owner, NewEntity("Nest boxes", "Build them of oak.", "project"), sync=True)).item
+    project = (
+        await site.app.entities.add(
+            site.owner, NewEntity("Nest boxes", "Build them of oak.", "project"), sync=True
+        )
+    ).item
     await site.app.work.note(site.owner, project.id, "The boards have come.")
     page = await site.signed_in()
     await page.goto(f"/items/{project.public_id}")

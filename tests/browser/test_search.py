@@ -9,12 +9,19 @@ from playwright.async_api import Route, expect
 from tests.browser.conftest import Site, ready
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-LONG = "\n\n".join(f"## Part {n}\n\n" + f"Of the part numbered {n} there is little to tell, and that at length. " * 12 for n in range(8))
+LONG = "\n\n".join(
+    f"## Part {n}\n\n"
+    + f"Of the part numbered {n} there is little to tell, and that at length. " * 12
+    for n in range(8)
+)
 
 
 async def test_hits_come_while_one_types_and_open_at_their_passage(site: Site) -> None:
-    await site.add("A long story", f"{LONG}\n\n## The end\n\nOnly here does the narwhal appear, with its horn and forty words of "
-                                   "its own, so that this passage stands by itself at the very end of the whole story. " * 3)
+    await site.add(
+        "A long story",
+        f"{LONG}\n\n## The end\n\nOnly here does the narwhal appear, with its horn and forty words of "
+        "its own, so that this passage stands by itself at the very end of the whole story. " * 3,
+    )
     page = await site.signed_in()
     await page.keyboard.press("g")
     await page.keyboard.press("s")
@@ -121,6 +128,8 @@ async def test_the_words_asked_for_are_marked_and_in_sight(site: Site) -> None:
     await expect(page.locator("#s0")).to_contain_text("narwhals")
     place = "[...(CSS.highlights.get('asked') ?? [])].map((range) => range.getBoundingClientRect())"
     async with asyncio.timeout(5):
-        while not await page.evaluate(f"{place}.some(({{ top, bottom }}) => top > 0 && bottom < innerHeight)"):  # noqa: ASYNC110
+        while not await page.evaluate(
+            f"{place}.some(({{ top, bottom }}) => top > 0 && bottom < innerHeight)"
+        ):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     assert await page.evaluate(f"{place}.length") == 1

@@ -101,9 +101,19 @@ async def test_a_passkey_is_made_used_and_removed(site: Site) -> None:
     page = await site.signed_in()
     devtools = await page.context.new_cdp_session(page)
     await devtools.send("WebAuthn.enable")
-    await devtools.send("WebAuthn.addVirtualAuthenticator", {"options": {
-        "protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True,
-        "isUserVerified": True, "automaticPresenceSimulation": True}})
+    await devtools.send(
+        "WebAuthn.addVirtualAuthenticator",
+        {
+            "options": {
+                "protocol": "ctap2",
+                "transport": "internal",
+                "hasResidentKey": True,
+                "hasUserVerification": True,
+                "isUserVerified": True,
+                "automaticPresenceSimulation": True,
+            }
+        },
+    )
     await page.goto("/account")
     await page.get_by_placeholder("This laptop").fill("My <b>key</b>")
     await page.get_by_role("button", name="Add a passkey").click()
@@ -118,11 +128,19 @@ async def test_a_passkey_is_made_used_and_removed(site: Site) -> None:
 
 async def test_a_form_from_elsewhere_or_without_its_token_changes_nothing(site: Site) -> None:
     page = await site.signed_in()
-    answer = await page.request.post("/sign-out", form={"csrf": "0" * 43}, headers={"Origin": site.url})
+    answer = await page.request.post(
+        "/sign-out", form={"csrf": "0" * 43}, headers={"Origin": site.url}
+    )
     assert answer.status == 403
     token = await page.locator("body").get_attribute("data-csrf")
     assert token
-    for headers in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
-        assert (await page.request.post("/sign-out", form={"csrf": token}, headers=headers)).status == 403
+    for headers in (
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ):
+        assert (
+            await page.request.post("/sign-out", form={"csrf": token}, headers=headers)
+        ).status == 403
     await page.reload()
     await expect(page.get_by_role("heading", name="Library", exact=True)).to_be_visible()

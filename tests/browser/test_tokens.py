@@ -70,7 +70,9 @@ async def test_a_viewers_token_is_said_to_read_whatever_it_was_given(site: Site)
     await site.app.members.accept(None, secret, "Dan", "dan@example.org")
     page = await site.signed_in()
     await page.goto("/tokens")
-    await expect(page.locator("tr", has_text="invited: Dan").locator("td").nth(1)).to_have_text("read viewer")
+    await expect(page.locator("tr", has_text="invited: Dan").locator("td").nth(1)).to_have_text(
+        "read viewer"
+    )
 
 
 @pytest.mark.parametrize("client", ["claude-code", "cursor", "vscode", "curl"])
@@ -81,7 +83,9 @@ async def test_a_client_is_connected_and_the_page_says_so(site: Site, client: st
     await expect(page.get_by_role("status")).to_contain_text("Waiting for the first call")
     secret = await secret_of(page)
     if client in ("cursor", "vscode"):
-        await expect(page.get_by_role("link", name="Install in")).to_have_attribute("href", re.compile("^(cursor|vscode):"))
+        await expect(page.get_by_role("link", name="Install in")).to_have_attribute(
+            "href", re.compile("^(cursor|vscode):")
+        )
         lines = json.loads(await page.locator("#lines").inner_text())
         assert f"{site.url}/mcp" in str(lines)
     async with recent(site, secret) as agent:
@@ -91,7 +95,9 @@ async def test_a_client_is_connected_and_the_page_says_so(site: Site, client: st
 
 async def test_health_shows_what_is_there_and_hands_it_out(site: Site, tmp_path: Path) -> None:
     folder = await site.app.library.create_folder(site.owner, "Birds")
-    await site.add("Owls", "Owls turn their heads because their eyes cannot move.", folder=folder.id)
+    await site.add(
+        "Owls", "Owls turn their heads because their eyes cannot move.", folder=folder.id
+    )
     page = await site.signed_in()
     await page.keyboard.press("g")
     await page.keyboard.press("h")
@@ -102,7 +108,9 @@ async def test_health_shows_what_is_there_and_hands_it_out(site: Site, tmp_path:
         await page.get_by_role("button", name="Export as Markdown").click()
     await (await download.value).save_as(tmp_path / "export.zip")
     with zipfile.ZipFile(tmp_path / "export.zip") as exported:
-        assert "Owls turn their heads" in "".join(exported.read(name).decode() for name in exported.namelist())
+        assert "Owls turn their heads" in "".join(
+            exported.read(name).decode() for name in exported.namelist()
+        )
     async with page.expect_download() as download:
         await page.get_by_role("button", name="Back up everything").click()
     await (await download.value).save_as(tmp_path / "all.backup")

@@ -15,8 +15,11 @@ def place(request: pytest.FixtureRequest, data_dir: Path) -> Settings:
     """An empty database."""
     if request.param == "sqlite":
         return Settings(data_dir=data_dir)
-    return Settings(data_dir=data_dir, database_url=request.getfixturevalue("postgres_url"),
-                    database_schema=request.getfixturevalue("postgres_schema"))
+    return Settings(
+        data_dir=data_dir,
+        database_url=request.getfixturevalue("postgres_url"),
+        database_schema=request.getfixturevalue("postgres_schema"),
+    )
 
 
 @pytest.fixture

@@ -8,7 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.model import Content, Folder, Item, Job, Person, Scope, Section, Token, new_id, new_public_id, now
+from commonplace.model import (
+    Content,
+    Folder,
+    Item,
+    Job,
+    Person,
+    Scope,
+    Section,
+    Token,
+    new_id,
+    new_public_id,
+    now,
+)
 from commonplace.store import SqlStore
 from commonplace.text.query_terms import extra, parse
 
@@ -27,8 +39,16 @@ def packed(vector: NDArray[np.float32]) -> bytes:
 
 def cut(text: str, vectors: Sequence[NDArray[np.float32]] = ()) -> list[Section]:
     """A section for each paragraph."""
-    return [Section(position=n, text=part, extra=extra(part), word_count=len(part.split()),
-                    vector=packed(vectors[n]) if vectors else None) for n, part in enumerate(text.split("\n\n"))]
+    return [
+        Section(
+            position=n,
+            text=part,
+            extra=extra(part),
+            word_count=len(part.split()),
+            vector=packed(vectors[n]) if vectors else None,
+        )
+        for n, part in enumerate(text.split("\n\n"))
+    ]
 
 
 @dataclass(frozen=True)
@@ -38,7 +58,9 @@ class Library:
 
     @classmethod
     async def create(cls, store: SqlStore, name: str = "ann") -> "Library":
-        person = Person(id=new_id(), name=name, email=f"{name}-{new_id()}@example.com", created_at=now())
+        person = Person(
+            id=new_id(), name=name, email=f"{name}-{new_id()}@example.com", created_at=now()
+        )
         await store.people.create(person)
         return cls(store, person.id)
 
@@ -51,36 +73,99 @@ class Library:
         return folder.id
 
     async def token(self, *folders: str, digest: str | None = None, **changes: Any) -> Token:
-        token = Token(**{"id": new_id(), "library_id": self.id, "person_id": self.id, "name": "t",
-                         "capabilities": frozenset(), "folders": frozenset(folders) if folders else None, "kb_only": False,
-                         "created_at": now(), "expires_at": None} | changes)
+        token = Token(
+            **{
+                "id": new_id(),
+                "library_id": self.id,
+                "person_id": self.id,
+                "name": "t",
+                "capabilities": frozenset(),
+                "folders": frozenset(folders) if folders else None,
+                "kb_only": False,
+                "created_at": now(),
+                "expires_at": None,
+            }
+            | changes
+        )
         await self.store.tokens.create(token, digest or new_id())
         return token
 
-    async def add(self, text: str, *, title: str = "Untitled", folder: str | None = None, scope: Scope | None = None,
-                  key: str | None = None, vectors: Sequence[NDArray[np.float32]] = (), stamp: str = STAMP,
-                  job: bool = False, **changes: Any) -> Item:
-        item, _ = await self.put(text, title=title, folder=folder, scope=scope, key=key, vectors=vectors, stamp=stamp,
-                                 job=job, **changes)
+    async def add(
+        self,
+        text: str,
+        *,
+        title: str = "Untitled",
+        folder: str | None = None,
+        scope: Scope | None = None,
+        key: str | None = None,
+        vectors: Sequence[NDArray[np.float32]] = (),
+        stamp: str = STAMP,
+        job: bool = False,
+        **changes: Any,
+    ) -> Item:
+        item, _ = await self.put(
+            text,
+            title=title,
+            folder=folder,
+            scope=scope,
+            key=key,
+            vectors=vectors,
+            stamp=stamp,
+            job=job,
+            **changes,
+        )
         return item
 
-    async def put(self, text: str, *, title: str = "Untitled", folder: str | None = None, scope: Scope | None = None,
-                  key: str | None = None, vectors: Sequence[NDArray[np.float32]] = (), stamp: str = STAMP,
-                  job: bool = False, **changes: Any) -> tuple[Item, bool]:
-        item = Item(**{"id": new_id(), "library_id": self.id, "public_id": new_public_id(), "content_id": new_id(),
-                       "entity_type": "document", "kind": "text", "title": title} | changes)
-        content = Content(id=item.content_id, text=text,
-                          key=key or f"{self.id}:{hashlib.sha256(text.encode()).hexdigest()}")
+    async def put(
+        self,
+        text: str,
+        *,
+        title: str = "Untitled",
+        folder: str | None = None,
+        scope: Scope | None = None,
+        key: str | None = None,
+        vectors: Sequence[NDArray[np.float32]] = (),
+        stamp: str = STAMP,
+        job: bool = False,
+        **changes: Any,
+    ) -> tuple[Item, bool]:
+        item = Item(
+            **{
+                "id": new_id(),
+                "library_id": self.id,
+                "public_id": new_public_id(),
+                "content_id": new_id(),
+                "entity_type": "document",
+                "kind": "text",
+                "title": title,
+            }
+            | changes
+        )
+        content = Content(
+            id=item.content_id,
+            text=text,
+            key=key or f"{self.id}:{hashlib.sha256(text.encode()).hexdigest()}",
+        )
         return await self.store.items.add(
-            item, content, cut(text, vectors) if item.in_kb else [], scope=scope or self.scope(), folder_id=folder,
-            stamp=stamp, jobs=[Job(id=new_id(), library_id=self.id, item_id=item.id, kind="embed")] if job else [])
+            item,
+            content,
+            cut(text, vectors) if item.in_kb else [],
+            scope=scope or self.scope(),
+            folder_id=folder,
+            stamp=stamp,
+            jobs=[Job(id=new_id(), library_id=self.id, item_id=item.id, kind="embed")]
+            if job
+            else [],
+        )
 
     async def found(self, query: str, scope: Scope | None = None) -> list[str]:
         """Titles by keyword, best first."""
         scope = scope or self.scope()
         hits = await self.store.sections.keyword(scope, parse(query), 100)
-        titles = {p.section_id: p.title for p in
-                  await self.store.sections.passages(scope, [hit.section_id for hit in hits])}
+        titles = {
+            p.section_id: p.title
+            for p in await self.store.sections.passages(scope, [hit.section_id for hit in hits])
+        }
         assert len(titles) == len(hits), "keyword found what the scope cannot load"
         return [titles[hit.section_id] for hit in hits]
 

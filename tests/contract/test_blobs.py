@@ -23,7 +23,9 @@ def s3_address() -> Iterator[str]:
 
 
 @pytest.fixture(params=["folder", pytest.param("s3", marks=pytest.mark.slow)])
-def settings(request: pytest.FixtureRequest, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings(
+    request: pytest.FixtureRequest, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> Settings:
     if request.param == "folder":
         return Settings(data_dir=data_dir)
     for name, value in CREDENTIALS.items():
@@ -55,7 +57,9 @@ async def test_putting_again_replaces(blobs: Blobs, tmp_path: Path) -> None:
         assert found.read_text() == "second"
 
 
-async def test_what_was_deleted_is_gone_and_may_be_deleted_again(blobs: Blobs, tmp_path: Path) -> None:
+async def test_what_was_deleted_is_gone_and_may_be_deleted_again(
+    blobs: Blobs, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("text")
     await blobs.put("key", tmp_path / "file")
     await blobs.delete("key")
@@ -66,7 +70,9 @@ async def test_what_was_deleted_is_gone_and_may_be_deleted_again(blobs: Blobs, t
             pass
 
 
-async def test_a_signed_address_takes_the_bytes_where_there_is_one(blobs: Blobs, settings: Settings) -> None:
+async def test_a_signed_address_takes_the_bytes_where_there_is_one(
+    blobs: Blobs, settings: Settings
+) -> None:
     url = await blobs.put_url("uploads/signed", 60)
     assert (url is None) == (not settings.blobs_url)
     if url is not None:
@@ -81,10 +87,14 @@ async def test_a_store_that_cannot_be_used_says_so_at_the_start(data_dir: Path) 
 
 
 @pytest.mark.slow
-async def test_a_store_that_fails_is_told_in_words(s3_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_that_fails_is_told_in_words(
+    s3_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", s3_address)
     (tmp_path / "file").write_text("text")
     with pytest.raises((StorageFailed, NotFound)):
-        await make_blobs(Settings(data_dir=tmp_path, blobs_url="s3://no-such-bucket")).put("key", tmp_path / "file")
+        await make_blobs(Settings(data_dir=tmp_path, blobs_url="s3://no-such-bucket")).put(
+            "key", tmp_path / "file"
+        )

@@ -38,7 +38,9 @@ HALVES = {
 
 
 @pytest.mark.timeout(600)
-async def test_nothing_acknowledged_is_lost_and_nothing_half_written_is_found(place: Settings) -> None:
+async def test_nothing_acknowledged_is_lost_and_nothing_half_written_is_found(
+    place: Settings,
+) -> None:
     told: list[str] = []
     for _ in range(KILLS):
         with writer(place, clients=6, rounds=0) as process:
@@ -76,7 +78,9 @@ async def check_acknowledged(store: SqlStore, told: list[str]) -> None:
 
 def check_halves(place: Settings) -> None:
     if place.database_url:
-        with psycopg.connect(place.database_url, options=f"-c search_path={place.database_schema}") as postgres:
+        with psycopg.connect(
+            place.database_url, options=f"-c search_path={place.database_schema}"
+        ) as postgres:
             for what, statement in HALVES.items():
                 assert postgres.execute(statement).fetchall() == [], what
         return

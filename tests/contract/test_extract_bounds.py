@@ -39,6 +39,7 @@ def file(path: Path, data: bytes) -> Path:
 
 # -- what it is
 
+
 async def test_what_a_file_is_is_found_out_by_a_reader(extractor, tmp_path, monkeypatch) -> None:
     monkeypatch.delattr(media_type, "sniff")  # of this process; the readers have their own
     assert await extractor.kind(file(tmp_path / "a", b"<?a?>" * 40)) == "text/plain"
@@ -47,14 +48,34 @@ async def test_what_a_file_is_is_found_out_by_a_reader(extractor, tmp_path, monk
 
 # -- text
 
-@pytest.mark.parametrize(("name", "data"), [
-    ("a.docx", docx(PARAGRAPH * 8_000)), ("a.txt", b"heron " * 1_000_000), ("a.md", "鷺 ".encode() * 1_500_000),
-    ("a.xlsx", xlsx(f'<row><c t="inlineStr"><is><t>{"heron " * 10_000}</t></is></c></row>' * 100)),
-    ("a.epub", epub("<html><body><p>" + "heron " * 50_000 + "</p></body></html>", times=200)),
-    ("a.html", b"<html><body>" + b"<p>The heron waits for eels at the weir, and so do I.</p>" * 110_000),
-    ("a.srt", b"".join(b"%d\n%02d:%02d:%02d,000 --> 99:59:59,000\n%s\n\n" % (n, n // 360, n // 6 % 60, n * 10 % 60, b"heron %d " % n * 80)
-                       for n in range(10_000))),
-], ids=lambda value: value if isinstance(value, str) else "")
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.docx", docx(PARAGRAPH * 8_000)),
+        ("a.txt", b"heron " * 1_000_000),
+        ("a.md", "鷺 ".encode() * 1_500_000),
+        (
+            "a.xlsx",
+            xlsx(f'<row><c t="inlineStr"><is><t>{"heron " * 10_000}</t></is></c></row>' * 100),
+        ),
+        ("a.epub", epub("<html><body><p>" + "heron " * 50_000 + "</p></body></html>", times=200)),
+        (
+            "a.html",
+            b"<html><body>"
+            + b"<p>The heron waits for eels at the weir, and so do I.</p>" * 110_000,
+        ),
+        (
+            "a.srt",
+            b"".join(
+                b"%d\n%02d:%02d:%02d,000 --> 99:59:59,000\n%s\n\n"
+                % (n, n // 360, n // 6 % 60, n * 10 % 60, b"heron %d " % n * 80)
+                for n in range(10_000)
+            ),
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 async def test_text_is_cut_at_five_megabytes(extractor, tmp_path, name, data) -> None:
     found = await extractor.extract(file(tmp_path / name, data), "", name=name)
     assert found.truncated
@@ -75,8 +96,15 @@ async def test_shorter_texts_are_whole(extractor, tmp_path) -> None:
 
 # -- tables
 
-@pytest.mark.parametrize("row", ['<row><c r="ALK1"><v>7</v></c></row>', '<row><c r="XFD1048576"><v>7</v></c></row>',
-                                 '<row><c r="ZZZZ1"><v>7</v></c></row>'])
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        '<row><c r="ALK1"><v>7</v></c></row>',
+        '<row><c r="XFD1048576"><v>7</v></c></row>',
+        '<row><c r="ZZZZ1"><v>7</v></c></row>',
+    ],
+)
 async def test_cells_in_far_columns_are_not_padded(extractor, tmp_path, row) -> None:
     found = await extractor.extract(file(tmp_path / "a.xlsx", xlsx(row * 5_000)), "")
     assert found.text.count("7") == 5_000
@@ -114,7 +142,10 @@ async def test_tables_in_tables_are_read_once(extractor, tmp_path) -> None:
     assert found.text.count("heron") == 1
 
 
-@pytest.mark.parametrize("cell", ["<td colspan=1000 rowspan=1000>", "<td colspan=99999999999999999999>", "<td rowspan=100>"])
+@pytest.mark.parametrize(
+    "cell",
+    ["<td colspan=1000 rowspan=1000>", "<td colspan=99999999999999999999>", "<td rowspan=100>"],
+)
 async def test_merged_cells_of_a_page_are_not_padded(extractor, tmp_path, cell) -> None:
     page = f"<html><body><article><p>{'The heron waits. ' * 30}</p><table>{f'<tr>{cell}x' * 2_000}</table></article></body></html>"
     found = await extractor.extract(file(tmp_path / "a.html", page.encode()), "")
@@ -124,10 +155,13 @@ async def test_merged_cells_of_a_page_are_not_padded(extractor, tmp_path, cell) 
 
 # -- time
 
+
 async def test_a_page_of_unclosed_tags_is_read(tmp_path) -> None:
     """Looking for the article in it takes longer than the time that one file has."""
     one = FileExtractor(processes=1)
-    found = await one.extract(file(tmp_path / "a.html", b"<html><body>" + b"<p>x<b>y<i>z " * 60_000), "")
+    found = await one.extract(
+        file(tmp_path / "a.html", b"<html><body>" + b"<p>x<b>y<i>z " * 60_000), ""
+    )
     await one.close()
     assert found.text.count("z") == 60_000
 
@@ -143,7 +177,9 @@ async def test_a_file_that_takes_too_much_processor_time_is_given_up(tmp_path) -
     slow = file(tmp_path / "slow.html", b"<html><body>" + b"<p>x<b>y<i>z " * 30_000)
     with pytest.raises(IngestFailed, match=r"more than 1 s of processor time"):
         await hasty.extract(slow, "")
-    assert (await hasty.extract(file(tmp_path / "a.txt", b"The heron waits."), "")).text == "The heron waits."
+    assert (
+        await hasty.extract(file(tmp_path / "a.txt", b"The heron waits."), "")
+    ).text == "The heron waits."
     await hasty.close()
 
 
@@ -171,11 +207,14 @@ print("four files", flush=True)
 work(5)
 print("one too long")
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert (done.stdout, done.returncode) == ("four files\n", -signal.SIGXCPU)
 
 
 # -- turns
+
 
 async def test_many_files_of_one_caller_delay_others_by_one(tmp_path) -> None:
     one, order = FileExtractor(processes=1), []
@@ -227,12 +266,24 @@ async def test_who_leaves_the_queue_leaves_no_gap(tmp_path) -> None:
 
 # -- processes
 
-@pytest.mark.skipif(sys.platform != "linux", reason="others notice it when they ask for the next file")
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="others notice it when they ask for the next file"
+)
 def test_a_reader_at_work_dies_with_its_server(tmp_path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    server = subprocess.Popen([sys.executable, "-c", "import asyncio, pathlib, sys\nfrom commonplace.adapters.extract import FileExtractor\n"
-                               "asyncio.run(FileExtractor().extract(pathlib.Path(sys.argv[1]), ''))", str(tmp_path / "pipe")])
-    with (tmp_path / "pipe").open("wb"):  # opens when the reader has opened it too, and it then waits for its bytes
+    server = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import asyncio, pathlib, sys\nfrom commonplace.adapters.extract import FileExtractor\n"
+            "asyncio.run(FileExtractor().extract(pathlib.Path(sys.argv[1]), ''))",
+            str(tmp_path / "pipe"),
+        ]
+    )
+    with (tmp_path / "pipe").open(
+        "wb"
+    ):  # opens when the reader has opened it too, and it then waits for its bytes
         readers = psutil.Process(server.pid).children()
         server.send_signal(signal.SIGKILL)
         server.wait()
@@ -244,6 +295,7 @@ def test_a_reader_at_work_dies_with_its_server(tmp_path) -> None:
 
 
 # -- anything
+
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_damaged_files_are_read_or_refused(extractor, tmp_path, seed) -> None:
@@ -260,4 +312,6 @@ async def test_damaged_files_are_read_or_refused(extractor, tmp_path, seed) -> N
         if name.startswith("feed"):
             with suppress(IngestFailed):
                 assert await extractor.feed(path, "https://example.com/")
-    assert "heron" in (await extractor.extract(file(tmp_path / "a.txt", b"The heron waits."), "")).text
+    assert (
+        "heron" in (await extractor.extract(file(tmp_path / "a.txt", b"The heron waits."), "")).text
+    )

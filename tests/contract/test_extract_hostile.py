@@ -57,17 +57,23 @@ def docx(path: Path, document: bytes) -> Path:
 
 
 async def test_a_zip_bomb(strict, tmp_path) -> None:
-    assert "larger than 5 MB when it is unpacked" in await refused(strict, docx(tmp_path / "bomb.docx", b" " * 6_000_000))
+    assert "larger than 5 MB when it is unpacked" in await refused(
+        strict, docx(tmp_path / "bomb.docx", b" " * 6_000_000)
+    )
 
 
 async def test_a_zip_bomb_that_lies_about_its_size(strict, tmp_path) -> None:
     path = docx(tmp_path / "liar.docx", b" " * 6_000_000)
-    path.write_bytes(path.read_bytes().replace(struct.pack("<I", 6_000_000), struct.pack("<I", 1000)))
+    path.write_bytes(
+        path.read_bytes().replace(struct.pack("<I", 6_000_000), struct.pack("<I", 1000))
+    )
     assert "damaged" in await refused(strict, path)
 
 
 async def test_a_billion_laughs(extractor, tmp_path) -> None:
-    entities = '<!ENTITY a0 "ha">' + "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
+    entities = '<!ENTITY a0 "ha">' + "".join(
+        f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12)
+    )
     laugh = f"<!DOCTYPE x [{entities}]><w:document {WORD}><w:body><w:p><w:r><w:t>&a11;</w:t></w:r></w:p></w:body></w:document>"
     assert await refused(extractor, docx(tmp_path / "laughs.docx", laugh.encode()))
 
@@ -75,8 +81,10 @@ async def test_a_billion_laughs(extractor, tmp_path) -> None:
 async def test_a_file_named_in_an_entity_is_not_read(extractor, tmp_path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("the password")
-    text = (f'<!DOCTYPE x [<!ENTITY e SYSTEM "{secret.as_uri()}">]><w:document {WORD}><w:body><w:p><w:r><w:t>open &e; text</w:t>'
-            "</w:r></w:p></w:body></w:document>")
+    text = (
+        f'<!DOCTYPE x [<!ENTITY e SYSTEM "{secret.as_uri()}">]><w:document {WORD}><w:body><w:p><w:r><w:t>open &e; text</w:t>'
+        "</w:r></w:p></w:body></w:document>"
+    )
     found = await extractor.extract(docx(tmp_path / "curious.docx", text.encode()), "")
     assert "open" in found.text and "password" not in found.text
 
@@ -88,18 +96,28 @@ async def test_deeply_nested_xml(extractor, tmp_path) -> None:
 
 async def test_an_image_that_claims_to_be_huge(extractor, tmp_path) -> None:
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
     header = struct.pack(">IIBBBBB", 100_000, 100_000, 8, 0, 0, 0, 0)
     path = tmp_path / "huge.png"
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\x00" * 1000)) + chunk(b"IEND", b""))
+    path.write_bytes(
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(b"\x00" * 1000))
+        + chunk(b"IEND", b"")
+    )
     assert "larger than 60 megapixels" in await refused(extractor, path)
 
 
 async def test_a_pdf_that_claims_too_many_pages(extractor, tmp_path) -> None:
     path = tmp_path / "long.pdf"
-    path.write_bytes(b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n2 0 obj\n<< /Type /Pages /Kids [3 0 R] "
-                     b"/Count 100000 >>\nendobj\n3 0 obj\n<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>\nendobj\n"
-                     b"trailer << /Root 1 0 R >>\n%%EOF\n")
+    path.write_bytes(
+        b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n2 0 obj\n<< /Type /Pages /Kids [3 0 R] "
+        b"/Count 100000 >>\nendobj\n3 0 obj\n<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>\nendobj\n"
+        b"trailer << /Root 1 0 R >>\n%%EOF\n"
+    )
     assert "100,000 pages; at most 5,000" in await refused(extractor, path)
 
 
@@ -109,7 +127,7 @@ async def test_truncated_documents(extractor, tmp_path, name, share) -> None:
     """A PDF may still show what is left of it; nothing else happens than that, or a sentence."""
     whole = (SAMPLES / name).read_bytes()
     path = tmp_path / name
-    path.write_bytes(whole[:int(len(whole) * share)])
+    path.write_bytes(whole[: int(len(whole) * share)])
     if name == "scanned.pdf":
         try:
             assert (await extractor.extract(path, "")).text
@@ -125,13 +143,20 @@ async def test_truncated_images(extractor, tmp_path, kind) -> None:
     whole = io.BytesIO()
     Image.effect_noise((200, 200), 90).convert("RGB").save(whole, kind)
     path = tmp_path / f"half.{kind}"
-    path.write_bytes(whole.getvalue()[:len(whole.getvalue()) // 2])
+    path.write_bytes(whole.getvalue()[: len(whole.getvalue()) // 2])
     assert "image" in await refused(extractor, path)
 
 
-@pytest.mark.parametrize(("magic", "reason"), [
-    (b"%PDF-1.7\n", "damaged"), (b"\x89PNG\r\n\x1a\n", "damaged"), (b"PK\x03\x04", "zip archive"), (b"\xff\xd8\xff\xe0", "damaged"),
-    (b"II*\x00", "damaged")])
+@pytest.mark.parametrize(
+    ("magic", "reason"),
+    [
+        (b"%PDF-1.7\n", "damaged"),
+        (b"\x89PNG\r\n\x1a\n", "damaged"),
+        (b"PK\x03\x04", "zip archive"),
+        (b"\xff\xd8\xff\xe0", "damaged"),
+        (b"II*\x00", "damaged"),
+    ],
+)
 async def test_the_right_beginning_and_then_noise(extractor, tmp_path, magic, reason) -> None:
     path = tmp_path / "noise"
     path.write_bytes(magic + bytes(range(256)) * 400)
@@ -145,7 +170,9 @@ async def test_a_page_of_fifty_megabytes(extractor, tmp_path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tag", ["<div>", "<b>", "<table><tr><td>", "<ul><li>", "<p class=x id=y>a", "&lt;<!--"])
+@pytest.mark.parametrize(
+    "tag", ["<div>", "<b>", "<table><tr><td>", "<ul><li>", "<p class=x id=y>a", "&lt;<!--"]
+)
 async def test_a_page_of_nested_tags(extractor, tmp_path, tag) -> None:
     path = tmp_path / "page.html"
     path.write_text("<!DOCTYPE html><html><body>" + tag * (15_000_000 // len(tag)))
@@ -179,7 +206,7 @@ async def test_a_file_that_needs_too_much_memory_is_given_up(tmp_path) -> None:
 async def test_a_reader_that_has_gone_is_replaced() -> None:
     extractor = FileExtractor(processes=1)
     await still_works(extractor)
-    reader, = psutil.Process().children()[-1:]
+    (reader,) = psutil.Process().children()[-1:]
     reader.kill()
     await still_works(extractor)
     await extractor.close()
@@ -219,7 +246,9 @@ async def test_the_readers_do_not_see_our_keys(monkeypatch) -> None:
 
 
 def environments_of_children() -> list[bytes]:
-    return [Path(f"/proc/{child.pid}/environ").read_bytes() for child in psutil.Process().children()]
+    return [
+        Path(f"/proc/{child.pid}/environ").read_bytes() for child in psutil.Process().children()
+    ]
 
 
 async def test_a_reader_of_a_large_server_is_kept_for_the_next_file() -> None:

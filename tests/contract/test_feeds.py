@@ -40,6 +40,7 @@ def feed(tmp_path, extractor):
     async def read(data: str | bytes):
         (tmp_path / "feed").write_bytes(data.encode() if isinstance(data, str) else data)
         return await extractor.feed(tmp_path / "feed", URL)
+
     return read
 
 
@@ -47,31 +48,63 @@ async def test_a_podcast(feed) -> None:
     found = await feed(PODCAST)
     assert (found.title, found.url) == ("River & Weir", URL)
     assert found.entries == (
-        FeedEntry("ep-2", "Herons", "https://river.example/episodes/2", "https://cdn.example/2.mp3?x=1",
-                  datetime(2024, 3, 2, 8, tzinfo=UTC), "All about herons."),
-        FeedEntry("https://river.example/episodes/1", "Coots", "https://river.example/episodes/1", "https://river.example/1.m4a"))
+        FeedEntry(
+            "ep-2",
+            "Herons",
+            "https://river.example/episodes/2",
+            "https://cdn.example/2.mp3?x=1",
+            datetime(2024, 3, 2, 8, tzinfo=UTC),
+            "All about herons.",
+        ),
+        FeedEntry(
+            "https://river.example/episodes/1",
+            "Coots",
+            "https://river.example/episodes/1",
+            "https://river.example/1.m4a",
+        ),
+    )
 
 
 async def test_an_atom_feed(feed) -> None:
-    entry, = (await feed(ATOM)).entries
-    assert entry == FeedEntry("urn:1", "On coots", "https://river.example/feeds/coots", None,
-                              datetime(2024, 5, 1, 8, tzinfo=UTC), "Longer text.")
+    (entry,) = (await feed(ATOM)).entries
+    assert entry == FeedEntry(
+        "urn:1",
+        "On coots",
+        "https://river.example/feeds/coots",
+        None,
+        datetime(2024, 5, 1, 8, tzinfo=UTC),
+        "Longer text.",
+    )
 
 
 async def test_a_json_feed(feed) -> None:
     found = await feed(JSON)
     assert found.entries == (
-        FeedEntry("7", "Seven", "https://river.example/7", "https://cdn.example/7.ogg", datetime(2024, 5, 1, 10, tzinfo=UTC), "Seven herons."),
-        FeedEntry("8", "No title, but text", "https://else.example/", None, None, "No title, but text"))
+        FeedEntry(
+            "7",
+            "Seven",
+            "https://river.example/7",
+            "https://cdn.example/7.ogg",
+            datetime(2024, 5, 1, 10, tzinfo=UTC),
+            "Seven herons.",
+        ),
+        FeedEntry(
+            "8", "No title, but text", "https://else.example/", None, None, "No title, but text"
+        ),
+    )
 
 
 async def test_a_malformed_feed_gives_what_can_be_read(feed) -> None:
-    found = await feed(PODCAST[:PODCAST.index("<item><title>Coots")] + "<item><title>Cut & off")
+    found = await feed(PODCAST[: PODCAST.index("<item><title>Coots")] + "<item><title>Cut & off")
     assert found.entries[0].title == "Herons"
 
 
 async def test_the_declared_encoding_of_a_feed_is_followed(feed) -> None:
-    found = await feed(ATOM.replace("Notes", "Gewässer").encode("latin-1").join([b"<?xml version='1.0' encoding='iso-8859-1'?>", b""]))
+    found = await feed(
+        ATOM.replace("Notes", "Gewässer")
+        .encode("latin-1")
+        .join([b"<?xml version='1.0' encoding='iso-8859-1'?>", b""])
+    )
     assert found.title == "Gewässer"
 
 
@@ -80,20 +113,40 @@ async def test_a_feed_without_entries_is_a_feed(feed) -> None:
     assert (found.title, found.entries) == ("New", ())
 
 
-@pytest.mark.parametrize("data", ["", "<html><body>Hello</body></html>", "{", '{"items": []}', "[1]", '{"version": 1}', "\x00\x01", "{" * 100_000, b"<?xml version='1.0' encoding='UTF\xff'?><rss/>"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        "",
+        "<html><body>Hello</body></html>",
+        "{",
+        '{"items": []}',
+        "[1]",
+        '{"version": 1}',
+        "\x00\x01",
+        "{" * 100_000,
+        b"<?xml version='1.0' encoding='UTF\xff'?><rss/>",
+    ],
+)
 async def test_what_is_no_feed_says_so(feed, data) -> None:
     with pytest.raises(IngestFailed, match="not a feed"):
         await feed(data)
 
 
 async def test_entities_of_a_feed_are_not_expanded(feed) -> None:
-    entities = '<!ENTITY a0 "ha">' + "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
-    found = await feed(f"<!DOCTYPE rss [{entities}]><rss version='2.0'><channel><title>Laughs &a11;</title></channel></rss>")
+    entities = '<!ENTITY a0 "ha">' + "".join(
+        f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12)
+    )
+    found = await feed(
+        f"<!DOCTYPE rss [{entities}]><rss version='2.0'><channel><title>Laughs &a11;</title></channel></rss>"
+    )
     assert len(found.title) < 300
 
 
 async def test_a_feed_added_like_a_page_is_read_as_a_text(extractor, tmp_path) -> None:
     (tmp_path / "feed").write_text(PODCAST)
     found = await extractor.extract(tmp_path / "feed", "application/rss+xml", url=URL)
-    assert (found.title, found.text) == ("River & Weir", "## Herons\n\nAll about herons.\n\n## Coots")
+    assert (found.title, found.text) == (
+        "River & Weir",
+        "## Herons\n\nAll about herons.\n\n## Coots",
+    )
     assert found.links == ("https://cdn.example/2.mp3?x=1", "https://river.example/1.m4a")

@@ -21,11 +21,16 @@ Make = Callable[[], Limits]
 
 
 @pytest.fixture(params=["memory", "redis"])
-async def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
+async def make(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Make]:
     """Makes instances as several servers with the same settings would."""
-    monkeypatch.setattr(circuit_breaker, "ANSWER_SECONDS", 30.0)  # a busy machine is not a Redis that hangs
+    monkeypatch.setattr(
+        circuit_breaker, "ANSWER_SECONDS", 30.0
+    )  # a busy machine is not a Redis that hangs
     url = request.getfixturevalue("redis_url") if request.param == "redis" else ""
     async with AsyncExitStack() as stack:
+
         def one() -> Limits:
             limits = make_limits(Settings(data_dir=Path("unused"), redis_url=url))
             stack.push_async_callback(limits.close)
@@ -69,14 +74,18 @@ async def test_a_crowd_gets_no_more_than_was_agreed(make: Make, key: str) -> Non
     assert answers.count(None) == 10
 
 
-async def test_servers_share_counts_on_redis_only(make: Make, key: str, request: pytest.FixtureRequest) -> None:
+async def test_servers_share_counts_on_redis_only(
+    make: Make, key: str, request: pytest.FixtureRequest
+) -> None:
     one, other = make(), make()
     assert await one.hit(key, 1, 60) is None
     shared = await other.hit(key, 1, 60) is not None
     assert shared == (request.node.callspec.params["make"] == "redis")
 
 
-async def test_a_lost_redis_counts_here_instead_of_refusing_everybody(key: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_lost_redis_counts_here_instead_of_refusing_everybody(
+    key: str, caplog: pytest.LogCaptureFixture
+) -> None:
     limits = make_limits(Settings(data_dir=Path("unused"), redis_url="redis://127.0.0.1:1/0"))
     assert await limits.hit(key, 1, 60) is None
     assert await limits.hit(key, 1, 60) is not None
@@ -85,6 +94,7 @@ async def test_a_lost_redis_counts_here_instead_of_refusing_everybody(key: str, 
 
 
 # -- a Redis that does not do its work must not keep anybody from theirs
+
 
 @asynccontextmanager
 async def bad_redis(answer: bytes = b"") -> AsyncIterator[tuple[Limits, list[int]]]:
@@ -99,34 +109,50 @@ async def bad_redis(answer: bytes = b"") -> AsyncIterator[tuple[Limits, list[int
 
     async with await asyncio.start_server(talk, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        limits = make_limits(Settings(data_dir=Path("unused"), redis_url=f"redis://127.0.0.1:{port}/0"))
+        limits = make_limits(
+            Settings(data_dir=Path("unused"), redis_url=f"redis://127.0.0.1:{port}/0")
+        )
         yield limits, came
         await limits.close()
 
 
 @pytest.mark.parametrize("answer", [b"", b"-ERR out of order\r\n", b"rubbish"])
-async def test_a_redis_that_hangs_is_asked_once_and_then_left_alone(answer: bytes, key: str) -> None:
+async def test_a_redis_that_hangs_is_asked_once_and_then_left_alone(
+    answer: bytes, key: str
+) -> None:
     async with bad_redis(answer) as (limits, came):
-        async with asyncio.timeout(10):  # one call would take two seconds if it waited for an answer
+        async with asyncio.timeout(
+            10
+        ):  # one call would take two seconds if it waited for an answer
             answers = [await limits.hit(key, 150, 60) for _ in range(200)]
         assert answers.count(None) == 150, "this server counts by itself"
         assert len(came) <= 2
 
 
-async def test_after_the_pause_one_call_tries_again(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_after_the_pause_one_call_tries_again(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with bad_redis() as (limits, came):
         await limits.hit(key, 100, 60)
         before = len(came)
         monkeypatch.setattr(circuit_breaker, "PAUSE_SECONDS", 1000.0)
-        monkeypatch.setattr(circuit_breaker.time, "monotonic", lambda now=circuit_breaker.time.monotonic: now() + 31)
-        assert (await asyncio.gather(*(limits.hit(key, 100, 60) for _ in range(50)))).count(None) == 50
+        monkeypatch.setattr(
+            circuit_breaker.time, "monotonic", lambda now=circuit_breaker.time.monotonic: now() + 31
+        )
+        assert (await asyncio.gather(*(limits.hit(key, 100, 60) for _ in range(50)))).count(
+            None
+        ) == 50
         assert 1 <= len(came) - before <= 2  # one retry
 
 
-async def test_a_stopped_redis_is_missed_and_found_again(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stopped_redis_is_missed_and_found_again(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(circuit_breaker, "PAUSE_SECONDS", 0.3)
     with running_redis() as (url, process):
-        one, other = (make_limits(Settings(data_dir=Path("unused"), redis_url=url)) for _ in range(2))
+        one, other = (
+            make_limits(Settings(data_dir=Path("unused"), redis_url=url)) for _ in range(2)
+        )
         assert await until_shared(one, other)
         os.kill(process, signal.SIGSTOP)
         try:

@@ -57,7 +57,11 @@ async def opened(place: Settings) -> AsyncIterator[tuple[App, SqlStore, Caller]]
 async def test_a_note_is_never_outside_the_folders_of_its_item(place: Settings) -> None:
     async with opened(place) as (app, store, owner):
         folder = await app.library.create_folder(owner, "Red")
-        about = (await app.library.add(owner, Draft("text", "Herons", "The heron stands by the weir at dawn."))).item
+        about = (
+            await app.library.add(
+                owner, Draft("text", "Herons", "The heron stands by the weir at dawn.")
+            )
+        ).item
         await app.library.file(owner, about.id, [folder.id])
         restore = crash_after(store, 1)
         with suppress(Crash):
@@ -109,7 +113,9 @@ async def test_a_claimed_link_and_the_password_are_written_together(place: Setti
         for writes in (0, 1):
             restore = crash_after(store, writes)
             with suppress(Crash):
-                await app.accounts.claim(secret, "Ada", "ada@example.org", "a long enough password", about="")
+                await app.accounts.claim(
+                    secret, "Ada", "ada@example.org", "a long enough password", about=""
+                )
             restore()
             spent = not (await store.accounts.promised(digest(secret), CLAIM))[0]
             assert spent == (await store.accounts.password(owner.person_id) is not None)
@@ -119,14 +125,18 @@ async def test_a_new_password_and_signing_out_are_written_together(place: Settin
     async with opened(place) as (app, store, owner):
         secret = await app.accounts.first_invitation()
         assert secret is not None
-        session = await app.accounts.claim(secret, "Ada", "ada@example.org", "a long enough password", about="")
+        session = await app.accounts.claim(
+            secret, "Ada", "ada@example.org", "a long enough password", about=""
+        )
         visitor = await app.accounts.visitor(session)
         assert visitor is not None
         await app.accounts.enter(owner.person_id, "another browser")
         before = await store.accounts.password(owner.person_id)
         restore = crash_after(store, 1)
         with suppress(Crash):
-            await app.accounts.change_password(visitor, "a long enough password", "another long password")
+            await app.accounts.change_password(
+                visitor, "a long enough password", "another long password"
+            )
         restore()
         changed = await store.accounts.password(owner.person_id) != before
         assert len(await store.accounts.sessions(owner.person_id)) == (1 if changed else 2)

@@ -13,7 +13,18 @@ import pytest
 
 from commonplace.database.postgres import COUNTED_FROM
 from commonplace.errors import NotFound
-from commonplace.model import Annotation, Content, Entry, Item, ItemRef, Job, Outcome, digest, new_id, new_public_id
+from commonplace.model import (
+    Annotation,
+    Content,
+    Entry,
+    Item,
+    ItemRef,
+    Job,
+    Outcome,
+    digest,
+    new_id,
+    new_public_id,
+)
 from commonplace.settings import Settings
 from commonplace.store import make_store
 from tests.contract.library import STAMP, Library, cut
@@ -21,11 +32,27 @@ from tests.contract.library import STAMP, Library, cut
 pytestmark = pytest.mark.anyio
 
 
-def entry(library: Library, text: str, *, title: str = "Untitled", once: bool = True, **fields: Any) -> Entry:
-    item = Item(**{"id": new_id(), "library_id": library.id, "public_id": new_public_id(), "content_id": "",
-                   "entity_type": "document", "kind": "text", "title": title} | fields)
-    content = Content(new_id(), f"text:{library.id}:{hashlib.sha256(text.encode()).hexdigest()}", text)
-    return Entry(item, content, tuple(cut(text)), (Job(new_id(), library.id, item.id, "embed"),), once)
+def entry(
+    library: Library, text: str, *, title: str = "Untitled", once: bool = True, **fields: Any
+) -> Entry:
+    item = Item(
+        **{
+            "id": new_id(),
+            "library_id": library.id,
+            "public_id": new_public_id(),
+            "content_id": "",
+            "entity_type": "document",
+            "kind": "text",
+            "title": title,
+        }
+        | fields
+    )
+    content = Content(
+        new_id(), f"text:{library.id}:{hashlib.sha256(text.encode()).hexdigest()}", text
+    )
+    return Entry(
+        item, content, tuple(cut(text)), (Job(new_id(), library.id, item.id, "embed"),), once
+    )
 
 
 async def put(library: Library, *entries: Entry) -> Sequence[Outcome]:
@@ -38,7 +65,10 @@ async def titles(library: Library, query: str, *folders: str) -> list[str]:
 
 async def test_many_are_found_by_words_and_have_jobs(ann: Library) -> None:
     folder = await ann.folder("work")
-    entries = [entry(ann, f"zebra number {n}", title=f"t{n}", folders=(folder,) if n else ()) for n in range(3)]
+    entries = [
+        entry(ann, f"zebra number {n}", title=f"t{n}", folders=(folder,) if n else ())
+        for n in range(3)
+    ]
     assert await put(ann, *entries) == [Outcome.ADDED] * 3
     assert await titles(ann, "zebra") == ["t0", "t1", "t2"]
     assert await titles(ann, "zebra", folder) == ["t1", "t2"]
@@ -51,17 +81,22 @@ async def test_the_same_again_is_there_already_unless_it_is_its_own(ann: Library
     assert await put(ann, entry(ann, "zebra", title="t")) == [Outcome.UNCHANGED]
     assert await put(ann, entry(ann, "zebra", title="t", folders=(folder,))) == [Outcome.CHANGED]
     assert await titles(ann, "zebra", folder) == ["t"]
-    assert await put(ann, entry(ann, "zebra", title="t", once=False), entry(ann, "zebra", title="t", once=False)) == [
-        Outcome.ADDED, Outcome.ADDED]
+    assert await put(
+        ann, entry(ann, "zebra", title="t", once=False), entry(ann, "zebra", title="t", once=False)
+    ) == [Outcome.ADDED, Outcome.ADDED]
     assert await titles(ann, "zebra") == ["t", "t", "t"]
 
 
 async def test_what_is_there_already_under_another_key_is_not_kept_twice(ann: Library) -> None:
-    page = await ann.add("zebras graze", title="t", key="url:https://example.org/zebras", kind="url")
+    page = await ann.add(
+        "zebras graze", title="t", key="url:https://example.org/zebras", kind="url"
+    )
     again = entry(ann, "zebras graze", title="t")
     assert await put(ann, again) == [Outcome.UNCHANGED]
     await ann.store.items.delete(ann.scope(), page.id)
-    assert await ann.store.contents.known([again.content.key]) == set(), "the text stays in the database for nobody"
+    assert await ann.store.contents.known([again.content.key]) == set(), (
+        "the text stays in the database for nobody"
+    )
 
 
 async def test_a_known_id_is_brought_up_to_date(ann: Library) -> None:
@@ -71,28 +106,48 @@ async def test_a_known_id_is_brought_up_to_date(ann: Library) -> None:
     again = entry(ann, "walruses swim", title="After", id=first.item.id, tags=("b",))
     assert await put(ann, again) == [Outcome.CHANGED]
     item = await ann.store.items.get(ann.scope(), ItemRef(id=first.item.id))
-    assert (item.title, item.tags, item.revision, item.public_id) == ("After", ("b",), 2, first.item.public_id)
+    assert (item.title, item.tags, item.revision, item.public_id) == (
+        "After",
+        ("b",),
+        2,
+        first.item.public_id,
+    )
     assert await ann.store.items.text(item) == "walruses swim"
     assert (await titles(ann, "zebras"), await titles(ann, "walruses")) == ([], ["After"])
 
 
-async def test_what_was_made_of_a_text_outlives_the_same_import_and_not_another_text(ann: Library) -> None:
+async def test_what_was_made_of_a_text_outlives_the_same_import_and_not_another_text(
+    ann: Library,
+) -> None:
     first = entry(ann, "zebras graze", title="t", metadata={"path": "a.md"})
     await put(ann, first)
     item = await ann.store.items.get(ann.scope(), ItemRef(id=first.item.id))
-    made = {"summary": "Zebras.", "key_points": ("They graze.",), "category": "nature", "tags": ("zebra",)}
-    await ann.store.items.annotate([Annotation(item, made | {"metadata": item.metadata | {"tags_derived": True}})])
+    made = {
+        "summary": "Zebras.",
+        "key_points": ("They graze.",),
+        "category": "nature",
+        "tags": ("zebra",),
+    }
+    await ann.store.items.annotate(
+        [Annotation(item, made | {"metadata": item.metadata | {"tags_derived": True}})]
+    )
     assert await put(ann, replace(first, jobs=())) == [Outcome.UNCHANGED]
     moved = replace(first, item=replace(first.item, metadata={"path": "b.md"}), jobs=())
     assert await put(ann, moved) == [Outcome.CHANGED]
     item = await ann.store.items.get(ann.scope(), ItemRef(id=first.item.id))
-    assert (item.summary, item.tags, item.metadata) == ("Zebras.", ("zebra",), {"path": "b.md", "tags_derived": True})
+    assert (item.summary, item.tags, item.metadata) == (
+        "Zebras.",
+        ("zebra",),
+        {"path": "b.md", "tags_derived": True},
+    )
     tagged = replace(moved, item=replace(moved.item, tags=("own",)))
     assert await put(ann, tagged) == [Outcome.CHANGED]
     item = await ann.store.items.get(ann.scope(), ItemRef(id=first.item.id))
     assert (item.summary, item.tags, item.metadata) == ("Zebras.", ("own",), {"path": "b.md"})
     assert await put(ann, tagged) == [Outcome.UNCHANGED]
-    assert await put(ann, entry(ann, "walruses swim", title="t", id=first.item.id, metadata={"path": "b.md"})) == [Outcome.CHANGED]
+    assert await put(
+        ann, entry(ann, "walruses swim", title="t", id=first.item.id, metadata={"path": "b.md"})
+    ) == [Outcome.CHANGED]
     item = await ann.store.items.get(ann.scope(), ItemRef(id=first.item.id))
     assert (item.summary, item.key_points, item.category, item.tags) == ("", (), "", ())
 
@@ -104,7 +159,9 @@ async def test_a_public_id_that_another_library_has_is_replaced(ann: Library, bo
     assert await put(bob, second) == [Outcome.ADDED]
     found = await bob.store.items.get(bob.scope(), ItemRef(id=first.item.id))
     assert found.public_id != first.item.public_id
-    assert (await ann.store.items.get(ann.scope(), ItemRef(public_id=first.item.public_id))).library_id == ann.id
+    assert (
+        await ann.store.items.get(ann.scope(), ItemRef(public_id=first.item.public_id))
+    ).library_id == ann.id
 
 
 async def test_all_or_none(ann: Library) -> None:
@@ -116,19 +173,36 @@ async def test_all_or_none(ann: Library) -> None:
 
 async def test_a_lot_knows_what_it_brought_itself(ann: Library) -> None:
     new = [entry(ann, f"zebra number {n}", title=f"t{n}") for n in range(5)]
-    same, grown = entry(ann, "zebra number 0", title="t0"), entry(ann, "walrus", title="t1", id=new[1].item.id)
-    renamed, rival = entry(ann, "zebra number 2", title="t5"), entry(ann, "zebra", title="t6", public_id=new[3].item.public_id)
+    same, grown = (
+        entry(ann, "zebra number 0", title="t0"),
+        entry(ann, "walrus", title="t1", id=new[1].item.id),
+    )
+    renamed, rival = (
+        entry(ann, "zebra number 2", title="t5"),
+        entry(ann, "zebra", title="t6", public_id=new[3].item.public_id),
+    )
     assert await put(ann, *new, same, grown, renamed, rival) == [Outcome.ADDED] * 5 + [
-        Outcome.UNCHANGED, Outcome.CHANGED, Outcome.ADDED, Outcome.ADDED]
+        Outcome.UNCHANGED,
+        Outcome.CHANGED,
+        Outcome.ADDED,
+        Outcome.ADDED,
+    ]
     assert await titles(ann, "zebra") == ["t0", "t2", "t3", "t4", "t5", "t6"]
     assert await titles(ann, "walrus") == ["t1"]
-    one, other = [await ann.store.items.get(ann.scope(), ItemRef(id=each.item.id)) for each in (new[2], renamed)]
+    one, other = [
+        await ann.store.items.get(ann.scope(), ItemRef(id=each.item.id))
+        for each in (new[2], renamed)
+    ]
     assert one.content_id == other.content_id
 
 
-async def test_postgres_has_counted_what_an_import_brought(data_dir: Path, postgres_url: str, postgres_schema: str) -> None:
+async def test_postgres_has_counted_what_an_import_brought(
+    data_dir: Path, postgres_url: str, postgres_schema: str
+) -> None:
     """Else it plans for empty tables until it does so by itself, a minute later."""
-    store = make_store(Settings(data_dir=data_dir, database_url=postgres_url, database_schema=postgres_schema))
+    store = make_store(
+        Settings(data_dir=data_dir, database_url=postgres_url, database_schema=postgres_schema)
+    )
     await store.open()
     ann = await Library.create(store)
     folder = await ann.folder("work")
@@ -136,18 +210,42 @@ async def test_postgres_has_counted_what_an_import_brought(data_dir: Path, postg
         vacuuming.execute(f"LOCK TABLE {postgres_schema}.sequences IN SHARE UPDATE EXCLUSIVE MODE")
         async with asyncio.timeout(30):  # nobody waits for whoever has such a lock
             for start in range(0, COUNTED_FROM, 100):
-                await put(ann, *(entry(ann, f"zebra number {n}", folders=(folder,)) for n in range(start, start + 100)))
+                await put(
+                    ann,
+                    *(
+                        entry(ann, f"zebra number {n}", folders=(folder,))
+                        for n in range(start, start + 100)
+                    ),
+                )
     await store.close()
     with psycopg.connect(postgres_url) as connection:
-        counted = dict(connection.execute("SELECT relname, reltuples FROM pg_class WHERE relnamespace = %s::regnamespace",
-                                          [postgres_schema]).fetchall())
-    assert {counted[table] for table in ("items", "contents", "sections", "section_terms", "folder_items")} == {COUNTED_FROM}
+        counted = dict(
+            connection.execute(
+                "SELECT relname, reltuples FROM pg_class WHERE relnamespace = %s::regnamespace",
+                [postgres_schema],
+            ).fetchall()
+        )
+    assert {
+        counted[table]
+        for table in ("items", "contents", "sections", "section_terms", "folder_items")
+    } == {COUNTED_FROM}
 
 
 async def test_what_says_the_same_is_one_only_by_path_and_date(ann: Library) -> None:
     def dated(day: int, path: str, *, is_dated: bool = True) -> Entry:
-        made = entry(ann, "Nothing new.", title="Standup", created_at=datetime(2024, 3, day, tzinfo=UTC), metadata={"path": path})
-        return replace(made, content=replace(made.content, hash=digest("Nothing new.")), once=True, dated=is_dated)
+        made = entry(
+            ann,
+            "Nothing new.",
+            title="Standup",
+            created_at=datetime(2024, 3, day, tzinfo=UTC),
+            metadata={"path": path},
+        )
+        return replace(
+            made,
+            content=replace(made.content, hash=digest("Nothing new.")),
+            once=True,
+            dated=is_dated,
+        )
 
     for once_more in (Outcome.ADDED, Outcome.UNCHANGED):
         for each in (dated(1, "a.md"), dated(2, "a.md"), dated(1, "b.md")):

@@ -48,21 +48,41 @@ def by_title(found: list[Proposal]) -> dict[str, Proposal]:
     return {proposal.title: proposal for proposal in found}
 
 
-SNIPPETS = [json.loads(line) for line in (Path(__file__).parent.parent / "data" / "reflections.jsonl").read_text().splitlines()]
+SNIPPETS = [
+    json.loads(line)
+    for line in (Path(__file__).parent.parent / "data" / "reflections.jsonl")
+    .read_text()
+    .splitlines()
+]
 
 
 class TestLocal:
-    @pytest.mark.parametrize(("name", "least", "most"), [
-        ("first", 0.9, 0), ("second", 0.85, 0), ("third", 0.85, 0), ("fourth", 0.8, 1), ("fifth", 0.55, 1)])
-    def test_what_short_notes_hold_is_found_and_called_by_its_kind(self, name: str, least: float, most: int) -> None:
+    @pytest.mark.parametrize(
+        ("name", "least", "most"),
+        [
+            ("first", 0.9, 0),
+            ("second", 0.85, 0),
+            ("third", 0.85, 0),
+            ("fourth", 0.8, 1),
+            ("fifth", 0.55, 1),
+        ],
+    )
+    def test_what_short_notes_hold_is_found_and_called_by_its_kind(
+        self, name: str, least: float, most: int
+    ) -> None:
         """Snippets of many walks of life, none of which the rules were written with; docs/retrieval.md tells how they did."""
         wanted = right = extra = 0
         for snippet in SNIPPETS:
             if snippet["set"] == name:
                 found = reflected(snippet["text"], 12)
                 wanted += len(snippet["expected"])
-                right += sum(any(p.kind == kind and words.lower() in f"{p.title} {p.content}".lower() for p in found)
-                             for kind, words in snippet["expected"])
+                right += sum(
+                    any(
+                        p.kind == kind and words.lower() in f"{p.title} {p.content}".lower()
+                        for p in found
+                    )
+                    for kind, words in snippet["expected"]
+                )
                 extra += max(0, len(found) - len(snippet["expected"]))
         assert right / wanted >= least and extra <= most
 
@@ -81,43 +101,69 @@ class TestLocal:
         assert kinds["Drop support for Python 3.9"] == "decision"
         assert kinds["Deploying works like this"] == "procedure"
         assert kinds["Never set the pool below max_workers * 2"] == "pattern"
-        assert not any("Tell the operators" in title for title in kinds)     # it is done
+        assert not any("Tell the operators" in title for title in kinds)  # it is done
 
     def test_reasons_stay_with_what_they_are_reasons_for(self) -> None:
         decision = by_title(reflected(CALL, 50))["Use Postgres instead of MySQL"]
-        assert decision.content == "We decided to use Postgres instead of MySQL. Because the whole team knows it."
+        assert (
+            decision.content
+            == "We decided to use Postgres instead of MySQL. Because the whole team knows it."
+        )
         assert decision.confidence > 0.85
 
     def test_what_is_open_is_no_decision(self) -> None:
-        for text in ("We haven't decided on the queue yet.", "Should we go with Kafka or stay with Postgres?",
-                     "It is still to be decided whether we use gRPC.", "Before we decided to move, prices rose."):
+        for text in (
+            "We haven't decided on the queue yet.",
+            "Should we go with Kafka or stay with Postgres?",
+            "It is still to be decided whether we use gRPC.",
+            "Before we decided to move, prices rose.",
+        ):
             assert all(proposal.kind != "decision" for proposal in reflected(text, 10)), text
 
     def test_steps_are_one_procedure(self) -> None:
         steps = by_title(reflected(CALL, 50))["Deploying works like this"]
-        assert [quote.text for quote in steps.quotes] == ["Tag the release.", "Run the smoke tests.", "Push to production."]
+        assert [quote.text for quote in steps.quotes] == [
+            "Tag the release.",
+            "Run the smoke tests.",
+            "Push to production.",
+        ]
 
-    @pytest.mark.parametrize(("text", "kind"), [
-        ("It turns out that the index needs 4 GB of memory.", "claim"),
-        ("The API allows 100 requests per minute.", "claim"),
-        ("The import stalled because the disk was full.", "episode"),
-        ("Make sure to close the session before the transaction ends.", "pattern"),
-        ("The plan is to ship the adapter in March.", "plan"),
-        ("To rotate the keys, run the rotate command on the primary.", "procedure"),
-        ("Maybe we could shard by tenant.", "idea"),
-        ("TODO: write the release notes", "task"),
-        ("We agreed that releases happen on Tuesdays.", "decision")])
+    @pytest.mark.parametrize(
+        ("text", "kind"),
+        [
+            ("It turns out that the index needs 4 GB of memory.", "claim"),
+            ("The API allows 100 requests per minute.", "claim"),
+            ("The import stalled because the disk was full.", "episode"),
+            ("Make sure to close the session before the transaction ends.", "pattern"),
+            ("The plan is to ship the adapter in March.", "plan"),
+            ("To rotate the keys, run the rotate command on the primary.", "procedure"),
+            ("Maybe we could shard by tenant.", "idea"),
+            ("TODO: write the release notes", "task"),
+            ("We agreed that releases happen on Tuesdays.", "decision"),
+        ],
+    )
     def test_cues(self, text: str, kind: str) -> None:
         assert [proposal.kind for proposal in reflected(text, 10)] == [kind]
 
-    @pytest.mark.parametrize(("text", "kinds"), [
-        ("Decision: use Postgres.", ["decision"]), ("- [ ] write docs\n- [x] call Bob", ["task"]),
-        ("Action items:\n- write docs\n- none", ["task"]), ("We agreed.", [])])
-    def test_two_words_are_enough_where_it_is_said_what_they_are(self, text: str, kinds: list[str]) -> None:
+    @pytest.mark.parametrize(
+        ("text", "kinds"),
+        [
+            ("Decision: use Postgres.", ["decision"]),
+            ("- [ ] write docs\n- [x] call Bob", ["task"]),
+            ("Action items:\n- write docs\n- none", ["task"]),
+            ("We agreed.", []),
+        ],
+    )
+    def test_two_words_are_enough_where_it_is_said_what_they_are(
+        self, text: str, kinds: list[str]
+    ) -> None:
         assert [proposal.kind for proposal in reflected(text, 10)] == kinds
 
     def test_small_talk_teaches_nothing(self) -> None:
-        assert reflected("Hi! How are you? We went for a walk. The weather was nice.\n\nBye.", 10) == []
+        assert (
+            reflected("Hi! How are you? We went for a walk. The weather was nice.\n\nBye.", 10)
+            == []
+        )
 
     def test_said_twice_is_one_candidate_with_both_places(self) -> None:
         [found] = reflected("We decided to use Rust.\n\nLater:\n\nWe decided to use Rust.", 10)
@@ -127,9 +173,13 @@ class TestLocal:
         found = reflected(CALL, 3)
         assert len(found) == 3
         assert found == reflected(CALL, 50)[:3]
-        assert [one.confidence for one in found] == sorted((one.confidence for one in found), reverse=True)
+        assert [one.confidence for one in found] == sorted(
+            (one.confidence for one in found), reverse=True
+        )
 
-    @given(st.text(alphabet=st.sampled_from("We decided to. :-*[]x\n#1aI'll TODO?!。é"), max_size=400))
+    @given(
+        st.text(alphabet=st.sampled_from("We decided to. :-*[]x\n#1aI'll TODO?!。é"), max_size=400)
+    )
     @settings(max_examples=200)
     def test_quotes_are_the_text_itself(self, text: str) -> None:
         for proposal in reflected(text, 50):
@@ -138,10 +188,22 @@ class TestLocal:
             assert proposal.content.strip()
             assert proposal.quotes
             for quote in proposal.quotes:
-                assert text[quote.start:quote.end] == quote.text
+                assert text[quote.start : quote.end] == quote.text
 
-    @pytest.mark.parametrize("unit", ["to word ", "a ", "first ", "chose ", "We decided to. ", "A: b\n", "1. Run it\n",
-                                      "[ ] x y z\n", "1"])
+    @pytest.mark.parametrize(
+        "unit",
+        [
+            "to word ",
+            "a ",
+            "first ",
+            "chose ",
+            "We decided to. ",
+            "A: b\n",
+            "1. Run it\n",
+            "[ ] x y z\n",
+            "1",
+        ],
+    )
     def test_no_text_takes_long(self, unit: str) -> None:
         before = time.process_time()
         reflected((unit * 50_000)[:50_000], 12)
@@ -162,23 +224,58 @@ class TestAnthropic:
         service.says = says
         reflector = self.reflector(service)
         try:
-            return await reflector.reflect("Call", "Alice: We take Postgres. It is known.\nAlice: Bye.", limit)
+            return await reflector.reflect(
+                "Call", "Alice: We take Postgres. It is known.\nAlice: Bye.", limit
+            )
         finally:
             await reflector.close()
 
     async def test_it_quotes_the_text_and_not_the_model(self, service: MessagesService) -> None:
-        [found] = await self.ask(service, {"memories": [
-            {"kind": "decision", "title": "Use Postgres", "content": "The team takes Postgres, which it knows.", "confidence": 1.4,
-             "reason": "chosen", "sentences": [1, 0, 99, -1]},
-            {"kind": "claim", "title": "Invented", "content": "Not in the text.", "confidence": 0.9, "reason": "", "sentences": []}]})
+        [found] = await self.ask(
+            service,
+            {
+                "memories": [
+                    {
+                        "kind": "decision",
+                        "title": "Use Postgres",
+                        "content": "The team takes Postgres, which it knows.",
+                        "confidence": 1.4,
+                        "reason": "chosen",
+                        "sentences": [1, 0, 99, -1],
+                    },
+                    {
+                        "kind": "claim",
+                        "title": "Invented",
+                        "content": "Not in the text.",
+                        "confidence": 0.9,
+                        "reason": "",
+                        "sentences": [],
+                    },
+                ]
+            },
+        )
         assert (found.kind, found.title, found.confidence) == ("decision", "Use Postgres", 1.0)
         assert [quote.text for quote in found.quotes] == ["We take Postgres.", "It is known."]
         assert "[0] Alice: We take Postgres." in service.bodies[0]["messages"][0]["content"]
 
-    async def test_not_more_than_asked_for_and_the_surest_first(self, service: MessagesService) -> None:
-        memories = [{"kind": "claim", "title": f"T{n}", "content": "c", "confidence": n / 10, "reason": "", "sentences": [0]}
-                    for n in range(5)]
-        assert [one.title for one in await self.ask(service, {"memories": memories}, limit=2)] == ["T4", "T3"]
+    async def test_not_more_than_asked_for_and_the_surest_first(
+        self, service: MessagesService
+    ) -> None:
+        memories = [
+            {
+                "kind": "claim",
+                "title": f"T{n}",
+                "content": "c",
+                "confidence": n / 10,
+                "reason": "",
+                "sentences": [0],
+            }
+            for n in range(5)
+        ]
+        assert [one.title for one in await self.ask(service, {"memories": memories}, limit=2)] == [
+            "T4",
+            "T3",
+        ]
 
     async def test_an_answer_of_another_shape_is_a_failure(self, service: MessagesService) -> None:
         service.text = '{"other": 1}'

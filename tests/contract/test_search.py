@@ -10,7 +10,17 @@ from commonplace.adapters.rate_limits import make_limits
 from commonplace.core.people.authorization import Access
 from commonplace.core.search import search as search_module
 from commonplace.core.search.search import OTHER_EMBEDDER, Search
-from commonplace.model import SUPERSEDED, WRONG, Caller, Found, Item, ItemFilter, Kind, Mode, Relation
+from commonplace.model import (
+    SUPERSEDED,
+    WRONG,
+    Caller,
+    Found,
+    Item,
+    ItemFilter,
+    Kind,
+    Mode,
+    Relation,
+)
 from commonplace.ports import Vector, Vectors
 from commonplace.search_index import library_index, postings, snapshot
 from commonplace.settings import Settings
@@ -45,12 +55,14 @@ def search(store: SqlStore) -> Search:
 
 async def add(library: Library, title: str, nearness: float, **changes: str) -> Item:
     """Found the higher the nearer it is to what is asked."""
-    vector = unit([nearness, (1 - nearness ** 2) ** 0.5] + [0] * (DIMENSIONS - 2))
+    vector = unit([nearness, (1 - nearness**2) ** 0.5] + [0] * (DIMENSIONS - 2))
     return await library.add(f"quartz {title}", title=title, vectors=[vector], **changes)
 
 
 async def replaces(library: Library, new: Item, old: Item) -> None:
-    await library.store.relations.put(library.scope(), [Relation(library.id, new.id, Kind.SUPERSEDES, old.id)])
+    await library.store.relations.put(
+        library.scope(), [Relation(library.id, new.id, Kind.SUPERSEDES, old.id)]
+    )
 
 
 def titles(found: Found) -> list[str]:
@@ -69,28 +81,49 @@ async def test_what_is_wrong_is_found_only_by_asking_for_it(ann: Library, search
     await add(ann, "wrong", 0.9, status=WRONG)
     for mode in Mode:
         assert titles(await search.search(owner(ann), "quartz", mode=mode)) == ["true"]
-        assert titles(await search.search(owner(ann), "quartz", mode=mode, where=ItemFilter(statuses=(WRONG,)))) == ["wrong"]
+        assert titles(
+            await search.search(
+                owner(ann), "quartz", mode=mode, where=ItemFilter(statuses=(WRONG,))
+            )
+        ) == ["wrong"]
 
 
 async def test_what_replaced_it_stands_above_the_old(ann: Library, search: Search) -> None:
     old, new = await add(ann, "old", 0.9, status=SUPERSEDED), await add(ann, "new", 0.3)
     await add(ann, "between", 0.6)
-    assert titles(await search.search(owner(ann), "quartz", mode=Mode.SEMANTIC)) == ["old", "between", "new"]
+    assert titles(await search.search(owner(ann), "quartz", mode=Mode.SEMANTIC)) == [
+        "old",
+        "between",
+        "new",
+    ]
     await replaces(ann, new, old)
-    assert titles(await search.search(owner(ann), "quartz", mode=Mode.SEMANTIC)) == ["between", "new", "old"]
+    assert titles(await search.search(owner(ann), "quartz", mode=Mode.SEMANTIC)) == [
+        "between",
+        "new",
+        "old",
+    ]
 
 
-async def test_a_replacement_that_was_not_found_is_put_above_the_old(ann: Library, search: Search) -> None:
-    oldest, older = await add(ann, "oldest", 0.9, status=SUPERSEDED), await ann.add("feldspar", title="older", status=SUPERSEDED)
+async def test_a_replacement_that_was_not_found_is_put_above_the_old(
+    ann: Library, search: Search
+) -> None:
+    oldest, older = (
+        await add(ann, "oldest", 0.9, status=SUPERSEDED),
+        await ann.add("feldspar", title="older", status=SUPERSEDED),
+    )
     newest = await ann.add("mica", title="newest")
     await add(ann, "other", 0.5)
     await replaces(ann, older, oldest)
     await replaces(ann, newest, older)
     found = titles(await search.search(owner(ann), "quartz", mode=Mode.SEMANTIC))
     assert found == ["newest", "older", "oldest", "other"]
-    assert titles(await search.search(owner(ann), "quartz", limit=1, mode=Mode.SEMANTIC)) == ["newest"]
+    assert titles(await search.search(owner(ann), "quartz", limit=1, mode=Mode.SEMANTIC)) == [
+        "newest"
+    ]
     only_old = ItemFilter(statuses=(SUPERSEDED,))
-    assert titles(await search.search(owner(ann), "quartz", mode=Mode.SEMANTIC, where=only_old)) == ["older", "oldest"]
+    assert titles(
+        await search.search(owner(ann), "quartz", mode=Mode.SEMANTIC, where=only_old)
+    ) == ["older", "oldest"]
 
 
 async def test_a_replacement_out_of_scope_is_not_told(ann: Library, search: Search) -> None:
@@ -101,7 +134,9 @@ async def test_a_replacement_out_of_scope_is_not_told(ann: Library, search: Sear
     assert titles(await search.search(scoped, "quartz", mode=Mode.KEYWORD)) == ["old"]
 
 
-async def test_another_embedders_vectors_out_of_scope_are_not_told(ann: Library, search: Search) -> None:
+async def test_another_embedders_vectors_out_of_scope_are_not_told(
+    ann: Library, search: Search
+) -> None:
     folder = await ann.folder("f")
     await ann.add("quartz", vectors=[QUESTION], folder=folder)
     await ann.add("mica", vectors=[QUESTION], stamp="another")
@@ -113,36 +148,65 @@ async def test_another_embedders_vectors_out_of_scope_are_not_told(ann: Library,
 @pytest.mark.parametrize("one_scan", [0, 8_000])
 @pytest.mark.parametrize("mode", Mode)
 async def test_a_folder_is_searched_alike_however_much_lies_beside_it(
-        ann: Library, search: Search, monkeypatch: pytest.MonkeyPatch, mode: Mode, one_scan: int) -> None:
+    ann: Library, search: Search, monkeypatch: pytest.MonkeyPatch, mode: Mode, one_scan: int
+) -> None:
     """As a small part of a library and as nearly all of it, by signs and among many equals: same hits, same scores."""
-    for module, name, value in ((snapshot, "EXACT_UP_TO", 8), (snapshot, "ONE_SCAN_UP_TO", one_scan), (snapshot, "RESCORED", 8), (snapshot, "MOST_RESCORED", 8), (snapshot, "PHRASED", 6),
-                                (postings, "LARGE_RUN", 16), (search_module, "CANDIDATES", 10)):
+    for module, name, value in (
+        (snapshot, "EXACT_UP_TO", 8),
+        (snapshot, "ONE_SCAN_UP_TO", one_scan),
+        (snapshot, "RESCORED", 8),
+        (snapshot, "MOST_RESCORED", 8),
+        (snapshot, "PHRASED", 6),
+        (postings, "LARGE_RUN", 16),
+        (search_module, "CANDIDATES", 10),
+    ):
         monkeypatch.setattr(module, name, value)
     dice, folder = random.Random(7), await ann.folder("f")
     words = ["quartz", "mica", "feldspar", "the mica quartz", "quartz quartz mica"]
     for n in range(40):
-        await ann.add(f"{dice.choice(words)} {n % 4}", title=f"inside {n}", key=f"inside {n}", folder=folder,
-                      vectors=[unit([dice.gauss(0, 1) for _ in range(DIMENSIONS)])])
+        await ann.add(
+            f"{dice.choice(words)} {n % 4}",
+            title=f"inside {n}",
+            key=f"inside {n}",
+            folder=folder,
+            vectors=[unit([dice.gauss(0, 1) for _ in range(DIMENSIONS)])],
+        )
     scoped, seen = Caller(ann.id, ann.id, "reader", folders=frozenset({folder})), []
     for outside in (0, 5, 400):
         for m in range(outside):
-            await ann.add("quartz mica " * (m % 7) + "granite", title="outside", key=f"outside {outside} {m}",
-                          vectors=[unit([dice.gauss(0, 1) for _ in range(DIMENSIONS)])])
-        seen.append([[(hit.passage.title, hit.score) for hit in (await search.search(scoped, asked, limit=9, mode=mode)).hits]
-                     for asked in ("quartz", "mica quartz", "feldspar 2")])
+            await ann.add(
+                "quartz mica " * (m % 7) + "granite",
+                title="outside",
+                key=f"outside {outside} {m}",
+                vectors=[unit([dice.gauss(0, 1) for _ in range(DIMENSIONS)])],
+            )
+        seen.append(
+            [
+                [
+                    (hit.passage.title, hit.score)
+                    for hit in (await search.search(scoped, asked, limit=9, mode=mode)).hits
+                ]
+                for asked in ("quartz", "mica quartz", "feldspar 2")
+            ]
+        )
     assert all(len(hits) == 9 for hits in seen[0])
     assert seen[0] == seen[1] == seen[2]
 
 
 async def test_two_that_replace_each_other_are_both_found(ann: Library, search: Search) -> None:
-    one, other = await add(ann, "one", 0.9, status=SUPERSEDED), await add(ann, "other", 0.5, status=SUPERSEDED)
+    one, other = (
+        await add(ann, "one", 0.9, status=SUPERSEDED),
+        await add(ann, "other", 0.5, status=SUPERSEDED),
+    )
     await replaces(ann, one, other)
     # Nobody can say so any more; a restored backup may.
     await ann.store._db.write(insert_relation, Relation(ann.id, other.id, Kind.SUPERSEDES, one.id))
     assert set(titles(await search.search(owner(ann), "quartz"))) == {"one", "other"}
 
 
-async def test_a_warm_search_reads_no_library(ann: Library, search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_warm_search_reads_no_library(
+    ann: Library, search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await add(ann, "warm", 0.9)
     await search.warm()
     monkeypatch.setattr(library_index, "_TERMS", "SELECT 'no section is read now'")

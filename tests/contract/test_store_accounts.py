@@ -21,7 +21,9 @@ async def test_a_password_is_replaced_by_the_next(store: SqlStore, ann: Library)
         assert await store.accounts.password(person.id) == hashed
 
 
-async def test_an_address_that_somebody_else_has_is_refused(store: SqlStore, ann: Library, bob: Library) -> None:
+async def test_an_address_that_somebody_else_has_is_refused(
+    store: SqlStore, ann: Library, bob: Library
+) -> None:
     first, second = await store.people.all()
     with pytest.raises(NameTaken):
         await store.accounts.rename(second.id, "Bob", first.email.upper())
@@ -62,7 +64,9 @@ async def test_sessions_end(store: SqlStore, ann: Library) -> None:
     assert await store.accounts.sessions(person.id) == []
 
 
-async def test_a_secret_for_one_use_is_good_once_for_its_purpose_and_in_its_time(store: SqlStore, ann: Library) -> None:
+async def test_a_secret_for_one_use_is_good_once_for_its_purpose_and_in_its_time(
+    store: SqlStore, ann: Library
+) -> None:
     person = (await store.people.all())[0]
     await store.accounts.promise("claim", "claim", person.id, now() + DAY)
     await store.accounts.promise("late", "claim", person.id, now() - DAY)
@@ -73,9 +77,13 @@ async def test_a_secret_for_one_use_is_good_once_for_its_purpose_and_in_its_time
     assert await store.accounts.redeem("claim", "claim") == (False, None)
 
 
-async def test_a_session_knows_all_libraries_of_its_person_and_turns_from_one_to_another(store: SqlStore, ann: Library, bob: Library) -> None:
+async def test_a_session_knows_all_libraries_of_its_person_and_turns_from_one_to_another(
+    store: SqlStore, ann: Library, bob: Library
+) -> None:
     first, second = await store.people.all()
-    await store.accounts.open_session(WebSession("a", first.id, first.id, now() + DAY, view_as="some token"))
+    await store.accounts.open_session(
+        WebSession("a", first.id, first.id, now() + DAY, view_as="some token")
+    )
     invitation = Invitation(new_id(), second.id, Role.VIEWER, None, second.id, now(), now() + DAY)
     await store.members.invite(invitation, "i")
     await store.members.accept(invitation, first, None, new=False)
@@ -83,13 +91,17 @@ async def test_a_session_knows_all_libraries_of_its_person_and_turns_from_one_to
     found = await store.accounts.session("a")
     assert found and (found[0].library_id, found[0].view_as) == (second.id, None)
     assert [(each.library_id, each.name, each.role) for each in found[2]] == [
-        (first.id, first.name, Role.OWNER), (second.id, second.name, Role.VIEWER)]
+        (first.id, first.name, Role.OWNER),
+        (second.id, second.name, Role.VIEWER),
+    ]
     await store.members.remove(second.id, first.id)
     left = await store.accounts.session("a")
     assert left and [each.library_id for each in left[2]] == [first.id]
 
 
-async def test_a_library_is_named_after_its_person_until_it_gets_a_name(store: SqlStore, ann: Library) -> None:
+async def test_a_library_is_named_after_its_person_until_it_gets_a_name(
+    store: SqlStore, ann: Library
+) -> None:
     person = (await store.people.all())[0]
     await store.accounts.rename(person.id, "Anna", "anna@example.org")
     assert await store.members.library_name(person.id) == "Anna"

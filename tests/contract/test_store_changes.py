@@ -31,7 +31,9 @@ async def test_a_write_that_began_first_and_ended_last_is_not_missed(on_postgres
 
     def slow(tx: Tx) -> None:
         tx.run("UPDATE items SET title = title WHERE id = :id", id=item.id)
-        other._index.refile(tx, ann.id, item.id)  # a number and a transaction older than what comes next
+        other._index.refile(
+            tx, ann.id, item.id
+        )  # a number and a transaction older than what comes next
         noted.set()
         assert go_on.wait(30)
         tx.run("UPDATE sections SET title = 'changed' WHERE item_id = :id", id=item.id)
@@ -54,29 +56,44 @@ async def test_a_write_that_began_first_and_ended_last_is_not_missed(on_postgres
 
 
 async def test_whoever_is_too_far_behind_reads_everything_anew(
-        ann: Library, open_store: Callable[[], Awaitable[SqlStore]], monkeypatch: pytest.MonkeyPatch) -> None:
+    ann: Library, open_store: Callable[[], Awaitable[SqlStore]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(change_log, "KEPT", 3)
     monkeypatch.setattr(change_log, "_PRUNED_EVERY", 1)
     other = Library(await open_store(), ann.id)
-    items = [await ann.add(f"quartz {n}", title=f"t{n}", vectors=[unit(range(1, 17))]) for n in range(3)]
+    items = [
+        await ann.add(f"quartz {n}", title=f"t{n}", vectors=[unit(range(1, 17))]) for n in range(3)
+    ]
     for round in range(3):
         assert len(await other.found("quartz")) == len(items)
-        assert len(await other.store.sections.nearest(ann.scope(), unit(range(1, 17)), STAMP, 100)) == len(items)
-        items += [await ann.add(f"quartz {round} {n}", title=f"t{round} {n}", vectors=[unit(range(1, 17))]) for n in range(12)]
+        assert len(
+            await other.store.sections.nearest(ann.scope(), unit(range(1, 17)), STAMP, 100)
+        ) == len(items)
+        items += [
+            await ann.add(
+                f"quartz {round} {n}", title=f"t{round} {n}", vectors=[unit(range(1, 17))]
+            )
+            for n in range(12)
+        ]
         await ann.store.items.delete(ann.scope(), items.pop(round).id)
     assert len(await other.found("quartz")) == len(await ann.found("quartz")) == len(items)
 
 
 async def test_a_database_that_was_moved_to_another_server_is_read_once(
-        on_postgres: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_postgres: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = make_store(on_postgres)
     await store.open()
     ann = await Library.create(store)
     await ann.add("quartz", title="moved")
-    await store._db.write(lambda tx: tx.run("UPDATE changes SET xid = xid + 1000000000"))  # as a server that did more had them
+    await store._db.write(
+        lambda tx: tx.run("UPDATE changes SET xid = xid + 1000000000")
+    )  # as a server that did more had them
     read = []
     reload = library_index.Shelf._reload
-    monkeypatch.setattr(library_index.Shelf, "_reload", lambda self, tx: (read.append(1), reload(self, tx)))
+    monkeypatch.setattr(
+        library_index.Shelf, "_reload", lambda self, tx: (read.append(1), reload(self, tx))
+    )
     for _ in range(3):
         assert await ann.found("quartz") == ["moved"]
     assert len(read) == 1
@@ -86,7 +103,8 @@ async def test_a_database_that_was_moved_to_another_server_is_read_once(
 
 
 async def test_a_database_from_before_is_searched_after_the_upgrade(
-        postgres_url: str, new_schema: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    postgres_url: str, new_schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = Settings(database_url=postgres_url, database_schema=new_schema)
     with monkeypatch.context() as before:
         earlier = [known for known in transaction.migrations("postgres") if known[0] < 20]
@@ -97,16 +115,28 @@ async def test_a_database_from_before_is_searched_after_the_upgrade(
         await old.people.create(person)
 
         def write(tx: Tx) -> None:
-            tx.run("""INSERT INTO contents (id, key, hash, text, segments, created_at) VALUES ('c', 'c', 'h', 't', '[]', 0)""")
-            tx.run("""INSERT INTO items (library_id, id, public_id, content_id, entity_type, kind, title, summary, key_points, tags,
+            tx.run(
+                """INSERT INTO contents (id, key, hash, text, segments, created_at) VALUES ('c', 'c', 'h', 't', '[]', 0)"""
+            )
+            tx.run(
+                """INSERT INTO items (library_id, id, public_id, content_id, entity_type, kind, title, summary, key_points, tags,
                         category, visibility, in_kb, archived, metadata, revision, word_count, created_at, updated_at)
                       VALUES (:library, :id, 'p', 'c', 'document', 'text', 'Stones', '', '[]', '[]', '', 'private', 1, 0, '{}',
-                              1, 2, 0, 0)""", library=person.id, id=item_id)
-            tx.run("""INSERT INTO sections (library_id, item_id, position, title, heading, text, extra, word_count, key_points,
+                              1, 2, 0, 0)""",
+                library=person.id,
+                id=item_id,
+            )
+            tx.run(
+                """INSERT INTO sections (library_id, item_id, position, title, heading, text, extra, word_count, key_points,
                         locator) VALUES (:library, :id, 0, 'Stones', '', 'quartz vein', '', 2, '[]', '{}')""",
-                   library=person.id, id=item_id)
-            tx.run("""INSERT INTO vectors (section_id, library_id, item_id, stamp, embedding)
-                      SELECT id, library_id, item_id, :stamp, '[1,0]' FROM sections""", stamp="test/2")
+                library=person.id,
+                id=item_id,
+            )
+            tx.run(
+                """INSERT INTO vectors (section_id, library_id, item_id, stamp, embedding)
+                      SELECT id, library_id, item_id, :stamp, '[1,0]' FROM sections""",
+                stamp="test/2",
+            )
 
         item_id = new_id()
         await old._db.write(write)
@@ -116,7 +146,9 @@ async def test_a_database_from_before_is_searched_after_the_upgrade(
     ann = Library(store, person.id)
     assert await ann.found("quartz vein") == await ann.found("stones") == ["Stones"]
     assert len(await store.sections.nearest(ann.scope(), unit([1, 0]), "test/2", 5)) == 1
-    await store.items.delete(ann.scope(), (await store.items.get(ann.scope(), ItemRef(id=item_id))).id)
+    await store.items.delete(
+        ann.scope(), (await store.items.get(ann.scope(), ItemRef(id=item_id))).id
+    )
     assert await ann.found("quartz") == []
     await store.close()
     assert 20 in postgres.FOLLOWED_BY

@@ -16,7 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from commonplace.model import EVERYTHING
-from commonplace.search_index import change_log, checkpoint_writer, library_index as shelves, postings
+from commonplace.search_index import (
+    change_log,
+    checkpoint_writer,
+    library_index as shelves,
+    postings,
+)
 from commonplace.settings import Settings
 from commonplace.store import SqlStore, make_store
 from tests.contract.library import STAMP, Library, packed, unit
@@ -42,7 +47,9 @@ def read_all(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Libraries, each time that one is read row by row."""
     read: list[str] = []
     reload = shelves.Shelf._reload
-    monkeypatch.setattr(shelves.Shelf, "_reload", lambda self, tx: (read.append(self._library_id), reload(self, tx)))
+    monkeypatch.setattr(
+        shelves.Shelf, "_reload", lambda self, tx: (read.append(self._library_id), reload(self, tx))
+    )
     return read
 
 
@@ -85,7 +92,12 @@ async def write(library: Library, sql: str) -> None:
 @given(steps=operations, kept=st.lists(st.booleans(), min_size=10, max_size=10))
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_it_answers_as_the_oracle_does_after_any_changes_between_two_starts(
-        place: Settings, store: SqlStore, read_all: list[str], steps: list[tuple[str, int, int]], kept: list[bool]) -> None:
+    place: Settings,
+    store: SqlStore,
+    read_all: list[str],
+    steps: list[tuple[str, int, int]],
+    kept: list[bool],
+) -> None:
     read_all.clear()
     world = await World.create(store, Oracle(), seed=len(steps))
     await world.add(3, 0)
@@ -98,7 +110,9 @@ async def test_it_answers_as_the_oracle_does_after_any_changes_between_two_start
     assert len(read_all) == 1, "only by the first of them"
 
 
-async def test_what_came_and_went_between_two_starts_is_seen(place: Settings, ann: Library, read_all: list[str]) -> None:
+async def test_what_came_and_went_between_two_starts_is_seen(
+    place: Settings, ann: Library, read_all: list[str]
+) -> None:
     await quartz(ann, "a", "b", "c")
     assert await found(place, ann) == ["a", "b", "c"]
     gone = await ann.add("quartz d", title="d", vectors=[UP])
@@ -118,15 +132,26 @@ async def kept(place: Settings, ann: Library) -> bytes:
 
 
 DAMAGED: list[Callable[[bytes, int], bytes]] = [
-    lambda kept, at: kept[:at], lambda kept, at: kept[at:], lambda kept, at: kept + kept[at:],
-    lambda kept, at: kept[:at] + bytes([kept[at] ^ 1 << at % 8]) + kept[at + 1:],
-    lambda kept, at: kept[:at] + bytes(len(kept) - at), lambda kept, at: bytes(at), lambda kept, at: b"\xff" * at]
+    lambda kept, at: kept[:at],
+    lambda kept, at: kept[at:],
+    lambda kept, at: kept + kept[at:],
+    lambda kept, at: kept[:at] + bytes([kept[at] ^ 1 << at % 8]) + kept[at + 1 :],
+    lambda kept, at: kept[:at] + bytes(len(kept) - at),
+    lambda kept, at: bytes(at),
+    lambda kept, at: b"\xff" * at,
+]
 
 
-@given(damage=st.sampled_from(DAMAGED), where=st.integers(0, 10 ** 6))
+@given(damage=st.sampled_from(DAMAGED), where=st.integers(0, 10**6))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_a_damaged_file_is_left_unused(
-        place: Settings, ann: Library, kept: bytes, read_all: list[str], damage: Callable[[bytes, int], bytes], where: int) -> None:
+    place: Settings,
+    ann: Library,
+    kept: bytes,
+    read_all: list[str],
+    damage: Callable[[bytes, int], bytes],
+    where: int,
+) -> None:
     damaged = damage(kept, where % len(kept))
     file_of(place, ann).write_bytes(damaged)
     read_all.clear()
@@ -137,17 +162,26 @@ async def test_a_damaged_file_is_left_unused(
         assert read_all == [ann.id] or damaged == kept
 
 
-async def test_a_file_of_another_library_is_left_unused(place: Settings, ann: Library, bob: Library, kept: bytes) -> None:
+async def test_a_file_of_another_library_is_left_unused(
+    place: Settings, ann: Library, bob: Library, kept: bytes
+) -> None:
     await quartz(bob, "z")
     assert await found(place, bob) == ["z"]
     file_of(place, bob).write_bytes(kept)
     assert await found(place, bob) == ["z"]
 
 
-@pytest.mark.parametrize("change", ["DELETE FROM checkpoints", "UPDATE checkpoints SET server = 'another'",
-                                    "UPDATE checkpoints SET migrations = migrations - 1"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM checkpoints",
+        "UPDATE checkpoints SET server = 'another'",
+        "UPDATE checkpoints SET migrations = migrations - 1",
+    ],
+)
 async def test_a_file_that_the_database_does_not_know_or_is_ahead_of_is_left_unused(
-        place: Settings, ann: Library, bob: Library, kept: bytes, read_all: list[str], change: str) -> None:
+    place: Settings, ann: Library, bob: Library, kept: bytes, read_all: list[str], change: str
+) -> None:
     read_all.clear()
     await quartz(bob, "z")
     await write(ann, change)
@@ -156,7 +190,13 @@ async def test_a_file_that_the_database_does_not_know_or_is_ahead_of_is_left_unu
 
 
 async def test_only_what_was_forgotten_of_the_library_itself_leaves_its_file_unused(
-        place: Settings, ann: Library, bob: Library, kept: bytes, read_all: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    place: Settings,
+    ann: Library,
+    bob: Library,
+    kept: bytes,
+    read_all: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(change_log, "KEPT", 3)
     monkeypatch.setattr(change_log, "_PRUNED_EVERY", 1)
     assert await found(place, ann) == ["a", "b", "c"]
@@ -168,7 +208,9 @@ async def test_only_what_was_forgotten_of_the_library_itself_leaves_its_file_unu
     assert (await found(place, ann), read_all) == (["a", "b", "c", "d"], [ann.id])
 
 
-async def test_an_older_copy_of_the_database_is_not_answered_for_by_a_newer_file(data_dir: Path) -> None:
+async def test_an_older_copy_of_the_database_is_not_answered_for_by_a_newer_file(
+    data_dir: Path,
+) -> None:
     """The numbers of sections and changes are the same in both, and mean other things."""
     place = Settings(data_dir=data_dir, checkpoint_sections=1)
     async with process(place) as store:
@@ -187,7 +229,9 @@ async def test_an_older_copy_of_the_database_is_not_answered_for_by_a_newer_file
             file_of(place, ann).write_bytes(newer)
 
 
-async def test_vectors_of_another_embedder_are_read_from_the_rows(place: Settings, ann: Library, kept: bytes) -> None:
+async def test_vectors_of_another_embedder_are_read_from_the_rows(
+    place: Settings, ann: Library, kept: bytes
+) -> None:
     other = unit([1, 2])
     item = await ann.add("topaz", title="t", vectors=[other], stamp="other/2")
     async with process(place) as store:
@@ -196,7 +240,9 @@ async def test_vectors_of_another_embedder_are_read_from_the_rows(place: Setting
     assert await found(place, ann) == ["a", "b", "c"]
 
 
-async def test_nothing_that_was_deleted_stays_in_the_file(place: Settings, ann: Library, read_all: list[str]) -> None:
+async def test_nothing_that_was_deleted_stays_in_the_file(
+    place: Settings, ann: Library, read_all: list[str]
+) -> None:
     secret = unit(range(1, 17))
     await quartz(ann, *"abcdefgh")
     item = await ann.add("zirconium", title="gone", vectors=[secret])
@@ -212,9 +258,10 @@ async def test_nothing_that_was_deleted_stays_in_the_file(place: Settings, ann: 
     assert len(read_all) == 1
 
 
-@pytest.mark.parametrize("common", [1, 10 ** 6], ids=["as bits", "one by one"])
+@pytest.mark.parametrize("common", [1, 10**6], ids=["as bits", "one by one"])
 async def test_what_is_left_is_found_by_its_own_words(
-        place: Settings, ann: Library, read_all: list[str], monkeypatch: pytest.MonkeyPatch, common: int) -> None:
+    place: Settings, ann: Library, read_all: list[str], monkeypatch: pytest.MonkeyPatch, common: int
+) -> None:
     monkeypatch.setattr(postings, "LARGE_RUN", common)
     words = [f"stone{n}" for n in range(12)]
     items = [await ann.add(f"quartz {word}\n\n{word} again", title=word) for word in words]
@@ -229,7 +276,9 @@ async def test_what_is_left_is_found_by_its_own_words(
     assert len(read_all) == 1
 
 
-async def test_a_library_that_goes_takes_its_file_along(place: Settings, ann: Library, kept: bytes) -> None:
+async def test_a_library_that_goes_takes_its_file_along(
+    place: Settings, ann: Library, kept: bytes
+) -> None:
     assert stat.S_IMODE(file_of(place, ann).stat().st_mode) == 0o600
     for item in (await ann.store.items.page(ann.scope(), EVERYTHING, limit=9, offset=0))[0]:
         await ann.store.items.delete(ann.scope(), item.id)
@@ -237,21 +286,27 @@ async def test_a_library_that_goes_takes_its_file_along(place: Settings, ann: Li
     assert not file_of(place, ann).exists()
 
 
-async def test_without_a_folder_to_write_to_it_is_done_without(place: Settings, ann: Library, read_all: list[str]) -> None:
+async def test_without_a_folder_to_write_to_it_is_done_without(
+    place: Settings, ann: Library, read_all: list[str]
+) -> None:
     (place.data_dir / "shelves").write_text("no folder")
     await quartz(ann, "a")
     assert await found(place, ann) == await found(place, ann) == ["a"]
     assert len(read_all) == 2
 
 
-async def test_the_last_of_a_disk_is_left_to_rows(place: Settings, ann: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_last_of_a_disk_is_left_to_rows(
+    place: Settings, ann: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await quartz(ann, "a")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10))
     assert await found(place, ann) == ["a"]
     assert os.listdir(place.data_dir / "shelves") == []
 
 
-async def test_a_store_whose_rows_are_gone_is_closed_like_any_other(place: Settings, ann: Library) -> None:
+async def test_a_store_whose_rows_are_gone_is_closed_like_any_other(
+    place: Settings, ann: Library
+) -> None:
     await quartz(ann, "a")
     async with process(place) as store:
         await store.sections.nearest(ann.scope(), UP, STAMP, 1)
@@ -267,8 +322,12 @@ async def test_small_libraries_are_not_kept(place: Settings, ann: Library) -> No
         assert not file_of(place, ann).exists()
 
 
-async def test_processes_may_write_at_once(place: Settings, ann: Library, read_all: list[str],
-                                           open_store: Callable[[], Awaitable[SqlStore]]) -> None:
+async def test_processes_may_write_at_once(
+    place: Settings,
+    ann: Library,
+    read_all: list[str],
+    open_store: Callable[[], Awaitable[SqlStore]],
+) -> None:
     await quartz(ann, "a", "b")
     stores = [await open_store() for _ in range(4)]
     for store in stores:
@@ -281,7 +340,8 @@ async def test_processes_may_write_at_once(place: Settings, ann: Library, read_a
 
 
 async def test_it_is_written_while_the_process_runs_and_goes_when_nobody_writes_it_anew(
-        place: Settings, ann: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    place: Settings, ann: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(checkpoint_writer, "SECONDS", 0.01)
     monkeypatch.setattr(checkpoint_writer, "TIDY_SECONDS", 0.01)
     file = file_of(place, ann)
@@ -305,7 +365,9 @@ async def test_it_is_written_while_the_process_runs_and_goes_when_nobody_writes_
         assert file.exists() != changed
 
 
-async def test_what_changes_while_it_is_written_is_read_again(place: Settings, ann: Library, read_all: list[str]) -> None:
+async def test_what_changes_while_it_is_written_is_read_again(
+    place: Settings, ann: Library, read_all: list[str]
+) -> None:
     item = await ann.add("quartz\n\nquartz", title="a", vectors=[UP, unit([0, 1, *[0] * 14])])
     other = await ann.add("quartz", title="b", vectors=[UP])
     near = await ann.store.sections.nearest(ann.scope(), UP, STAMP, 10)
@@ -316,7 +378,9 @@ async def test_what_changes_while_it_is_written_is_read_again(place: Settings, a
     while not first or not first[-1][0].endswith("has"):
         first.append(next(arrays))
     await ann.store.items.delete(ann.scope(), other.id)
-    await ann.store.sections.set_vectors(STAMP, [(n, packed(UP)) for n in await ann.section_ids(item)])
+    await ann.store.sections.set_vectors(
+        STAMP, [(n, packed(UP)) for n in await ann.section_ids(item)]
+    )
     await ann.add("quartz", title="c", vectors=[UP])
     assert len(await ann.found("quartz")) == 3
     draft = checkpoints.write(replace(holding, arrays=[*first, *arrays]))
@@ -327,7 +391,9 @@ async def test_what_changes_while_it_is_written_is_read_again(place: Settings, a
     assert read_all == []
 
 
-async def test_a_restored_backup_is_searched_as_it_is(place: Settings, ann: Library, kept: bytes, tmp_path: Path) -> None:
+async def test_a_restored_backup_is_searched_as_it_is(
+    place: Settings, ann: Library, kept: bytes, tmp_path: Path
+) -> None:
     await ann.store.dump(tmp_path / "backup")
     await quartz(ann, "later")
     assert await found(place, ann) == ["a", "b", "c", "later"]

@@ -22,12 +22,17 @@ async def recording(library: Library) -> tuple[Item, Job]:
     """An item whose words are still to be written down, and the job for it."""
     item = await library.add("", key=KEY, kind="url", transcription_status="queued")
     job = Job(id=new_id(), library_id=library.id, item_id=item.id, kind="transcribe")
-    await library.store.items.update(library.scope(), item.id, {}, expected_revision=None, sections=None, stamp=STAMP, jobs=[job])
+    await library.store.items.update(
+        library.scope(), item.id, {}, expected_revision=None, sections=None, stamp=STAMP, jobs=[job]
+    )
     return item, job
 
 
 async def state(library: Library, item: Item, job: Job) -> tuple[Any, ...]:
-    found, status = await library.store.jobs.get(library.scope(), job.id), await library.store.items.get(library.scope(), ref(item))
+    found, status = (
+        await library.store.jobs.get(library.scope(), job.id),
+        await library.store.items.get(library.scope(), ref(item)),
+    )
     return found.state, found.error, status.transcription_status
 
 
@@ -38,7 +43,9 @@ def ref(item: Item) -> ItemRef:
 async def test_one_of_many_claims_it_and_may_claim_it_longer(ann: Library) -> None:
     item, _ = await recording(ann)
     contents = ann.store.contents
-    won = await asyncio.gather(*(contents.claim(item.content_id, f"job {n}", now() + SOON) for n in range(8)))
+    won = await asyncio.gather(
+        *(contents.claim(item.content_id, f"job {n}", now() + SOON) for n in range(8))
+    )
     assert sum(won) == 1
     winner = f"job {won.index(True)}"
     assert await contents.claim(item.content_id, winner, now() + SOON)
@@ -48,7 +55,9 @@ async def test_one_of_many_claims_it_and_may_claim_it_longer(ann: Library) -> No
     assert await contents.claim(item.content_id, "a third, after the second's time", now() + SOON)
 
 
-async def test_what_was_said_is_everybodys_and_those_who_waited_go_on(ann: Library, bob: Library) -> None:
+async def test_what_was_said_is_everybodys_and_those_who_waited_go_on(
+    ann: Library, bob: Library
+) -> None:
     (mine, _), (theirs, waiting) = await recording(ann), await recording(bob)
     assert mine.content_id == theirs.content_id
     store = ann.store
@@ -58,14 +67,26 @@ async def test_what_was_said_is_everybodys_and_those_who_waited_go_on(ann: Libra
     await store.contents.progress(mine.content_id, 0.25)
     assert (await store.jobs.get(bob.scope(), waiting.id)).progress == 0.25
     assert await store.jobs.underway() == 0.25, "of the one that is running"
-    await store.contents.fulfil(mine.content_id, "quartz", [{"at": 0, "locator": {"seconds": 1}}], {"title": "T"})
+    await store.contents.fulfil(
+        mine.content_id, "quartz", [{"at": 0, "locator": {"seconds": 1}}], {"title": "T"}
+    )
     said = await store.contents.get(mine.content_id)
-    assert (said.text, said.marks[0].locator, said.about) == ("quartz", {"seconds": 1}, {"title": "T"})
-    assert waiting.id in [job.id for job in await store.jobs.lease("w2", "transcribe", limit=9, seconds=60)]
-    assert not await store.contents.claim(mine.content_id, "late", now() + SOON), "there is nothing left to write down"
+    assert (said.text, said.marks[0].locator, said.about) == (
+        "quartz",
+        {"seconds": 1},
+        {"title": "T"},
+    )
+    assert waiting.id in [
+        job.id for job in await store.jobs.lease("w2", "transcribe", limit=9, seconds=60)
+    ]
+    assert not await store.contents.claim(mine.content_id, "late", now() + SOON), (
+        "there is nothing left to write down"
+    )
 
 
-async def test_giving_up_fails_all_who_wait_and_they_can_try_again(ann: Library, bob: Library) -> None:
+async def test_giving_up_fails_all_who_wait_and_they_can_try_again(
+    ann: Library, bob: Library
+) -> None:
     (mine, job), (theirs, waiting) = await recording(ann), await recording(bob)
     other, _ = await ann.put("feldspar", job=True)
     await ann.store.contents.give_up(mine.content_id, "no sound")
@@ -78,7 +99,9 @@ async def test_giving_up_fails_all_who_wait_and_they_can_try_again(ann: Library,
     assert await ann.store.jobs.retry(ann.scope(), other.id) == []
 
 
-async def test_passages_and_vectors_are_known_once_all_of_them_are_there(ann: Library, bob: Library) -> None:
+async def test_passages_and_vectors_are_known_once_all_of_them_are_there(
+    ann: Library, bob: Library
+) -> None:
     sections = ann.store.sections
     item = await ann.add("quartz\n\nmica", title="Rocks", key=KEY, kind="url")
     assert await sections.of_content(item.content_id, "Rocks", STAMP) == []
@@ -86,13 +109,16 @@ async def test_passages_and_vectors_are_known_once_all_of_them_are_there(ann: Li
     await sections.set_vectors(STAMP, [(one, bytes(32))])
     assert await sections.of_content(item.content_id, "Rocks", STAMP) == []
     await sections.set_vectors(STAMP, [(two, bytes(32))])
-    assert [(s.text, s.vector) for s in await sections.of_content(item.content_id, "Rocks", STAMP)] == [
-        ("quartz", bytes(32)), ("mica", bytes(32))]
+    assert [
+        (s.text, s.vector) for s in await sections.of_content(item.content_id, "Rocks", STAMP)
+    ] == [("quartz", bytes(32)), ("mica", bytes(32))]
     assert await sections.of_content(item.content_id, "Rocks", "another/16") == []
     assert await sections.of_content(item.content_id, "Stones", STAMP) == []
 
 
-async def test_an_address_is_one_item_and_what_it_said_to_others_first_counts(ann: Library, bob: Library) -> None:
+async def test_an_address_is_one_item_and_what_it_said_to_others_first_counts(
+    ann: Library, bob: Library
+) -> None:
     mine = await ann.add("quartz", title="Rocks", key=KEY, kind="url")
     assert (await ann.put("quartz", title="Other", key=KEY, kind="url"))[0].id == mine.id
     with pytest.raises(Conflict):
@@ -101,12 +127,21 @@ async def test_an_address_is_one_item_and_what_it_said_to_others_first_counts(an
     assert content is not None and (content.text, item) == ("quartz", None)
     content, item = await ann.store.items.known(ann.scope(), KEY, "document")
     assert item is not None and item.id == mine.id
-    assert await ann.store.items.known(ann.scope(), "url:https://example.org/other", "document") == (None, None)
+    assert await ann.store.items.known(
+        ann.scope(), "url:https://example.org/other", "document"
+    ) == (None, None)
 
 
 async def renew(library: Library, item: Item, text: str) -> Item:
-    return await library.store.items.renew(library.scope(), item.id, Content(new_id(), KEY, text), {"title": "New"},
-                                           sections=cut(text), stamp=STAMP, jobs=())
+    return await library.store.items.renew(
+        library.scope(),
+        item.id,
+        Content(new_id(), KEY, text),
+        {"title": "New"},
+        sections=cut(text),
+        stamp=STAMP,
+        jobs=(),
+    )
 
 
 async def test_renewing_keeps_what_was_said_before(ann: Library, bob: Library) -> None:
@@ -116,7 +151,12 @@ async def test_renewing_keeps_what_was_said_before(ann: Library, bob: Library) -
     assert (await ann.found("quartz"), await ann.found("mica")) == ([], ["New"])
     await renew(ann, after, "mica")
     [version] = await ann.store.versions.of_item(ann.scope(), item.id)
-    assert (version.revision, version.title, version.text, version.replaced_at) == (1, "Rocks", "", after.updated_at)
+    assert (version.revision, version.title, version.text, version.replaced_at) == (
+        1,
+        "Rocks",
+        "",
+        after.updated_at,
+    )
     assert (await ann.store.versions.get(ann.scope(), item.id, 1)).text == "quartz"
     assert await bob.store.versions.of_item(bob.scope(), item.id) == []
     with pytest.raises(NotFound):
@@ -132,7 +172,9 @@ async def test_versions_go_with_their_item_and_the_oldest_of_many_before(ann: Li
     first = item.content_id
     for n in range(1, KEPT + 3):
         item = await renew(ann, item, f"text {n}")
-    assert [v.revision for v in await ann.store.versions.of_item(ann.scope(), item.id)] == list(range(KEPT + 2, 2, -1))
+    assert [v.revision for v in await ann.store.versions.of_item(ann.scope(), item.id)] == list(
+        range(KEPT + 2, 2, -1)
+    )
     with pytest.raises(NotFound):
         await ann.store.contents.get(first)
     await ann.store.items.delete(ann.scope(), item.id)
@@ -141,18 +183,28 @@ async def test_versions_go_with_their_item_and_the_oldest_of_many_before(ann: Li
 
 
 async def test_renewing_leaves_others_what_they_have(ann: Library, bob: Library) -> None:
-    mine, theirs = await ann.add("quartz", key=KEY, kind="url"), await bob.add("quartz", key=KEY, kind="url")
+    mine, theirs = (
+        await ann.add("quartz", key=KEY, kind="url"),
+        await bob.add("quartz", key=KEY, kind="url"),
+    )
     after = await renew(ann, mine, "mica")
     assert after.content_id != theirs.content_id
-    assert (await bob.store.items.text(theirs), await bob.found("quartz")) == ("quartz", ["Untitled"])
+    assert (await bob.store.items.text(theirs), await bob.found("quartz")) == (
+        "quartz",
+        ["Untitled"],
+    )
     content, _ = await ann.store.items.known(ann.scope(), KEY, "document")
     assert content is not None and content.text == "mica"
-    assert (await renew(bob, theirs, "mica")).content_id == after.content_id, "the same text is the same content again"
+    assert (await renew(bob, theirs, "mica")).content_id == after.content_id, (
+        "the same text is the same content again"
+    )
 
 
 async def test_annotations_keep_vectors_and_revision(ann: Library) -> None:
     item = await ann.add("quartz\n\nmica", vectors=[unit([1] * 16), unit([2] * 16)])
-    await ann.store.items.annotate([Annotation(item, {"summary": "Rocks.", "tags": ("a",)}, (("one",), ("two",)))])
+    await ann.store.items.annotate(
+        [Annotation(item, {"summary": "Rocks.", "tags": ("a",)}, (("one",), ("two",)))]
+    )
     after = await ann.store.items.get(ann.scope(), ref(item))
     assert (after.summary, after.tags, after.revision) == ("Rocks.", ("a",), item.revision)
     assert [s.key_points for s in await ann.store.sections.of_item(item)] == [("one",), ("two",)]
@@ -162,30 +214,53 @@ async def test_annotations_keep_vectors_and_revision(ann: Library) -> None:
 async def test_an_annotation_that_comes_late_leaves_what_somebody_chose(ann: Library) -> None:
     item = await ann.add("quartz")
     chosen = {"tags": ("mine",), "category": "Rocks", "metadata": {"notes": ["keep"]}}
-    await ann.store.items.update(ann.scope(), item.id, chosen, expected_revision=None, sections=None, stamp=STAMP, jobs=())
-    made = {"summary": "A rock.", "tags": ("derived",), "category": "Other", "metadata": {"tags_derived": True}}
+    await ann.store.items.update(
+        ann.scope(), item.id, chosen, expected_revision=None, sections=None, stamp=STAMP, jobs=()
+    )
+    made = {
+        "summary": "A rock.",
+        "tags": ("derived",),
+        "category": "Other",
+        "metadata": {"tags_derived": True},
+    }
     await ann.store.items.annotate([Annotation(item, made)])
     after = await ann.store.items.get(ann.scope(), ref(item))
     assert {name: getattr(after, name) for name in made} == chosen | {"summary": "A rock."}
 
 
-async def test_minutes_are_reserved_within_the_cap_counted_once_and_settled(ann: Library, bob: Library) -> None:
+async def test_minutes_are_reserved_within_the_cap_counted_once_and_settled(
+    ann: Library, bob: Library
+) -> None:
     quotas = ann.store.quotas
     jobs = [Job(id=new_id(), library_id=ann.id, item_id="", kind="transcribe") for _ in range(8)]
-    granted = await asyncio.gather(*(quotas.reserve(job, ann.id, "2031-05", 40, 100) for job in jobs))
+    granted = await asyncio.gather(
+        *(quotas.reserve(job, ann.id, "2031-05", 40, 100) for job in jobs)
+    )
     assert sum(granted) == 2
     first = jobs[granted.index(True)]
-    assert await quotas.reserve(first, ann.id, "2031-05", 50, 100), "what it had before does not count against it"
+    assert await quotas.reserve(first, ann.id, "2031-05", 50, 100), (
+        "what it had before does not count against it"
+    )
     assert await quotas.used(ann.id, ann.id, "2031-05") == 90
     await quotas.settle(first, 12.5)
     assert await quotas.used(ann.id, ann.id, "2031-05") == 52.5
-    assert await quotas.used(ann.id, ann.id, "2031-06") == await quotas.used(bob.id, bob.id, "2031-05") == 0
-    assert await quotas.reserve(Job(new_id(), ann.id, "", "transcribe"), ann.id, "2031-05", 1e6, 0), "0 is no cap"
+    assert (
+        await quotas.used(ann.id, ann.id, "2031-06")
+        == await quotas.used(bob.id, bob.id, "2031-05")
+        == 0
+    )
+    assert await quotas.reserve(
+        Job(new_id(), ann.id, "", "transcribe"), ann.id, "2031-05", 1e6, 0
+    ), "0 is no cap"
 
 
-async def test_addresses_that_redirect_lead_to_the_content_as_long_as_there_is_one(ann: Library, tmp_path: Path) -> None:
+async def test_addresses_that_redirect_lead_to_the_content_as_long_as_there_is_one(
+    ann: Library, tmp_path: Path
+) -> None:
     async def at_end() -> str | None:
-        content, _ = await ann.store.items.known(ann.scope(), "url:https://short.example/", "document")
+        content, _ = await ann.store.items.known(
+            ann.scope(), "url:https://short.example/", "document"
+        )
         return content.text if content else None
 
     item = await ann.add("quartz", key=KEY, kind="url")

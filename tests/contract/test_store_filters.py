@@ -18,7 +18,10 @@ pytestmark = pytest.mark.anyio
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FILTERS: dict[str, tuple[ItemFilter, Callable[[Item], bool]]] = {
     "nothing asked": (ItemFilter(), lambda i: True),
-    "types": (ItemFilter(entity_types=("task", "claim")), lambda i: i.entity_type in ("task", "claim")),
+    "types": (
+        ItemFilter(entity_types=("task", "claim")),
+        lambda i: i.entity_type in ("task", "claim"),
+    ),
     "statuses": (ItemFilter(statuses=("wrong",)), lambda i: i.status == "wrong"),
     "not statuses": (ItemFilter(not_statuses=("wrong",)), lambda i: i.status != "wrong"),
     "not two statuses": (ItemFilter(not_statuses=("wrong", "")), lambda i: i.status == "doing"),
@@ -28,9 +31,14 @@ FILTERS: dict[str, tuple[ItemFilter, Callable[[Item], bool]]] = {
     "no notes": (ItemFilter(notes=False), lambda i: i.annotates is None),
     "language": (ItemFilter(language="python"), lambda i: "python" in i.languages),
     "assignee": (ItemFilter(assignee="bo"), lambda i: "bo" in i.assignees),
-    "since": (ItemFilter(since=START + timedelta(days=20)), lambda i: i.created_at >= START + timedelta(days=20)),
-    "several": (ItemFilter(entity_types=("task",), not_statuses=("wrong",), tag="red"),
-                lambda i: i.entity_type == "task" and i.status != "wrong" and "red" in i.tags),
+    "since": (
+        ItemFilter(since=START + timedelta(days=20)),
+        lambda i: i.created_at >= START + timedelta(days=20),
+    ),
+    "several": (
+        ItemFilter(entity_types=("task",), not_statuses=("wrong",), tag="red"),
+        lambda i: i.entity_type == "task" and i.status != "wrong" and "red" in i.tags,
+    ),
     "what nothing has": (ItemFilter(category="none such"), lambda i: False),
 }
 
@@ -49,31 +57,57 @@ async def test_both_sides_of_a_search_keep_to_the_filter(ann: Library, bob: Libr
     items: list[tuple[Item, bool]] = []
     for n in range(40):
         filed = dice.random() < 0.4
-        items.append((await ann.add(
-            f"quartz {n}\n\nquartz again", title=f"t{n}", folder=folder if filed else None,
-            vectors=[unit(vectors.normal(size=DIMENSIONS)) for _ in range(2)], created_at=START + timedelta(days=n),
-            entity_type=dice.choice(["task", "claim", "document"]), status=dice.choice(["", "wrong", "doing"]),
-            tags=("red", "reddish") if dice.random() < 0.5 else ("reddish",), category=dice.choice(["stones", ""]),
-            annotates=dice.choice(["another", None]),
-            languages=("python",) if dice.random() < 0.3 else (), assignees=("bo",) if dice.random() < 0.3 else ("bob",)),
-            filed))
-    await bob.add("quartz", title="bob's", vectors=[unit(vectors.normal(size=DIMENSIONS))], entity_type="task", tags=("red",))
+        items.append(
+            (
+                await ann.add(
+                    f"quartz {n}\n\nquartz again",
+                    title=f"t{n}",
+                    folder=folder if filed else None,
+                    vectors=[unit(vectors.normal(size=DIMENSIONS)) for _ in range(2)],
+                    created_at=START + timedelta(days=n),
+                    entity_type=dice.choice(["task", "claim", "document"]),
+                    status=dice.choice(["", "wrong", "doing"]),
+                    tags=("red", "reddish") if dice.random() < 0.5 else ("reddish",),
+                    category=dice.choice(["stones", ""]),
+                    annotates=dice.choice(["another", None]),
+                    languages=("python",) if dice.random() < 0.3 else (),
+                    assignees=("bo",) if dice.random() < 0.3 else ("bob",),
+                ),
+                filed,
+            )
+        )
+    await bob.add(
+        "quartz",
+        title="bob's",
+        vectors=[unit(vectors.normal(size=DIMENSIONS))],
+        entity_type="task",
+        tags=("red",),
+    )
     gone, _ = items.pop(5)
     await ann.store.items.delete(ann.scope(), gone.id)
     for name, (where, fits) in FILTERS.items():
         for scope in (ann.scope(), ann.scope(folder), Scope(ann.id, frozenset())):
-            expected = {item.title for item, filed in items
-                        if fits(item) and (scope.folders is None or (filed and folder in scope.folders))}
+            expected = {
+                item.title
+                for item, filed in items
+                if fits(item) and (scope.folders is None or (filed and folder in scope.folders))
+            }
             sections = ann.store.sections
             found = await sections.keyword(scope, parse("quartz"), 100, where)
-            near = await sections.nearest(scope, unit(vectors.normal(size=DIMENSIONS)), STAMP, 100, where)
-            few = await sections.nearest(scope, unit(vectors.normal(size=DIMENSIONS)), STAMP, 3, where)
+            near = await sections.nearest(
+                scope, unit(vectors.normal(size=DIMENSIONS)), STAMP, 100, where
+            )
+            few = await sections.nearest(
+                scope, unit(vectors.normal(size=DIMENSIONS)), STAMP, 3, where
+            )
             for hits in (found, near):
                 passages = await sections.passages(scope, [hit.section_id for hit in hits])
                 assert {p.title for p in passages} == expected, name
                 assert len(hits) == 2 * len(expected), name
             assert len(few) == min(3, 2 * len(expected)), name
-            both = await sections.matches(scope, Question(parse("quartz"), near_any(), STAMP, 100), where)
+            both = await sections.matches(
+                scope, Question(parse("quartz"), near_any(), STAMP, 100), where
+            )
             assert set(both.ids) == {hit.section_id for hit in near}, name
             assert (both.keyword > 0).all(), name
             assert not np.isnan(both.cosines).any(), name
@@ -88,24 +122,53 @@ async def test_a_filter_sees_changes_that_touch_no_text(ann: Library) -> None:
     item = await ann.add("quartz", title="stone")
     of_project = ItemFilter(project_id=project.id)
     find = ann.store.sections.keyword
-    assert len(await find(ann.scope(), parse("quartz"), 5, ItemFilter(not_statuses=("wrong",)))) == 1
+    assert (
+        len(await find(ann.scope(), parse("quartz"), 5, ItemFilter(not_statuses=("wrong",)))) == 1
+    )
     assert await find(ann.scope(), parse("quartz"), 5, of_project) == []
-    await ann.store.items.update(ann.scope(), item.id, {"status": "wrong"}, expected_revision=None, sections=None, stamp=STAMP,
-                                 jobs=())
-    await ann.store.relations.put(ann.scope(), [Relation(ann.id, item.id, Kind.BELONGS_TO, project.id)])
+    await ann.store.items.update(
+        ann.scope(),
+        item.id,
+        {"status": "wrong"},
+        expected_revision=None,
+        sections=None,
+        stamp=STAMP,
+        jobs=(),
+    )
+    await ann.store.relations.put(
+        ann.scope(), [Relation(ann.id, item.id, Kind.BELONGS_TO, project.id)]
+    )
     assert await find(ann.scope(), parse("quartz"), 5, ItemFilter(not_statuses=("wrong",))) == []
     assert len(await find(ann.scope(), parse("quartz"), 5, of_project)) == 1
 
 
-async def test_openings_are_the_first_passages_within_scope_and_filter(ann: Library, bob: Library) -> None:
+async def test_openings_are_the_first_passages_within_scope_and_filter(
+    ann: Library, bob: Library
+) -> None:
     work = await ann.folder("work")
-    item = await ann.add("one\n\ntwo", title="filed", folder=work, tags=("red",), category="c", metadata={"a": 1}, status="doing")
+    item = await ann.add(
+        "one\n\ntwo",
+        title="filed",
+        folder=work,
+        tags=("red",),
+        category="c",
+        metadata={"a": 1},
+        status="doing",
+    )
     other, theirs = await ann.add("three", title="unfiled"), await bob.add("four")
     ids = [item.id, other.id, theirs.id]
     openings = ann.store.sections.openings
-    assert {(p.title, p.text) for p in await openings(ann.scope(), ids)} == {("filed", "one"), ("unfiled", "three")}
+    assert {(p.title, p.text) for p in await openings(ann.scope(), ids)} == {
+        ("filed", "one"),
+        ("unfiled", "three"),
+    }
     [passage] = await openings(ann.scope(work), ids)
     kept = await ann.store.items.get(ann.scope(), ItemRef(id=item.id))
-    assert (passage.tags, passage.category, passage.metadata, passage.status, passage.created_at) == (
-        ("red",), "c", {"a": 1}, "doing", kept.created_at)
+    assert (
+        passage.tags,
+        passage.category,
+        passage.metadata,
+        passage.status,
+        passage.created_at,
+    ) == (("red",), "c", {"a": 1}, "doing", kept.created_at)
     assert await openings(ann.scope(), ids, ItemFilter(tag="blue")) == []

@@ -12,7 +12,9 @@ from tests.contract.library import Library
 pytestmark = pytest.mark.anyio
 
 
-async def test_names_are_unique_in_a_library_whatever_their_case(ann: Library, bob: Library) -> None:
+async def test_names_are_unique_in_a_library_whatever_their_case(
+    ann: Library, bob: Library
+) -> None:
     await ann.folder("Straße")
     with pytest.raises(NameTaken):
         await ann.folder("STRASSE")
@@ -20,13 +22,18 @@ async def test_names_are_unique_in_a_library_whatever_their_case(ann: Library, b
     assert [f.name for f in await ann.store.folders.within(ann.scope())] == ["Straße"]
 
 
-async def test_folders_are_listed_by_name_within_the_scope_and_counted(ann: Library, bob: Library) -> None:
+async def test_folders_are_listed_by_name_within_the_scope_and_counted(
+    ann: Library, bob: Library
+) -> None:
     work, home, _ = await ann.folder("work"), await ann.folder("Home"), await bob.folder("bob's")
     await ann.add("one", folder=work)
     await ann.add("two", folder=work, in_kb=False)
     within = ann.store.folders.within
     assert [(f.name, f.item_count) for f in await within(ann.scope())] == [("Home", 0), ("work", 2)]
-    assert [(f.name, f.item_count) for f in await within(ann.scope(kb_only=True))] == [("Home", 0), ("work", 1)]
+    assert [(f.name, f.item_count) for f in await within(ann.scope(kb_only=True))] == [
+        ("Home", 0),
+        ("work", 1),
+    ]
     assert [f.id for f in await within(ann.scope(home))] == [home]
     assert {f.id for f in await within(ann.scope(home, work))} == {home, work}
     assert await within(bob.scope(work)) == []
@@ -78,7 +85,10 @@ async def test_a_token_goes_with_its_last_folder(ann: Library) -> None:
     by_digest = ann.store.tokens.by_digest
 
     async def revoked() -> list[bool]:
-        return [t is not None and t.revoked_at is not None for t in [await by_digest(d) for d in ("one", "two", "whole")]]
+        return [
+            t is not None and t.revoked_at is not None
+            for t in [await by_digest(d) for d in ("one", "two", "whole")]
+        ]
 
     await ann.store.folders.delete(ann.scope(), work, cascade_items=False)
     assert await revoked() == [True, False, False]
@@ -88,13 +98,20 @@ async def test_a_token_goes_with_its_last_folder(ann: Library) -> None:
     assert await revoked() == [True, True, False]
 
 
-async def test_no_token_is_left_without_folders_whoever_deletes_and_makes_them_at_once(ann: Library) -> None:
+async def test_no_token_is_left_without_folders_whoever_deletes_and_makes_them_at_once(
+    ann: Library,
+) -> None:
     for turn in range(8):
         folders = [await ann.folder(f"{turn}.{n}") for n in range(4)]
         await ann.token(*folders)
         outcomes = await asyncio.gather(
-            *(ann.store.folders.delete(ann.scope(), folder, cascade_items=False) for folder in folders),
-            *(ann.token(folder) for folder in folders), return_exceptions=True)
+            *(
+                ann.store.folders.delete(ann.scope(), folder, cascade_items=False)
+                for folder in folders
+            ),
+            *(ann.token(folder) for folder in folders),
+            return_exceptions=True,
+        )
         assert {type(outcome) for outcome in outcomes} <= {NoneType, Token, NotFound}
     assert all(token.revoked_at for token in await ann.store.tokens.of_library(ann.id))
 
@@ -104,7 +121,10 @@ async def test_a_token_of_a_folder_that_was_just_deleted_is_not_made(ann: Librar
     await ann.store.folders.delete(ann.scope(), work, cascade_items=False)
     with pytest.raises(NotFound) as caught:
         await ann.token(work, home)
-    assert caught.value.data == {"folder_ids": [work]} and await ann.store.tokens.of_library(ann.id) == []
+    assert (
+        caught.value.data == {"folder_ids": [work]}
+        and await ann.store.tokens.of_library(ann.id) == []
+    )
 
 
 async def test_what_is_out_of_scope_cannot_be_deleted(ann: Library, bob: Library) -> None:

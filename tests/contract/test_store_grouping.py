@@ -26,10 +26,18 @@ async def test_one_that_fails_harms_no_other(ann: Library) -> None:
     gone = await ann.add("gone")
     await store.items.delete(ann.scope(), gone.id)
     await ann.add("first")
-    outcomes = await asyncio.gather(*(
-        store.items.delete(ann.scope(), gone.id) if n % 5 == 0 else ann.add(f"text {n}", title=f"{n}") for n in range(40)),
-        return_exceptions=True)
-    assert [isinstance(outcome, NotFound) for outcome in outcomes] == [n % 5 == 0 for n in range(40)]
+    outcomes = await asyncio.gather(
+        *(
+            store.items.delete(ann.scope(), gone.id)
+            if n % 5 == 0
+            else ann.add(f"text {n}", title=f"{n}")
+            for n in range(40)
+        ),
+        return_exceptions=True,
+    )
+    assert [isinstance(outcome, NotFound) for outcome in outcomes] == [
+        n % 5 == 0 for n in range(40)
+    ]
     items, total = await store.items.page(ann.scope(), ItemFilter(), limit=100, offset=0)
     assert total == 33 and {item.title for item in items} >= {f"{n}" for n in range(40) if n % 5}
 
@@ -52,7 +60,9 @@ class Diary:
     def commits(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         seen: list[Any] = []
         within: Callable[..., Any] = self.db._within
-        monkeypatch.setattr(self.db, "_within", lambda *given: (seen.append(given), within(*given))[1])
+        monkeypatch.setattr(
+            self.db, "_within", lambda *given: (seen.append(given), within(*given))[1]
+        )
         return seen
 
     async def together(self, numbers: list[int]) -> list[Any]:
@@ -76,7 +86,9 @@ async def diary(tmp_path: Path) -> Any:
     await made.db.close()
 
 
-async def test_what_waits_is_committed_together_and_in_order(diary: Diary, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_waits_is_committed_together_and_in_order(
+    diary: Diary, monkeypatch: pytest.MonkeyPatch
+) -> None:
     commits = diary.commits(monkeypatch)
     assert await diary.together(list(range(1, 31))) == list(range(1, 31))
     assert len(commits) == 2 and diary.kept() == list(range(31))
@@ -88,7 +100,9 @@ async def test_of_those_committed_together_each_has_its_own_outcome(diary: Diary
     assert diary.kept() == [0, 1, 3]
 
 
-async def test_what_takes_long_is_committed_alone(diary: Diary, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_takes_long_is_committed_alone(
+    diary: Diary, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("commonplace.database.group_commit.QUICK_SECONDS", 0.0)
     commits = diary.commits(monkeypatch)
     assert await diary.together([1, 2, 3]) == [1, 2, 3]
@@ -113,4 +127,7 @@ async def test_nobody_is_answered_before_their_own_write() -> None:
             second.set()
 
     group = Group(cast(Any, Late()), lambda work: work(None))
-    assert await asyncio.gather(*(group.write(lambda tx, n: n, (n,), {}) for n in range(2))) == [0, 1]
+    assert await asyncio.gather(*(group.write(lambda tx, n: n, (n,), {}) for n in range(2))) == [
+        0,
+        1,
+    ]

@@ -11,7 +11,19 @@ import pytest
 from commonplace.database import transaction
 from commonplace.database.transaction import Tx
 from commonplace.errors import Conflict, NotFound
-from commonplace.model import Item, ItemFilter, ItemRef, Job, Kind, Order, Person, Relation, Scope, new_id, now
+from commonplace.model import (
+    Item,
+    ItemFilter,
+    ItemRef,
+    Job,
+    Kind,
+    Order,
+    Person,
+    Relation,
+    Scope,
+    new_id,
+    now,
+)
 from commonplace.settings import Settings
 from commonplace.store import SqlStore, make_store
 from tests.contract.library import STAMP, Library, cut
@@ -19,20 +31,45 @@ from tests.contract.library import STAMP, Library, cut
 pytestmark = pytest.mark.anyio
 
 
-async def page(library: Library, scope: Scope | None = None, *, limit: int = 50, offset: int = 0,
-               **where: object) -> list[str]:
-    items, total = await library.store.items.page(scope or library.scope(), ItemFilter(**where),  # type: ignore[arg-type]
-                                                  limit=limit, offset=offset)
+async def page(
+    library: Library,
+    scope: Scope | None = None,
+    *,
+    limit: int = 50,
+    offset: int = 0,
+    **where: object,
+) -> list[str]:
+    items, total = await library.store.items.page(
+        scope or library.scope(),
+        ItemFilter(**where),  # type: ignore[arg-type]
+        limit=limit,
+        offset=offset,
+    )
     assert total >= len(items)
     return [item.title for item in items]
 
 
 async def test_an_item_comes_back_as_it_went_in_under_each_of_its_names(ann: Library) -> None:
     work = await ann.folder("work")
-    added = await ann.add("One.\n\nTwo.", title="日本 and “quotes”", folder=work, url="https://example.com/a?b=1",
-                          summary="s", key_points=("k1", "k2"), tags=("a", "b"), category="c", visibility="public",
-                          archived=True, transcription_status="done", metadata={"deep": [1, {"x": None}]}, word_count=2,
-                          created_by="token", entity_type="decision", origin="web", annotates="other")
+    added = await ann.add(
+        "One.\n\nTwo.",
+        title="日本 and “quotes”",
+        folder=work,
+        url="https://example.com/a?b=1",
+        summary="s",
+        key_points=("k1", "k2"),
+        tags=("a", "b"),
+        category="c",
+        visibility="public",
+        archived=True,
+        transcription_status="done",
+        metadata={"deep": [1, {"x": None}]},
+        word_count=2,
+        created_by="token",
+        entity_type="decision",
+        origin="web",
+        annotates="other",
+    )
     get = ann.store.items.get
     assert added.folders == (work,)
     for name in (added.id, added.public_id, added.entity_id):
@@ -40,7 +77,10 @@ async def test_an_item_comes_back_as_it_went_in_under_each_of_its_names(ann: Lib
     with pytest.raises(NotFound):
         await get(ann.scope(), ItemRef.parse(f"task_{added.public_id}"))
     assert await ann.store.items.text(added) == "One.\n\nTwo."
-    assert [(s.position, s.text) for s in await ann.store.sections.of_item(added)] == [(0, "One."), (1, "Two.")]
+    assert [(s.position, s.text) for s in await ann.store.sections.of_item(added)] == [
+        (0, "One."),
+        (1, "Two."),
+    ]
 
 
 async def test_an_item_is_read_whole_as_far_as_the_scope_goes(ann: Library, bob: Library) -> None:
@@ -50,9 +90,14 @@ async def test_an_item_is_read_whole_as_far_as_the_scope_goes(ann: Library, bob:
     items = ann.store.items
     whole = await items.whole(ann.scope(), ItemRef.parse(added.entity_id))
     assert whole.item == await items.get(ann.scope(), ItemRef(id=added.id))
-    assert (whole.text, list(whole.sections)) == ("One.\n\nTwo.", await ann.store.sections.of_item(added))
+    assert (whole.text, list(whole.sections)) == (
+        "One.\n\nTwo.",
+        await ann.store.sections.of_item(added),
+    )
     assert {folder.name for folder in whole.folders} == {"work", "home"}
-    assert [f.name for f in (await items.whole(ann.scope(home), ItemRef(id=added.id))).folders] == ["home"]
+    assert [f.name for f in (await items.whole(ann.scope(home), ItemRef(id=added.id))).folders] == [
+        "home"
+    ]
     unfiled = await ann.add("Three.", in_kb=False)
     assert (await items.whole(ann.scope(), ItemRef(id=unfiled.id))).folders == ()
     for scope in (bob.scope(), ann.scope(await ann.folder("other")), ann.scope(kb_only=True)):
@@ -61,7 +106,11 @@ async def test_an_item_is_read_whole_as_far_as_the_scope_goes(ann: Library, bob:
 
 
 async def test_every_read_keeps_to_the_scope(ann: Library, bob: Library) -> None:
-    work, home, other = await ann.folder("work"), await ann.folder("home"), await ann.folder("other")
+    work, home, other = (
+        await ann.folder("work"),
+        await ann.folder("home"),
+        await ann.folder("other"),
+    )
     await ann.add("one", title="in work", folder=work)
     await ann.add("two", title="in home", folder=home)
     await ann.add("three", title="unfiled")
@@ -78,8 +127,10 @@ async def test_every_read_keeps_to_the_scope(ann: Library, bob: Library) -> None
         bob.scope(): {"bob's"},
         bob.scope(work): set(),
     }
-    everything = [*(await ann.store.items.page(ann.scope(), ItemFilter(), limit=50, offset=0))[0],
-                  *(await ann.store.items.page(bob.scope(), ItemFilter(), limit=50, offset=0))[0]]
+    everything = [
+        *(await ann.store.items.page(ann.scope(), ItemFilter(), limit=50, offset=0))[0],
+        *(await ann.store.items.page(bob.scope(), ItemFilter(), limit=50, offset=0))[0],
+    ]
     for scope, titles in expected.items():
         items, total = await ann.store.items.page(scope, ItemFilter(), limit=50, offset=0)
         assert {i.title for i in items} == titles
@@ -94,7 +145,9 @@ async def readable(store: SqlStore, scope: Scope, item: Item) -> bool:
         lambda: store.items.get(scope, ItemRef(id=item.id)),
         lambda: store.items.get(scope, ItemRef(public_id=item.public_id)),
         lambda: store.items.whole(scope, ItemRef(id=item.id)),
-        lambda: store.items.update(scope, item.id, {}, expected_revision=None, sections=None, stamp=STAMP, jobs=()),
+        lambda: store.items.update(
+            scope, item.id, {}, expected_revision=None, sections=None, stamp=STAMP, jobs=()
+        ),
         lambda: store.items.file(scope, ItemRef(id=item.id), [], token_id=None),
     ]
     answers = set()
@@ -117,17 +170,32 @@ async def test_a_reader_sees_only_the_folders_of_its_scope_on_an_item(ann: Libra
     work, home = await ann.folder("work"), await ann.folder("home")
     item = await ann.add("one", folder=work)
     await ann.store.items.file(ann.scope(), ItemRef(id=item.id), [home], token_id=None)
-    for scope, folders in [(ann.scope(), {work, home}), (ann.scope(work), {work}), (ann.scope(home, work), {work, home})]:
+    for scope, folders in [
+        (ann.scope(), {work, home}),
+        (ann.scope(work), {work}),
+        (ann.scope(home, work), {work, home}),
+    ]:
         assert set((await ann.store.items.get(scope, ItemRef(id=item.id))).folders) == folders
-        assert set((await ann.store.items.page(scope, ItemFilter(), limit=1, offset=0))[0][0].folders) == folders
+        assert (
+            set((await ann.store.items.page(scope, ItemFilter(), limit=1, offset=0))[0][0].folders)
+            == folders
+        )
 
 
 async def test_pages_are_newest_first_and_filtered(ann: Library) -> None:
     work, start = await ann.folder("work"), now()
     for n in range(5):
-        await ann.add(f"text {n}", title=f"t{n}", created_at=start + timedelta(seconds=n), folder=work if n < 2 else None,
-                      archived=n == 3, in_kb=n != 4, entity_type="task" if n == 0 else "document",
-                      tags=("50%_off!",) if n == 2 else (), url="https://Example.com/X" if n == 1 else None)
+        await ann.add(
+            f"text {n}",
+            title=f"t{n}",
+            created_at=start + timedelta(seconds=n),
+            folder=work if n < 2 else None,
+            archived=n == 3,
+            in_kb=n != 4,
+            entity_type="task" if n == 0 else "document",
+            tags=("50%_off!",) if n == 2 else (),
+            url="https://Example.com/X" if n == 1 else None,
+        )
     assert await page(ann) == ["t4", "t3", "t2", "t1", "t0"]
     assert await page(ann, limit=2, offset=1) == ["t3", "t2"]
     assert await page(ann, offset=9) == []
@@ -139,19 +207,25 @@ async def test_pages_are_newest_first_and_filtered(ann: Library) -> None:
     assert await page(ann, entity_types=("task", "plan")) == ["t0"]
     assert await page(ann, text="T3") == ["t3"]
     assert await page(ann, text="%_off!") == ["t2"]
-    assert await page(ann, text="_") == ["t2"], "what means something in LIKE is searched for as it stands"
+    assert await page(ann, text="_") == ["t2"], (
+        "what means something in LIKE is searched for as it stands"
+    )
     assert await page(ann, text="example.COM/x") == ["t1"]
 
 
 @pytest.mark.parametrize("title", ["Ärger im Büro", "Москва зимой", "ŁÓDŹ NOCĄ"])
-async def test_part_of_a_title_is_found_whatever_its_case_in_every_script(ann: Library, title: str) -> None:
+async def test_part_of_a_title_is_found_whatever_its_case_in_every_script(
+    ann: Library, title: str
+) -> None:
     await ann.add("text", title=title)
     await ann.add("another", title="Else")
     for part in (title, title[:4], title[:4].lower(), title[:4].upper()):
         assert await page(ann, text=part) == [title]
 
 
-async def test_the_same_content_type_and_title_is_one_item_within_the_scope(ann: Library, bob: Library) -> None:
+async def test_the_same_content_type_and_title_is_one_item_within_the_scope(
+    ann: Library, bob: Library
+) -> None:
     work, home = await ann.folder("work"), await ann.folder("home")
     first, new = await ann.put("same", title="T", folder=work)
     assert new
@@ -186,8 +260,14 @@ async def test_an_item_whose_folder_is_gone_is_not_added(ann: Library, bob: Libr
     assert await ann.found("quartz") == []
 
 
-async def test_filing_tells_what_is_new_and_refuses_strange_folders(ann: Library, bob: Library) -> None:
-    work, home, theirs = await ann.folder("work"), await ann.folder("home"), await bob.folder("theirs")
+async def test_filing_tells_what_is_new_and_refuses_strange_folders(
+    ann: Library, bob: Library
+) -> None:
+    work, home, theirs = (
+        await ann.folder("work"),
+        await ann.folder("home"),
+        await bob.folder("theirs"),
+    )
     item = await ann.add("quartz", title="T", folder=work)
     file, ref = ann.store.items.file, ItemRef(id=item.id)
     with pytest.raises(NotFound, match="Folder"):
@@ -221,14 +301,34 @@ async def test_an_update_changes_what_it_names_and_counts_revisions(ann: Library
     item = await ann.add("quartz", title="before", tags=("a",))
     job = Job(id=new_id(), library_id=ann.id, item_id=item.id, kind="embed")
     after = await ann.store.items.update(
-        ann.scope(), item.id, {"title": "after", "metadata": {"x": 1}, "archived": True}, expected_revision=1,
-        sections=cut("quartz"), stamp=STAMP, jobs=[job])
-    assert after == replace(item, title="after", metadata={"x": 1}, archived=True, revision=2, updated_at=after.updated_at)
+        ann.scope(),
+        item.id,
+        {"title": "after", "metadata": {"x": 1}, "archived": True},
+        expected_revision=1,
+        sections=cut("quartz"),
+        stamp=STAMP,
+        jobs=[job],
+    )
+    assert after == replace(
+        item,
+        title="after",
+        metadata={"x": 1},
+        archived=True,
+        revision=2,
+        updated_at=after.updated_at,
+    )
     assert after == await ann.store.items.get(ann.scope(), ItemRef(id=item.id))
     assert (await ann.store.jobs.get(ann.scope(), job.id)).item_id == item.id
     with pytest.raises(Conflict) as conflict:
-        await ann.store.items.update(ann.scope(), item.id, {"title": "late"}, expected_revision=1, sections=None,
-                                     stamp=STAMP, jobs=())
+        await ann.store.items.update(
+            ann.scope(),
+            item.id,
+            {"title": "late"},
+            expected_revision=1,
+            sections=None,
+            stamp=STAMP,
+            jobs=(),
+        )
     assert conflict.value.data["revision"] == 2
     assert await ann.found("after") == ["after"]
     assert await ann.found("before") == []
@@ -237,12 +337,21 @@ async def test_an_update_changes_what_it_names_and_counts_revisions(ann: Library
 async def test_new_sections_take_the_place_of_the_old(ann: Library) -> None:
     work = await ann.folder("work")
     item = await ann.add("quartz\n\nfeldspar", title="T", folder=work)
-    await ann.store.items.update(ann.scope(), item.id, {}, expected_revision=None, sections=cut("mica"), stamp=STAMP, jobs=())
+    await ann.store.items.update(
+        ann.scope(), item.id, {}, expected_revision=None, sections=cut("mica"), stamp=STAMP, jobs=()
+    )
     assert await ann.found("quartz feldspar") == []
     assert await ann.found("mica", ann.scope(work)) == ["T"]
     assert [s.text for s in await ann.store.sections.of_item(item)] == ["mica"]
-    await ann.store.items.update(ann.scope(), item.id, {"in_kb": False}, expected_revision=None, sections=[], stamp=STAMP,
-                                 jobs=())
+    await ann.store.items.update(
+        ann.scope(),
+        item.id,
+        {"in_kb": False},
+        expected_revision=None,
+        sections=[],
+        stamp=STAMP,
+        jobs=(),
+    )
     assert await ann.found("mica") == []
 
 
@@ -278,7 +387,9 @@ async def test_what_others_hold_too_is_deleted_only_where_the_scope_goes(ann: Li
     assert not await readable(ann.store, ann.scope(), item)
 
 
-async def test_an_item_stays_with_a_note_in_its_margin_that_lies_where_the_scope_does_not_go(ann: Library) -> None:
+async def test_an_item_stays_with_a_note_in_its_margin_that_lies_where_the_scope_does_not_go(
+    ann: Library,
+) -> None:
     work, other = await ann.folder("work"), await ann.folder("other")
     item = await ann.add("quartz", folder=work)
     note = await ann.add("sparkles", title="note", folder=other, annotates=item.id)
@@ -294,8 +405,15 @@ async def test_of_two_who_change_one_revision_one_wins(ann: Library) -> None:
 
     async def change(n: int) -> bool:
         try:
-            await ann.store.items.update(ann.scope(), item.id, {"title": f"by {n}"}, expected_revision=1, sections=None,
-                                         stamp=STAMP, jobs=())
+            await ann.store.items.update(
+                ann.scope(),
+                item.id,
+                {"title": f"by {n}"},
+                expected_revision=1,
+                sections=None,
+                stamp=STAMP,
+                jobs=(),
+            )
             return True
         except Conflict:
             return False
@@ -310,7 +428,9 @@ async def test_many_who_add_the_same_at_once_get_one_item(ann: Library) -> None:
     assert len({item.id for item, _ in answers}) == 1
 
 
-async def test_adding_and_deleting_one_source_at_once_leaves_each_item_its_content(ann: Library) -> None:
+async def test_adding_and_deleting_one_source_at_once_leaves_each_item_its_content(
+    ann: Library,
+) -> None:
     async def come_and_go(n: int) -> None:
         for _ in range(5):
             item = await ann.add("one source", title=f"T{n}", key="https://example.com/")
@@ -324,7 +444,12 @@ async def test_adding_and_deleting_one_source_at_once_leaves_each_item_its_conte
 async def test_filing_at_once_loses_no_folder(ann: Library) -> None:
     item = await ann.add("quartz", title="T")
     folders = [await ann.folder(f"f{n}") for n in range(8)]
-    await asyncio.gather(*(ann.store.items.file(ann.scope(), ItemRef(id=item.id), [f], token_id=None) for f in folders))
+    await asyncio.gather(
+        *(
+            ann.store.items.file(ann.scope(), ItemRef(id=item.id), [f], token_id=None)
+            for f in folders
+        )
+    )
     for folder in folders:
         assert await ann.found("quartz", ann.scope(folder)) == ["T"]
 
@@ -332,11 +457,20 @@ async def test_filing_at_once_loses_no_folder(ann: Library) -> None:
 async def test_items_come_in_the_order_that_is_asked_for(ann: Library) -> None:
     early = now() - timedelta(days=2)
     await ann.add("b", title="beta", created_at=early, word_count=5, updated_at=now())
-    await ann.add("a", title="Alpha", created_at=early + timedelta(days=1), word_count=9, updated_at=early)
-    orders = {Order.NEWEST: ["Alpha", "beta"], Order.OLDEST: ["beta", "Alpha"], Order.CHANGED: ["beta", "Alpha"],
-              Order.TITLE: ["Alpha", "beta"], Order.LONGEST: ["Alpha", "beta"]}
+    await ann.add(
+        "a", title="Alpha", created_at=early + timedelta(days=1), word_count=9, updated_at=early
+    )
+    orders = {
+        Order.NEWEST: ["Alpha", "beta"],
+        Order.OLDEST: ["beta", "Alpha"],
+        Order.CHANGED: ["beta", "Alpha"],
+        Order.TITLE: ["Alpha", "beta"],
+        Order.LONGEST: ["Alpha", "beta"],
+    }
     for order, expected in orders.items():
-        found, _ = await ann.store.items.page(ann.scope(), ItemFilter(), limit=10, offset=0, order=order)
+        found, _ = await ann.store.items.page(
+            ann.scope(), ItemFilter(), limit=10, offset=0, order=order
+        )
         assert [item.title for item in found] == expected, order
 
 
@@ -355,7 +489,9 @@ async def test_notes_in_the_margin_lie_where_their_item_lies_and_go_with_it(ann:
     note = await ann.add("quoted words", title="note", annotates=item.id)
     await ann.add("on the note", title="on it", annotates=note.id)
     beside = await ann.add("by itself", title="free", category="annotation")
-    await ann.store.relations.put(ann.scope(), [Relation(ann.id, beside.id, Kind.ANNOTATES, item.id)])
+    await ann.store.relations.put(
+        ann.scope(), [Relation(ann.id, beside.id, Kind.ANNOTATES, item.id)]
+    )
     await ann.store.items.file(ann.scope(), ItemRef(id=item.id), [work, home], token_id=None)
     assert await ann.found("quoted", ann.scope(work)) == ["note"]
     await ann.store.items.unfile(ann.scope(), ItemRef(id=item.id), work)
@@ -368,9 +504,16 @@ async def test_notes_in_the_margin_lie_where_their_item_lies_and_go_with_it(ann:
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 async def test_notes_of_before_stay_notes_and_what_only_looks_like_one_is_none(
-        engine: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Settings(data_dir=tmp_path / "new") if engine == "sqlite" else Settings(
-        database_url=request.getfixturevalue("postgres_url"), database_schema=request.getfixturevalue("new_schema"))
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = (
+        Settings(data_dir=tmp_path / "new")
+        if engine == "sqlite"
+        else Settings(
+            database_url=request.getfixturevalue("postgres_url"),
+            database_schema=request.getfixturevalue("new_schema"),
+        )
+    )
     with monkeypatch.context() as before:
         known = [each for each in transaction.migrations(engine) if each[0] < 38]
         before.setattr(transaction, "migrations", lambda _: known)
@@ -380,16 +523,32 @@ async def test_notes_of_before_stay_notes_and_what_only_looks_like_one_is_none(
         await old.people.create(person)
 
         def write(tx: Tx) -> None:
-            tx.run("INSERT INTO contents (id, key, hash, text, segments, created_at) VALUES ('c', 'c', 'h', 't', '[]', 0)")
-            for name, category, kind, by in (("text", "", "text", None), ("note", "annotation", "text", None),
-                                             ("free", "annotation", "text", "token"), ("page", "", "url", "token")):
-                tx.run("""INSERT INTO items (library_id, id, public_id, content_id, entity_type, kind, title, summary, key_points,
+            tx.run(
+                "INSERT INTO contents (id, key, hash, text, segments, created_at) VALUES ('c', 'c', 'h', 't', '[]', 0)"
+            )
+            for name, category, kind, by in (
+                ("text", "", "text", None),
+                ("note", "annotation", "text", None),
+                ("free", "annotation", "text", "token"),
+                ("page", "", "url", "token"),
+            ):
+                tx.run(
+                    """INSERT INTO items (library_id, id, public_id, content_id, entity_type, kind, title, summary, key_points,
                             tags, category, visibility, in_kb, archived, metadata, revision, word_count, created_at, updated_at,
                             created_by)
                           VALUES (:library, :name, :name, 'c', 'document', :kind, :name, '', '[]', '[]', :category, 'private', 1,
-                                  0, '{}', 1, 2, 0, 0, :by)""", library=person.id, name=name, category=category, kind=kind, by=by)
-            tx.run("""INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
-                      VALUES (:library, 'note', 'ANNOTATES', 'text', 1, 1, 0)""", library=person.id)
+                                  0, '{}', 1, 2, 0, 0, :by)""",
+                    library=person.id,
+                    name=name,
+                    category=category,
+                    kind=kind,
+                    by=by,
+                )
+            tx.run(
+                """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
+                      VALUES (:library, 'note', 'ANNOTATES', 'text', 1, 1, 0)""",
+                library=person.id,
+            )
 
         await old._db.write(write)
         await old.close()
@@ -398,9 +557,15 @@ async def test_notes_of_before_stay_notes_and_what_only_looks_like_one_is_none(
     scope = Scope(person.id)
     found, _ = await store.items.page(scope, ItemFilter(), limit=9, offset=0)
     assert {item.title: (item.annotates, item.origin) for item in found} == {
-        "text": (None, "you"), "note": ("text", "you"), "free": (None, "agent"), "page": (None, "web")}
+        "text": (None, "you"),
+        "note": ("text", "you"),
+        "free": (None, "agent"),
+        "page": (None, "web"),
+    }
     shown, total = await store.items.page(scope, ItemFilter(notes=False), limit=9, offset=0)
     assert ({item.title for item in shown}, total) == ({"text", "free", "page"}, 3)
     await store.items.delete(scope, "text")
-    assert {item.title for item in (await store.items.page(scope, ItemFilter(), limit=9, offset=0))[0]} == {"free", "page"}
+    assert {
+        item.title for item in (await store.items.page(scope, ItemFilter(), limit=9, offset=0))[0]
+    } == {"free", "page"}
     await store.close()

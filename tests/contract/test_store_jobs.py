@@ -14,15 +14,33 @@ from tests.contract.library import STAMP, Library, packed, unit
 pytestmark = pytest.mark.anyio
 
 
-async def queued(library: Library, count: int = 1, kind: str = "embed", late: float = 0) -> list[Job]:
+async def queued(
+    library: Library, count: int = 1, kind: str = "embed", late: float = 0
+) -> list[Job]:
     """Jobs of so many items, the first the oldest."""
     jobs = []
     for n in range(count):
         item = await library.add(f"text {new_id()}")
         at = now() + timedelta(seconds=late, milliseconds=n - count)
-        jobs.append(Job(id=new_id(), library_id=library.id, item_id=item.id, kind=kind, run_after=at, payload={"n": n}))
-        await library.store.items.update(library.scope(), item.id, {}, expected_revision=None, sections=None, stamp=STAMP,
-                                         jobs=[jobs[-1]])
+        jobs.append(
+            Job(
+                id=new_id(),
+                library_id=library.id,
+                item_id=item.id,
+                kind=kind,
+                run_after=at,
+                payload={"n": n},
+            )
+        )
+        await library.store.items.update(
+            library.scope(),
+            item.id,
+            {},
+            expected_revision=None,
+            sections=None,
+            stamp=STAMP,
+            jobs=[jobs[-1]],
+        )
     return jobs
 
 
@@ -35,7 +53,9 @@ async def test_a_job_is_leased_once_oldest_first_and_finished_by_its_holder(ann:
     jobs = ann.store.jobs
     assert (await state(ann, first)).state is JobState.QUEUED
     taken = await jobs.lease("w1", "embed", limit=1, seconds=60)
-    assert [(j.id, j.state, j.attempts, j.payload) for j in taken] == [(first.id, JobState.RUNNING, 1, {"n": 0})]
+    assert [(j.id, j.state, j.attempts, j.payload) for j in taken] == [
+        (first.id, JobState.RUNNING, 1, {"n": 0})
+    ]
     assert [j.id for j in await jobs.lease("w2", "embed", limit=9, seconds=60)] == [second.id]
     assert await jobs.lease("w3", "embed", limit=9, seconds=60) == []
     await jobs.finish("w1", [first.id, second.id])
@@ -46,7 +66,10 @@ async def test_a_job_is_leased_once_oldest_first_and_finished_by_its_holder(ann:
 
 async def test_a_lease_takes_jobs_of_one_kind_only(ann: Library) -> None:
     embed, transcribe = (await queued(ann, 1))[0], (await queued(ann, 1, "transcribe"))[0]
-    taken = [await ann.store.jobs.lease("w", kind, limit=9, seconds=60) for kind in ("embed", "transcribe", "embed")]
+    taken = [
+        await ann.store.jobs.lease("w", kind, limit=9, seconds=60)
+        for kind in ("embed", "transcribe", "embed")
+    ]
     assert [[j.id for j in jobs] for jobs in taken] == [[embed.id], [transcribe.id], []]
 
 
@@ -64,7 +87,9 @@ async def test_a_lease_that_ran_out_is_given_to_another(ann: Library) -> None:
     await jobs.fail("slow", job.id, "too late", None)
     await jobs.extend("slow", [job.id], -1)
     assert (await state(ann, job)).state is JobState.RUNNING
-    assert await jobs.lease("third", "embed", limit=1, seconds=60) == [], "the one who lost the lease could not shorten it"
+    assert await jobs.lease("third", "embed", limit=1, seconds=60) == [], (
+        "the one who lost the lease could not shorten it"
+    )
     await jobs.finish("fresh", [job.id])
     assert (await state(ann, job)).state is JobState.DONE
 
@@ -82,7 +107,11 @@ async def test_a_failure_is_tried_again_at_its_time_or_never(ann: Library) -> No
     later = now() + timedelta(hours=1)
     await jobs.fail("w", job.id, "no answer", later)
     waiting = await state(ann, job)
-    assert (waiting.state, waiting.error, waiting.run_after) == (JobState.QUEUED, "no answer", later)
+    assert (waiting.state, waiting.error, waiting.run_after) == (
+        JobState.QUEUED,
+        "no answer",
+        later,
+    )
     assert await jobs.lease("w", "embed", limit=1, seconds=60) == []
     other = (await queued(ann))[0]
     await jobs.lease("w", "embed", limit=1, seconds=60)
@@ -113,7 +142,9 @@ async def test_a_job_is_seen_through_its_items_scope(ann: Library, bob: Library)
     work, home = await ann.folder("work"), await ann.folder("home")
     item = await ann.add("text", folder=work, in_kb=False)
     job = Job(id=new_id(), library_id=ann.id, item_id=item.id, kind="transcribe")
-    await ann.store.items.update(ann.scope(), item.id, {}, expected_revision=None, sections=None, stamp=STAMP, jobs=[job])
+    await ann.store.items.update(
+        ann.scope(), item.id, {}, expected_revision=None, sections=None, stamp=STAMP, jobs=[job]
+    )
     for scope in (ann.scope(), ann.scope(work), ann.scope(home, work)):
         assert (await ann.store.jobs.get(scope, job.id)).id == job.id
     for scope in (ann.scope(home), ann.scope(kb_only=True), bob.scope()):
@@ -134,9 +165,13 @@ async def test_embedding_is_queued_once_for_what_lacks_it(ann: Library, bob: Lib
     taken = await jobs.lease("w", "embed", limit=9, seconds=60)
     assert {j.item_id for j in taken} >= {old.id, bare.id}
     assert done.id not in {j.item_id for j in taken}
-    await ann.store.sections.set_vectors(STAMP, [(s, packed(vector)) for s in await bob.section_ids(bare)])
+    await ann.store.sections.set_vectors(
+        STAMP, [(s, packed(vector)) for s in await bob.section_ids(bare)]
+    )
     await jobs.finish("w", [j.id for j in taken])
-    assert await jobs.enqueue_embedding(STAMP) == 2, "`old` and `waiting` were finished without a vector"
+    assert await jobs.enqueue_embedding(STAMP) == 2, (
+        "`old` and `waiting` were finished without a vector"
+    )
 
 
 async def test_whether_anybody_works_is_told_by_what_was_taken_up(ann: Library) -> None:
@@ -153,34 +188,58 @@ async def test_whether_anybody_works_is_told_by_what_was_taken_up(ann: Library) 
 async def test_what_came_lately_is_told_until_it_is_taken_up(ann: Library) -> None:
     began, jobs = now(), ann.store.jobs
     item = await ann.add("One")
-    await jobs.enqueue([Job(new_id(), ann.id, item.id, "transform"),
-                        Job(new_id(), ann.id, item.id, "remove", run_after=now() + timedelta(hours=1))])
+    await jobs.enqueue(
+        [
+            Job(new_id(), ann.id, item.id, "transform"),
+            Job(new_id(), ann.id, item.id, "remove", run_after=now() + timedelta(hours=1)),
+        ]
+    )
     assert await jobs.came("transform", began)
-    assert not await jobs.came("transform", now()) and not await jobs.came("embed", began) and not await jobs.came("remove", began)
+    assert (
+        not await jobs.came("transform", now())
+        and not await jobs.came("embed", began)
+        and not await jobs.came("remove", began)
+    )
     await jobs.lease("w1", "transform", limit=1, seconds=60)
     assert not await jobs.came("transform", began)
 
 
-async def test_jobs_in_scope_are_listed_and_taken_out_of_the_queue(ann: Library, bob: Library) -> None:
+async def test_jobs_in_scope_are_listed_and_taken_out_of_the_queue(
+    ann: Library, bob: Library
+) -> None:
     jobs = ann.store.jobs
     item, other = await ann.add("One"), await ann.add("Two")
     theirs = await bob.add("Theirs")
-    made = [Job(new_id(), each.library_id, each.id, "remove", run_after=now() + timedelta(hours=1)) for each in (item, other, theirs)]
+    made = [
+        Job(new_id(), each.library_id, each.id, "remove", run_after=now() + timedelta(hours=1))
+        for each in (item, other, theirs)
+    ]
     await jobs.enqueue(made)
     listed = await jobs.within(ann.scope(), states=[JobState.QUEUED], kinds=["remove"], limit=10)
     assert {job.id for job in listed} == {job.id for job in made[:2]}
-    assert [job.id for job in await jobs.within(ann.scope(), states=[JobState.QUEUED], kinds=["remove"], item_ids=[item.id],
-                                                      limit=10)] == [made[0].id]
-    assert await jobs.within(ann.scope(), states=[JobState.FAILED], kinds=["remove"], limit=10) == []
+    assert [
+        job.id
+        for job in await jobs.within(
+            ann.scope(), states=[JobState.QUEUED], kinds=["remove"], item_ids=[item.id], limit=10
+        )
+    ] == [made[0].id]
+    assert (
+        await jobs.within(ann.scope(), states=[JobState.FAILED], kinds=["remove"], limit=10) == []
+    )
     assert await jobs.withdraw(ann.scope(), [item.id, theirs.id], "other kind") == 0
     assert await jobs.withdraw(ann.scope(), [item.id, theirs.id], "remove") == 1
-    assert len(await jobs.within(bob.scope(), states=[JobState.QUEUED], kinds=["remove"], limit=10)) == 1
+    assert (
+        len(await jobs.within(bob.scope(), states=[JobState.QUEUED], kinds=["remove"], limit=10))
+        == 1
+    )
 
 
 async def test_a_job_that_ends_its_workers_is_given_up_and_harms_no_other(ann: Library) -> None:
     jobs = await queued(ann, 4)
     poison, lease = jobs[1].id, ann.store.jobs.lease
-    assert len(await lease("first", "embed", limit=9, seconds=-1)) == 4, "which dies with all of them"
+    assert len(await lease("first", "embed", limit=9, seconds=-1)) == 4, (
+        "which dies with all of them"
+    )
     for n in range(20):
         for taken in await lease(f"w{n}", "embed", limit=9, seconds=-1):
             if taken.id != poison:
@@ -194,26 +253,41 @@ async def test_a_job_that_ends_its_workers_is_given_up_and_harms_no_other(ann: L
 
 async def test_a_recording_that_ends_its_workers_is_shown_as_failed(ann: Library) -> None:
     job = (await queued(ann, 1, "transcribe"))[0]
-    await ann.store.items.update(ann.scope(), job.item_id, {"transcription_status": "running"}, expected_revision=None,
-                                 sections=None, stamp=STAMP, jobs=[])
+    await ann.store.items.update(
+        ann.scope(),
+        job.item_id,
+        {"transcription_status": "running"},
+        expected_revision=None,
+        sections=None,
+        stamp=STAMP,
+        jobs=[],
+    )
     for n in range(CRASHES + 1):
         await ann.store.jobs.lease(f"w{n}", "transcribe", limit=1, seconds=-1)
     assert (await state(ann, job)).state is JobState.FAILED
-    assert (await ann.store.items.get(ann.scope(), ItemRef(id=job.item_id))).transcription_status == "failed"
+    assert (
+        await ann.store.items.get(ann.scope(), ItemRef(id=job.item_id))
+    ).transcription_status == "failed"
 
 
 async def test_jobs_go_on_after_the_clock_was_set_back_by_a_day(ann: Library) -> None:
     waiting, held = await queued(ann, 2)
     jobs, day = ann.store.jobs, timedelta(days=1)
     await jobs.lease("other", "embed", limit=1, seconds=60)
-    await jobs.fail("other", waiting.id, "no answer", now() + day)  # as a clock that is ahead would have it
+    await jobs.fail(
+        "other", waiting.id, "no answer", now() + day
+    )  # as a clock that is ahead would have it
     await jobs.lease("lost", "embed", limit=1, seconds=int(day.total_seconds()))
-    taken = [*await jobs.lease("w", "embed", limit=9, seconds=60), *await jobs.lease("w", "embed", limit=9, seconds=60)]
+    taken = [
+        *await jobs.lease("w", "embed", limit=9, seconds=60),
+        *await jobs.lease("w", "embed", limit=9, seconds=60),
+    ]
     assert {job.id for job in taken} == {held.id, waiting.id}
 
 
-async def test_what_waits_is_counted_up_to_a_bound_and_the_reason_is_found(ann: Library, bob: Library,
-                                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_waits_is_counted_up_to_a_bound_and_the_reason_is_found(
+    ann: Library, bob: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("commonplace.store.jobs.COUNTED", 3)
     jobs = ann.store.jobs
     assert queue.COUNTED == 1_000 and await jobs.waiting("embed", ann.scope()) == (0, None)

@@ -33,10 +33,14 @@ class Grown:
 
     async def add(self) -> None:
         # Low numbers are common, high ones rare.
-        words = [VOCABULARY[min(int(self.dice.expovariate(0.12)), 59)] for _ in range(self.dice.randint(3, 40))]
+        words = [
+            VOCABULARY[min(int(self.dice.expovariate(0.12)), 59)]
+            for _ in range(self.dice.randint(3, 40))
+        ]
         filed = self.dice.random() < 0.3
-        item = await self.library.add(" ".join(words), title="t", key=new_id(),
-                                      folder=self.folder if filed else None)
+        item = await self.library.add(
+            " ".join(words), title="t", key=new_id(), folder=self.folder if filed else None
+        )
         self.texts[item.id] = words
         self.items.append(item)
         self.filed |= {item.id} if filed else set()
@@ -55,7 +59,11 @@ class Grown:
 
     def expected(self, words: list[str], *, in_folder: bool) -> dict[str, float]:
         """Counted over what the scope sees: nothing outside the folder changes a score inside."""
-        seen = {item_id: text for item_id, text in self.texts.items() if not in_folder or item_id in self.filed}
+        seen = {
+            item_id: text
+            for item_id, text in self.texts.items()
+            if not in_folder or item_id in self.filed
+        }
         lengths = {item_id: len(text) + 1 for item_id, text in seen.items()}  # and the title
         scores: Counter[str] = Counter()
         for word in dict.fromkeys(words):
@@ -68,8 +76,13 @@ class Grown:
 
     async def found(self, words: list[str], *, in_folder: bool) -> dict[str, float]:
         scope = self.library.scope(self.folder) if in_folder else self.library.scope()
-        hits: list[Scored] = await self.store.sections.keyword(scope, Words(tuple((word,) for word in words)), 1000)
-        items = {p.section_id: p.item_id for p in await self.store.sections.passages(scope, [h.section_id for h in hits])}
+        hits: list[Scored] = await self.store.sections.keyword(
+            scope, Words(tuple((word,) for word in words)), 1000
+        )
+        items = {
+            p.section_id: p.item_id
+            for p in await self.store.sections.passages(scope, [h.section_id for h in hits])
+        }
         assert [h.score for h in hits] == sorted((h.score for h in hits), reverse=True)
         return {items[hit.section_id]: hit.score for hit in hits}
 
@@ -83,11 +96,14 @@ async def test_scores_are_bm25_of_what_is_there_now(grown: Grown) -> None:
             words = grown.dice.sample(VOCABULARY, 4)
             for in_folder in (False, True):
                 expected = grown.expected(words, in_folder=in_folder)
-                assert await grown.found(words, in_folder=in_folder) == pytest.approx(expected, rel=1e-4)
+                assert await grown.found(words, in_folder=in_folder) == pytest.approx(
+                    expected, rel=1e-4
+                )
 
 
 async def test_common_words_kept_as_bits_and_dead_rows_read_anew_find_the_same(
-        grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
+    grown: Grown, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(postings, "LARGE_RUN", 8)
     monkeypatch.setattr(library_index, "DEAD_ROWS", 5)
     for step in range(120):
@@ -98,13 +114,17 @@ async def test_common_words_kept_as_bits_and_dead_rows_read_anew_find_the_same(
             words = grown.dice.sample(VOCABULARY[:20], 3)
             for in_folder in (False, True):
                 expected = grown.expected(words, in_folder=in_folder)
-                assert await grown.found(words, in_folder=in_folder) == pytest.approx(expected, rel=1e-4)
+                assert await grown.found(words, in_folder=in_folder) == pytest.approx(
+                    expected, rel=1e-4
+                )
 
 
 async def test_a_phrase_is_found_by_neighbours_only(grown: Grown) -> None:
     for text in ("alpha beta gamma", "beta alpha", "alpha gamma beta", "alpha\n\nbeta"):
         await grown.library.add(text)
-    [hit] = await grown.store.sections.keyword(grown.library.scope(), Words((("alpha", "beta"),)), 10)
+    [hit] = await grown.store.sections.keyword(
+        grown.library.scope(), Words((("alpha", "beta"),)), 10
+    )
     [passage] = await grown.store.sections.passages(grown.library.scope(), [hit.section_id])
     assert passage.text == "alpha beta gamma"
 

@@ -15,9 +15,25 @@ from tests.contract.library import Library
 pytestmark = pytest.mark.anyio
 
 
-async def invite(library: Library, role: Role = Role.MEMBER, digest: str | None = None, days: int = 1, **changes: Any) -> Invitation:
-    invitation = Invitation(**{"id": new_id(), "library_id": library.id, "role": role, "email": None, "invited_by": library.id,
-                               "created_at": now(), "expires_at": now() + timedelta(days=days)} | changes)
+async def invite(
+    library: Library,
+    role: Role = Role.MEMBER,
+    digest: str | None = None,
+    days: int = 1,
+    **changes: Any,
+) -> Invitation:
+    invitation = Invitation(
+        **{
+            "id": new_id(),
+            "library_id": library.id,
+            "role": role,
+            "email": None,
+            "invited_by": library.id,
+            "created_at": now(),
+            "expires_at": now() + timedelta(days=days),
+        }
+        | changes
+    )
     await library.store.members.invite(invitation, digest or new_id())
     return invitation
 
@@ -25,7 +41,9 @@ async def invite(library: Library, role: Role = Role.MEMBER, digest: str | None 
 async def accept(library: Library, invitation: Invitation, person: Person | None = None) -> Person:
     joining = person or new_person("Bo", f"{new_id()}@example.org")
     token, _ = mint(library.id, joining.id, NewToken("t", write=True))
-    await library.store.members.accept(invitation, joining, (token, f"digest of {joining.id}"), new=person is None)
+    await library.store.members.accept(
+        invitation, joining, (token, f"digest of {joining.id}"), new=person is None
+    )
     return joining
 
 
@@ -34,16 +52,23 @@ async def test_whoever_accepts_is_a_member_with_a_token(ann: Library) -> None:
     assert await ann.store.members.invited("d") == invitation
     assert await ann.store.members.invited("e") is None
     bo = await accept(ann, invitation)
-    assert [(m.person_id, m.role) for m in await ann.store.members.of_library(ann.id)] == [(ann.id, "owner"), (bo.id, "admin")]
+    assert [(m.person_id, m.role) for m in await ann.store.members.of_library(ann.id)] == [
+        (ann.id, "owner"),
+        (bo.id, "admin"),
+    ]
     token = await ann.store.tokens.by_digest(f"digest of {bo.id}")
     assert token is not None and (token.library_id, token.role) == (ann.id, Role.ADMIN)
     [used] = await ann.store.members.invitations(ann.id)
     assert used.accepted_at is not None and used.accepted_by == bo.id
-    assert await ann.store.people.role(bo.id, bo.id) == "owner", "a new person has a library of their own"
+    assert await ann.store.people.role(bo.id, bo.id) == "owner", (
+        "a new person has a library of their own"
+    )
     assert await ann.store.accounts.person(bo.id) == bo
 
 
-async def test_what_somebody_new_signs_in_with_is_written_with_them_or_not_at_all(ann: Library) -> None:
+async def test_what_somebody_new_signs_in_with_is_written_with_them_or_not_at_all(
+    ann: Library,
+) -> None:
     invitation, members, accounts = await invite(ann), ann.store.members, ann.store.accounts
     key = Passkey("key", "", "The first", b"public", 0, now())
     bo, cy, eve = (new_person(name, f"{name}@example.org") for name in ("bo", "cy", "eve"))
@@ -66,7 +91,9 @@ async def test_an_invitation_is_good_once_and_for_a_while(ann: Library) -> None:
     assert len(await ann.store.people.all()) == 2, "who was not let in was not made either"
 
 
-async def test_nobody_joins_twice_or_under_somebody_elses_address(ann: Library, bob: Library) -> None:
+async def test_nobody_joins_twice_or_under_somebody_elses_address(
+    ann: Library, bob: Library
+) -> None:
     [other] = [person for person in await ann.store.people.all() if person.id == bob.id]
     await accept(ann, await invite(ann), other)
     again = await invite(ann, digest="again")
@@ -74,7 +101,9 @@ async def test_nobody_joins_twice_or_under_somebody_elses_address(ann: Library, 
         await accept(ann, again, other)
     with pytest.raises(NameTaken):
         token, _ = mint(ann.id, new_id(), NewToken("t"))
-        await ann.store.members.accept(again, new_person("Not Bob", other.email.upper()), (token, "d"), new=True)
+        await ann.store.members.accept(
+            again, new_person("Not Bob", other.email.upper()), (token, "d"), new=True
+        )
     unused = await ann.store.members.invited("again")
     assert unused is not None and unused.accepted_at is None
 
@@ -99,7 +128,10 @@ async def test_a_role_holds_for_tokens_at_once_and_removal_revokes_them(ann: Lib
     assert token is not None and token.role is None and token.revoked_at is not None
     kept = await ann.store.tokens.by_digest("own")
     assert kept is not None and kept.id == elsewhere.id and kept.revoked_at is None
-    for call in (ann.store.members.remove(ann.id, bo.id), ann.store.members.change_role(ann.id, bo.id, Role.ADMIN)):
+    for call in (
+        ann.store.members.remove(ann.id, bo.id),
+        ann.store.members.change_role(ann.id, bo.id, Role.ADMIN),
+    ):
         with pytest.raises(NotFound):
             await call
 
@@ -112,7 +144,11 @@ async def test_who_has_no_say_any_more_has_no_invitation_to_come_back_by(ann: Li
             await invite(ann, role, invited_by=bo.id)
 
     async def good() -> list[Role]:
-        return sorted(each.role for each in await ann.store.members.invitations(ann.id) if each.invited_by == bo.id)
+        return sorted(
+            each.role
+            for each in await ann.store.members.invitations(ann.id)
+            if each.invited_by == bo.id
+        )
 
     await give()
     await ann.store.members.change_role(ann.id, bo.id, Role.OWNER)
@@ -129,7 +165,10 @@ async def test_who_has_no_say_any_more_has_no_invitation_to_come_back_by(ann: Li
 
 async def test_of_two_owners_who_leave_at_once_one_stays(store: SqlStore, ann: Library) -> None:
     bo = await accept(ann, await invite(ann, Role.OWNER))
-    answers = await asyncio.gather(store.members.change_role(ann.id, ann.id, Role.MEMBER), store.members.remove(ann.id, bo.id),
-                                   return_exceptions=True)
+    answers = await asyncio.gather(
+        store.members.change_role(ann.id, ann.id, Role.MEMBER),
+        store.members.remove(ann.id, bo.id),
+        return_exceptions=True,
+    )
     assert sum(isinstance(answer, Conflict) for answer in answers) == 1
     assert [m.role for m in await store.members.of_library(ann.id)].count(Role.OWNER) == 1

@@ -33,7 +33,9 @@ async def queued(library: Library, source: Item, owner: str = "me") -> Candidate
     return candidate
 
 
-async def test_what_is_queued_comes_back_whole_to_whom_it_belongs(ann: Library, bob: Library) -> None:
+async def test_what_is_queued_comes_back_whole_to_whom_it_belongs(
+    ann: Library, bob: Library
+) -> None:
     source = await ann.add("notes", entity_type="session")
     mine, other = await queued(ann, source), await queued(ann, source, "somebody")
     candidates = ann.store.candidates
@@ -43,7 +45,9 @@ async def test_what_is_queued_comes_back_whole_to_whom_it_belongs(ann: Library, 
         with pytest.raises(NotFound):
             await candidates.get(library_id, owner, mine.id)
     assert (await candidates.page(ann.id, "me", "pending", limit=10, offset=0)) == ([mine], 1)
-    assert {one.id for one in (await candidates.page(ann.id, None, None, limit=10, offset=0))[0]} == {mine.id, other.id}
+    assert {
+        one.id for one in (await candidates.page(ann.id, None, None, limit=10, offset=0))[0]
+    } == {mine.id, other.id}
     assert await candidates.page(bob.id, None, None, limit=10, offset=0) == ([], 0)
     await candidates.put([replace(mine, proposal=replace(SAID, title="Other"))])
     assert await candidates.get(ann.id, None, mine.id) == mine
@@ -52,9 +56,16 @@ async def test_what_is_queued_comes_back_whole_to_whom_it_belongs(ann: Library, 
 async def test_a_candidate_is_decided_once(ann: Library) -> None:
     candidate = await queued(ann, await ann.add("notes"))
     candidates = ann.store.candidates
-    assert (await candidates.change(ann.id, None, candidate.id, replace(SAID, title="Better"), None)).proposal.title == "Better"
-    decisions = await asyncio.gather(*(candidates.decide(ann.id, None, candidate.id, state) for state in (
-        CandidateState.ACCEPTED, CandidateState.REJECTED) * 3), return_exceptions=True)
+    assert (
+        await candidates.change(ann.id, None, candidate.id, replace(SAID, title="Better"), None)
+    ).proposal.title == "Better"
+    decisions = await asyncio.gather(
+        *(
+            candidates.decide(ann.id, None, candidate.id, state)
+            for state in (CandidateState.ACCEPTED, CandidateState.REJECTED) * 3
+        ),
+        return_exceptions=True,
+    )
     assert sum(isinstance(one, Candidate) for one in decisions) == 1
     assert sum(isinstance(one, Conflict) for one in decisions) == 5
     with pytest.raises(Conflict):
@@ -74,25 +85,50 @@ async def test_a_candidate_goes_with_what_it_quotes_and_with_what_it_became(ann:
 async def test_captures_are_found_by_how_their_keys_begin(ann: Library) -> None:
     async def keep(key: str, owner: str = "me") -> None:
         item = Item(new_id(), ann.id, new_public_id(), new_id(), "session", "text", key)
-        await ann.store.items.add(item, Content(new_id(), new_id(), key), [], scope=ann.scope(), folder_id=None, stamp=STAMP, jobs=[],
-                                  capture=Capture(new_id(), ann.id, item.id, key, key, owner, key), once=False)
+        await ann.store.items.add(
+            item,
+            Content(new_id(), new_id(), key),
+            [],
+            scope=ann.scope(),
+            folder_id=None,
+            stamp=STAMP,
+            jobs=[],
+            capture=Capture(new_id(), ann.id, item.id, key, key, owner, key),
+            once=False,
+        )
 
     for key in ("a:1", "a:1:x", "a:1:y", "a:10", "a%1:x"):
         await keep(key)
     await keep("a:1:z", "somebody")
-    assert [one.text for one in await ann.store.captures.by_prefix(ann.id, "me", "a:1:")] == ["a:1:x", "a:1:y"]
+    assert [one.text for one in await ann.store.captures.by_prefix(ann.id, "me", "a:1:")] == [
+        "a:1:x",
+        "a:1:y",
+    ]
     with pytest.raises(Conflict):
         await keep("a:1")
-    assert (await ann.store.items.page(ann.scope(), ItemFilter(), limit=20, offset=0))[1] == 6     # nothing is left of what was refused
+    assert (await ann.store.items.page(ann.scope(), ItemFilter(), limit=20, offset=0))[
+        1
+    ] == 6  # nothing is left of what was refused
 
 
-async def test_captures_are_looked_through_newest_first_and_only_in_scope(ann: Library, bob: Library) -> None:
+async def test_captures_are_looked_through_newest_first_and_only_in_scope(
+    ann: Library, bob: Library
+) -> None:
     folder = await ann.folder("work")
 
     async def keep(text: str, folder_id: str | None = None) -> None:
         item = Item(new_id(), ann.id, new_public_id(), new_id(), "decision", "text", text)
-        await ann.store.items.add(item, Content(item.content_id, item.id, text), [], scope=ann.scope(), folder_id=folder_id, stamp=STAMP,
-                                  jobs=(), capture=Capture(new_id(), ann.id, item.id, text, text, "me"), once=False)
+        await ann.store.items.add(
+            item,
+            Content(item.content_id, item.id, text),
+            [],
+            scope=ann.scope(),
+            folder_id=folder_id,
+            stamp=STAMP,
+            jobs=(),
+            capture=Capture(new_id(), ann.id, item.id, text, text, "me"),
+            once=False,
+        )
 
     for text in ("first", "second", "third"):
         await keep(text, folder if text == "second" else None)
@@ -105,19 +141,29 @@ async def test_captures_are_looked_through_newest_first_and_only_in_scope(ann: L
     assert await page(bob.scope(), limit=9, offset=0) == ([], 0)
 
 
-async def test_what_is_deleted_where_a_token_looks_is_forgotten_for_those_who_see_it_no_more(ann: Library) -> None:
+async def test_what_is_deleted_where_a_token_looks_is_forgotten_for_those_who_see_it_no_more(
+    ann: Library,
+) -> None:
     work, other = await ann.folder("work"), await ann.folder("other")
     blind, sighted = await ann.token(work), await ann.token(work, other)
     item = await ann.add("notes", folder=work)
     await ann.store.items.file(ann.scope(), ItemRef(id=item.id), [other], token_id=None)
-    kept = [Capture(new_id(), ann.id, item.id, "said", "so", owner, "k") for owner in (blind.id, sighted.id, "me")]
+    kept = [
+        Capture(new_id(), ann.id, item.id, "said", "so", owner, "k")
+        for owner in (blind.id, sighted.id, "me")
+    ]
     for capture in kept:
         await ann.store._db.write(insert_capture, capture)
     await queued(ann, item, blind.id)
     left = [await queued(ann, item, owner) for owner in (sighted.id, "me")]
     await ann.store.items.delete(ann.scope(work), item.id)
-    assert [await ann.store.captures.by_key(ann.id, capture.owner, "k") for capture in kept] == [None, *kept[1:]]
+    assert [await ann.store.captures.by_key(ann.id, capture.owner, "k") for capture in kept] == [
+        None,
+        *kept[1:],
+    ]
     said = (await ann.store.captures.page(ann.scope(other), limit=9, offset=0))[0]
-    assert {capture.id: replace(capture, idempotency_key="k") for capture in said} == {capture.id: capture for capture in kept}
+    assert {capture.id: replace(capture, idempotency_key="k") for capture in said} == {
+        capture.id: capture for capture in kept
+    }
     remaining = (await ann.store.candidates.page(ann.id, None, None, limit=9, offset=0))[0]
     assert {one.id for one in remaining} == {one.id for one in left}

@@ -26,16 +26,27 @@ async def test_a_person_owns_a_library_of_their_own(store: SqlStore) -> None:
 
 
 async def test_an_address_belongs_to_one_person_whatever_its_case(store: SqlStore) -> None:
-    await store.people.create(Person(id=new_id(), name="Ann", email="ann@example.com", created_at=now()))
+    await store.people.create(
+        Person(id=new_id(), name="Ann", email="ann@example.com", created_at=now())
+    )
     with pytest.raises(NameTaken, match="ANN@example"):
-        await store.people.create(Person(id=new_id(), name="Other", email="ANN@example.com", created_at=now()))
+        await store.people.create(
+            Person(id=new_id(), name="Other", email="ANN@example.com", created_at=now())
+        )
     assert len(await store.people.all()) == 1
 
 
 async def test_a_token_is_found_by_its_digest_as_it_was_made(ann: Library) -> None:
     work, home = await ann.folder("work"), await ann.folder("home")
-    made = await ann.token(work, home, digest="d1", name="scoped", kb_only=True, expires_at=now() + timedelta(days=1),
-                           capabilities=frozenset({Capability.READ, Capability.WRITE}))
+    made = await ann.token(
+        work,
+        home,
+        digest="d1",
+        name="scoped",
+        kb_only=True,
+        expires_at=now() + timedelta(days=1),
+        capabilities=frozenset({Capability.READ, Capability.WRITE}),
+    )
     whole = await ann.token(digest="d2", capabilities=frozenset({Capability.READ}))
     assert await ann.store.tokens.by_digest("d1") == made
     assert await ann.store.tokens.by_digest("d2") == whole
@@ -43,9 +54,15 @@ async def test_a_token_is_found_by_its_digest_as_it_was_made(ann: Library) -> No
     assert await ann.store.tokens.by_digest("d3") is None
 
 
-async def test_tokens_are_listed_and_revoked_within_their_library(ann: Library, bob: Library) -> None:
+async def test_tokens_are_listed_and_revoked_within_their_library(
+    ann: Library, bob: Library
+) -> None:
     tokens = ann.store.tokens
-    first, second, other = await ann.token(digest="d1"), await ann.token(digest="d2"), await bob.token()
+    first, second, other = (
+        await ann.token(digest="d1"),
+        await ann.token(digest="d2"),
+        await bob.token(),
+    )
     assert [t.id for t in await tokens.of_library(ann.id)] == [first.id, second.id]
     assert not await tokens.revoke(ann.id, other.id)
     assert await tokens.revoke(ann.id, first.id)
@@ -56,7 +73,8 @@ async def test_tokens_are_listed_and_revoked_within_their_library(ann: Library, 
 
 
 async def test_what_becomes_of_a_token_elsewhere_is_known_at_once(
-        ann: Library, open_store: Callable[[], Awaitable[SqlStore]]) -> None:
+    ann: Library, open_store: Callable[[], Awaitable[SqlStore]]
+) -> None:
     here, elsewhere = ann.store, await open_store()
     folder = await ann.folder("work")
     token = await ann.token(folder, digest="d1")
@@ -89,8 +107,17 @@ async def test_what_becomes_of_a_token_is_known_in_every_thread_that_asks(ann: L
 async def test_activity_is_newest_first_and_moves_last_use(ann: Library, bob: Library) -> None:
     tokens, token = ann.store.tokens, await ann.token(digest="d1")
     start = now()
-    events = [Event(ann.id, token.id, f"action {n}", "item" if n else None, n != 1, start + timedelta(seconds=n))
-              for n in range(3)]
+    events = [
+        Event(
+            ann.id,
+            token.id,
+            f"action {n}",
+            "item" if n else None,
+            n != 1,
+            start + timedelta(seconds=n),
+        )
+        for n in range(3)
+    ]
     stranger = Event(bob.id, token.id, "not bob's token", None, True, start)
     await tokens.record([events[2], events[0], events[1], stranger])
     assert await tokens.activity(ann.id, token.id, 10) == events[::-1]
@@ -102,19 +129,26 @@ async def test_activity_is_newest_first_and_moves_last_use(ann: Library, bob: Li
 
 async def test_the_log_keeps_the_newest_thousand_lines(ann: Library) -> None:
     token, start = await ann.token(), now()
-    events = [Event(ann.id, token.id, str(n), None, True, start + timedelta(milliseconds=n)) for n in range(1005)]
+    events = [
+        Event(ann.id, token.id, str(n), None, True, start + timedelta(milliseconds=n))
+        for n in range(1005)
+    ]
     await ann.store.tokens.record(events[:900])
     await ann.store.tokens.record(events[900:])
     kept = await ann.store.tokens.activity(ann.id, token.id, 5000)
     assert [e.action for e in kept] == [str(n) for n in reversed(range(5, 1005))]
 
 
-async def test_a_person_goes_with_their_library_once_it_is_empty_and_theirs_alone(store: SqlStore, ann: Library, bob: Library) -> None:
+async def test_a_person_goes_with_their_library_once_it_is_empty_and_theirs_alone(
+    store: SqlStore, ann: Library, bob: Library
+) -> None:
     await bob.folder("work")
     item = await bob.add("something")
     await bob.token(digest="bob's own")
     await ann.token(digest="bob's in ann's", person_id=bob.id)
-    invitation = Invitation(new_id(), bob.id, Role.VIEWER, None, bob.id, now(), now() + timedelta(days=1))
+    invitation = Invitation(
+        new_id(), bob.id, Role.VIEWER, None, bob.id, now(), now() + timedelta(days=1)
+    )
     await store.members.invite(invitation, "i")
     [guest] = [person for person in await store.people.all() if person.id == ann.id]
     await store.members.accept(invitation, guest, None, new=False)
@@ -131,4 +165,6 @@ async def test_a_person_goes_with_their_library_once_it_is_empty_and_theirs_alon
         assert await store.tokens.by_digest(digest) is None
     assert await store.folders.within(bob.scope()) == []
     session = await store.accounts.session("a")
-    assert session is not None and session[0].library_id == ann.id, "who was there once is not signed out"
+    assert session is not None and session[0].library_id == ann.id, (
+        "who was there once is not signed out"
+    )

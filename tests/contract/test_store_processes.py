@@ -28,8 +28,20 @@ pytestmark = pytest.mark.anyio
 
 def writer(place: Settings, clients: int, rounds: int) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.contract.writer", str(place.data_dir), place.database_url, place.database_schema,
-         str(clients), str(rounds)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        [
+            sys.executable,
+            "-m",
+            "tests.contract.writer",
+            str(place.data_dir),
+            place.database_url,
+            place.database_schema,
+            str(clients),
+            str(rounds),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def finished(process: subprocess.Popen[str]) -> list[str]:
@@ -40,14 +52,18 @@ def finished(process: subprocess.Popen[str]) -> list[str]:
 
 def run_sql(place: Settings, statement: str) -> None:
     if place.database_url:
-        with psycopg.connect(place.database_url, options=f"-c search_path={place.database_schema}") as connection:
+        with psycopg.connect(
+            place.database_url, options=f"-c search_path={place.database_schema}"
+        ) as connection:
             connection.execute(statement)
     else:
         with closing(apsw.Connection(str(place.data_dir / "commonplace.sqlite3"))) as connection:
             connection.execute(statement)
 
 
-async def test_a_database_of_a_newer_version_is_refused_and_left_alone(place: Settings, store: SqlStore) -> None:
+async def test_a_database_of_a_newer_version_is_refused_and_left_alone(
+    place: Settings, store: SqlStore
+) -> None:
     run_sql(place, "INSERT INTO schema_version VALUES (9999)")
     late = make_store(place)
     with pytest.raises(ConfigurationError, match="newer Commonplace"):
@@ -71,7 +87,11 @@ async def test_nobody_else_can_read_a_new_library(new_data_dir: Path) -> None:
     try:
         await store.open()
         await Library.create(store)
-        assert modes(new_data_dir) == {new_data_dir.name: 0o700, MARKER: 0o600, **{f"commonplace.sqlite3{end}": 0o600 for end in ("", "-wal", "-shm")}}
+        assert modes(new_data_dir) == {
+            new_data_dir.name: 0o700,
+            MARKER: 0o600,
+            **{f"commonplace.sqlite3{end}": 0o600 for end in ("", "-wal", "-shm")},
+        }
     finally:
         os.umask(before)
         await store.close()
@@ -88,24 +108,39 @@ async def test_four_processes_may_set_up_one_database_at_once(place: Settings) -
 
 
 @pytest.mark.slow
-async def test_32_writers_in_three_processes_never_find_it_locked(place: Settings, store: SqlStore) -> None:
+async def test_32_writers_in_three_processes_never_find_it_locked(
+    place: Settings, store: SqlStore
+) -> None:
     processes = [writer(place, clients, rounds=5) for clients in (11, 11, 10)]
     lines = [line for process in processes for line in finished(process)]
     assert len([line for line in lines if line.startswith("+")]) == 160
     libraries = [Library(store, person.id) for person in await store.people.all()]
-    assert sum([len(await library.found("one")) for library in libraries]) == 160 - 64  # every second was deleted again
+    assert (
+        sum([len(await library.found("one")) for library in libraries]) == 160 - 64
+    )  # every second was deleted again
 
 
 async def test_people_made_at_once_under_one_address_are_one(store: SqlStore) -> None:
-    answers = await asyncio.gather(*(store.people.create(Person(new_id(), "Ann", "ann@example.com", now()))
-                                     for _ in range(8)), return_exceptions=True)
+    answers = await asyncio.gather(
+        *(store.people.create(Person(new_id(), "Ann", "ann@example.com", now())) for _ in range(8)),
+        return_exceptions=True,
+    )
     assert sum(answer is None for answer in answers) == 1
     assert {type(answer).__name__ for answer in answers} == {"NoneType", "NameTaken"}
 
 
-@pytest.mark.parametrize("url", ["postgresql://ann:s3cret@127.0.0.1:1/db", "postgresql://ann:s3cret@127.0.0.1:x/db",
-                                 "postgresql://ann:s3%cret@127.0.0.1/db", "mysql://ann:s3cret@127.0.0.1/db"])
-async def test_a_server_that_cannot_be_used_is_named_by_its_setting_without_the_password(data_dir: Path, url: str) -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:s3cret@127.0.0.1:1/db",
+        "postgresql://ann:s3cret@127.0.0.1:x/db",
+        "postgresql://ann:s3%cret@127.0.0.1/db",
+        "mysql://ann:s3cret@127.0.0.1/db",
+    ],
+)
+async def test_a_server_that_cannot_be_used_is_named_by_its_setting_without_the_password(
+    data_dir: Path, url: str
+) -> None:
     with pytest.raises(ConfigurationError, match="COMMONPLACE_DATABASE_URL") as refusal:
         store = make_store(Settings(data_dir=data_dir, database_url=url))
         try:
@@ -138,7 +173,9 @@ def own_server(data_dir: Path) -> Iterator[tuple[Settings, int]]:
 
 
 @pytest.mark.slow
-async def test_lost_connections_are_opened_again_and_a_lost_server_is_told(own_server: tuple[Settings, int]) -> None:
+async def test_lost_connections_are_opened_again_and_a_lost_server_is_told(
+    own_server: tuple[Settings, int],
+) -> None:
     place, pid = own_server
     store = make_store(replace(place, database_schema="lost"))
     await store.open()
@@ -146,8 +183,10 @@ async def test_lost_connections_are_opened_again_and_a_lost_server_is_told(own_s
     await ann.add("quartz", title="T")
     with psycopg.connect(place.database_url, autocommit=True) as connection:
         for attempt in range(2):
-            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                               " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
             if attempt == 0:
                 assert await ann.found("quartz") == ["T"]
             else:
@@ -161,10 +200,15 @@ async def test_lost_connections_are_opened_again_and_a_lost_server_is_told(own_s
     await store.close()
 
 
-async def test_an_engine_that_can_lose_pages_is_refused(new_data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_engine_that_can_lose_pages_is_refused(
+    new_data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
     store = make_store(Settings(data_dir=new_data_dir))
-    with pytest.raises(ConfigurationError, match=r"SQLite 3\.51\.2 can lose committed data; 3\.51\.3 or newer is needed"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"SQLite 3\.51\.2 can lose committed data; 3\.51\.3 or newer is needed",
+    ):
         await store.open()
     await store.close()
 

@@ -16,13 +16,40 @@ from tests.contract.library import STAMP, Library, cut, packed, unit
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("query", ["os.path.join", "ERR_QUIC_7731", "-32605", "rate-limit", "O'Brien", "C:\\temp", "naïve",
-                                   "NAIVE", "全文検索", "検索", "東京", "한국어", "getUserName", "user", "1.2.3", "running",
-                                   "run", "“quoted”", "σίσυφος", "50%", "a:b", "it's & (or) | <->", 'NEAR "x" OR y*'])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "os.path.join",
+        "ERR_QUIC_7731",
+        "-32605",
+        "rate-limit",
+        "O'Brien",
+        "C:\\temp",
+        "naïve",
+        "NAIVE",
+        "全文検索",
+        "検索",
+        "東京",
+        "한국어",
+        "getUserName",
+        "user",
+        "1.2.3",
+        "running",
+        "run",
+        "“quoted”",
+        "σίσυφος",
+        "50%",
+        "a:b",
+        "it's & (or) | <->",
+        'NEAR "x" OR y*',
+    ],
+)
 async def test_what_a_text_says_is_found_as_it_is_written(ann: Library, query: str) -> None:
-    text = ("os.path.join raised ERR_QUIC_7731 and code -32605 when O'Brien hit the rate-limit in C:\\temp. "
-            "A naïve getUserName was running at version 1.2.3 “quoted” with 50% of a:b. "
-            "東京で全文検索をする。 한국어 문서. Σίσυφος. it's & (or) | <-> NEAR \"x\" OR y*")
+    text = (
+        "os.path.join raised ERR_QUIC_7731 and code -32605 when O'Brien hit the rate-limit in C:\\temp. "
+        "A naïve getUserName was running at version 1.2.3 “quoted” with 50% of a:b. "
+        '東京で全文検索をする。 한국어 문서. Σίσυφος. it\'s & (or) | <-> NEAR "x" OR y*'
+    )
     await ann.add(text, title="all of it")
     for n in range(6):
         await ann.add(f"nothing of that kind number {n} xx", title=f"none {n}", key=f"k{n}")
@@ -41,7 +68,10 @@ async def test_an_exact_string_counts_more_than_its_parts_apart(ann: Library) ->
 async def test_rare_words_repeated_words_and_short_texts_count_more(ann: Library) -> None:
     for n in range(8):
         await ann.add(f"common common common filler {n}", title="common", key=f"k{n}")
-    await ann.add("rare and nothing else of note in a sentence that goes on for a while longer", title="rare, long")
+    await ann.add(
+        "rare and nothing else of note in a sentence that goes on for a while longer",
+        title="rare, long",
+    )
     await ann.add("rare word", title="rare, short")
     await ann.add("rare rare rare word that goes on", title="rare, often")
     found = await ann.found("common rare")
@@ -52,8 +82,15 @@ async def test_rare_words_repeated_words_and_short_texts_count_more(ann: Library
 
 async def test_titles_and_headings_are_searched(ann: Library) -> None:
     item = await ann.add("text", title="Granite handbook")
-    await ann.store.items.update(ann.scope(), item.id, {}, expected_revision=None, stamp=STAMP, jobs=(),
-                                 sections=[Section(0, "text", heading="Rocks > Feldspar", word_count=1)])
+    await ann.store.items.update(
+        ann.scope(),
+        item.id,
+        {},
+        expected_revision=None,
+        stamp=STAMP,
+        jobs=(),
+        sections=[Section(0, "text", heading="Rocks > Feldspar", word_count=1)],
+    )
     assert await ann.found("handbook") == await ann.found("feldspar") == ["Granite handbook"]
 
 
@@ -73,9 +110,15 @@ async def test_keywords_keep_to_the_scope(ann: Library, bob: Library) -> None:
     await ann.add("quartz two", title="home", folder=home)
     await ann.add("quartz three", title="unfiled")
     await bob.add("quartz four", title="bob's")
-    for scope, titles in [(ann.scope(), {"work", "home", "unfiled"}), (ann.scope(work), {"work"}),
-                          (ann.scope(work, home), {"work", "home"}), (bob.scope(), {"bob's"}), (bob.scope(work), set()),
-                          (Scope(ann.id, frozenset()), set()), (ann.scope(kb_only=True), {"work", "home", "unfiled"})]:
+    for scope, titles in [
+        (ann.scope(), {"work", "home", "unfiled"}),
+        (ann.scope(work), {"work"}),
+        (ann.scope(work, home), {"work", "home"}),
+        (bob.scope(), {"bob's"}),
+        (bob.scope(work), set()),
+        (Scope(ann.id, frozenset()), set()),
+        (ann.scope(kb_only=True), {"work", "home", "unfiled"}),
+    ]:
         assert set(await ann.found("quartz", scope)) == titles
 
 
@@ -91,15 +134,23 @@ async def test_a_text_cannot_talk_its_way_into_a_scope(ann: Library, bob: Librar
 
 
 async def test_new_words_are_found_at_once_and_deleted_ones_no_more(
-        ann: Library, open_store: Callable[[], Awaitable[SqlStore]]) -> None:
+    ann: Library, open_store: Callable[[], Awaitable[SqlStore]]
+) -> None:
     for n in range(10):
         await ann.add(f"filler {n}", title=f"f{n}")
     other = Library(await open_store(), ann.id)
     assert await other.found("zirconium filler") != ["T"]
     item = await ann.add("zirconium", title="T")
     assert (await other.found("zirconium filler"))[0] == (await ann.found("zirconium"))[0] == "T"
-    await ann.store.items.update(ann.scope(), item.id, {"title": "Hafnium"}, expected_revision=None, sections=cut("tantalum"),
-                                 stamp=STAMP, jobs=())
+    await ann.store.items.update(
+        ann.scope(),
+        item.id,
+        {"title": "Hafnium"},
+        expected_revision=None,
+        sections=cut("tantalum"),
+        stamp=STAMP,
+        jobs=(),
+    )
     assert await other.found("zirconium") == await ann.found("zirconium") == []
     assert await other.found("tantalum hafnium") == ["Hafnium"]
     await ann.store.items.delete(ann.scope(), item.id)
@@ -112,7 +163,9 @@ async def test_nothing_asked_is_nothing_found(ann: Library) -> None:
         assert await ann.store.sections.keyword(ann.scope(), words, 10) == []
 
 
-async def test_words_that_are_everywhere_are_still_found_when_nothing_else_is_asked(ann: Library) -> None:
+async def test_words_that_are_everywhere_are_still_found_when_nothing_else_is_asked(
+    ann: Library,
+) -> None:
     for n in range(6):
         await ann.add(f"everywhere else {n}", title=f"t{n}")
     assert len(await ann.found("everywhere")) == 6
@@ -120,7 +173,9 @@ async def test_words_that_are_everywhere_are_still_found_when_nothing_else_is_as
 
 
 async def test_huge_and_odd_texts_can_be_kept(ann: Library) -> None:
-    await ann.add("quartz " + "x" * 100_000 + " " + " ".join(f"word{n}" for n in range(20_000)), title="huge")
+    await ann.add(
+        "quartz " + "x" * 100_000 + " " + " ".join(f"word{n}" for n in range(20_000)), title="huge"
+    )
     await ann.add("\\ ' \" \t %s :name ::cast \U0001f600 \u200b ' || quartz", title="odd")
     assert set(await ann.found("quartz")) == {"huge", "odd"}
     await ann.add("only marks: !!!", title="?!")
@@ -129,14 +184,24 @@ async def test_huge_and_odd_texts_can_be_kept(ann: Library) -> None:
 
 async def test_passages_carry_their_item_and_keep_to_the_scope(ann: Library, bob: Library) -> None:
     work = await ann.folder("work")
-    item = await ann.add("one two\n\nthree", title="T", folder=work, url="https://example.com", entity_type="decision")
+    item = await ann.add(
+        "one two\n\nthree",
+        title="T",
+        folder=work,
+        url="https://example.com",
+        entity_type="decision",
+    )
     secret, theirs = await ann.add("unfiled"), await bob.add("bob's")
     ids = [n for i in (item, secret, theirs) for n in await ann.section_ids(i)]
     passages = ann.store.sections.passages
     found = sorted(await passages(ann.scope(work), [*ids, 10**9]), key=lambda p: p.position)
-    assert [(p.section_id, p.text, p.position, p.word_count) for p in found] == [(ids[0], "one two", 0, 2), (ids[1], "three", 1, 1)]
+    assert [(p.section_id, p.text, p.position, p.word_count) for p in found] == [
+        (ids[0], "one two", 0, 2),
+        (ids[1], "three", 1, 1),
+    ]
     assert {(p.item_id, p.public_id, p.title, p.url, p.entity_type) for p in found} == {
-        (item.id, item.public_id, "T", "https://example.com", "decision")}
+        (item.id, item.public_id, "T", "https://example.com", "decision")
+    }
     assert {p.section_id for p in await passages(ann.scope(), ids)} == set(ids[:3])
     assert {p.section_id for p in await passages(bob.scope(), ids)} == {ids[3]}
     assert await passages(ann.scope(), []) == []
@@ -144,11 +209,20 @@ async def test_passages_carry_their_item_and_keep_to_the_scope(ann: Library, bob
 
 async def test_a_section_comes_back_as_it_was_cut(ann: Library) -> None:
     item = await ann.add("x")
-    cut_so = [Section(0, "texté", "A > B", "extra words", 1, ("k1", "ключ"), {"page": 3}), Section(1, "more", word_count=1)]
-    await ann.store.items.update(ann.scope(), item.id, {}, expected_revision=None, sections=cut_so, stamp=STAMP, jobs=())
+    cut_so = [
+        Section(0, "texté", "A > B", "extra words", 1, ("k1", "ключ"), {"page": 3}),
+        Section(1, "more", word_count=1),
+    ]
+    await ann.store.items.update(
+        ann.scope(), item.id, {}, expected_revision=None, sections=cut_so, stamp=STAMP, jobs=()
+    )
     assert await ann.store.sections.of_item(item) == cut_so
     passage = (await ann.store.sections.passages(ann.scope(), (await ann.section_ids(item))[:1]))[0]
-    assert (passage.heading, passage.key_points, passage.locator) == ("A > B", ("k1", "ключ"), {"page": 3})
+    assert (passage.heading, passage.key_points, passage.locator) == (
+        "A > B",
+        ("k1", "ключ"),
+        {"page": 3},
+    )
 
 
 async def test_coverage_counts_within_the_scope_by_stamp(ann: Library, bob: Library) -> None:
@@ -170,8 +244,13 @@ async def test_what_lacks_a_vector_is_listed_in_order(ann: Library) -> None:
     await ann.store.sections.set_vectors(STAMP, [(done, packed(vector))])
     listed = await ann.store.sections.unembedded([i.id for i in items[:2]], STAMP)
     assert [(item_id, title, section.text) for item_id, title, _, section in listed] == sorted(
-        [(items[0].id, "t0", "first 0"), (items[0].id, "t0", "second 0"), (items[1].id, "t1", "second 1")],
-        key=lambda row: row[0])
+        [
+            (items[0].id, "t0", "first 0"),
+            (items[0].id, "t0", "second 0"),
+            (items[1].id, "t1", "second 1"),
+        ],
+        key=lambda row: row[0],
+    )
     assert await ann.store.sections.unembedded([], STAMP) == []
 
 
@@ -183,7 +262,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
             for name in ("all", "bare", "one", "run", "many"):
                 original = getattr(tx, name)
 
-                def count(self: Any, sql: str, *args: Any, _original: Any = original, **values: Any) -> Any:
+                def count(
+                    self: Any, sql: str, *args: Any, _original: Any = original, **values: Any
+                ) -> Any:
                     statements.append(sql)
                     return _original(self, sql, *args, **values)
 
@@ -191,19 +272,28 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         yield statements
 
 
-async def test_reads_take_as_many_statements_for_many_as_for_few(ann: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reads_take_as_many_statements_for_many_as_for_few(
+    ann: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder, vector = await ann.folder("f"), unit(range(1, 17))
     most = {"page": 3, "passages": 1, "keyword": 5, "nearest": 5, "folders": 1}
     for many in (2, 40):
         for n in range(many):
             item = await ann.add(f"quartz {n}", title=f"{many} {n}", vectors=[vector])
             await ann.store.items.file(ann.scope(), ItemRef(id=item.id), [folder], token_id=None)
-        ids = [hit.section_id for hit in await ann.store.sections.nearest(ann.scope(), vector, STAMP, 100)]
+        ids = [
+            hit.section_id
+            for hit in await ann.store.sections.nearest(ann.scope(), vector, STAMP, 100)
+        ]
         assert len(ids) >= many
         reads: dict[str, Callable[[], Awaitable[object]]] = {
-            "page": lambda: ann.store.items.page(ann.scope(folder), ItemFilter(), limit=100, offset=0),
+            "page": lambda: ann.store.items.page(
+                ann.scope(folder), ItemFilter(), limit=100, offset=0
+            ),
             "passages": lambda ids=ids: ann.store.sections.passages(ann.scope(folder), ids),  # type: ignore[misc]
-            "keyword": lambda: ann.store.sections.keyword(ann.scope(folder), parse("quartz 1 2 3"), 100),
+            "keyword": lambda: ann.store.sections.keyword(
+                ann.scope(folder), parse("quartz 1 2 3"), 100
+            ),
             "nearest": lambda: ann.store.sections.nearest(ann.scope(folder), vector, STAMP, 100),
             "folders": lambda: ann.store.folders.within(ann.scope(folder)),
         }

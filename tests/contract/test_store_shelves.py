@@ -46,7 +46,9 @@ class Breaking:
 
 @pytest.mark.parametrize("at", ["section_terms", "FROM vectors"])
 @pytest.mark.parametrize("again", ["the first time", "later"])
-async def test_reading_that_breaks_off_is_begun_again(ann: Library, monkeypatch: pytest.MonkeyPatch, at: str, again: str) -> None:
+async def test_reading_that_breaks_off_is_begun_again(
+    ann: Library, monkeypatch: pytest.MonkeyPatch, at: str, again: str
+) -> None:
     monkeypatch.setattr(shelves, "_ROWS", 4)
     items = [await ann.add(f"quartz {n}", title=f"t{n}", vectors=[UP]) for n in range(20)]
 
@@ -60,12 +62,17 @@ async def test_reading_that_breaks_off_is_begun_again(ann: Library, monkeypatch:
         monkeypatch.setattr(shelves, "DEAD_ROWS", 0)
         await ann.store.items.delete(ann.scope(), items.pop().id)
     with pytest.raises(ConnectionError):
-        await ann.store._db.read(lambda tx: ann.store._index.matches(
-            Breaking(tx, at), ann.scope(), Question(None, UP, STAMP, 100), None))
+        await ann.store._db.read(
+            lambda tx: ann.store._index.matches(
+                Breaking(tx, at), ann.scope(), Question(None, UP, STAMP, 100), None
+            )
+        )
     assert await found() == (len(items), len(items))
 
 
-async def test_scopes_are_remembered_only_as_far_as_there_is_room(ann: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_scopes_are_remembered_only_as_far_as_there_is_room(
+    ann: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folders = [await ann.folder(f"f{n}") for n in range(6)]
     item = await ann.add("quartz", title="everywhere", folder=folders[0], vectors=[UP])
     await ann.store.items.file(ann.scope(), ItemRef(id=item.id), folders, token_id=None)
@@ -80,7 +87,12 @@ async def test_scopes_are_remembered_only_as_far_as_there_is_room(ann: Library, 
 class Held:
     """A transaction that has begun, and goes on when it is told to."""
 
-    def __init__(self, run: Callable[..., Awaitable[Any]], first: Callable[[Tx], Any], then: Callable[[Tx], Any]) -> None:
+    def __init__(
+        self,
+        run: Callable[..., Awaitable[Any]],
+        first: Callable[[Tx], Any],
+        then: Callable[[Tx], Any],
+    ) -> None:
         self._run, self._first, self._then = run, first, then
         self._begun, self._go_on = threading.Event(), threading.Event()
 
@@ -102,8 +114,11 @@ class Held:
 
 def look(library: Library, question: Question) -> Held:
     """A search in the library as it is when it begins."""
-    return Held(library.store._db.read, lambda tx: tx.one("SELECT count(*) AS n FROM items"),
-                lambda tx: library.store._index.matches(tx, library.scope(), question, None))
+    return Held(
+        library.store._db.read,
+        lambda tx: tx.one("SELECT count(*) AS n FROM items"),
+        lambda tx: library.store._index.matches(tx, library.scope(), question, None),
+    )
 
 
 async def test_vectors_are_not_lost_to_a_search_that_began_before_they_came(ann: Library) -> None:
@@ -116,7 +131,8 @@ async def test_vectors_are_not_lost_to_a_search_that_began_before_they_came(ann:
 
 
 async def test_what_was_seen_is_not_undone_by_searches_that_began_before_it(
-        data_dir: object, postgres_url: str, postgres_schema: str) -> None:
+    data_dir: object, postgres_url: str, postgres_schema: str
+) -> None:
     """One change has the lower number of a transaction and is committed last, while another of the same item is still to be
     looked at again. On SQLite there is nothing to be looked at again."""
     store = make_store(Settings(database_url=postgres_url, database_schema=postgres_schema))
@@ -126,8 +142,12 @@ async def test_what_was_seen_is_not_undone_by_searches_that_began_before_it(
     write, note = store._db.write, lambda tx: store._index.refile(tx, ann.id, item.id)
     question = Question(parse("zirconium"), None, STAMP, 10)
     assert await ann.found("zirconium") == ["gone"]
-    removal = await Held(write, note, lambda tx: tx.run("DELETE FROM section_terms WHERE item_id = :id", id=item.id)).begin()
-    other = await Held(write, lambda tx: tx.one("SELECT pg_current_xact_id()"), lambda tx: None).begin()
+    removal = await Held(
+        write, note, lambda tx: tx.run("DELETE FROM section_terms WHERE item_id = :id", id=item.id)
+    ).begin()
+    other = await Held(
+        write, lambda tx: tx.one("SELECT pg_current_xact_id()"), lambda tx: None
+    ).begin()
     oldest = await look(ann, question).begin()
     await write(note)
     older = await look(ann, question).begin()
@@ -142,7 +162,8 @@ async def test_what_was_seen_is_not_undone_by_searches_that_began_before_it(
 
 @pytest.mark.parametrize("plan", ["exact", "by signs"])
 async def test_searches_see_all_that_stands_while_much_else_changes(
-        ann: Library, monkeypatch: pytest.MonkeyPatch, plan: str) -> None:
+    ann: Library, monkeypatch: pytest.MonkeyPatch, plan: str
+) -> None:
     """Rows come, go and get other vectors in the arrays that searches on other threads are reading."""
     monkeypatch.setattr(shelves, "DEAD_SHARE", 0)
     monkeypatch.setattr(shelves, "DEAD_ROWS", 12)
@@ -150,29 +171,47 @@ async def test_searches_see_all_that_stands_while_much_else_changes(
         monkeypatch.setattr(snapshot, "EXACT_UP_TO", 0)
         monkeypatch.setattr(snapshot, "ONE_SCAN_UP_TO", 0)
     folder, other = await ann.folder("a"), await ann.folder("b")
-    standing = [await ann.add(f"quartz {n}", title=f"s{n}", folder=folder, vectors=[UP]) for n in range(12)]
+    standing = [
+        await ann.add(f"quartz {n}", title=f"s{n}", folder=folder, vectors=[UP]) for n in range(12)
+    ]
     moving = await ann.add("quartz moves", title="moving", folder=folder, vectors=[UP])
-    sections, items, deleted, done = ann.store.sections, ann.store.items, set[int](), asyncio.Event()
+    sections, items, deleted, done = (
+        ann.store.sections,
+        ann.store.items,
+        set[int](),
+        asyncio.Event(),
+    )
 
     async def search(scope: Scope) -> int:
         count = 0
         while not done.is_set():
             gone = set(deleted)
             seen = Seen()
-            brought = await sections.search(scope, Question(parse("quartz"), UP, STAMP, 100), seen, 100)
+            brought = await sections.search(
+                scope, Question(parse("quartz"), UP, STAMP, 100), seen, 100
+            )
             found, loaded = seen.found, {passage.section_id for _, passage in brought}
             assert wanted <= loaded and not gone & loaded
-            near = {int(i) for i, cosine in zip(found.ids, found.cosines, strict=True) if cosine > 0.99}
+            near = {
+                int(i) for i, cosine in zip(found.ids, found.cosines, strict=True) if cosine > 0.99
+            }
             assert wanted <= near
-            assert wanted <= {int(i) for i, score in zip(found.ids, found.keyword, strict=True) if score > 0}
+            assert wanted <= {
+                int(i) for i, score in zip(found.ids, found.keyword, strict=True) if score > 0
+            }
             assert not gone & {int(i) for i in found.ids}
             count += 1
         return count
 
     wanted = {i for item in (*standing, moving) for i in await ann.section_ids(item)}
-    searching = [asyncio.create_task(search(scope)) for scope in (ann.scope(), ann.scope(folder), ann.scope(folder, other)) * 2]
+    searching = [
+        asyncio.create_task(search(scope))
+        for scope in (ann.scope(), ann.scope(folder), ann.scope(folder, other)) * 2
+    ]
     for n in range(25):
-        brief = await ann.add(f"quartz {n}\n\nquartz", title=f"b{n}", folder=other, vectors=[UP, unit(range(1, 17))])
+        brief = await ann.add(
+            f"quartz {n}\n\nquartz", title=f"b{n}", folder=other, vectors=[UP, unit(range(1, 17))]
+        )
         ids = await ann.section_ids(brief)
         await items.file(ann.scope(), ItemRef(id=moving.id), [other], token_id=None)
         await sections.set_vectors(STAMP, [(i, packed(UP)) for i in await ann.section_ids(moving)])
@@ -185,13 +224,20 @@ async def test_searches_see_all_that_stands_while_much_else_changes(
 
 @pytest.mark.parametrize("at_once", [20_000, 0])
 async def test_a_search_sees_what_others_did_since(
-        ann: Library, open_store: Callable[[], Awaitable[SqlStore]], monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    ann: Library,
+    open_store: Callable[[], Awaitable[SqlStore]],
+    monkeypatch: pytest.MonkeyPatch,
+    at_once: int,
+) -> None:
     monkeypatch.setattr(shelves, "GLANCED", at_once)
     elsewhere, folder = Library(await open_store(), ann.id), await ann.folder("a")
     question = Question(parse("quartz"), UP, STAMP, 100)
 
     async def found(scope: Scope, limit: int = 100) -> list[str]:
-        return sorted(passage.title for _, passage in await ann.store.sections.search(scope, question, Seen(), limit))
+        return sorted(
+            passage.title
+            for _, passage in await ann.store.sections.search(scope, question, Seen(), limit)
+        )
 
     first = await ann.add("quartz", title="first", folder=folder, vectors=[UP])
     for _ in range(2):
@@ -229,7 +275,9 @@ async def test_nobody_else_waits_while_a_shelf_is_being_read(ann: Library) -> No
 async def test_items_of_the_same_moment_are_told_apart(ann: Library) -> None:
     """Their ids begin alike."""
     moment, folder = "01980c5e-93a4-7b1c", await ann.folder("a")
-    first = await ann.add("quartz", id=f"{moment}-8a11-aaaaaaaaaaaa", title="first", folder=folder, vectors=[UP])
+    first = await ann.add(
+        "quartz", id=f"{moment}-8a11-aaaaaaaaaaaa", title="first", folder=folder, vectors=[UP]
+    )
     await ann.add("quartz too", id=f"{moment}-8a22-bbbbbbbbbbbb", title="second", vectors=[UP])
     assert await ann.found("quartz", ann.scope(folder)) == ["first"]
     await ann.store.items.delete(ann.scope(), first.id)
@@ -237,7 +285,11 @@ async def test_items_of_the_same_moment_are_told_apart(ann: Library) -> None:
 
 
 async def test_the_loop_goes_through_what_others_did_once_and_not_through_all_of_it(
-        ann: Library, bob: Library, open_store: Callable[[], Awaitable[SqlStore]], monkeypatch: pytest.MonkeyPatch) -> None:
+    ann: Library,
+    bob: Library,
+    open_store: Callable[[], Awaitable[SqlStore]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked: list[tuple[int, int, int]] = []  # thread, mark, how much it was told
     since = change_log.since
 
@@ -247,7 +299,11 @@ async def test_the_loop_goes_through_what_others_did_once_and_not_through_all_of
         return news
 
     async def search() -> int:
-        return len(await ann.store.sections.search(ann.scope(), Question(parse("quartz"), None, "", 10), Seen(), 10))
+        return len(
+            await ann.store.sections.search(
+                ann.scope(), Question(parse("quartz"), None, "", 10), Seen(), 10
+            )
+        )
 
     await ann.add("quartz", title="one")
     assert [await search() for _ in range(2)] == [1, 1]
@@ -262,4 +318,7 @@ async def test_the_loop_goes_through_what_others_did_once_and_not_through_all_of
     for n in range(5):
         await elsewhere.add(f"quartz {n}", title=f"{n}")
     assert await search() == 6
-    assert max((count for thread, _, count in asked if thread == threading.get_ident()), default=0) <= 1
+    assert (
+        max((count for thread, _, count in asked if thread == threading.get_ident()), default=0)
+        <= 1
+    )

@@ -42,13 +42,18 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @asynccontextmanager
-async def library(items: int, folder: Path, later: int = 2) -> AsyncIterator[tuple[SqlStore, Scope, list[Entry]]]:
+async def library(
+    items: int, folder: Path, later: int = 2
+) -> AsyncIterator[tuple[SqlStore, Scope, list[Entry]]]:
     """Of so many items, and some more that are not added yet."""
     store = make_store(Settings(data_dir=folder))
     await store.open()
     person = Person(new_id(), "a", "a@example.com", now())
     await store.people.create(person)
-    whole, folders = Scope(person.id), [Folder(new_id(), person.id, f"folder {n}", now()) for n in range(20)]
+    whole, folders = (
+        Scope(person.id),
+        [Folder(new_id(), person.id, f"folder {n}", now()) for n in range(20)],
+    )
     for one in folders:
         await store.folders.create(one)
     entries = [_entry(person, n, folders[n % 20].id) for n in range(items + later)]
@@ -61,10 +66,12 @@ async def steps_for_one(items: int, folder: Path, steps: list[int]) -> dict[str,
     """Of reading, adding and deleting one item in a library of so many."""
     async with library(items, folder) as (store, whole, entries):
         taken = {}
-        for name, does in {"get": lambda n: store.items.get(whole, ItemRef(id=entries[n].item.id)),
-                           "read": lambda n: store.items.whole(whole, ItemRef(id=entries[n].item.id)),
-                           "add": lambda n: store.items.put([entries[items + n]], scope=whole, stamp="none"),
-                           "delete": lambda n: store.items.delete(whole, entries[n].item.id)}.items():
+        for name, does in {
+            "get": lambda n: store.items.get(whole, ItemRef(id=entries[n].item.id)),
+            "read": lambda n: store.items.whole(whole, ItemRef(id=entries[n].item.id)),
+            "add": lambda n: store.items.put([entries[items + n]], scope=whole, stamp="none"),
+            "delete": lambda n: store.items.delete(whole, entries[n].item.id),
+        }.items():
             await does(0)
             steps.clear()
             await does(1)
@@ -73,11 +80,26 @@ async def steps_for_one(items: int, folder: Path, steps: list[int]) -> dict[str,
 
 
 def _entry(person: Person, n: int, folder_id: str) -> Entry:
-    item = Item(new_id(), person.id, new_public_id(), new_id(), "document", "text", f"note {n}", folders=(folder_id,))
-    return Entry(item, Content(item.content_id, f"{person.id}:{item.id}", f"words {n}"), (Section(0, f"words {n}"),))
+    item = Item(
+        new_id(),
+        person.id,
+        new_public_id(),
+        new_id(),
+        "document",
+        "text",
+        f"note {n}",
+        folders=(folder_id,),
+    )
+    return Entry(
+        item,
+        Content(item.content_id, f"{person.id}:{item.id}", f"words {n}"),
+        (Section(0, f"words {n}"),),
+    )
 
 
-async def test_one_item_takes_as_many_steps_in_a_large_library(tmp_path: Path, steps: list[int]) -> None:
+async def test_one_item_takes_as_many_steps_in_a_large_library(
+    tmp_path: Path, steps: list[int]
+) -> None:
     few = await steps_for_one(40, tmp_path / "few", steps)
     many = await steps_for_one(1_200, tmp_path / "many", steps)
     for name in few:
@@ -85,7 +107,9 @@ async def test_one_item_takes_as_many_steps_in_a_large_library(tmp_path: Path, s
         assert 0 < many[name] < few[name] + 2_000, (name, few, many)
 
 
-async def test_a_search_follows_many_new_items_one_by_one_and_not_each_with_each(tmp_path: Path, steps: list[int]) -> None:
+async def test_a_search_follows_many_new_items_one_by_one_and_not_each_with_each(
+    tmp_path: Path, steps: list[int]
+) -> None:
     async with library(20, tmp_path, later=400) as (store, whole, entries):
         for _ in range(2):  # one of the threads that read has a connection already
             assert len(await store.sections.keyword(whole, Words((("words",),)), 500)) == 20
@@ -95,7 +119,9 @@ async def test_a_search_follows_many_new_items_one_by_one_and_not_each_with_each
         assert len(steps) < 100 * 400
 
 
-async def test_items_are_counted_again_only_when_something_was_written(tmp_path: Path, steps: list[int]) -> None:
+async def test_items_are_counted_again_only_when_something_was_written(
+    tmp_path: Path, steps: list[int]
+) -> None:
     async with library(1_200, tmp_path) as (store, whole, entries):
         taken = []
         for _ in range(6):  # more than there are threads that read, each of which counts once
@@ -108,10 +134,14 @@ async def test_items_are_counted_again_only_when_something_was_written(tmp_path:
             assert (await store.items.page(whole, ItemFilter(), limit=1, offset=0))[1] == 1_202
 
 
-async def test_a_worker_finds_its_next_jobs_without_looking_at_all_that_wait(tmp_path: Path, steps: list[int]) -> None:
+async def test_a_worker_finds_its_next_jobs_without_looking_at_all_that_wait(
+    tmp_path: Path, steps: list[int]
+) -> None:
     async with library(40, tmp_path) as (store, whole, entries):
         item_id = entries[0].item.id
-        await store.jobs.enqueue([Job(new_id(), whole.library_id, item_id, "transform") for _ in range(2_000)])
+        await store.jobs.enqueue(
+            [Job(new_id(), whole.library_id, item_id, "transform") for _ in range(2_000)]
+        )
         for kind, found in (("link", 0), ("transform", 5)):
             for _ in range(4):  # the last of them by threads that have a connection
                 steps.clear()
@@ -122,12 +152,16 @@ async def test_a_worker_finds_its_next_jobs_without_looking_at_all_that_wait(tmp
         assert len(steps) < 2_000
 
 
-async def test_a_statement_is_not_compiled_again_for_other_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_statement_is_not_compiled_again_for_other_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Which an engine with STAT4 does unless it is told not to, at twice the cost of reading an item."""
     compiled: list[str] = []
 
     def watch(connection: apsw.Connection) -> None:
-        connection.authorizer = lambda *what: compiled.append(str(what)) or apsw.SQLITE_OK  # asked whenever one is compiled
+        connection.authorizer = lambda *what: (
+            compiled.append(str(what)) or apsw.SQLITE_OK
+        )  # asked whenever one is compiled
 
     monkeypatch.setattr(apsw, "connection_hooks", [watch])
     async with library(20, tmp_path) as (store, whole, entries):

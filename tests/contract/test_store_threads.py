@@ -12,7 +12,9 @@ pytestmark = pytest.mark.anyio
 
 async def test_answers_and_failures_come_back_from_other_threads() -> None:
     threads = Threads(2, "test")
-    names = await asyncio.gather(*(threads.run(lambda: threading.current_thread().name) for _ in range(20)))
+    names = await asyncio.gather(
+        *(threads.run(lambda: threading.current_thread().name) for _ in range(20))
+    )
     assert set(names) <= {"test-0", "test-1"}
     with pytest.raises(ZeroDivisionError):
         await threads.run(lambda: 1 // 0)

@@ -15,11 +15,22 @@ pytestmark = pytest.mark.anyio
 
 
 def upload_of(library: Library, hours: float = 1) -> Upload:
-    return Upload(new_id(), library.id, "token", "notes.md", "text/markdown", 3_000_000_000, now() + timedelta(hours=hours))
+    return Upload(
+        new_id(),
+        library.id,
+        "token",
+        "notes.md",
+        "text/markdown",
+        3_000_000_000,
+        now() + timedelta(hours=hours),
+    )
 
 
 def feed_of(library: Library, **changes: object) -> Subscription:
-    return replace(Subscription(new_id(), library.id, "https://example.org/feed", "News", library.id), **changes)  # type: ignore[arg-type]
+    return replace(
+        Subscription(new_id(), library.id, "https://example.org/feed", "News", library.id),
+        **changes,
+    )  # type: ignore[arg-type]
 
 
 async def test_an_upload_comes_back_as_it_was_promised(store: SqlStore, ann: Library) -> None:
@@ -33,13 +44,20 @@ async def test_an_upload_comes_back_as_it_was_promised(store: SqlStore, ann: Lib
 async def test_the_first_item_that_came_of_it_stays(store: SqlStore, ann: Library) -> None:
     upload = upload_of(ann)
     await store.uploads.create(upload)
-    assert [await store.uploads.finish(upload, item) for item in ("first", "second")] == ["first", "first"]
+    assert [await store.uploads.finish(upload, item) for item in ("first", "second")] == [
+        "first",
+        "first",
+    ]
     with pytest.raises(NotFound):
         await store.uploads.finish(upload_of(ann), "first")
 
 
-async def test_only_what_is_to_be_queued_is_awaited_until_it_has_an_item(store: SqlStore, ann: Library, bob: Library) -> None:
-    uploads = [replace(upload_of(ann), on_arrival={"folder": ""}) for _ in range(3)] + [upload_of(ann)]
+async def test_only_what_is_to_be_queued_is_awaited_until_it_has_an_item(
+    store: SqlStore, ann: Library, bob: Library
+) -> None:
+    uploads = [replace(upload_of(ann), on_arrival={"folder": ""}) for _ in range(3)] + [
+        upload_of(ann)
+    ]
     for upload in uploads:
         await store.uploads.create(upload)
     assert await store.uploads.get(uploads[0].id) == uploads[0]
@@ -53,13 +71,29 @@ async def test_only_what_is_to_be_queued_is_awaited_until_it_has_an_item(store: 
 
 
 async def test_what_is_spent_and_what_is_not(store: SqlStore, ann: Library) -> None:
-    read, written, waiting = [await ann.add(name, transcription_status=status)
-                              for name, status in (("read", None), ("written", "done"), ("waiting", "queued"))]
-    uploads = {name: upload_of(ann, hours) for name, hours in (
-        ("open", 1), ("expired", -1), ("read", -1), ("written", 1), ("waiting", -1), ("deleted", 1))}
+    read, written, waiting = [
+        await ann.add(name, transcription_status=status)
+        for name, status in (("read", None), ("written", "done"), ("waiting", "queued"))
+    ]
+    uploads = {
+        name: upload_of(ann, hours)
+        for name, hours in (
+            ("open", 1),
+            ("expired", -1),
+            ("read", -1),
+            ("written", 1),
+            ("waiting", -1),
+            ("deleted", 1),
+        )
+    }
     for upload in uploads.values():
         await store.uploads.create(upload)
-    for name, item in (("read", read.id), ("written", written.id), ("waiting", waiting.id), ("deleted", new_id())):
+    for name, item in (
+        ("read", read.id),
+        ("written", written.id),
+        ("waiting", waiting.id),
+        ("deleted", new_id()),
+    ):
         await store.uploads.finish(uploads[name], item)
 
     async def spent(keep: bool) -> set[str]:
@@ -77,7 +111,9 @@ async def test_what_is_spent_and_what_is_not(store: SqlStore, ann: Library) -> N
     assert await spent(keep=True) == set()
 
 
-async def test_a_feed_is_one_for_its_address_folder_and_token(store: SqlStore, ann: Library, bob: Library) -> None:
+async def test_a_feed_is_one_for_its_address_folder_and_token(
+    store: SqlStore, ann: Library, bob: Library
+) -> None:
     folder = await ann.folder("work")
     first = await store.feeds.create(feed_of(ann))
     assert await store.feeds.create(feed_of(ann)) == first
@@ -94,17 +130,27 @@ async def test_a_feed_is_one_for_its_address_folder_and_token(store: SqlStore, a
 
 async def test_a_feed_is_leased_once_when_its_time_has_come(store: SqlStore, ann: Library) -> None:
     feed = await store.feeds.create(feed_of(ann, poll_at=now() - timedelta(seconds=1)))
-    await store.feeds.create(feed_of(ann, url="https://example.org/later", poll_at=now() + timedelta(hours=1)))
+    await store.feeds.create(
+        feed_of(ann, url="https://example.org/later", poll_at=now() + timedelta(hours=1))
+    )
     leased = await store.feeds.lease(60)
     assert leased == feed
     assert await store.feeds.lease(60) is None
-    await store.feeds.polled(feed, title="New title", error="Down", poll_at=now() - timedelta(seconds=1),
-                              validators={})
+    await store.feeds.polled(
+        feed, title="New title", error="Down", poll_at=now() - timedelta(seconds=1), validators={}
+    )
     again = await store.feeds.lease(60)
-    assert again and (again.id, again.title, again.error, again.polled_at is not None) == (feed.id, "New title", "Down", True)
+    assert again and (again.id, again.title, again.error, again.polled_at is not None) == (
+        feed.id,
+        "New title",
+        "Down",
+        True,
+    )
 
 
-async def test_entries_are_taken_when_they_came_or_were_tried_often(store: SqlStore, ann: Library) -> None:
+async def test_entries_are_taken_when_they_came_or_were_tried_often(
+    store: SqlStore, ann: Library
+) -> None:
     feed = await store.feeds.create(feed_of(ann))
     await store.feeds.note(feed, ["good", "old"], ok=True)
     for _ in range(2):

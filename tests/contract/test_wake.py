@@ -18,10 +18,15 @@ LONG = 20.0
 
 
 @pytest.fixture(params=["local", "redis"])
-async def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[], Wake]]:
-    monkeypatch.setattr(circuit_breaker, "ANSWER_SECONDS", 30.0)  # a busy machine is not a Redis that hangs
+async def make(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Callable[[], Wake]]:
+    monkeypatch.setattr(
+        circuit_breaker, "ANSWER_SECONDS", 30.0
+    )  # a busy machine is not a Redis that hangs
     url = request.getfixturevalue("redis_url") if request.param == "redis" else ""
     async with AsyncExitStack() as stack:
+
         def one() -> Wake:
             wake = make_wake(Settings(data_dir=Path("unused"), redis_url=url))
             stack.push_async_callback(wake.close)
@@ -30,7 +35,9 @@ async def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         yield one
 
 
-async def ended_within(waiting: "asyncio.Task[None]", signal: Callable[[], object], seconds: float) -> bool:
+async def ended_within(
+    waiting: "asyncio.Task[None]", signal: Callable[[], object], seconds: float
+) -> bool:
     """Signals until the waiting one hears it: it may not have begun to listen at the first."""
     deadline = time.monotonic() + seconds
     while not waiting.done() and time.monotonic() < deadline:

@@ -35,7 +35,7 @@ def web(server: WebServer, tmp_path: Path) -> Iterator[WebFetcher]:
 def _ranged(wire: Wire) -> None:
     asked = parse_qs(urlsplit(wire.request.path).query).get("range")
     first, last = map(int, asked[0].split("-")) if asked else (0, len(SOUND))
-    page(SOUND[first:last + 1], "audio/webm")(wire)
+    page(SOUND[first : last + 1], "audio/webm")(wire)
 
 
 async def heard(sound: YouTubeSound, max_bytes: int = 1_000_000) -> bytes:
@@ -43,8 +43,16 @@ async def heard(sound: YouTubeSound, max_bytes: int = 1_000_000) -> bytes:
         return path.read_bytes()
 
 
-async def test_title_and_length_are_told_and_the_smallest_good_stream_is_taken(web: WebFetcher, server: WebServer) -> None:
-    youtube = YouTube(web, [stream(f"{server.url}/large?", itag=140, kbits=129), stream(f"{server.url}/playback?x=1", size=len(SOUND))])
+async def test_title_and_length_are_told_and_the_smallest_good_stream_is_taken(
+    web: WebFetcher, server: WebServer
+) -> None:
+    youtube = YouTube(
+        web,
+        [
+            stream(f"{server.url}/large?", itag=140, kbits=129),
+            stream(f"{server.url}/playback?x=1", size=len(SOUND)),
+        ],
+    )
     sound = YouTubeSound(youtube)
     found = await sound.find(VIDEO)
     assert (found.title, found.seconds) == ("Herons at dawn", 12.0)
@@ -54,13 +62,20 @@ async def test_title_and_length_are_told_and_the_smallest_good_stream_is_taken(w
     assert {urlsplit(url).hostname for url in youtube.asked} == {"www.youtube.com"}
     assert {wish.method for wish in youtube.wishes} == {"GET", "POST"}
     later = {name.lower(): value for name, value in youtube.wishes[1].headers.items()}
-    assert "VISITOR=1" in later["cookie"] and "YSC=2" in later["cookie"], "cookies are kept within one visit"
+    assert "VISITOR=1" in later["cookie"] and "YSC=2" in later["cookie"], (
+        "cookies are kept within one visit"
+    )
 
 
 @pytest.mark.parametrize("piece", [1000, 12_800, 25_600, 100_000])
 @pytest.mark.parametrize("size", [None, len(SOUND)])
-async def test_it_comes_in_pieces(web: WebFetcher, server: WebServer, piece: int, size: int | None,
-                                  monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_comes_in_pieces(
+    web: WebFetcher,
+    server: WebServer,
+    piece: int,
+    size: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     sound = YouTubeSound(YouTube(web, [stream(f"{server.url}/playback?x=1", size=size)]))
     original = sound._info
 
@@ -74,15 +89,33 @@ async def test_it_comes_in_pieces(web: WebFetcher, server: WebServer, piece: int
 async def test_a_stream_larger_than_allowed_is_refused(web: WebFetcher, server: WebServer) -> None:
     for size in (len(SOUND), None):
         with pytest.raises(IngestFailed, match="larger than"):
-            await heard(YouTubeSound(YouTube(web, [stream(f"{server.url}/playback?x=1", size=size)])), max_bytes=1000)
+            await heard(
+                YouTubeSound(YouTube(web, [stream(f"{server.url}/playback?x=1", size=size)])),
+                max_bytes=1000,
+            )
 
 
-@pytest.mark.parametrize(("wrong", "reason"), [
-    ({"streams": []}, "does not give its sound away"),
-    ({"status": {"status": "ERROR", "reason": "Video unavailable"}, "streams": []}, "Video unavailable"),
-    ({"status": {"status": "UNPLAYABLE", "reason": "Not shown in your country"}, "streams": []}, "Not shown in your country"),
-    ({"live": True}, "live")])
-async def test_what_is_not_to_be_had_says_why(web: WebFetcher, server: WebServer, wrong: dict, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"streams": []}, "does not give its sound away"),
+        (
+            {"status": {"status": "ERROR", "reason": "Video unavailable"}, "streams": []},
+            "Video unavailable",
+        ),
+        (
+            {
+                "status": {"status": "UNPLAYABLE", "reason": "Not shown in your country"},
+                "streams": [],
+            },
+            "Not shown in your country",
+        ),
+        ({"live": True}, "live"),
+    ],
+)
+async def test_what_is_not_to_be_had_says_why(
+    web: WebFetcher, server: WebServer, wrong: dict, reason: str
+) -> None:
     youtube = YouTube(web, wrong.pop("streams", [stream(f"{server.url}/playback?x=1")]), **wrong)
     with pytest.raises(IngestFailed, match=reason) as refused:
         await YouTubeSound(youtube).find(VIDEO)
@@ -96,7 +129,9 @@ async def test_streams_in_a_private_network_are_not_reached(server: WebServer) -
     assert not server.requests
 
 
-async def test_yt_dlp_itself_cannot_reach_a_private_network(server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_yt_dlp_itself_cannot_reach_a_private_network(
+    server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever a page talks it into asking for goes through the guard."""
     monkeypatch.setattr(audio, "_WATCH", f"{server.url}/watch?v=")
     monkeypatch.setitem(audio._OPTIONS, "allowed_extractors", ["generic"])
@@ -105,11 +140,18 @@ async def test_yt_dlp_itself_cannot_reach_a_private_network(server: WebServer, m
     assert not server.requests
 
 
-async def test_the_fetcher_sends_what_it_is_told_and_answers_with_any_status(web: WebFetcher, server: WebServer) -> None:
+async def test_the_fetcher_sends_what_it_is_told_and_answers_with_any_status(
+    web: WebFetcher, server: WebServer
+) -> None:
     server.pages |= {"/refused": page("no", status=403, Set_Cookie="a=b"), "/empty": page("")}
-    answer = await web.send(f"{server.url}/refused", Wish(headers={"X-Own": "1", "Host": "evil.example"}), max_bytes=100)
+    answer = await web.send(
+        f"{server.url}/refused", Wish(headers={"X-Own": "1", "Host": "evil.example"}), max_bytes=100
+    )
     assert (answer.status, answer.body, dict(answer.headers)["set-cookie"]) == (403, b"no", "a=b")
-    assert (server.requests[0].headers["x-own"], server.requests[0].headers["host"]) == ("1", server.host)
+    assert (server.requests[0].headers["x-own"], server.requests[0].headers["host"]) == (
+        "1",
+        server.host,
+    )
     assert (await web.send(f"{server.url}/empty", Wish(), max_bytes=100)).body == b""
     with pytest.raises(IngestFailed, match="larger"):
         await web.send(f"{server.url}/gzip-bomb", Wish(), max_bytes=10_000)

@@ -26,13 +26,26 @@ class World:
         return unit(self._random.normal(size=DIMENSIONS))
 
     async def add(self, size: int, folder: int | None = None, stamp: str = STAMP) -> None:
-        vectors, name = [self.vector() for _ in range(size)], f"item {len(self.oracle.items)} {new_id()}"
+        vectors, name = (
+            [self.vector() for _ in range(size)],
+            f"item {len(self.oracle.items)} {new_id()}",
+        )
         filed = None if folder is None else self.folders[folder]
-        item = await self.library.add("\n\n".join(f"{name} part {n}" for n in range(size)), title=name, folder=filed,
-                                      vectors=vectors, stamp=stamp)
+        item = await self.library.add(
+            "\n\n".join(f"{name} part {n}" for n in range(size)),
+            title=name,
+            folder=filed,
+            vectors=vectors,
+            stamp=stamp,
+        )
         self.items.append(item)
         ids = await self.library.section_ids(item)
-        self.oracle.items[item.id] = Kept(self.library.id, stamp, {filed} if filed else set(), dict(zip(ids, vectors, strict=True)))
+        self.oracle.items[item.id] = Kept(
+            self.library.id,
+            stamp,
+            {filed} if filed else set(),
+            dict(zip(ids, vectors, strict=True)),
+        )
 
     async def apply(self, operation: str, which: int, folder: int) -> None:
         if operation == "add" or not self.items:
@@ -51,24 +64,53 @@ class World:
             kept.folders.remove(folder_id)
         elif operation == "retitle":
             title = f"{item.title} {new_id()}"
-            await store.items.update(scope, item.id, {"title": title}, expected_revision=None, sections=cut(title),
-                                     stamp=STAMP, jobs=())
+            await store.items.update(
+                scope,
+                item.id,
+                {"title": title},
+                expected_revision=None,
+                sections=cut(title),
+                stamp=STAMP,
+                jobs=(),
+            )
             kept.vectors = {}
         elif operation == "embed":
             ids = await self.library.section_ids(item)
             kept.vectors, kept.stamp = {section_id: self.vector() for section_id in ids}, STAMP
-            await store.sections.set_vectors(STAMP, [(i, packed(v)) for i, v in kept.vectors.items()])
+            await store.sections.set_vectors(
+                STAMP, [(i, packed(v)) for i, v in kept.vectors.items()]
+            )
         return None
 
     async def check(self, store: SqlStore | None = None) -> None:
         store, own = store or self.library.store, self.library.scope
-        scopes = [own(), own(self.folders[0]), own(self.folders[1]), own(*self.folders), own(kb_only=True),
-                  Scope(self.library.id, frozenset()), own("no such folder")]
+        scopes = [
+            own(),
+            own(self.folders[0]),
+            own(self.folders[1]),
+            own(*self.folders),
+            own(kb_only=True),
+            Scope(self.library.id, frozenset()),
+            own("no such folder"),
+        ]
         for scope in scopes:
             for limit in (3, 50, 1):
                 vector = self.vector()
-                self.oracle.check(scope, vector, STAMP, limit, await store.sections.nearest(scope, vector, STAMP, limit))
+                self.oracle.check(
+                    scope,
+                    vector,
+                    STAMP,
+                    limit,
+                    await store.sections.nearest(scope, vector, STAMP, limit),
+                )
 
 
-operations = st.lists(st.tuples(st.sampled_from(["add", "delete", "file", "unfile", "retitle", "embed"]),
-                                st.integers(0, 7), st.integers(0, 1)), min_size=3, max_size=10)
+operations = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "delete", "file", "unfile", "retitle", "embed"]),
+        st.integers(0, 7),
+        st.integers(0, 1),
+    ),
+    min_size=3,
+    max_size=10,
+)

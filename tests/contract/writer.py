@@ -24,10 +24,22 @@ async def client(library: Library, folder: str, name: str, rounds: int) -> None:
     random, done = np.random.default_rng(), 0
     while rounds == 0 or done < rounds:
         done += 1
-        item = await library.add(f"draft {name} {done}\n\nsecond part", title=f"{name} {done}", folder=folder, job=True,
-                                 vectors=[unit(random.normal(size=16)) for _ in range(2)])
-        await library.store.items.update(library.scope(), item.id, {"summary": "whole"}, expected_revision=1, stamp=STAMP,
-                                         sections=cut(f"{telling_word(item.id)} one\n\n{telling_word(item.id)} two"), jobs=())
+        item = await library.add(
+            f"draft {name} {done}\n\nsecond part",
+            title=f"{name} {done}",
+            folder=folder,
+            job=True,
+            vectors=[unit(random.normal(size=16)) for _ in range(2)],
+        )
+        await library.store.items.update(
+            library.scope(),
+            item.id,
+            {"summary": "whole"},
+            expected_revision=1,
+            stamp=STAMP,
+            sections=cut(f"{telling_word(item.id)} one\n\n{telling_word(item.id)} two"),
+            jobs=(),
+        )
         print(f"+{item.id}", flush=True)
         if done % 3 == 0:
             await library.store.items.unfile(library.scope(), ItemRef(id=item.id), folder)

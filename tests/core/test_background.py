@@ -19,11 +19,15 @@ pytestmark = pytest.mark.anyio
 
 async def import_notes(shop: Workshop, folder: Path, count: int) -> None:
     for n in range(count):
-        (folder / f"n{n}.md").write_text(f"# Note {n}\n\nOtters number {n} hold hands while they sleep on the river.")
+        (folder / f"n{n}.md").write_text(
+            f"# Note {n}\n\nOtters number {n} hold hands while they sleep on the river."
+        )
     await import_folder(shop.app.library, shop.owner, folder, lambda done, total: None)
 
 
-async def test_what_is_found_by_meaning_comes_before_what_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_found_by_meaning_comes_before_what_is_described(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(StaticEmbedder, "quick", False)
     async with open_workshop(tmp_path / "data") as shop:
         (tmp_path / "notes").mkdir()
@@ -44,14 +48,18 @@ async def test_what_is_found_by_meaning_comes_before_what_is_described(tmp_path:
         assert taken[:3] == ["embed"] * 3 and set(taken[3:]) == {"transform"}
 
 
-async def test_nothing_is_described_while_more_is_coming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_described_while_more_is_coming(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with open_workshop(tmp_path / "data") as shop:
         (tmp_path / "notes").mkdir()
         await import_notes(shop, tmp_path / "notes", 3)
         coming, seen = [True] * 3, []
 
         async def came(kind: str, since: Any) -> bool:
-            items, _ = await shop.app.store.items.page(shop.owner.scope, ItemFilter(), limit=9, offset=0)
+            items, _ = await shop.app.store.items.page(
+                shop.owner.scope, ItemFilter(), limit=9, offset=0
+            )
             seen.append(any(item.summary for item in items))
             return bool(coming) and coming.pop()
 
@@ -63,7 +71,9 @@ async def test_nothing_is_described_while_more_is_coming(tmp_path: Path, monkeyp
         assert seen[:4] == [False] * 4
 
 
-async def test_a_quick_embedder_that_is_down_leaves_its_work_to_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_quick_embedder_that_is_down_leaves_its_work_to_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def fail(self: StaticEmbedder, texts: Sequence[Sequence[str]]) -> list[Any]:
         raise EmbeddingFailed("no")
 
@@ -72,16 +82,24 @@ async def test_a_quick_embedder_that_is_down_leaves_its_work_to_jobs(tmp_path: P
         with monkeypatch.context() as patched:
             patched.setattr(StaticEmbedder, "documents", fail)
             await import_notes(shop, tmp_path / "notes", 3)
-        assert await shop.app.store.sections.coverage(shop.owner.scope, shop.app.embedder.stamp) == (0, 3)
+        assert await shop.app.store.sections.coverage(
+            shop.owner.scope, shop.app.embedder.stamp
+        ) == (0, 3)
         await shop.app.worker.turn()
-        assert await shop.app.store.sections.coverage(shop.owner.scope, shop.app.embedder.stamp) == (3, 3)
+        assert await shop.app.store.sections.coverage(
+            shop.owner.scope, shop.app.embedder.stamp
+        ) == (3, 3)
         (tmp_path / "notes/n1.md").write_text("# Note 1\n\nHares box in spring.")
         await import_notes(shop, tmp_path / "notes", 0)
-        assert await shop.app.store.sections.coverage(shop.owner.scope, shop.app.embedder.stamp) == (3, 3)
+        assert await shop.app.store.sections.coverage(
+            shop.owner.scope, shop.app.embedder.stamp
+        ) == (3, 3)
         assert not await shop.app.store.jobs.is_open(shop.owner.scope, "embed")
 
 
-async def test_one_text_that_cannot_be_described_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_text_that_cannot_be_described_keeps_no_other_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     describe = LocalTransformer.transform
 
     async def fail(self: LocalTransformer, title: str, sections: Sequence[str]) -> Transformed:
@@ -92,18 +110,37 @@ async def test_one_text_that_cannot_be_described_keeps_no_other_waiting(tmp_path
     async with open_workshop(tmp_path / "data") as shop:
         (tmp_path / "notes").mkdir()
         await import_notes(shop, tmp_path / "notes", 10)
-        gone = (await shop.app.store.items.page(shop.owner.scope, ItemFilter(text="Note 5"), limit=1, offset=0))[0][0]
+        gone = (
+            await shop.app.store.items.page(
+                shop.owner.scope, ItemFilter(text="Note 5"), limit=1, offset=0
+            )
+        )[0][0]
         monkeypatch.setattr(LocalTransformer, "transform", fail)
         monkeypatch.setattr(shop.app.store.items, "annotate", _after_deleting(shop, gone.id))
         await shop.app.worker.turn()
-        items, _ = await shop.app.store.items.page(shop.owner.scope, ItemFilter(), limit=20, offset=0)
+        items, _ = await shop.app.store.items.page(
+            shop.owner.scope, ItemFilter(), limit=20, offset=0
+        )
         assert {item.title for item in items if not item.summary} == {"Note 3"} and len(items) == 9
-        [left] = await shop.app.store.jobs.within(shop.owner.scope, states=[JobState.QUEUED], limit=20)
-        assert (left.kind, left.attempts, left.error) == ("transform", 1, "Unexpected RuntimeError; the server's log says more.")
+        [left] = await shop.app.store.jobs.within(
+            shop.owner.scope, states=[JobState.QUEUED], limit=20
+        )
+        assert (left.kind, left.attempts, left.error) == (
+            "transform",
+            1,
+            "Unexpected RuntimeError; the server's log says more.",
+        )
 
 
-async def test_what_takes_longer_than_a_lease_is_not_given_to_another_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    describe, begun, go_on, renewed = LocalTransformer.transform, asyncio.Event(), asyncio.Event(), asyncio.Event()
+async def test_what_takes_longer_than_a_lease_is_not_given_to_another_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe, begun, go_on, renewed = (
+        LocalTransformer.transform,
+        asyncio.Event(),
+        asyncio.Event(),
+        asyncio.Event(),
+    )
 
     async def slow(self: LocalTransformer, title: str, sections: Sequence[str]) -> Transformed:
         begun.set()
@@ -121,7 +158,9 @@ async def test_what_takes_longer_than_a_lease_is_not_given_to_another_worker(tmp
 
         monkeypatch.setattr(LocalTransformer, "transform", slow)
         monkeypatch.setattr(jobs, "extend", noting)
-        monkeypatch.setattr("commonplace.core.jobs.lease.LEASE_SECONDS", 0.01)  # until it is renewed
+        monkeypatch.setattr(
+            "commonplace.core.jobs.lease.LEASE_SECONDS", 0.01
+        )  # until it is renewed
         monkeypatch.setattr("commonplace.core.jobs.worker.LEASE_SECONDS", -1)
         working = asyncio.create_task(shop.app.worker.turn())
         async with asyncio.timeout(20):

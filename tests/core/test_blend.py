@@ -10,7 +10,9 @@ from commonplace.ports import Matches
 
 def found(*each: tuple[int, float, float | None]) -> Matches:
     ids, keyword, cosines = zip(*each, strict=True) if each else ((), (), ())
-    return Matches(np.array(ids, np.int64), np.array(keyword, np.float32), np.array(cosines, np.float32))
+    return Matches(
+        np.array(ids, np.int64), np.array(keyword, np.float32), np.array(cosines, np.float32)
+    )
 
 
 BOTH = found((1, 8.0, -0.2), (2, 4.0, 0.9), (3, 0.0, 0.5), (4, 2.0, None))
@@ -18,8 +20,11 @@ BOTH = found((1, 8.0, -0.2), (2, 4.0, 0.9), (3, 0.0, 0.5), (4, 2.0, None))
 
 def test_hybrid_weighs_the_cosine_and_the_share_of_the_best_keyword_score() -> None:
     assert blend(Mode.HYBRID, BOTH, (0.7, 0.3)) == [
-        (2, pytest.approx(0.7 * 0.9 + 0.3 * 0.5)), (3, pytest.approx(0.7 * 0.5)), (1, pytest.approx(0.3)),
-        (4, pytest.approx(0.3 * 0.25))]
+        (2, pytest.approx(0.7 * 0.9 + 0.3 * 0.5)),
+        (3, pytest.approx(0.7 * 0.5)),
+        (1, pytest.approx(0.3)),
+        (4, pytest.approx(0.3 * 0.25)),
+    ]
 
 
 def test_each_other_mode_uses_its_own_side_only() -> None:

@@ -13,8 +13,17 @@ TOPICS = ("rivers", "owls", "bread", "engines", "poems", "taxes", "gardens", "st
 
 
 def item(n: int, title: str, tags: tuple[str, ...] = (), folders: tuple[str, ...] = ()) -> Item:
-    return Item(id=f"i{n}", library_id="l", public_id=f"p{n}", content_id="", entity_type="document", kind="text", title=title, tags=tags,
-                folders=folders)
+    return Item(
+        id=f"i{n}",
+        library_id="l",
+        public_id=f"p{n}",
+        content_id="",
+        entity_type="document",
+        kind="text",
+        title=title,
+        tags=tags,
+        folders=folders,
+    )
 
 
 def joined(a: int, b: int) -> Relation:
@@ -27,13 +36,27 @@ def about(count: int, topics: int) -> tuple[list[Item], NDArray[np.float32]]:
     middles = chance.normal(size=(topics, 96))
     of = chance.integers(topics, size=count)
     vectors = (middles[of] + 0.8 * chance.normal(size=(count, 96))).astype(np.float32)
-    return ([item(n, f"On {TOPICS[topic % 8]} {topic}", (f"topic {topic}",)) for n, topic in enumerate(of)],
-            vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    return (
+        [
+            item(n, f"On {TOPICS[topic % 8]} {topic}", (f"topic {topic}",))
+            for n, topic in enumerate(of)
+        ],
+        vectors / np.linalg.norm(vectors, axis=1, keepdims=True),
+    )
 
 
-def drawn(items: list[Item], vectors: NDArray[np.float32] | None = None, relations: list[Relation] | None = None) -> Chart:
-    return charted(items, relations or [], [] if vectors is None else [each.id for each in items],
-                   np.zeros((0, 1), np.float32) if vectors is None else vectors, len(items))
+def drawn(
+    items: list[Item],
+    vectors: NDArray[np.float32] | None = None,
+    relations: list[Relation] | None = None,
+) -> Chart:
+    return charted(
+        items,
+        relations or [],
+        [] if vectors is None else [each.id for each in items],
+        np.zeros((0, 1), np.float32) if vectors is None else vectors,
+        len(items),
+    )
 
 
 def test_what_is_alike_makes_clusters_with_names_that_keep_apart() -> None:
@@ -46,7 +69,7 @@ def test_what_is_alike_makes_clusters_with_names_that_keep_apart() -> None:
         assert topics.count(most) > 0.9 * len(topics)
         assert most in region.name
     for n, one in enumerate(chart.regions):
-        for other in chart.regions[n + 1:]:
+        for other in chart.regions[n + 1 :]:
             assert np.hypot(one.x - other.x, one.y - other.y) > (one.radius + other.radius) * 0.9
         for member in one.members:
             x, y = chart.points[member]
@@ -57,9 +80,16 @@ def test_what_is_alike_makes_clusters_with_names_that_keep_apart() -> None:
 
 def test_relations_tags_and_folders_gather_what_has_no_vector() -> None:
     titles = ["Anchor", "Boat", "Cable", "Dough", "Oven", "Salt", "Ant", "Bee", "Fly"]
-    items = [item(n, title, ("baking",) if 3 <= n < 6 else (), ("insects",) if n >= 6 else ()) for n, title in enumerate(titles)]
+    items = [
+        item(n, title, ("baking",) if 3 <= n < 6 else (), ("insects",) if n >= 6 else ())
+        for n, title in enumerate(titles)
+    ]
     chart = drawn(items, relations=[joined(0, 1), joined(1, 2), joined(0, 9)])
-    assert sorted(sorted(region.members) for region in chart.regions) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    assert sorted(sorted(region.members) for region in chart.regions) == [
+        [0, 1, 2],
+        [3, 4, 5],
+        [6, 7, 8],
+    ]
     assert next(region.name for region in chart.regions if 3 in region.members) == "baking"
     assert chart.relations == ((0, 1), (1, 2)), "what leads out of the map is left out"
 

@@ -16,11 +16,17 @@ def lines(*rows: object) -> str:
 
 def write_set(folder: Path, **files: str) -> Path:
     contents = {
-        "corpus.jsonl": lines({"_id": "d1", "title": "One", "text": "first"}, {"_id": "d2", "text": "second"}),
-        "queries.jsonl": lines({"_id": "q1", "text": "what is first?"}, {"_id": "q2", "text": "nobody judged this"}),
+        "corpus.jsonl": lines(
+            {"_id": "d1", "title": "One", "text": "first"}, {"_id": "d2", "text": "second"}
+        ),
+        "queries.jsonl": lines(
+            {"_id": "q1", "text": "what is first?"}, {"_id": "q2", "text": "nobody judged this"}
+        ),
         "qrels.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\n",
     }
-    for name, content in (contents | {name.replace("_", "."): content for name, content in files.items()}).items():
+    for name, content in (
+        contents | {name.replace("_", "."): content for name, content in files.items()}
+    ).items():
         (folder / name).write_text(content)
     return folder
 
@@ -48,20 +54,25 @@ def test_a_set_is_read_with_the_queries_that_were_judged(tmp_path: Path) -> None
     assert found.judgements == {"q1": {"d1": 1}}
 
 
-@pytest.mark.parametrize("name, content, complaint", [
-    ("corpus_jsonl", "{not json}\n", "corpus.jsonl, line 1"),
-    ("corpus_jsonl", lines({"_id": "d1"}), "corpus.jsonl, line 1"),
-    ("corpus_jsonl", lines({"_id": "d1", "text": 5}), "must be strings"),
-    ("corpus_jsonl", lines({"_id": "d1", "text": "a"}, {"_id": "d1", "text": "b"}), "twice"),
-    ("corpus_jsonl", "", "empty"),
-    ("queries_jsonl", lines(["q1", "text"]), "queries.jsonl, line 1"),
-    ("queries_jsonl", lines({"_id": "q1", "text": "?", "group": "nowhere"}), "nowhere"),
-    ("qrels_tsv", "query-id\tcorpus-id\tscore\nq1 d1 1\n", "qrels.tsv, line 2"),
-    ("qrels_tsv", "query-id\tcorpus-id\tscore\nq1\td9\t1\n", "'d9' is not in corpus.jsonl"),
-    ("qrels_tsv", "query-id\tcorpus-id\tscore\nq9\td1\t1\n", "'q9' is not in queries.jsonl"),
-    ("qrels_tsv", "query-id\tcorpus-id\tscore\n", "no judgement"),
-])
-def test_a_bad_file_is_named_with_its_line(tmp_path: Path, name: str, content: str, complaint: str) -> None:
+@pytest.mark.parametrize(
+    "name, content, complaint",
+    [
+        ("corpus_jsonl", "{not json}\n", "corpus.jsonl, line 1"),
+        ("corpus_jsonl", lines({"_id": "d1"}), "corpus.jsonl, line 1"),
+        ("corpus_jsonl", lines({"_id": "d1", "text": 5}), "must be strings"),
+        ("corpus_jsonl", lines({"_id": "d1", "text": "a"}, {"_id": "d1", "text": "b"}), "twice"),
+        ("corpus_jsonl", "", "empty"),
+        ("queries_jsonl", lines(["q1", "text"]), "queries.jsonl, line 1"),
+        ("queries_jsonl", lines({"_id": "q1", "text": "?", "group": "nowhere"}), "nowhere"),
+        ("qrels_tsv", "query-id\tcorpus-id\tscore\nq1 d1 1\n", "qrels.tsv, line 2"),
+        ("qrels_tsv", "query-id\tcorpus-id\tscore\nq1\td9\t1\n", "'d9' is not in corpus.jsonl"),
+        ("qrels_tsv", "query-id\tcorpus-id\tscore\nq9\td1\t1\n", "'q9' is not in queries.jsonl"),
+        ("qrels_tsv", "query-id\tcorpus-id\tscore\n", "no judgement"),
+    ],
+)
+def test_a_bad_file_is_named_with_its_line(
+    tmp_path: Path, name: str, content: str, complaint: str
+) -> None:
     with pytest.raises(Invalid, match=complaint):
         read_set(write_set(tmp_path, **{name: content}))
 

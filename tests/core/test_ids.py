@@ -15,4 +15,6 @@ def test_what_is_made_later_sorts_behind(monkeypatch: pytest.MonkeyPatch) -> Non
         made += [sorted(new_id() for _ in range(50))]
     flat = [each for moment in made for each in moment]
     assert flat == sorted(flat) and len(set(flat)) == 150
-    assert {(UUID(each).version, UUID(each).variant) for each in flat} == {(7, "specified in RFC 4122")}
+    assert {(UUID(each).version, UUID(each).variant) for each in flat} == {
+        (7, "specified in RFC 4122")
+    }

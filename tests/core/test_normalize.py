@@ -12,6 +12,7 @@ from commonplace.model import normalize
 
 ROOT = Path(commonplace.__file__).parent
 
+
 @given(st.text(st.sampled_from("ae \u0301\u0323\u0344\u0f73\u0f71\uff9e가각語ﬁ"), max_size=60))
 def test_usual_text_is_normalized_as_always(text: str) -> None:
     for form in ("NFC", "NFKC", "NFKD"):
@@ -21,10 +22,18 @@ def test_usual_text_is_normalized_as_always(text: str) -> None:
 
 @pytest.mark.parametrize("mark", ["\u0301", "\u0f73", "\uff9e", "\u0344", "\U0001e8d0"])
 def test_long_runs_of_marks_are_cut_at_thirty(mark: str) -> None:
-    assert normalize("NFKD", "a" + mark * 500 + "b") == unicodedata.normalize("NFKD", "a" + mark * 30 + "b")
-    assert normalize("NFC", "a" + mark * 30 + "b") == unicodedata.normalize("NFC", "a" + mark * 30 + "b")
+    assert normalize("NFKD", "a" + mark * 500 + "b") == unicodedata.normalize(
+        "NFKD", "a" + mark * 30 + "b"
+    )
+    assert normalize("NFC", "a" + mark * 30 + "b") == unicodedata.normalize(
+        "NFC", "a" + mark * 30 + "b"
+    )
 
 
 def test_nothing_else_normalizes() -> None:
-    others = [str(path.relative_to(ROOT)) for path in sorted(ROOT.rglob("*.py")) if "unicodedata.normalize(" in path.read_text()]
+    others = [
+        str(path.relative_to(ROOT))
+        for path in sorted(ROOT.rglob("*.py"))
+        if "unicodedata.normalize(" in path.read_text()
+    ]
     assert others == ["model/ids.py"]

@@ -26,7 +26,16 @@ async def shop(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Worksh
 
 
 def task(name: str, **fields: object) -> Item:
-    item = Item(id=name, library_id="l", public_id=name, content_id="c", entity_type="task", kind="text", title=name, status="todo")
+    item = Item(
+        id=name,
+        library_id="l",
+        public_id=name,
+        content_id="c",
+        entity_type="task",
+        kind="text",
+        title=name,
+        status="todo",
+    )
     return replace(item, **fields)  # type: ignore[arg-type]
 
 
@@ -38,15 +47,27 @@ def ranked(tasks: list[Item], needs: Needs) -> list[Ranked]:
     return [places.explained(one, items, TODAY) for one in order]
 
 
-Task = st.builds(dict, priority=st.sampled_from(["", *PRIORITY]), status=st.sampled_from(["backlog", "todo", "doing", "blocked", "review"]),
-                 due_date=st.one_of(st.none(), st.integers(-40, 400).map(lambda n: (TODAY + timedelta(days=n)).isoformat())))
+Task = st.builds(
+    dict,
+    priority=st.sampled_from(["", *PRIORITY]),
+    status=st.sampled_from(["backlog", "todo", "doing", "blocked", "review"]),
+    due_date=st.one_of(
+        st.none(), st.integers(-40, 400).map(lambda n: (TODAY + timedelta(days=n)).isoformat())
+    ),
+)
 
 
 @given(st.lists(Task, min_size=1, max_size=9), st.data())
-def test_nothing_comes_before_what_it_waits_for(drawn: list[dict[str, object]], data: st.DataObject) -> None:
+def test_nothing_comes_before_what_it_waits_for(
+    drawn: list[dict[str, object]], data: st.DataObject
+) -> None:
     tasks = [task(str(n), **fields) for n, fields in enumerate(drawn)]
-    needs = {str(n): data.draw(st.lists(st.sampled_from([str(m) for m in range(n)]), unique=True)) if n else []
-             for n in range(len(tasks))}
+    needs = {
+        str(n): data.draw(st.lists(st.sampled_from([str(m) for m in range(n)]), unique=True))
+        if n
+        else []
+        for n in range(len(tasks))
+    }
     order = ranked(tasks, needs)
     assert sorted(r.item.id for r in order) == sorted(t.id for t in tasks)
     place = {r.item.id: n for n, r in enumerate(order)}
@@ -56,7 +77,9 @@ def test_nothing_comes_before_what_it_waits_for(drawn: list[dict[str, object]], 
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdef"))))
-def test_tasks_that_wait_for_each_other_are_ranked_all_the_same(needs: dict[str, list[str]]) -> None:
+def test_tasks_that_wait_for_each_other_are_ranked_all_the_same(
+    needs: dict[str, list[str]],
+) -> None:
     assert len(ranked([task(name) for name in "abcdef"], needs)) == 6
 
 
@@ -75,7 +98,10 @@ def test_reasons_tell_what_counted() -> None:
     told = {r.item.id: r for r in ranked([late, basis, urgent, stuck], {"urgent": ["basis"]})}
     assert [*told] == ["basis", "urgent", "late", "stuck"]
     assert "1 task waits for it: urgent" in told["basis"].reasons
-    assert "'urgent', which waits for it, has priority critical and is due in 2 days" in told["basis"].reasons
+    assert (
+        "'urgent', which waits for it, has priority critical and is due in 2 days"
+        in told["basis"].reasons
+    )
     assert "overdue by 9 days" in told["late"].reasons
     assert "waits for basis" in told["urgent"].reasons
     assert "blocked: no key" in told["stuck"].reasons
@@ -87,12 +113,19 @@ async def test_suggestions_are_what_can_be_done_now(shop: Workshop) -> None:
     project = await shop.make("project", "House")
     here = {Kind.BELONGS_TO: [project]}
     first = await shop.make("task", "Foundations", joined=here, priority="low")
-    second = await shop.make("task", "Walls", joined={**here, Kind.DEPENDS_ON: [first]}, priority="critical")
+    second = await shop.make(
+        "task", "Walls", joined={**here, Kind.DEPENDS_ON: [first]}, priority="critical"
+    )
     await shop.make("task", "Elsewhere", priority="critical")
-    begun = await shop.make("task", "Paint", joined=here, status="doing", assignees=("ann",), priority="someday")
+    begun = await shop.make(
+        "task", "Paint", joined=here, status="doing", assignees=("ann",), priority="someday"
+    )
     await shop.make("task", "Old", joined=here, status="done", priority="critical")
     found, why = await shop.app.planning.suggest(shop.owner, project.entity_id)
-    assert [(s.ranked.item.id, s.action) for s in found] == [(begun.id, "complete_task"), (first.id, "start_task")]
+    assert [(s.ranked.item.id, s.action) for s in found] == [
+        (begun.id, "complete_task"),
+        (first.id, "start_task"),
+    ]
     assert why == "2 of 3 open tasks can be worked on now."
     bobs, _ = await shop.app.planning.suggest(shop.owner, project.id, assignee="bob")
     assert [s.ranked.item.id for s in bobs] == [first.id]
@@ -101,8 +134,15 @@ async def test_suggestions_are_what_can_be_done_now(shop: Workshop) -> None:
     order, total = await shop.app.planning.prioritize(shop.owner, limit=2)
     assert (len(order), total) == (2, 4)
     for task_id in (first.id, begun.id):
-        await shop.app.store.items.update(shop.owner.scope, task_id, {"status": "blocked"}, expected_revision=None, sections=None,
-                                          stamp="", jobs=())
+        await shop.app.store.items.update(
+            shop.owner.scope,
+            task_id,
+            {"status": "blocked"},
+            expected_revision=None,
+            sections=None,
+            stamp="",
+            jobs=(),
+        )
     nothing, why = await shop.app.planning.suggest(shop.owner, project.id)
     assert not nothing and "None of 3" in why
     with pytest.raises(Invalid, match="is a task, not a project"):
@@ -111,26 +151,42 @@ async def test_suggestions_are_what_can_be_done_now(shop: Workshop) -> None:
 
 async def test_cycles_are_named(shop: Workshop) -> None:
     project = await shop.make("project", "Knot")
-    a, b = [await shop.make("task", name, joined={Kind.BELONGS_TO: [project]}) for name in ("Hen", "Egg")]
+    a, b = [
+        await shop.make("task", name, joined={Kind.BELONGS_TO: [project]})
+        for name in ("Hen", "Egg")
+    ]
     assert not await shop.app.planning.cycles(shop.owner)
     # Nobody can make one by our verbs; a file from elsewhere could.
-    ring = [Relation(shop.owner.library_id, *ends) for ends in ((a.id, Kind.DEPENDS_ON, b.id), (b.id, Kind.DEPENDS_ON, a.id))]
+    ring = [
+        Relation(shop.owner.library_id, *ends)
+        for ends in ((a.id, Kind.DEPENDS_ON, b.id), (b.id, Kind.DEPENDS_ON, a.id))
+    ]
     await shop.app.store._db.write(lambda tx: [insert_relation(tx, r) for r in ring])  # type: ignore[attr-defined]
     [cycle] = await shop.app.planning.cycles(shop.owner, project.id)
     assert [item.title for item in cycle] in (["Hen", "Egg", "Hen"], ["Egg", "Hen", "Egg"])
 
 
-async def test_an_estimate_rests_on_tasks_like_it_or_says_that_there_are_none(shop: Workshop) -> None:
+async def test_an_estimate_rests_on_tasks_like_it_or_says_that_there_are_none(
+    shop: Workshop,
+) -> None:
     async def add(title: str, content: str) -> str:
         project = await shop.make("project", f"Project of {title}")
-        added = await shop.app.entities.add(shop.owner, NewEntity(title, content, "task", project=project.id), sync=True)
+        added = await shop.app.entities.add(
+            shop.owner, NewEntity(title, content, "task", project=project.id), sync=True
+        )
         return added.item.id
 
-    new = await add("Add a login page for Google", "Build the OAuth login page with the Google button and its callback.")
+    new = await add(
+        "Add a login page for Google",
+        "Build the OAuth login page with the Google button and its callback.",
+    )
     _, nothing = await shop.app.planning.estimate(shop.owner, new)
     assert (nothing.hours, nothing.confidence, nothing.precedents) == (None, "none", ())
     for n, name in enumerate(["GitHub", "GitLab", "Microsoft"]):
-        like = await add(f"Add a login page for {name}", f"Build the OAuth login page with the {name} button and its callback.")
+        like = await add(
+            f"Add a login page for {name}",
+            f"Build the OAuth login page with the {name} button and its callback.",
+        )
         await shop.app.work.step(shop.owner, like, "start_task")
         await shop.app.work.step(shop.owner, like, "complete_task", about={"actual_hours": 4.0 + n})
     unlike = await add("Water the tomatoes", "They are in the greenhouse behind the shed.")
@@ -139,12 +195,18 @@ async def test_an_estimate_rests_on_tasks_like_it_or_says_that_there_are_none(sh
     task, estimate = await shop.app.planning.estimate(shop.owner, new)
     assert (task.id, estimate.hours, estimate.low, estimate.high) == (new, 5.0, 4.0, 6.0)
     assert estimate.confidence == "medium" and "4 to 6 hours" in estimate.explanation
-    assert {p.item.title for p in estimate.precedents} == {f"Add a login page for {name}" for name in ("GitHub", "GitLab", "Microsoft")}
+    assert {p.item.title for p in estimate.precedents} == {
+        f"Add a login page for {name}" for name in ("GitHub", "GitLab", "Microsoft")
+    }
 
 
 def test_metadata_of_others_does_not_upset_an_estimate() -> None:
-    for metadata in ({"actual_hours": "many"}, {"started_at": 5, "completed_at": "soon"}, {"started_at": "2026-01-01"},
-                     {"started_at": now().isoformat(), "completed_at": "2020-01-01T00:00:00+00:00"}):
+    for metadata in (
+        {"actual_hours": "many"},
+        {"started_at": 5, "completed_at": "soon"},
+        {"started_at": "2026-01-01"},
+        {"started_at": now().isoformat(), "completed_at": "2020-01-01T00:00:00+00:00"},
+    ):
         found = precedent(task("t", metadata=metadata), 0.9)
         assert (found.hours, found.days) == (None, None)
     assert estimated([]).confidence == "none"

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 VAULT = {
     "Welcome.md": "# Welcome home\n\nStart at [[Rust notes]] or read [the plan](work/plan.md#now).\n",
     "work/plan.md": "---\ntitle: The plan\ntags: [work, Q3]\ncreated: 2024-02-29\nin_kb: false\naliases: [Roadmap]\n---\n"
-                    "Back to [home](../Welcome.md).\r\nTwo lines, Windows ends.\r\n",
+    "Back to [home](../Welcome.md).\r\nTwo lines, Windows ends.\r\n",
     "work/deep/Rust notes.md": "---\ntags: '#rust, lang'\n---\n\n# Ownership\n\nBorrow checkers see [[Welcome]].",
     ".obsidian/workspace.md": "editor state",
     "picture.png": "not text",
@@ -84,7 +84,10 @@ def files(folder: Path) -> list[Path]:
 
 
 def bodies(folder: Path) -> dict[str, str]:
-    return {file.relative_to(folder).as_posix(): front_matter.read(file).text for file in folder.rglob("*.md")}
+    return {
+        file.relative_to(folder).as_posix(): front_matter.read(file).text
+        for file in folder.rglob("*.md")
+    }
 
 
 async def test_front_matter_folders_and_links_come_in(shelf: Shelf, vault: Path) -> None:
@@ -112,12 +115,18 @@ async def test_what_came_in_is_found_at_once(shelf: Shelf, vault: Path) -> None:
     assert await shelf.app.worker.turn() == 3, "a summary for each"
 
 
-async def test_importing_again_changes_nothing_and_an_edit_replaces_the_text(shelf: Shelf, vault: Path) -> None:
+async def test_importing_again_changes_nothing_and_an_edit_replaces_the_text(
+    shelf: Shelf, vault: Path
+) -> None:
     await shelf.take_in(vault)
     assert (await shelf.take_in(vault)).outcomes[Outcome.UNCHANGED] == 3
     before = (await shelf.by_title())["Welcome home"].item
     (vault / "Welcome.md").write_text("# Welcome home\n\nNothing here but zebras.\n")
-    assert (await shelf.take_in(vault)).outcomes == {Outcome.ADDED: 0, Outcome.CHANGED: 1, Outcome.UNCHANGED: 2}
+    assert (await shelf.take_in(vault)).outcomes == {
+        Outcome.ADDED: 0,
+        Outcome.CHANGED: 1,
+        Outcome.UNCHANGED: 2,
+    }
     after = (await shelf.by_title())["Welcome home"]
     assert (after.item.id, after.item.revision) == (before.id, before.revision + 1)
     assert "zebras" in after.text
@@ -126,22 +135,40 @@ async def test_importing_again_changes_nothing_and_an_edit_replaces_the_text(she
         assert [hit.passage.title for hit in found.hits] == titles
 
 
-async def test_a_copy_of_the_folder_elsewhere_is_not_a_second_library(shelf: Shelf, vault: Path, tmp_path: Path) -> None:
+async def test_a_copy_of_the_folder_elsewhere_is_not_a_second_library(
+    shelf: Shelf, vault: Path, tmp_path: Path
+) -> None:
     await shelf.take_in(vault)
     shutil.move(vault, tmp_path / "moved")
     assert (await shelf.take_in(tmp_path / "moved")).outcomes[Outcome.ADDED] == 0
 
 
-async def test_files_that_say_the_same_stay_apart_by_path_and_date(shelf: Shelf, other_shelf: Shelf, tmp_path: Path) -> None:
-    dates = {"2024/standup.md": "2024-03-01", "2025/standup.md": "2025-03-01", "copy.md": "2024-03-01"}
+async def test_files_that_say_the_same_stay_apart_by_path_and_date(
+    shelf: Shelf, other_shelf: Shelf, tmp_path: Path
+) -> None:
+    dates = {
+        "2024/standup.md": "2024-03-01",
+        "2025/standup.md": "2025-03-01",
+        "copy.md": "2024-03-01",
+    }
     for name, date in dates.items():
         (tmp_path / "vault" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "vault" / name).write_text(f"---\ntitle: Standup\ndate: {date}\n---\nNothing new.\n")
+        (tmp_path / "vault" / name).write_text(
+            f"---\ntitle: Standup\ndate: {date}\n---\nNothing new.\n"
+        )
     for name in ("a.md", "b.md"):
         (tmp_path / "vault" / name).write_text("# Same\n\nthe same words twice\n")
-    assert (await shelf.take_in(tmp_path / "vault")).outcomes == {Outcome.ADDED: 5, Outcome.CHANGED: 0, Outcome.UNCHANGED: 0}
+    assert (await shelf.take_in(tmp_path / "vault")).outcomes == {
+        Outcome.ADDED: 5,
+        Outcome.CHANGED: 0,
+        Outcome.UNCHANGED: 0,
+    }
     items, _ = await shelf.app.library.page(shelf.owner, ItemFilter(), limit=10)
-    assert {item.metadata["path"]: item.created_at.date().isoformat() for item in items if item.title == "Standup"} == dates
+    assert {
+        item.metadata["path"]: item.created_at.date().isoformat()
+        for item in items
+        if item.title == "Standup"
+    } == dates
     shutil.copytree(tmp_path / "vault", tmp_path / "elsewhere")
     for folder in ("vault", "elsewhere"):
         assert (await shelf.take_in(tmp_path / folder)).outcomes[Outcome.UNCHANGED] == 5
@@ -151,27 +178,43 @@ async def test_files_that_say_the_same_stay_apart_by_path_and_date(shelf: Shelf,
     assert (await shelf.take_in(tmp_path / "out")).outcomes[Outcome.ADDED] == 0
 
 
-async def test_a_file_of_the_same_name_and_words_with_another_date_is_another(shelf: Shelf, tmp_path: Path) -> None:
+async def test_a_file_of_the_same_name_and_words_with_another_date_is_another(
+    shelf: Shelf, tmp_path: Path
+) -> None:
     for folder, date in (("one", "2024-03-01"), ("two", "2025-03-01")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "day.md").write_text(f"---\ndate: {date}\n---\nNothing new.\n")
         assert (await shelf.take_in(tmp_path / folder)).outcomes[Outcome.ADDED] == 1
     (tmp_path / "one" / "undated.md").write_text("Words without a date.\n")
     await shelf.app.library.add(shelf.owner, Draft("text", "undated", "Words without a date.\n"))
-    assert (await shelf.take_in(tmp_path / "one")).outcomes == {Outcome.ADDED: 0, Outcome.CHANGED: 0, Outcome.UNCHANGED: 2}
+    assert (await shelf.take_in(tmp_path / "one")).outcomes == {
+        Outcome.ADDED: 0,
+        Outcome.CHANGED: 0,
+        Outcome.UNCHANGED: 2,
+    }
 
 
-async def test_an_export_is_the_folder_that_came_in(shelf: Shelf, vault: Path, tmp_path: Path) -> None:
+async def test_an_export_is_the_folder_that_came_in(
+    shelf: Shelf, vault: Path, tmp_path: Path
+) -> None:
     await shelf.take_in(vault)
     assert await shelf.give_out(tmp_path / "out") == 3
-    expected = {path: front_matter.parse(text, "").text for path, text in VAULT.items() if path.endswith(".md") and path[0] != "."}
+    expected = {
+        path: front_matter.parse(text, "").text
+        for path, text in VAULT.items()
+        if path.endswith(".md") and path[0] != "."
+    }
     assert bodies(tmp_path / "out") == expected
     assert front_matter.read(tmp_path / "out/work/plan.md").front["aliases"] == ["Roadmap"]
 
 
-async def test_round_trip_into_an_empty_library(shelf: Shelf, other_shelf: Shelf, vault: Path, tmp_path: Path) -> None:
+async def test_round_trip_into_an_empty_library(
+    shelf: Shelf, other_shelf: Shelf, vault: Path, tmp_path: Path
+) -> None:
     await shelf.take_in(vault)
-    added = await shelf.app.library.add(shelf.owner, Draft("text", "Slashes/and: \"quotes\"?", "---\nnot: front matter\n---\n\ntext"))
+    added = await shelf.app.library.add(
+        shelf.owner, Draft("text", 'Slashes/and: "quotes"?', "---\nnot: front matter\n---\n\ntext")
+    )
     folder = await shelf.app.library.create_folder(shelf.owner, "Ideas")
     plan = (await shelf.by_title())["The plan"].item
     await shelf.app.library.file(shelf.owner, added.item.id, [folder.id])
@@ -185,12 +228,21 @@ async def test_round_trip_into_an_empty_library(shelf: Shelf, other_shelf: Shelf
         other = there[title]
         assert other.text == one.text
         assert sorted(f.name for f in other.folders) == sorted(f.name for f in one.folders)
-        assert replace(other.item, library_id="", content_id="", folders=(), updated_at=one.item.updated_at, metadata={},
-                       revision=1) == replace(one.item, library_id="", content_id="", folders=(), metadata={}, revision=1)
+        assert replace(
+            other.item,
+            library_id="",
+            content_id="",
+            folders=(),
+            updated_at=one.item.updated_at,
+            metadata={},
+            revision=1,
+        ) == replace(one.item, library_id="", content_id="", folders=(), metadata={}, revision=1)
     assert (await other_shelf.take_in(tmp_path / "out")).outcomes[Outcome.UNCHANGED] == 4
 
 
-async def test_two_items_that_say_the_same_stay_two(shelf: Shelf, other_shelf: Shelf, tmp_path: Path) -> None:
+async def test_two_items_that_say_the_same_stay_two(
+    shelf: Shelf, other_shelf: Shelf, tmp_path: Path
+) -> None:
     library = shelf.app.library
     folders = [await library.create_folder(shelf.owner, name) for name in ("a", "b")]
     for folder in folders:
@@ -205,7 +257,9 @@ async def test_export_writes_over_its_own_files_only(shelf: Shelf, tmp_path: Pat
     out = tmp_path / "out"
     out.mkdir()
     (out / "Note.md").write_text("mine, keep it")
-    added = await shelf.app.library.add(shelf.owner, Draft("text", "Note", "the library's own note"))
+    added = await shelf.app.library.add(
+        shelf.owner, Draft("text", "Note", "the library's own note")
+    )
     await shelf.give_out(out)
     assert (out / "Note.md").read_text() == "mine, keep it"
     own = out / f"Note ({added.item.public_id}).md"
@@ -218,25 +272,33 @@ async def test_export_writes_over_its_own_files_only(shelf: Shelf, tmp_path: Pat
 
 async def test_export_stays_inside_its_folder(shelf: Shelf, tmp_path: Path) -> None:
     folder = await shelf.app.library.create_folder(shelf.owner, "../../up")
-    added = await shelf.app.library.add(shelf.owner, Draft("text", "../../../etc/passwd", "an innocent text"))
+    added = await shelf.app.library.add(
+        shelf.owner, Draft("text", "../../../etc/passwd", "an innocent text")
+    )
     await shelf.app.library.file(shelf.owner, added.item.id, [folder.id])
     out = tmp_path / "a" / "b" / "out"
     await shelf.give_out(out)
     assert [out in file.parents for file in files(tmp_path)] == [True]
 
 
-async def test_folders_are_known_again_however_their_names_are_written(shelf: Shelf, tmp_path: Path) -> None:
+async def test_folders_are_known_again_however_their_names_are_written(
+    shelf: Shelf, tmp_path: Path
+) -> None:
     for name in ("Cafe\u0301", "Caf\u00e9", "Two  words", " "):
         (tmp_path / "vault" / name).mkdir(parents=True)
         (tmp_path / "vault" / name / "note.md").write_text(f"Something in {name!r}.")
     assert (await shelf.take_in(tmp_path / "vault")).folders == 2
     again = await shelf.take_in(tmp_path / "vault")
     assert (again.folders, again.outcomes[Outcome.UNCHANGED]) == (0, 4)
-    assert [folder.name for folder in await shelf.app.library.folders(shelf.owner)] == ["Caf\u00e9", "Two words"]
+    assert [folder.name for folder in await shelf.app.library.folders(shelf.owner)] == [
+        "Caf\u00e9",
+        "Two words",
+    ]
 
 
-async def test_an_export_that_finds_the_disk_full_leaves_what_was_there(shelf: Shelf, tmp_path: Path,
-                                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_export_that_finds_the_disk_full_leaves_what_was_there(
+    shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await shelf.app.library.add(shelf.owner, Draft("text", "Kept", "What was said at first."))
     await shelf.give_out(tmp_path / "out")
     before = (tmp_path / "out" / "Kept.md").read_bytes()
@@ -258,22 +320,31 @@ async def test_what_is_not_text_is_left_out_and_named(shelf: Shelf, vault: Path)
     (vault / "nul.md").write_bytes(b"a\0b")
     result = await shelf.take_in(vault)
     assert result.outcomes[Outcome.ADDED] == 3
-    assert dict(result.skipped) == {"latin.md": "latin.md is not UTF-8 text.",
-                                    "nul.md": "nul.md contains NUL characters, so it is not text."}
+    assert dict(result.skipped) == {
+        "latin.md": "latin.md is not UTF-8 text.",
+        "nul.md": "nul.md contains NUL characters, so it is not text.",
+    }
 
 
 async def test_front_matter_that_is_not_yaml_is_text(shelf: Shelf, tmp_path: Path) -> None:
-    odd = {"a.md": "---\nkey: [unclosed\n---\nbody", "b.md": "---\njust a rule\n\n---\nbody", "c.md": "---\ndate: 2026-13-45\n---\nx"}
+    odd = {
+        "a.md": "---\nkey: [unclosed\n---\nbody",
+        "b.md": "---\njust a rule\n\n---\nbody",
+        "c.md": "---\ndate: 2026-13-45\n---\nx",
+    }
     (tmp_path / "odd").mkdir()
     for name, text in odd.items():
         (tmp_path / "odd" / name).write_text(text)
     await shelf.take_in(tmp_path / "odd")
     assert {title: reading.text for title, reading in (await shelf.by_title()).items()} == {
-        name.removesuffix(".md"): text for name, text in odd.items()}
+        name.removesuffix(".md"): text for name, text in odd.items()
+    }
 
 
 @pytest.mark.parametrize("front", ["a: &a [*a]", "a: &a [x, x]\nb: [*a, *a]", f"a: {'[' * 3000}"])
-async def test_front_matter_that_unfolds_without_end_is_text(shelf: Shelf, tmp_path: Path, front: str) -> None:
+async def test_front_matter_that_unfolds_without_end_is_text(
+    shelf: Shelf, tmp_path: Path, front: str
+) -> None:
     text = f"---\n{front}\n---\nbody"
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "note.md").write_text(text)
@@ -281,29 +352,59 @@ async def test_front_matter_that_unfolds_without_end_is_text(shelf: Shelf, tmp_p
     assert (await shelf.by_title())["note"].text == text
 
 
-@pytest.mark.parametrize("front", [
-    "key_points: 5", "metadata: {front_matter: 5, path: ../x.md}", "created: 0001-01-01T00:00:00+05:00",
-    "date: 9999-12-31T23:59:59-05:00", "folders: [null, '', ' ']", "public_id: aaaaaaaabbbbbbbbccccccccdddddddd"])
-async def test_odd_values_harm_neither_their_file_nor_an_export(shelf: Shelf, tmp_path: Path, front: str) -> None:
+@pytest.mark.parametrize(
+    "front",
+    [
+        "key_points: 5",
+        "metadata: {front_matter: 5, path: ../x.md}",
+        "created: 0001-01-01T00:00:00+05:00",
+        "date: 9999-12-31T23:59:59-05:00",
+        "folders: [null, '', ' ']",
+        "public_id: aaaaaaaabbbbbbbbccccccccdddddddd",
+    ],
+)
+async def test_odd_values_harm_neither_their_file_nor_an_export(
+    shelf: Shelf, tmp_path: Path, front: str
+) -> None:
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "note.md").write_text(f"---\n{front}\n---\nbody")
     assert (await shelf.take_in(tmp_path / "odd")).skipped == ()
     note = (await shelf.by_title())["note"]
-    assert (note.text, note.item.key_points, note.folders, len(note.item.public_id)) == ("body", (), (), 12)
+    assert (note.text, note.item.key_points, note.folders, len(note.item.public_id)) == (
+        "body",
+        (),
+        (),
+        12,
+    )
     await shelf.give_out(tmp_path / "out")
     assert bodies(tmp_path / "out") == {"note.md": "body"}
 
 
 async def test_what_anybody_keeps_in_metadata_harms_no_export(shelf: Shelf, tmp_path: Path) -> None:
-    kept: list[dict[str, object]] = [{"front_matter": "x"}, {"front_matter": [1]}, {"path": 5}, {"path": "a" * 300 + ".md"}, {"path": "b.md"},
-                                     {"path": "b.md/c.md"}, {"path": "d/" * 3_000 + "e.md"}, {"path": "src/auth.py"}, {"path": "f/../../g.md"}]
+    kept: list[dict[str, object]] = [
+        {"front_matter": "x"},
+        {"front_matter": [1]},
+        {"path": 5},
+        {"path": "a" * 300 + ".md"},
+        {"path": "b.md"},
+        {"path": "b.md/c.md"},
+        {"path": "d/" * 3_000 + "e.md"},
+        {"path": "src/auth.py"},
+        {"path": "f/../../g.md"},
+    ]
     for n, metadata in enumerate(kept):
-        await shelf.app.entities.add(shelf.owner, NewEntity(f"Entity {n}", f"body {n}", metadata=metadata), check_conflicts=False)
+        await shelf.app.entities.add(
+            shelf.owner,
+            NewEntity(f"Entity {n}", f"body {n}", metadata=metadata),
+            check_conflicts=False,
+        )
     await shelf.give_out(tmp_path / "out")
     assert sorted(bodies(tmp_path / "out").values()) == [f"body {n}" for n in range(len(kept))]
 
 
-async def test_names_and_front_matter_that_no_store_can_keep_are_left_out_and_named(shelf: Shelf, vault: Path) -> None:
+async def test_names_and_front_matter_that_no_store_can_keep_are_left_out_and_named(
+    shelf: Shelf, vault: Path
+) -> None:
     (vault / "nul.md").write_text('---\ntitle: "a\\0b"\n---\nbody')
     (vault / "half.md").write_text('---\nother: {"\\ud800": 1}\n---\nbody')
     (vault / "caf\udce9.md").write_text("body")
@@ -312,20 +413,33 @@ async def test_names_and_front_matter_that_no_store_can_keep_are_left_out_and_na
     assert {path: why.split(",")[0] for path, why in result.skipped} == {
         "nul.md": "The front matter contains NUL characters or lone surrogates",
         "half.md": "The front matter contains NUL characters or lone surrogates",
-        "caf?.md": "The file's name is not UTF-8 text."}
+        "caf?.md": "The file's name is not UTF-8 text.",
+    }
 
 
-async def test_titles_and_folders_of_any_length_and_ending_get_files(shelf: Shelf, other_shelf: Shelf, tmp_path: Path) -> None:
-    titles = {"漢" * 400: "", "Notes": "", "Inner": "Notes.md", "two  spaces\nand a line": "漢" * 200}
+async def test_titles_and_folders_of_any_length_and_ending_get_files(
+    shelf: Shelf, other_shelf: Shelf, tmp_path: Path
+) -> None:
+    titles = {
+        "漢" * 400: "",
+        "Notes": "",
+        "Inner": "Notes.md",
+        "two  spaces\nand a line": "漢" * 200,
+    }
     for title, folder in titles.items():
-        added = await shelf.app.library.add(shelf.owner, Draft("text", title, f"A text that is called {title}."))
+        added = await shelf.app.library.add(
+            shelf.owner, Draft("text", title, f"A text that is called {title}.")
+        )
         if folder:
             made = await shelf.app.library.create_folder(shelf.owner, folder)
             await shelf.app.library.file(shelf.owner, added.item.id, [made.id])
     assert await shelf.give_out(tmp_path / "out") == len(titles)
     await other_shelf.take_in(tmp_path / "out")
     found = await other_shelf.by_title()
-    assert {title: "".join(folder.name for folder in reading.folders) for title, reading in found.items()} == titles
+    assert {
+        title: "".join(folder.name for folder in reading.folders)
+        for title, reading in found.items()
+    } == titles
 
 
 async def test_nothing_to_import_is_said(shelf: Shelf, tmp_path: Path) -> None:
@@ -344,53 +458,117 @@ async def test_a_token_of_one_folder_cannot_import(shelf: Shelf, vault: Path) ->
     assert await shelf.by_title() == {}
 
 
-async def test_entities_come_back_with_what_they_say_and_how_they_are_joined(shelf: Shelf, other_shelf: Shelf, tmp_path: Path) -> None:
+async def test_entities_come_back_with_what_they_say_and_how_they_are_joined(
+    shelf: Shelf, other_shelf: Shelf, tmp_path: Path
+) -> None:
     add, other = shelf.app.entities.add, other_shelf
     project = (await add(shelf.owner, NewEntity("Auth", "Services.", "project"), sync=True)).item
-    first = (await add(shelf.owner, NewEntity("Set up", "First of all.", "task", project=project.id), sync=True)).item
-    task = (await add(shelf.owner, NewEntity(
-        "Callback", "Handle it.", "task", project=project.id, priority="high", due_date="2026-03-31", languages=("python",),
-        technologies=("fastapi",), assignees=("alice",), depends_on=(first.id,), metadata={"points": 3}), sync=True)).item
+    first = (
+        await add(
+            shelf.owner, NewEntity("Set up", "First of all.", "task", project=project.id), sync=True
+        )
+    ).item
+    task = (
+        await add(
+            shelf.owner,
+            NewEntity(
+                "Callback",
+                "Handle it.",
+                "task",
+                project=project.id,
+                priority="high",
+                due_date="2026-03-31",
+                languages=("python",),
+                technologies=("fastapi",),
+                assignees=("alice",),
+                depends_on=(first.id,),
+                metadata={"points": 3},
+            ),
+            sync=True,
+        )
+    ).item
     old = (await add(shelf.owner, NewEntity("Retries", "Three.", "decision"), sync=True)).item
-    await add(shelf.owner, NewEntity("Retries again", "Five.", "decision", related_to=(f"supersedes:{old.id}",)), sync=True)
+    await add(
+        shelf.owner,
+        NewEntity("Retries again", "Five.", "decision", related_to=(f"supersedes:{old.id}",)),
+        sync=True,
+    )
     await shelf.give_out(tmp_path / "out")
     await other.take_in(tmp_path / "out")
     back = (await other.by_title())["Callback"].item
-    for name in ("id", "entity_type", "status", "priority", "due_date", "languages", "technologies", "assignees", "tags"):
+    for name in (
+        "id",
+        "entity_type",
+        "status",
+        "priority",
+        "due_date",
+        "languages",
+        "technologies",
+        "assignees",
+        "tags",
+    ):
         assert getattr(back, name) == getattr(task, name), name
     assert back.metadata["points"] == 3
     assert (await other.by_title())["Retries"].item.status == "superseded"
     everything = [reading.item.id for reading in (await shelf.by_title()).values()]
 
     async def joins(of: Shelf) -> set[tuple[str, str, str, bool, float]]:
-        return {(r.from_id, r.kind, r.to_id, r.explicit, r.weight) for r in await of.app.library.joins(of.owner, everything)}
+        return {
+            (r.from_id, r.kind, r.to_id, r.explicit, r.weight)
+            for r in await of.app.library.joins(of.owner, everything)
+        }
 
     assert await joins(other) == await joins(shelf) != set()
     again = await other.take_in(tmp_path / "out")
     assert again.outcomes[Outcome.UNCHANGED] == 5
 
 
-async def test_what_leads_nowhere_is_left_out_and_other_peoples_words_stay_theirs(shelf: Shelf, tmp_path: Path) -> None:
+async def test_what_leads_nowhere_is_left_out_and_other_peoples_words_stay_theirs(
+    shelf: Shelf, tmp_path: Path
+) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     here, gone = "0b0e7a3e-0c1c-4b5e-9a3f-000000000001", "0b0e7a3e-0c1c-4b5e-9a3f-000000000002"
-    (folder / "a.md").write_text(f"---\nid: {here}\nstatus: odd\npriority: urgent\ndue_date: soon\nrelations:\n"
-                                 f"- kind: RELATED_TO\n  to: {gone}\n- nonsense\n---\nText.")
-    (folder / "b.md").write_text("---\nstatus: wrong\npriority: high\n---\nA note of somebody's own.")
-    (folder / "c.md").write_text(f"---\nid: {here[:-1]}3\nentity_type: task\nstatus: planning\n---\nA task in a state of epics.")
+    (folder / "a.md").write_text(
+        f"---\nid: {here}\nstatus: odd\npriority: urgent\ndue_date: soon\nrelations:\n"
+        f"- kind: RELATED_TO\n  to: {gone}\n- nonsense\n---\nText."
+    )
+    (folder / "b.md").write_text(
+        "---\nstatus: wrong\npriority: high\n---\nA note of somebody's own."
+    )
+    (folder / "c.md").write_text(
+        f"---\nid: {here[:-1]}3\nentity_type: task\nstatus: planning\n---\nA task in a state of epics."
+    )
     await shelf.take_in(folder)
     found = await shelf.by_title()
-    assert (found["a"].item.status, found["a"].item.priority, found["a"].item.due_date) == ("", "", None)
-    assert (found["b"].item.status, found["b"].item.metadata["front_matter"]) == ("", {"status": "wrong", "priority": "high"})
+    assert (found["a"].item.status, found["a"].item.priority, found["a"].item.due_date) == (
+        "",
+        "",
+        None,
+    )
+    assert (found["b"].item.status, found["b"].item.metadata["front_matter"]) == (
+        "",
+        {"status": "wrong", "priority": "high"},
+    )
     assert (found["c"].item.entity_type, found["c"].item.status) == ("task", "")
     assert await shelf.app.library.joins(shelf.owner, [here]) == []
 
 
-async def test_what_was_said_before_is_given_out_and_not_taken_in_again(shelf: Shelf, tmp_path: Path) -> None:
-    added = (await shelf.app.entities.add(shelf.owner, NewEntity("Tides", "The moon pulls.", "idea"), sync=True)).item
-    await shelf.app.entities.update(shelf.owner, added.id, {"content": "The moon and the sun pull."})
+async def test_what_was_said_before_is_given_out_and_not_taken_in_again(
+    shelf: Shelf, tmp_path: Path
+) -> None:
+    added = (
+        await shelf.app.entities.add(
+            shelf.owner, NewEntity("Tides", "The moon pulls.", "idea"), sync=True
+        )
+    ).item
+    await shelf.app.entities.update(
+        shelf.owner, added.id, {"content": "The moon and the sun pull."}
+    )
     await shelf.give_out(tmp_path / "out")
-    assert (tmp_path / "out" / ".versions" / added.public_id / "1.md").read_text() == "The moon pulls."
+    assert (
+        tmp_path / "out" / ".versions" / added.public_id / "1.md"
+    ).read_text() == "The moon pulls."
     await shelf.take_in(tmp_path / "out")
     assert (await shelf.by_title())["Tides"].text == "The moon and the sun pull."
     assert len(await shelf.by_title()) == 1

@@ -45,49 +45,129 @@ def at(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-@pytest.mark.parametrize(("name", "content", "expected"), [
-    ("bookmarks.html", NETSCAPE, [
-        Saved("A & B", "https://a.example/", tags=("one", "two words"), folder="Bookmarks bar", at=at(1700000001)),
-        Saved("Soup", "https://soup.example/", folder="Bookmarks bar/Cooking", at=at(1700000002)),
-        Saved("http://b.example/", "http://b.example/")]),
-    ("ril_export.html", POCKET, [
-        Saved("Herons", "https://a.example/x", tags=("birds", "rivers"), at=at(1700000001)),
-        Saved("https://b.example/y", "https://b.example/y", at=at(1700000002))]),
-    ("part_000000.csv", POCKET_CSV, [
-        Saved("Herons", "https://a.example/x", tags=("birds", "rivers"), at=at(1700000001)),
-        Saved("https://b.example/y", "https://b.example/y")]),
-    ("readwise.csv", READWISE, [
-        Saved("On Rivers", text="By Ann Weir\n\n> First line\n> second line\n\nMy thought\n\n> Another", tags=("water", "nature"),
-              at=datetime(2024, 3, 1, 8, tzinfo=UTC)),
-        Saved("Untold", text="> Alone")]),
-    ("reader.csv", READER, [
-        Saved("Herons", "https://a.example/x", tags=("birds", "rivers"), at=datetime(2024, 3, 2, 8, tzinfo=UTC))]),
-    ("karakeep.json", KARAKEEP, [
-        Saved("Herons", "https://a.example/x", tags=("birds",), at=at(1700000001)),
-        Saved("Note on Herons", text="Read twice.\n\n<https://a.example/x>", tags=("birds",), at=at(1700000001)),
-        Saved("Idea", text="Build a hide.\n\nBy the weir.", tags=("mine",), at=at(1700000002)),
-        Saved("Picture", lost="The export has neither an address nor a text for it; files are not part of it.")]),
-])
-def test_each_export_is_read_as_it_is_written(tmp_path: Path, name: str, content: str, expected: list[Saved]) -> None:
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        (
+            "bookmarks.html",
+            NETSCAPE,
+            [
+                Saved(
+                    "A & B",
+                    "https://a.example/",
+                    tags=("one", "two words"),
+                    folder="Bookmarks bar",
+                    at=at(1700000001),
+                ),
+                Saved(
+                    "Soup",
+                    "https://soup.example/",
+                    folder="Bookmarks bar/Cooking",
+                    at=at(1700000002),
+                ),
+                Saved("http://b.example/", "http://b.example/"),
+            ],
+        ),
+        (
+            "ril_export.html",
+            POCKET,
+            [
+                Saved("Herons", "https://a.example/x", tags=("birds", "rivers"), at=at(1700000001)),
+                Saved("https://b.example/y", "https://b.example/y", at=at(1700000002)),
+            ],
+        ),
+        (
+            "part_000000.csv",
+            POCKET_CSV,
+            [
+                Saved("Herons", "https://a.example/x", tags=("birds", "rivers"), at=at(1700000001)),
+                Saved("https://b.example/y", "https://b.example/y"),
+            ],
+        ),
+        (
+            "readwise.csv",
+            READWISE,
+            [
+                Saved(
+                    "On Rivers",
+                    text="By Ann Weir\n\n> First line\n> second line\n\nMy thought\n\n> Another",
+                    tags=("water", "nature"),
+                    at=datetime(2024, 3, 1, 8, tzinfo=UTC),
+                ),
+                Saved("Untold", text="> Alone"),
+            ],
+        ),
+        (
+            "reader.csv",
+            READER,
+            [
+                Saved(
+                    "Herons",
+                    "https://a.example/x",
+                    tags=("birds", "rivers"),
+                    at=datetime(2024, 3, 2, 8, tzinfo=UTC),
+                )
+            ],
+        ),
+        (
+            "karakeep.json",
+            KARAKEEP,
+            [
+                Saved("Herons", "https://a.example/x", tags=("birds",), at=at(1700000001)),
+                Saved(
+                    "Note on Herons",
+                    text="Read twice.\n\n<https://a.example/x>",
+                    tags=("birds",),
+                    at=at(1700000001),
+                ),
+                Saved(
+                    "Idea", text="Build a hide.\n\nBy the weir.", tags=("mine",), at=at(1700000002)
+                ),
+                Saved(
+                    "Picture",
+                    lost="The export has neither an address nor a text for it; files are not part of it.",
+                ),
+            ],
+        ),
+    ],
+)
+def test_each_export_is_read_as_it_is_written(
+    tmp_path: Path, name: str, content: str, expected: list[Saved]
+) -> None:
     (tmp_path / name).write_bytes(("\ufeff" + content).encode())
     assert read(tmp_path / name) == expected
 
 
 @pytest.mark.parametrize("moment", ["inf", "Infinity", "1e999", "nan", "-1", "soon"])
 def test_a_moment_that_never_comes_is_no_moment(tmp_path: Path, moment: str) -> None:
-    (tmp_path / "b.html").write_text(f'<dl><dt><a href="https://a.example/" add_date="{moment}">A</a></dl>')
+    (tmp_path / "b.html").write_text(
+        f'<dl><dt><a href="https://a.example/" add_date="{moment}">A</a></dl>'
+    )
     assert read(tmp_path / "b.html") == [Saved("A", "https://a.example/")]
 
 
 def test_half_an_emoji_that_a_program_cut_off_is_no_text(tmp_path: Path) -> None:
-    (tmp_path / "k.json").write_text(r'{"bookmarks": [{"title": "Zero \u0000 and half \ud83d", "tags": ["\ud83d"], "note": "Kept \udc00."}]}')
+    (tmp_path / "k.json").write_text(
+        r'{"bookmarks": [{"title": "Zero \u0000 and half \ud83d", "tags": ["\ud83d"], "note": "Kept \udc00."}]}'
+    )
     assert read(tmp_path / "k.json") == [Saved("Zero  and half ?", text="Kept ?.", tags=("?",))]
 
 
-@pytest.mark.parametrize(("name", "content"), [
-    ("x.json", "{"), ("x.json", "[]"), ("x.json", '{"bookmarks": [3]}'), ("x.csv", "a,b\n1,2\n"), ("x.csv", ""),
-    ("x.html", "<p>Hello</p>"), ("x.zip", "PK")])
-def test_what_is_no_export_is_refused_with_the_formats_that_are_known(tmp_path: Path, name: str, content: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x.json", "{"),
+        ("x.json", "[]"),
+        ("x.json", '{"bookmarks": [3]}'),
+        ("x.csv", "a,b\n1,2\n"),
+        ("x.csv", ""),
+        ("x.html", "<p>Hello</p>"),
+        ("x.zip", "PK"),
+    ],
+)
+def test_what_is_no_export_is_refused_with_the_formats_that_are_known(
+    tmp_path: Path, name: str, content: str
+) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(Invalid, match="Karakeep"):
         read(tmp_path / name)

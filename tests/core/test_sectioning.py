@@ -42,7 +42,10 @@ def test_long_prose_is_cut_between_sentences_into_sections_of_like_size() -> Non
 
 
 def test_the_number_of_a_list_stays_with_what_it_counts() -> None:
-    points = [f"{n}. Fill tank {n} slowly and write down how much it took, then close the valve before the next" for n in range(1, 61)]
+    points = [
+        f"{n}. Fill tank {n} slowly and write down how much it took, then close the valve before the next"
+        for n in range(1, 61)
+    ]
     sections = cut("\n".join(points))
     assert len(sections) > 3
     assert [line for section in sections for line in section.text.splitlines()] == points
@@ -52,16 +55,27 @@ def test_paragraphs_are_kept_whole() -> None:
     paragraph = prose(6)
     sections = cut("\n\n".join([paragraph] * 9))
     assert len(sections) > 1
-    assert all(section.text.split("\n\n") == [paragraph] * section.text.count("\n\n") + [paragraph]
-               for section in sections)
+    assert all(
+        section.text.split("\n\n") == [paragraph] * section.text.count("\n\n") + [paragraph]
+        for section in sections
+    )
 
 
 def test_a_section_begins_at_a_heading_and_knows_the_headings_above_it() -> None:
     text = f"# Guide\n\n{prose(4)}\n\n## Install\n\n{prose(4)}\n\n### Linux\n\n{prose(4)}\n\n## Use ##\n\n{prose(4)}"
     sections = cut(text)
     assert [section.heading for section in sections] == [
-        "Guide", "Guide > Install", "Guide > Install > Linux", "Guide > Use"]
-    assert [section.text.splitlines()[0] for section in sections] == ["# Guide", "## Install", "### Linux", "## Use ##"]
+        "Guide",
+        "Guide > Install",
+        "Guide > Install > Linux",
+        "Guide > Use",
+    ]
+    assert [section.text.splitlines()[0] for section in sections] == [
+        "# Guide",
+        "## Install",
+        "### Linux",
+        "## Use ##",
+    ]
 
 
 def test_a_heading_stays_with_the_text_below_it() -> None:
@@ -70,18 +84,26 @@ def test_a_heading_stays_with_the_text_below_it() -> None:
 
 
 def test_what_is_too_short_to_stand_alone_goes_with_its_neighbour() -> None:
-    sections = cut(f"# Notes\n\n## First\n\nTiny.\n\n## Second\n\n{prose(8)}\n\n## Last\n\nTiny too.")
+    sections = cut(
+        f"# Notes\n\n## First\n\nTiny.\n\n## Second\n\n{prose(8)}\n\n## Last\n\nTiny too."
+    )
     assert len(sections) == 1
     assert sections[0].heading == "Notes"
 
 
 def test_comments_in_code_are_no_headings() -> None:
     code = "import os\n# where we are\nprint(os.getcwd())"
-    assert [section.heading for section in cut(f"```python\n# comment\n{code}\n```\n\n{code}")] == [""]
+    assert [section.heading for section in cut(f"```python\n# comment\n{code}\n```\n\n{code}")] == [
+        ""
+    ]
 
 
 def test_code_blocks_and_tables_are_kept_whole_where_they_fit() -> None:
-    code = "```python\n" + "\n\n".join(f"def function_{n}():\n    return value_{n}" for n in range(20)) + "\n```"
+    code = (
+        "```python\n"
+        + "\n\n".join(f"def function_{n}():\n    return value_{n}" for n in range(20))
+        + "\n```"
+    )
     table = "\n".join(f"| row {n} | value | other value |" for n in range(20))
     sections = cut("\n\n".join([prose(8), code, prose(8), table, prose(8)]))
     assert len(sections) > 2
@@ -94,7 +116,10 @@ def test_code_that_does_not_fit_is_cut_between_lines() -> None:
     sections = cut("```python\n" + "\n".join(lines) + "\n```")
     assert len(sections) > 1
     assert {line.strip() for section in sections for line in section.text.splitlines()} == {
-        "```python", *map(str.strip, lines), "```"}
+        "```python",
+        *map(str.strip, lines),
+        "```",
+    }
 
 
 def test_text_without_spaces_is_cut_by_its_characters() -> None:
@@ -137,15 +162,28 @@ HOSTILE = {
 def test_half_a_million_characters_of_anything_are_cut_quickly_and_whole(text: str) -> None:
     began = time.process_time()
     sections = cut(text)
-    assert time.process_time() - began < 3   # about 1 s alone; the machine may be busy
+    assert time.process_time() - began < 3  # about 1 s alone; the machine may be busy
     assert "".join(letters(section.text) for section in sections) == letters(text)
     assert all(section.text and len(section.heading) < 1000 for section in sections)
 
 
 def test_nothing_is_lost_whatever_the_text_is_made_of() -> None:
     chance = random.Random(7)
-    parts = ["# ", "## Head\n", "\n", "\n\n", "```\n", "~~~\n", "| a | b |\n", SENTENCE, " ", "word ", "東京。",
-             "x" * 3000, "\t- "]
+    parts = [
+        "# ",
+        "## Head\n",
+        "\n",
+        "\n\n",
+        "```\n",
+        "~~~\n",
+        "| a | b |\n",
+        SENTENCE,
+        " ",
+        "word ",
+        "東京。",
+        "x" * 3000,
+        "\t- ",
+    ]
     for _ in range(200):
         text = "".join(chance.choices(parts, k=chance.randrange(1, 60)))
         assert "".join(letters(section.text) for section in cut(text)) == letters(text)
@@ -158,7 +196,9 @@ def test_words_keep_their_order() -> None:
 
 def test_what_is_embedded_says_where_the_section_stands() -> None:
     section = Section(0, "Call `runTarget` first.", heading="Use > Runs")
-    assert embedding_text("fuzz_guide", section) == "fuzz guide\nUse > Runs\nCall `run Target` first."
+    assert (
+        embedding_text("fuzz_guide", section) == "fuzz guide\nUse > Runs\nCall `run Target` first."
+    )
 
 
 def test_a_title_that_the_section_begins_with_is_not_embedded_twice() -> None:
@@ -169,20 +209,31 @@ def test_prose_is_cut_at_bulk_rate() -> None:
     text = "\n\n".join([prose(9)] * 2000)
     began = time.process_time()
     sections = cut(text)
-    assert len(sections) / (time.process_time() - began) > 3_000   # above 10,000 alone; the machine may be busy
+    assert (
+        len(sections) / (time.process_time() - began) > 3_000
+    )  # above 10,000 alone; the machine may be busy
 
 
 def test_a_section_is_where_the_last_mark_before_it_says() -> None:
-    pages = [f"Page {n}. " + "The heron stands in the shallow water and waits. " * 12 for n in range(1, 6)]
+    pages = [
+        f"Page {n}. " + "The heron stands in the shallow water and waits. " * 12
+        for n in range(1, 6)
+    ]
     starts = [sum(len(page) + 2 for page in pages[:n]) for n in range(5)]
     marks = [Mark(at, {"page": n + 1}) for n, at in enumerate(starts)]
     text = "\n\n".join(pages)
     sections = cut(text, "Herons", marks)
     assert len(sections) > 2
     for section in sections:
-        at = next(at for at in range(len(text)) if text.startswith(section.text, at) and at >= starts[section.locator["page"] - 1])
+        at = next(
+            at
+            for at in range(len(text))
+            if text.startswith(section.text, at) and at >= starts[section.locator["page"] - 1]
+        )
         assert section.locator["page"] == sum(start <= at for start in starts)
-    assert [section.locator for section in cut(text, "Herons", [Mark(len(text), {"page": 9})])] == [{}] * len(sections)
+    assert [section.locator for section in cut(text, "Herons", [Mark(len(text), {"page": 9})])] == [
+        {}
+    ] * len(sections)
 
 
 @pytest.mark.parametrize("piece", ["a ", "ab\n", "a\n\n", "Yes. ", "# a\n\n", "- a\n"])
@@ -197,7 +248,9 @@ def test_cutting_a_long_text_takes_little_more_memory_than_its_sections(piece: s
     assert peak - kept < 8_000_000
 
 
-@pytest.mark.parametrize("piece", ["word ", "words and more", "\u3042\u3044 ", "a\u2028b\n", "\u00e9t\u00e9 "])
+@pytest.mark.parametrize(
+    "piece", ["word ", "words and more", "\u3042\u3044 ", "a\u2028b\n", "\u00e9t\u00e9 "]
+)
 def test_words_of_long_texts_are_counted_as_those_of_short_ones(piece: str) -> None:
     text = piece * 60_000
     spaced = len(text.split())

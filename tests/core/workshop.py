@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.app import App, open_app
-from commonplace.model import Caller, Content, Item, ItemRef, Kind, Relation, Section, new_id, new_public_id
+from commonplace.model import (
+    Caller,
+    Content,
+    Item,
+    ItemRef,
+    Kind,
+    Relation,
+    Section,
+    new_id,
+    new_public_id,
+)
 from commonplace.model.workflow import EPIC, TASK
 from commonplace.settings import Settings
 
@@ -19,16 +29,44 @@ class Workshop:
     app: App
     owner: Caller
 
-    async def make(self, entity_type: str, title: str, *, joined: dict[Kind, list[Item]] | None = None, **fields: Any) -> Item:
-        item = Item(**{"id": new_id(), "library_id": self.owner.library_id, "public_id": new_public_id(), "content_id": "",
-                       "entity_type": entity_type, "kind": "text", "title": title,
-                       "status": FIRST.get(entity_type, "")} | fields)
-        relations = [Relation(item.library_id, item.id, kind, other.id)
-                     for kind, others in (joined or {}).items() for other in others]
+    async def make(
+        self,
+        entity_type: str,
+        title: str,
+        *,
+        joined: dict[Kind, list[Item]] | None = None,
+        **fields: Any,
+    ) -> Item:
+        item = Item(
+            **{
+                "id": new_id(),
+                "library_id": self.owner.library_id,
+                "public_id": new_public_id(),
+                "content_id": "",
+                "entity_type": entity_type,
+                "kind": "text",
+                "title": title,
+                "status": FIRST.get(entity_type, ""),
+            }
+            | fields
+        )
+        relations = [
+            Relation(item.library_id, item.id, kind, other.id)
+            for kind, others in (joined or {}).items()
+            for other in others
+        ]
         content = Content(new_id(), new_id(), f"What {title} is about.")
         made, _ = await self.app.store.items.add(
-            item, content, [Section(0, content.text)], scope=self.owner.scope, folder_id=None, stamp=self.app.embedder.stamp,
-            jobs=[], relations=relations, once=False)
+            item,
+            content,
+            [Section(0, content.text)],
+            scope=self.owner.scope,
+            folder_id=None,
+            stamp=self.app.embedder.stamp,
+            jobs=[],
+            relations=relations,
+            once=False,
+        )
         return made
 
     async def again(self, item: Item) -> Item:

@@ -20,7 +20,9 @@ async def test_reference_pages_are_what_the_code_says() -> None:
     reference = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(reference)
     for name, page in (await reference.pages()).items():
-        assert (reference.FOLDER / name).read_text() == page, f"docs/reference/{name} is out of date: run `make docs`"
+        assert (reference.FOLDER / name).read_text() == page, (
+            f"docs/reference/{name} is out of date: run `make docs`"
+        )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -31,11 +33,17 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_threat_model_names_tests_that_exist() -> None:
     """A promise whose proof was renamed or removed is a promise that nobody checks."""
-    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / "threat-model.md").read_text())
+    named = re.findall(
+        r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / "threat-model.md").read_text()
+    )
     assert len(named) > 40
     for file, test in named:
         tree = ast.parse((ROOT / file).read_text())
-        functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+        functions = {
+            node.name
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
         assert test in functions, f"{file} has no {test}"
 
 

@@ -31,8 +31,24 @@ def start(tmp_path: Path) -> Start:
     def begin(name: str, bound: float = 30.0, **how: str) -> Row:
         scratch = tmp_path / name
         scratch.mkdir()
-        command = [sys.executable, str(HERE / "harness.py"), "made_up", str(work), str(scratch), str(COUNT), str(SECONDS)]
-        env = os.environ | {"PYTHONPATH": str(Path(__file__).parent), "NAME": name, "SAID": str(tmp_path / "said")} | how
+        command = [
+            sys.executable,
+            str(HERE / "harness.py"),
+            "made_up",
+            str(work),
+            str(scratch),
+            str(COUNT),
+            str(SECONDS),
+        ]
+        env = (
+            os.environ
+            | {
+                "PYTHONPATH": str(Path(__file__).parent),
+                "NAME": name,
+                "SAID": str(tmp_path / "said"),
+            }
+            | how
+        )
         return Row(name, command, env, scratch, bound)
 
     return begin
@@ -47,12 +63,21 @@ def said(tmp_path: Path, part: str) -> list[tuple[str, int]]:
     return [(name, int(what)) for name, asked, what in lines if asked == part]
 
 
-def test_each_kind_of_call_is_asked_in_rounds_that_begin_with_another(start: Start, tmp_path: Path) -> None:
+def test_each_kind_of_call_is_asked_in_rounds_that_begin_with_another(
+    start: Start, tmp_path: Path
+) -> None:
     found = take_turns(start("a"), start("b"))
-    lots = [(name, [q for _, q in lot]) for name, lot in groupby(said(tmp_path, "semantic"), key=lambda line: line[0])]
+    lots = [
+        (name, [q for _, q in lot])
+        for name, lot in groupby(said(tmp_path, "semantic"), key=lambda line: line[0])
+    ]
     # What ends one round begins the next, ab ba ab; the questions of the round before are asked first and do not count.
     assert [name for name, _ in lots[:4]] == ["a", "b", "a", "b"]
-    assert lots[0][1] == [5, 11, 0, 6] and lots[1][1] == [5, 11, 0, 6, 0, 6, 1, 7] and lots[2][1][:4] == [0, 6, 1, 7]
+    assert (
+        lots[0][1] == [5, 11, 0, 6]
+        and lots[1][1] == [5, 11, 0, 6, 0, 6, 1, 7]
+        and lots[2][1][:4] == [0, 6, 1, 7]
+    )
     assert found["a"]["semantic"]["calls"] == found["b"]["semantic"]["calls"] == COUNT
     assert len(found["a"]["get"]["rounds"]) == len(found["b"]["semantic"]["rounds"]) == turns.ROUNDS
     assert found["a"]["kept"] == COUNT and "failed" not in found["a"]
@@ -60,19 +85,39 @@ def test_each_kind_of_call_is_asked_in_rounds_that_begin_with_another(start: Sta
 
 
 @pytest.mark.slow
-def test_who_dies_or_hangs_drops_out_with_what_was_found_and_the_others_go_on(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_dies_or_hangs_drops_out_with_what_was_found_and_the_others_go_on(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(one, "READY", 1.0)
-    found = take_turns(start("dead", DIES="semantic"), start("late", SLEEPS="get", SECONDS="60"), start("failing", FAILS="get"), start("sound"))
-    assert found["dead"]["failed"].startswith("exit code 3") and found["dead"]["add"]["calls"] == COUNT
-    assert found["late"]["late"] == "get was not done within 1 s" and found["late"]["semantic"]["p50"]
-    assert found["failing"]["get"] == {"failed": "ValueError: it will not"} and found["failing"]["delete"]["calls"] == COUNT // 4
+    found = take_turns(
+        start("dead", DIES="semantic"),
+        start("late", SLEEPS="get", SECONDS="60"),
+        start("failing", FAILS="get"),
+        start("sound"),
+    )
+    assert (
+        found["dead"]["failed"].startswith("exit code 3") and found["dead"]["add"]["calls"] == COUNT
+    )
+    assert (
+        found["late"]["late"] == "get was not done within 1 s" and found["late"]["semantic"]["p50"]
+    )
+    assert (
+        found["failing"]["get"] == {"failed": "ValueError: it will not"}
+        and found["failing"]["delete"]["calls"] == COUNT // 4
+    )
     assert found["sound"]["restart_s"] and len(found["sound"]["semantic"]["rounds"]) == turns.ROUNDS
     assert not any(psutil.pid_exists(pid) for _, pid in said(tmp_path, "open"))  # nor their servers
 
 
 def test_what_there_is_no_time_for_is_named(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "WORTH", -1.0)
-    found = take_turns(start("slow", bound=0.2, SLEEPS="semantic", SECONDS="0.1"), start("quick"), asking=0.1)
-    assert found["slow"]["semantic"]["calls"] and found["slow"]["left"][0] == "semantic_16" and "left" not in found["quick"]
+    found = take_turns(
+        start("slow", bound=0.2, SLEEPS="semantic", SECONDS="0.1"), start("quick"), asking=0.1
+    )
+    assert (
+        found["slow"]["semantic"]["calls"]
+        and found["slow"]["left"][0] == "semantic_16"
+        and "left" not in found["quick"]
+    )
     monkeypatch.setattr(turns, "WORTH", 10.0)
     assert take_turns(start("unasked"), within=5) == {"unasked": {"left_out": "no time was left"}}

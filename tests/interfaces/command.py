@@ -13,21 +13,38 @@ from typer import testing
 
 from commonplace.interfaces.cli.main import app
 
-COMMAND = [sys.executable, "-P", "-c", "import sys; sys.argv[0] = 'commonplace'\n"
-           "from commonplace.interfaces.cli.main import main; main()"]
+COMMAND = [
+    sys.executable,
+    "-P",
+    "-c",
+    "import sys; sys.argv[0] = 'commonplace'\n"
+    "from commonplace.interfaces.cli.main import main; main()",
+]
 
-testing._get_command = cache(testing._get_command)  # else every call builds all commands, in four fifths of its time
+testing._get_command = cache(
+    testing._get_command
+)  # else every call builds all commands, in four fifths of its time
 
 
 class Commands:
     """`commonplace ...` on one data folder, with the quick embedder."""
 
     def __init__(self, data_dir: Path, **settings: str) -> None:
-        self.env = {"COMMONPLACE_DATA_DIR": str(data_dir), "COMMONPLACE_EMBEDDER": "static",
-                    **{f"COMMONPLACE_{name.upper()}": value for name, value in settings.items()}}
+        self.env = {
+            "COMMONPLACE_DATA_DIR": str(data_dir),
+            "COMMONPLACE_EMBEDDER": "static",
+            **{f"COMMONPLACE_{name.upper()}": value for name, value in settings.items()},
+        }
 
-    def run(self, *arguments: object, stdin: str | bytes = "", env: Mapping[str, str] | None = None) -> testing.Result:
-        result = testing.CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin, env={**self.env, **(env or {})})
+    def run(
+        self, *arguments: object, stdin: str | bytes = "", env: Mapping[str, str] | None = None
+    ) -> testing.Result:
+        result = testing.CliRunner().invoke(
+            app,
+            [str(argument) for argument in arguments],
+            input=stdin,
+            env={**self.env, **(env or {})},
+        )
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
@@ -50,6 +67,16 @@ class Commands:
 
     def start(self, *arguments: object, **options: Any) -> subprocess.Popen[str]:
         """The real thing, in a process of its own."""
-        env = {**os.environ, **self.env, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        return subprocess.Popen([*COMMAND, *map(str, arguments)], env=env, text=True, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, **options)
+        env = {
+            **os.environ,
+            **self.env,
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        }
+        return subprocess.Popen(
+            [*COMMAND, *map(str, arguments)],
+            env=env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **options,
+        )

@@ -45,9 +45,13 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     ticks, draws, parts = count(1), defaultdict[int, Iterator[int]](count), now.__globals__
     morning = datetime(2026, 1, 5, 9, tzinfo=UTC)
-    monkeypatch.setitem(parts, "datetime", SimpleNamespace(
-        now=lambda zone: morning + timedelta(milliseconds=next(ticks))))
+    monkeypatch.setitem(
+        parts,
+        "datetime",
+        SimpleNamespace(now=lambda zone: morning + timedelta(milliseconds=next(ticks))),
+    )
     monkeypatch.setitem(parts, "time", SimpleNamespace(time_ns=lambda: next(ticks) * 1_000_000))
     monkeypatch.setitem(parts, "secrets", SimpleNamespace(randbits=lambda bits: next(draws[bits])))
-    monkeypatch.setitem(parts, "uuid", SimpleNamespace(
-        UUID=UUID, uuid4=lambda: UUID(int=next(ticks))))
+    monkeypatch.setitem(
+        parts, "uuid", SimpleNamespace(UUID=UUID, uuid4=lambda: UUID(int=next(ticks)))
+    )

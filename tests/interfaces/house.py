@@ -16,25 +16,40 @@ from commonplace.model import Caller, Capability, Role
 from commonplace.settings import Settings
 
 ADDRESS = "http://127.0.0.1:8642"
-NO_LIMITS = {"rate_requests_per_minute": 0, "rate_reads_per_hour": 0, "rate_writes_per_hour": 0,
-             "rate_deletes_per_hour": 0}
-MCP_HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
-LONG_TEXT = "\n\n".join(f"# Part {n}\n\n" + f"The zebra of part {n} grazes quietly by the river. " * 20 for n in range(12))
+NO_LIMITS = {
+    "rate_requests_per_minute": 0,
+    "rate_reads_per_hour": 0,
+    "rate_writes_per_hour": 0,
+    "rate_deletes_per_hour": 0,
+}
+MCP_HEADERS = {
+    "Accept": "application/json, text/event-stream",
+    "MCP-Protocol-Version": "2025-11-25",
+}
+LONG_TEXT = "\n\n".join(
+    f"# Part {n}\n\n" + f"The zebra of part {n} grazes quietly by the river. " * 20
+    for n in range(12)
+)
 
 
 @dataclass
 class House:
     app: App
     asgi: FastAPI
-    owner: Caller          # at the machine: everything allowed, nothing counted
-    stranger: Caller       # the same in another library
+    owner: Caller  # at the machine: everything allowed, nothing counted
+    stranger: Caller  # the same in another library
     tokens: dict[str, str] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
 
-    def client(self, character: str | None = None, *, token: str | None = None) -> httpx.AsyncClient:
+    def client(
+        self, character: str | None = None, *, token: str | None = None
+    ) -> httpx.AsyncClient:
         secret = self.tokens[character] if character else token
-        return httpx.AsyncClient(transport=httpx.ASGITransport(self.asgi), base_url=ADDRESS,
-                                 headers={"Authorization": f"Bearer {secret}"} if secret else {})
+        return httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.asgi),
+            base_url=ADDRESS,
+            headers={"Authorization": f"Bearer {secret}"} if secret else {},
+        )
 
     async def token(self, name: str, **wish: Any) -> str:
         _, secret = await self.app.people.create_token(self.owner, NewToken(name, **wish))
@@ -43,20 +58,34 @@ class House:
     async def join(self, name: str, role: Role = Role.MEMBER) -> str:
         """The token of a new member of the owner's library."""
         _, invitation = await self.app.members.invite(self.owner, role)
-        return (await self.app.members.accept(None, invitation, name, f"{name.lower()}@example.org")).token
+        return (
+            await self.app.members.accept(None, invitation, name, f"{name.lower()}@example.org")
+        ).token
 
-    async def add(self, title: str, *, folder: str | None = None, by: Caller | None = None, in_kb: bool = True,
-                  text: str = "") -> tuple[str, str | None]:
+    async def add(
+        self,
+        title: str,
+        *,
+        folder: str | None = None,
+        by: Caller | None = None,
+        in_kb: bool = True,
+        text: str = "",
+    ) -> tuple[str, str | None]:
         """(item id, job id) of a new item, filed in a folder of that name."""
         by = by or self.owner
-        added = await self.app.library.add(by, Draft("text", title, text or f"{title}: the zebra grazes by the river.", in_kb=in_kb))
+        added = await self.app.library.add(
+            by,
+            Draft("text", title, text or f"{title}: the zebra grazes by the river.", in_kb=in_kb),
+        )
         if folder:
             await self.app.library.file(by, added.item.id, [self.folders[folder]])
         return added.item.id, added.job_id
 
 
 @asynccontextmanager
-async def open_house(data_dir: Path, *, own: dict[str, Any] | None = None, **settings: Any) -> AsyncIterator[House]:
+async def open_house(
+    data_dir: Path, *, own: dict[str, Any] | None = None, **settings: Any
+) -> AsyncIterator[House]:
     """Characters: owner, reader, one_folder (Red), two_folder (Red, Blue), kb_only, expired, revoked, stranger, and a viewer, who
     was a member with a token that writes before.
 
@@ -71,10 +100,21 @@ async def open_house(data_dir: Path, *, own: dict[str, Any] | None = None, **set
 
 async def _furnish(app: App, asgi: FastAPI) -> House:
     owner = await app.people.ensure_owner()
-    stranger, strangers_token = await app.people.create_with_token("Stranger", "stranger@example.org")
-    house = House(app, asgi, *(Caller(person.id, person.id, person.name, frozenset(Capability), role=Role.OWNER)
-                               for person in (owner, stranger)))
-    house.folders = {name: (await app.library.create_folder(house.owner, name)).id for name in ("Red", "Blue", "Green")}
+    stranger, strangers_token = await app.people.create_with_token(
+        "Stranger", "stranger@example.org"
+    )
+    house = House(
+        app,
+        asgi,
+        *(
+            Caller(person.id, person.id, person.name, frozenset(Capability), role=Role.OWNER)
+            for person in (owner, stranger)
+        ),
+    )
+    house.folders = {
+        name: (await app.library.create_folder(house.owner, name)).id
+        for name in ("Red", "Blue", "Green")
+    }
     house.folders["Theirs"] = (await app.library.create_folder(house.stranger, "Theirs")).id
     red, blue = house.folders["Red"], house.folders["Blue"]
     house.tokens = {
@@ -96,11 +136,15 @@ async def _furnish(app: App, asgi: FastAPI) -> House:
     return house
 
 
-async def rpc(client: httpx.AsyncClient, method: str, params: dict[str, Any] | None = None, path: str = "/mcp") -> Any:
+async def rpc(
+    client: httpx.AsyncClient, method: str, params: dict[str, Any] | None = None, path: str = "/mcp"
+) -> Any:
     """The JSON-RPC answer (with `result` or `error`) of one MCP request."""
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
     return (await client.post(path, headers=MCP_HEADERS, json=message)).json()
 
 
-async def call_tool(client: httpx.AsyncClient, name: str, arguments: dict[str, Any], path: str = "/mcp") -> Any:
+async def call_tool(
+    client: httpx.AsyncClient, name: str, arguments: dict[str, Any], path: str = "/mcp"
+) -> Any:
     return await rpc(client, "tools/call", {"name": name, "arguments": arguments}, path)

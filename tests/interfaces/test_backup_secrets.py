@@ -7,7 +7,10 @@ from tests.interfaces.command import Commands
 
 
 def test_a_backup_holds_no_credential_that_works(data_dir: Path, tmp_path: Path) -> None:
-    keys = {"jwt_secret": "a secret of more than thirty-two bytes", "embedder_key": "key-of-the-embedder"}
+    keys = {
+        "jwt_secret": "a secret of more than thirty-two bytes",
+        "embedder_key": "key-of-the-embedder",
+    }
     cli = Commands(data_dir, **keys)
     cli.text("add", "-", "--title", "Herons", stdin="Herons stand in rivers and wait.")
     secrets = [

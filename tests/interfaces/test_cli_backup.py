@@ -11,14 +11,26 @@ from commonplace.store.backup import TABLES
 from tests.interfaces.command import Commands
 
 # Made anew from the rest, or about this file only.
-DERIVED = {"changes", "checkpoints", "forgotten", "schema_version", "section_terms", "sequences", "vectors", "sqlite_sequence"}
+DERIVED = {
+    "changes",
+    "checkpoints",
+    "forgotten",
+    "schema_version",
+    "section_terms",
+    "sequences",
+    "vectors",
+    "sqlite_sequence",
+}
 
 
 def commands(engine: str, folder: Path, request: pytest.FixtureRequest) -> Commands:
     if engine == "sqlite":
         return Commands(folder)
-    return Commands(folder, database_url=request.getfixturevalue("postgres_url"),
-                    database_schema=request.getfixturevalue("postgres_schema"))
+    return Commands(
+        folder,
+        database_url=request.getfixturevalue("postgres_url"),
+        database_schema=request.getfixturevalue("postgres_schema"),
+    )
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -26,9 +38,21 @@ def full(request: pytest.FixtureRequest, tmp_path: Path) -> Commands:
     """A library with something of everything."""
     cli = commands(request.param, tmp_path / "full", request)
     cli.text("folder", "create", "Work")
-    cli.text("add", "-", "--folder", "Work", "--title", "Zebras", stdin="Zebras live in herds, with ERR_STRIPES.\0"[:-1])
-    cli.text("add", "-", "--title", "Hidden", "--no-kb", stdin="Ünïcödé that is not in the KB: 知識")
-    long = "\n\n".join(f"## Part {n}\n\n" + f"glaciers of part {n} move slowly. " * 40 for n in range(10))
+    cli.text(
+        "add",
+        "-",
+        "--folder",
+        "Work",
+        "--title",
+        "Zebras",
+        stdin="Zebras live in herds, with ERR_STRIPES.\0"[:-1],
+    )
+    cli.text(
+        "add", "-", "--title", "Hidden", "--no-kb", stdin="Ünïcödé that is not in the KB: 知識"
+    )
+    long = "\n\n".join(
+        f"## Part {n}\n\n" + f"glaciers of part {n} move slowly. " * 40 for n in range(10)
+    )
     cli.text("add", "-", "--title", "Glaciers", stdin=long)
     return cli
 
@@ -36,16 +60,29 @@ def full(request: pytest.FixtureRequest, tmp_path: Path) -> Commands:
 def state(cli: Commands) -> object:
     items = sorted(cli.json("list")["items"], key=lambda item: item["title"])
     whole = [cli.json("get", item["id"]) for item in items]
-    searches = [cli.json("search", query, "--mode", "semantic")["hits"] for query in ("striped animals", "slow ice")]
+    searches = [
+        cli.json("search", query, "--mode", "semantic")["hits"]
+        for query in ("striped animals", "slow ice")
+    ]
     assert searches[0][0]["title"] == "Zebras"
-    rounded = [[(hit["item_id"], hit["section_index"], round(hit["score"], 2)) for hit in hits[:3]] for hits in searches]
-    return whole, cli.json("folder", "list"), cli.json("user", "list"), rounded, cli.json("doctor")["sections_with_vectors"]
+    rounded = [
+        [(hit["item_id"], hit["section_index"], round(hit["score"], 2)) for hit in hits[:3]]
+        for hits in searches
+    ]
+    return (
+        whole,
+        cli.json("folder", "list"),
+        cli.json("user", "list"),
+        rounded,
+        cli.json("doctor")["sections_with_vectors"],
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-def test_a_backup_brings_everything_back_on_either_engine(full: Commands, engine: str, tmp_path: Path,
-                                                          request: pytest.FixtureRequest) -> None:
+def test_a_backup_brings_everything_back_on_either_engine(
+    full: Commands, engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     token = full.json("token", "create", "--name", "agent", "--folder", "Work")
     expected = state(full)
     made = full.json("backup", tmp_path / "all.backup")
@@ -55,20 +92,32 @@ def test_a_backup_brings_everything_back_on_either_engine(full: Commands, engine
     other = commands(engine, tmp_path / "other", request)
     if to_same_database:
         assert "There is a library already" in other.fails("restore", tmp_path / "all.backup")
-    restored = other.json("restore", tmp_path / "all.backup", *(["--force"] if to_same_database else []))
+    restored = other.json(
+        "restore", tmp_path / "all.backup", *(["--force"] if to_same_database else [])
+    )
     assert restored["rows"] == made["rows"]
     assert state(other) == expected
-    assert [item["title"] for item in other.json("list", "--token", token["token"])["items"]] == ["Zebras"]
-    assert other.json("search", "ERR_STRIPES", "--mode", "keyword", "--token", token["token"])["hits"]
+    assert [item["title"] for item in other.json("list", "--token", token["token"])["items"]] == [
+        "Zebras"
+    ]
+    assert other.json("search", "ERR_STRIPES", "--mode", "keyword", "--token", token["token"])[
+        "hits"
+    ]
 
 
 def test_restore_replaces_only_when_forced(full: Commands, tmp_path: Path) -> None:
     full.text("backup", tmp_path / "all.backup")
     added = full.json("add", "-", "--title", "Later", stdin="written after the backup was made")
-    assert "There is a library already (4 items, 1 folder)" in full.fails("restore", tmp_path / "all.backup")
+    assert "There is a library already (4 items, 1 folder)" in full.fails(
+        "restore", tmp_path / "all.backup"
+    )
     assert full.json("get", added["user_item_id"])["title"] == "Later"
     full.text("restore", tmp_path / "all.backup", "--force")
-    assert sorted(item["title"] for item in full.json("list")["items"]) == ["Glaciers", "Hidden", "Zebras"]
+    assert sorted(item["title"] for item in full.json("list")["items"]) == [
+        "Glaciers",
+        "Hidden",
+        "Zebras",
+    ]
     assert full.json("search", "written after", "--mode", "keyword")["hits"] == []
 
 
@@ -108,6 +157,8 @@ def test_a_backup_is_not_written_over_another_file(data_dir: Path, tmp_path: Pat
 def test_every_table_is_backed_up(data_dir: Path) -> None:
     Commands(data_dir).json("list")
     connection = apsw.Connection(str(data_dir / "commonplace.sqlite3"))
-    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    tables = {
+        row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    }
     connection.close()
     assert tables - DERIVED == set(TABLES)

@@ -32,24 +32,50 @@ def judged(tmp_path: Path) -> Path:
     """Two groups that say the same: a query must find its own group's document. Known answers: all at rank 1."""
     folder = tmp_path / "set"
     folder.mkdir()
-    documents = [{"_id": f"{group}-{name}", "title": name, "text": f"Everything about {name} and nothing else.", "group": group}
-                 for group in ("left", "right") for name in ("zebras", "glaciers", "violins")]
-    queries = [{"_id": f"q-{d['_id']}", "text": f"tell me about {d['title']}", "group": d["group"]} for d in documents]
+    documents = [
+        {
+            "_id": f"{group}-{name}",
+            "title": name,
+            "text": f"Everything about {name} and nothing else.",
+            "group": group,
+        }
+        for group in ("left", "right")
+        for name in ("zebras", "glaciers", "violins")
+    ]
+    queries = [
+        {"_id": f"q-{d['_id']}", "text": f"tell me about {d['title']}", "group": d["group"]}
+        for d in documents
+    ]
     (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, documents)))
     (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
-    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(f"q-{d['_id']}\t{d['_id']}\t1\n" for d in documents))
+    (folder / "qrels.tsv").write_text(
+        "query-id\tcorpus-id\tscore\n"
+        + "".join(f"q-{d['_id']}\t{d['_id']}\t1\n" for d in documents)
+    )
     return folder
 
 
 def test_import_then_export(cli: Commands, notes: Path, tmp_path: Path) -> None:
     first = cli.json("import", notes)
-    assert first == {"added": 2, "changed": 0, "unchanged": 0, "folders": 1, "waiting": 2, "skipped": [], "unread": []}
+    assert first == {
+        "added": 2,
+        "changed": 0,
+        "unchanged": 0,
+        "folders": 1,
+        "waiting": 2,
+        "skipped": [],
+        "unread": [],
+    }
     assert cli.json("search", "ERR_ONE", "--mode", "keyword")["hits"][0]["title"] == "Alpha"
     again = cli.json("import", notes, "--wait")
     assert (again["unchanged"], again["waiting"]) == (2, 0)
     assert cli.json("doctor")["sections_with_vectors"] == 2
     assert cli.json("export", tmp_path / "out") == {"exported": 2}
-    assert (tmp_path / "out" / "sub" / "b.md").read_text().endswith("# Beta\n\nComes from [a](../a.md).")
+    assert (
+        (tmp_path / "out" / "sub" / "b.md")
+        .read_text()
+        .endswith("# Beta\n\nComes from [a](../a.md).")
+    )
 
 
 def test_import_of_what_cannot_be_read_tells_and_fails(cli: Commands, notes: Path) -> None:
@@ -63,12 +89,17 @@ def test_import_of_what_cannot_be_read_tells_and_fails(cli: Commands, notes: Pat
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-def test_eval_keeps_each_query_to_its_group(engine: str, data_dir: Path, judged: Path, request: pytest.FixtureRequest) -> None:
+def test_eval_keeps_each_query_to_its_group(
+    engine: str, data_dir: Path, judged: Path, request: pytest.FixtureRequest
+) -> None:
     url = request.getfixturevalue("postgres_url") if engine == "postgres" else ""
     before = schemas(url)
     answer = Commands(data_dir, database_url=url).json("eval", judged)
     assert (answer["docs"], answer["queries"]) == (6, 6)
-    assert answer["modes"] == {mode: {"ndcg@10": 1.0, "recall@10": 1.0, "mrr@10": 1.0} for mode in ("semantic", "keyword", "hybrid")}
+    assert answer["modes"] == {
+        mode: {"ndcg@10": 1.0, "recall@10": 1.0, "mrr@10": 1.0}
+        for mode in ("semantic", "keyword", "hybrid")
+    }
     assert schemas(url) == before, "a schema was left behind"
 
 
@@ -76,13 +107,20 @@ def schemas(url: str) -> list[str]:
     if not url:
         return []
     with psycopg.connect(url) as connection:
-        found = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'commonplace%' ORDER BY 1")
+        found = connection.execute(
+            "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'commonplace%' ORDER BY 1"
+        )
         return [row[0] for row in found.fetchall()]
 
 
 def test_eval_of_documents_that_say_the_same_and_wrong_answers(cli: Commands, judged: Path) -> None:
-    same = [{"_id": name, "title": "Same", "text": "the very same words about zebras"} for name in ("a", "b")]
-    (judged / "corpus.jsonl").write_text("\n".join(map(json.dumps, [*same, {"_id": "c", "text": "violins and nothing else"}])))
+    same = [
+        {"_id": name, "title": "Same", "text": "the very same words about zebras"}
+        for name in ("a", "b")
+    ]
+    (judged / "corpus.jsonl").write_text(
+        "\n".join(map(json.dumps, [*same, {"_id": "c", "text": "violins and nothing else"}]))
+    )
     (judged / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "zebras"}))
     (judged / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t1\nq\tb\t1\nq\tc\t1\n")
     answer = cli.json("eval", judged)
@@ -93,8 +131,14 @@ def test_eval_of_documents_that_say_the_same_and_wrong_answers(cli: Commands, ju
 
 def test_eval_takes_groups_that_only_look_alike_for_several(cli: Commands, judged: Path) -> None:
     for name in ("corpus.jsonl", "queries.jsonl"):
-        (judged / name).write_text((judged / name).read_text().replace('"group": "right"', '"group": "Left "'))
-    assert cli.json("eval", judged)["modes"]["hybrid"] == {"ndcg@10": 1.0, "recall@10": 1.0, "mrr@10": 1.0}
+        (judged / name).write_text(
+            (judged / name).read_text().replace('"group": "right"', '"group": "Left "')
+        )
+    assert cli.json("eval", judged)["modes"]["hybrid"] == {
+        "ndcg@10": 1.0,
+        "recall@10": 1.0,
+        "mrr@10": 1.0,
+    }
 
 
 def test_eval_leaves_the_library_alone(judged: Path, new_data_dir: Path) -> None:
@@ -111,7 +155,9 @@ def test_reindex_after_another_embedder(cli: Commands, notes: Path, data_dir: Pa
         connection.execute("UPDATE vectors SET stamp = 'other/model/256'")
     result = cli.run("doctor", "--json")
     assert result.exit_code == 1
-    assert json.loads(result.stdout)["problems"] == ["Some vectors were made by another embedder: run `commonplace reindex`."]
+    assert json.loads(result.stdout)["problems"] == [
+        "Some vectors were made by another embedder: run `commonplace reindex`."
+    ]
     degraded = cli.json("search", "alpha")
     assert "reindex" in degraded["degraded"]
     assert degraded["hits"][0]["title"] == "Alpha"
@@ -121,27 +167,36 @@ def test_reindex_after_another_embedder(cli: Commands, notes: Path, data_dir: Pa
     assert cli.json("reindex")["items"] == 0
 
 
-def test_jobs_that_failed_are_a_problem_until_reindex(cli: Commands, notes: Path, data_dir: Path) -> None:
+def test_jobs_that_failed_are_a_problem_until_reindex(
+    cli: Commands, notes: Path, data_dir: Path
+) -> None:
     cli.json("import", notes)
     with closing(apsw.Connection(str(data_dir / "commonplace.sqlite3"))) as connection:
         connection.execute("DELETE FROM vectors")
-        connection.execute("UPDATE jobs SET kind = 'embed', state = 'failed', error = 'the embedder was down'")
+        connection.execute(
+            "UPDATE jobs SET kind = 'embed', state = 'failed', error = 'the embedder was down'"
+        )
     result = cli.run("doctor")
     assert (result.exit_code, "2 jobs have failed" in result.stdout) == (1, True)
     assert cli.json("reindex")["items"] == 2
     assert cli.json("doctor")["problems"] == []
 
 
-def test_doctor_says_what_waits_for_an_embedder_that_is_down(cli: Commands, notes: Path, data_dir: Path) -> None:
+def test_doctor_says_what_waits_for_an_embedder_that_is_down(
+    cli: Commands, notes: Path, data_dir: Path
+) -> None:
     cli.json("import", notes)
     with closing(apsw.Connection(str(data_dir / "commonplace.sqlite3"))) as connection:
         connection.execute("DELETE FROM vectors")
-        connection.execute("UPDATE jobs SET kind = 'embed', state = 'queued', error = 'The service cannot be reached.'")
+        connection.execute(
+            "UPDATE jobs SET kind = 'embed', state = 'queued', error = 'The service cannot be reached.'"
+        )
     result = cli.run("doctor", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["problems"] == [
         "Meaning search is incomplete: 2 items are waiting for the embedder (The service cannot be reached); "
-        "until then they are found by words only."]
+        "until then they are found by words only."
+    ]
     assert "2 items are waiting" in cli.json("search", "alpha")["degraded"]
 
 
@@ -150,23 +205,36 @@ def test_a_damaged_model_is_told_of_and_words_are_found_without_it(data_dir: Pat
     graph.parent.mkdir(parents=True)
     graph.write_bytes(b"damaged")
     cli = Commands(data_dir, embedder="local")
-    assert cli.json("add", "-", "--title", "Tides", stdin="The sea comes and goes twice a day.")["status"] == "ready"
+    assert (
+        cli.json("add", "-", "--title", "Tides", stdin="The sea comes and goes twice a day.")[
+            "status"
+        ]
+        == "ready"
+    )
     found = cli.json("search", "sea")
-    assert [hit["title"] for hit in found["hits"]] == ["Tides"] and "delete that folder" in found["degraded"]
+    assert [hit["title"] for hit in found["hits"]] == ["Tides"] and "delete that folder" in found[
+        "degraded"
+    ]
     assert "The embedder does not work: The embedding model" in cli.run("doctor").stdout
 
 
 def test_doctor_tells_what_it_found(cli: Commands, data_dir: Path) -> None:
     found = cli.json("doctor", "--settings")
     assert found["ok"]
-    assert (found["data_dir"], found["schema"], found["people"]) == (str(data_dir), migrations("sqlite")[-1][0], 1)
+    assert (found["data_dir"], found["schema"], found["people"]) == (
+        str(data_dir),
+        migrations("sqlite")[-1][0],
+        1,
+    )
     assert found["engine"].startswith("sqlite 3.")
     assert found["settings"]["COMMONPLACE_EMBEDDER"] == "static"
     assert "COMMONPLACE_JWT_SECRET" in cli.text("doctor", "--settings")
 
 
 def test_doctor_never_prints_secrets(data_dir: Path) -> None:
-    assert "hunter2hunter2" not in Commands(data_dir, jwt_secret="hunter2hunter2" * 3).text("doctor", "--settings")
+    assert "hunter2hunter2" not in Commands(data_dir, jwt_secret="hunter2hunter2" * 3).text(
+        "doctor", "--settings"
+    )
 
 
 def test_a_database_of_a_newer_version_is_refused_untouched(cli: Commands, data_dir: Path) -> None:
@@ -179,5 +247,7 @@ def test_a_database_of_a_newer_version_is_refused_untouched(cli: Commands, data_
 
 
 def test_a_file_that_is_no_database_is_refused(cli: Commands, data_dir: Path) -> None:
-    (data_dir / "commonplace.sqlite3").write_text("this is not a database, but a letter to a friend" * 100)
+    (data_dir / "commonplace.sqlite3").write_text(
+        "this is not a database, but a letter to a friend" * 100
+    )
     assert "damaged or not a Commonplace database" in cli.fails("list")

@@ -29,13 +29,15 @@ def garble_header(file: Path) -> None:
 
 
 def cut_in_half(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[:file.stat().st_size // 2])
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
 
 def garble_page(file: Path) -> None:
     """One page of texts, which no start reads."""
     with closing(apsw.Connection(str(file))) as connection:
-        page = connection.execute("SELECT max(pageno) FROM dbstat WHERE name = 'sections' AND pagetype = 'leaf'").get
+        page = connection.execute(
+            "SELECT max(pageno) FROM dbstat WHERE name = 'sections' AND pagetype = 'leaf'"
+        ).get
     overwrite(file, (page - 1) * 4096, 4096)
 
 
@@ -60,7 +62,9 @@ def cli(new_data_dir: Path, tmp_path: Path) -> Commands:
     notes = tmp_path / "notes"
     notes.mkdir()
     for n in range(40):
-        (notes / f"{n}.md").write_text(f"# Note {n}\n\n" + " ".join(f"word{n}x{w}" for w in range(400)))
+        (notes / f"{n}.md").write_text(
+            f"# Note {n}\n\n" + " ".join(f"word{n}x{w}" for w in range(400))
+        )
     made = Commands(new_data_dir)
     made.json("import", notes, "--wait")
     made.text("backup", tmp_path / "good.backup")
@@ -79,21 +83,34 @@ def ended(cli: Commands, *arguments: str) -> tuple[int, str]:
 
 
 @damaged
-def test_a_damaged_library_ends_the_start_in_one_sentence(cli: Commands, new_data_dir: Path, damage: Damage) -> None:
+def test_a_damaged_library_ends_the_start_in_one_sentence(
+    cli: Commands, new_data_dir: Path, damage: Damage
+) -> None:
     damage(new_data_dir / FILE)
-    before = {path.name: path.read_bytes() for path in new_data_dir.iterdir() if path.is_file() and not path.name.endswith("shm")}
+    before = {
+        path.name: path.read_bytes()
+        for path in new_data_dir.iterdir()
+        if path.is_file() and not path.name.endswith("shm")
+    }
     code, said = ended(cli, "serve", "--port", "0")
     assert code == 1 and "commonplace restore FILE" in said and len(said.splitlines()) == 1, said
     doctor = cli.run("doctor")
-    assert doctor.exit_code == 1 and "Problem: The " in doctor.stdout and "in order" not in doctor.stdout
+    assert (
+        doctor.exit_code == 1
+        and "Problem: The " in doctor.stdout
+        and "in order" not in doctor.stdout
+    )
     if damage is not garble_page:  # which only shows where it is read
         assert cli.fails("list") == said
-    assert {name: (new_data_dir / name).read_bytes() for name in before} == before, "what could be salvaged was changed"
+    assert {name: (new_data_dir / name).read_bytes() for name in before} == before, (
+        "what could be salvaged was changed"
+    )
 
 
 @damaged
-def test_a_damaged_library_is_not_backed_up_over_a_good_backup(cli: Commands, new_data_dir: Path, tmp_path: Path,
-                                                               damage: Damage) -> None:
+def test_a_damaged_library_is_not_backed_up_over_a_good_backup(
+    cli: Commands, new_data_dir: Path, tmp_path: Path, damage: Damage
+) -> None:
     backup = tmp_path / "good.backup"
     good = backup.read_bytes()
     damage(new_data_dir / FILE)
@@ -102,7 +119,9 @@ def test_a_damaged_library_is_not_backed_up_over_a_good_backup(cli: Commands, ne
 
 
 @damaged
-def test_restoring_replaces_a_damaged_library(cli: Commands, new_data_dir: Path, tmp_path: Path, damage: Damage) -> None:
+def test_restoring_replaces_a_damaged_library(
+    cli: Commands, new_data_dir: Path, tmp_path: Path, damage: Damage
+) -> None:
     damage(new_data_dir / FILE)
     if damage in (remove, empty):
         cli.text("restore", tmp_path / "good.backup")  # there is nothing to lose
@@ -113,7 +132,9 @@ def test_restoring_replaces_a_damaged_library(cli: Commands, new_data_dir: Path,
     assert list(new_data_dir.glob(".restore*")) == []
 
 
-def test_a_restore_that_fails_leaves_the_damaged_library(cli: Commands, new_data_dir: Path, tmp_path: Path) -> None:
+def test_a_restore_that_fails_leaves_the_damaged_library(
+    cli: Commands, new_data_dir: Path, tmp_path: Path
+) -> None:
     garble_page(new_data_dir / FILE)
     before = (new_data_dir / FILE).read_bytes()
     backup = tmp_path / "good.backup"
@@ -138,17 +159,26 @@ def test_a_data_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     assert ended(cli, "serve", "--port", "0") == (1, cli.fails("list"))
 
 
-def test_a_damaged_index_file_is_built_again(new_data_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_index_file_is_built_again(
+    new_data_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     cli = Commands(new_data_dir, checkpoint_sections="1")
     cli.json("add", "-", "--title", "Tides", stdin="The sea comes and goes twice a day.")
     cli.json("search", "sea")
     [kept] = (new_data_dir / "shelves").glob("*.shelf")
     whole = kept.read_bytes()
-    for broken in (whole[:-10], b"\x5a" * len(whole), b"\x5a" * (len(whole) // 2) + whole[len(whole) // 2:], b""):
+    for broken in (
+        whole[:-10],
+        b"\x5a" * len(whole),
+        b"\x5a" * (len(whole) // 2) + whole[len(whole) // 2 :],
+        b"",
+    ):
         kept.write_bytes(broken)
         caplog.clear()
         with caplog.at_level(logging.WARNING):
             assert [hit["title"] for hit in cli.json("search", "sea")["hits"]] == ["Tides"]
-        assert [record.message for record in caplog.records if "is damaged" in record.message], broken
+        assert [record.message for record in caplog.records if "is damaged" in record.message], (
+            broken
+        )
     shutil.rmtree(new_data_dir / "shelves")
     assert [hit["title"] for hit in cli.json("search", "sea")["hits"]] == ["Tides"]

@@ -26,7 +26,10 @@ def test_a_disk_is_previewed_published_saved_and_taken_back(cli: Commands) -> No
     assert "not found" in cli.fails("disk", "get", disk, "--token", other).lower()
     assert cli.json("disk", "publish", disk, "--access", "members")["access"] == "members"
     assert cli.json("disk", "save", disk, "--token", other)["title"] == "Memory"
-    assert [saved["public_id"] for saved in cli.json("disk", "list", "--scope", "saved", "--token", other)["disks"]] == [disk]
+    assert [
+        saved["public_id"]
+        for saved in cli.json("disk", "list", "--scope", "saved", "--token", other)["disks"]
+    ] == [disk]
     assert cli.json("disk", "get", disk, "--token", other) == preview | {"relationship": "saved"}
     shown = cli.text("disk", "get", disk, "--token", other)
     assert "redacted" in shown and TEXT not in shown

@@ -13,7 +13,9 @@ def cli(data_dir: Path) -> Commands:
 
 
 def note(cli: Commands, title: str) -> str:
-    added = cli.json("add", "-", "--title", title, stdin=f"What there is to say about {title}, at some length.")
+    added = cli.json(
+        "add", "-", "--title", title, stdin=f"What there is to say about {title}, at some length."
+    )
     return str(cli.json("get", added["user_item_id"])["entity_id"])
 
 
@@ -39,13 +41,25 @@ def test_what_cannot_be_done_is_said(cli: Commands) -> None:
     a = note(cli, "Alpha")
     assert "itself" in cli.fails("graph", "link", a, a)
     assert "not found" in cli.fails("graph", "link", a, "task_nowhere")
-    assert "DEPENDS_ON joins tasks" in cli.fails("graph", "link", a, note(cli, "Beta"), "--type", "DEPENDS_ON")
+    assert "DEPENDS_ON joins tasks" in cli.fails(
+        "graph", "link", a, note(cli, "Beta"), "--type", "DEPENDS_ON"
+    )
     assert "entity_id required" in cli.fails("graph", "explore", "--mode", "traverse")
     assert "`status` must be one or more of" in cli.fails("graph", "explore", "--status", "lost")
     assert "not found" in cli.fails("graph", "explore", "nowhere", "--mode", "dependencies")
-    for asked in (("explore", "--project"), ("explore", "--status"), ("search", "words", "--project")):
-        assert f"{asked[-1]} must have at most 200 characters" in cli.fails("graph", *asked, "x" * 201)
-    assert "--query must have at most 10,000 characters" in cli.fails("graph", "search", "x" * 10_001)
-    assert "Unknown priority 'urgent'; it is one of" in cli.fails("task", "list", "--priority", "urgent")
+    for asked in (
+        ("explore", "--project"),
+        ("explore", "--status"),
+        ("search", "words", "--project"),
+    ):
+        assert f"{asked[-1]} must have at most 200 characters" in cli.fails(
+            "graph", *asked, "x" * 201
+        )
+    assert "--query must have at most 10,000 characters" in cli.fails(
+        "graph", "search", "x" * 10_001
+    )
+    assert "Unknown priority 'urgent'; it is one of" in cli.fails(
+        "task", "list", "--priority", "urgent"
+    )
     assert "An argument is not UTF-8 text." in cli.fails("graph", "search", "\udcff")
     assert "may have 500" in cli.fails("add", "-", "--title", "x" * 501)

@@ -31,45 +31,79 @@ def fox(cli: Commands, tmp_path: Path) -> str:
 def test_a_file_is_kept_found_and_shown(cli: Commands, fox: str) -> None:
     found = cli.json("search", "ERR_QUIC_7731", "--mode", "keyword", "--limit", 3)
     assert (found["query"], found["mode"], found["degraded"]) == ("ERR_QUIC_7731", "keyword", None)
-    assert [(hit["rank"], hit["title"], hit["item_id"], hit["section_index"]) for hit in found["hits"]] == [(1, "Foxes", fox, 0)]
+    assert [
+        (hit["rank"], hit["title"], hit["item_id"], hit["section_index"]) for hit in found["hits"]
+    ] == [(1, "Foxes", fox, 0)]
     assert cli.json("search", "animals that leap")["hits"][0]["item_id"] == fox
     shown = cli.json("get", fox)
     assert (shown["text"], shown["tags"], shown["in_kb"]) == (FOX, ["animal"], True)
     assert FOX in cli.text("get", shown["public_id"])
     assert "Foxes" in cli.text("get", shown["entity_id"])
-    assert re.match(r"1\. \(0\.\d\d\) Foxes\n   \w", cli.text("search", "fox")), "neither the title twice nor Markdown's #"
+    assert re.match(r"1\. \(0\.\d\d\) Foxes\n   \w", cli.text("search", "fox")), (
+        "neither the title twice nor Markdown's #"
+    )
 
 
-def test_adding_it_again_answers_with_what_is_there(cli: Commands, fox: str, tmp_path: Path) -> None:
+def test_adding_it_again_answers_with_what_is_there(
+    cli: Commands, fox: str, tmp_path: Path
+) -> None:
     again = cli.json("add", tmp_path / "fox.md")
     assert (again["user_item_id"], again["created"]) == (fox, False)
     assert cli.json("list")["total"] == 1
 
 
-@pytest.mark.parametrize("source, options, title", [
-    ("---\ntitle: From front matter\ntags: [a]\n---\n# Heading\ntext", [], "From front matter"),
-    ("# Heading\ntext", [], "Heading"),
-    ("just some words that are kept", [], "note"),
-    ("# Heading\ntext", ["--title", "Given"], "Given"),
-])
-def test_where_the_title_comes_from(cli: Commands, tmp_path: Path, source: str, options: list[str], title: str) -> None:
+@pytest.mark.parametrize(
+    "source, options, title",
+    [
+        ("---\ntitle: From front matter\ntags: [a]\n---\n# Heading\ntext", [], "From front matter"),
+        ("# Heading\ntext", [], "Heading"),
+        ("just some words that are kept", [], "note"),
+        ("# Heading\ntext", ["--title", "Given"], "Given"),
+    ],
+)
+def test_where_the_title_comes_from(
+    cli: Commands, tmp_path: Path, source: str, options: list[str], title: str
+) -> None:
     (tmp_path / "note.txt").write_text(source)
     assert cli.json("add", tmp_path / "note.txt", *options)["title"] == title
 
 
 def test_standard_input_folders_and_no_kb(cli: Commands) -> None:
-    added = cli.json("add", "-", "--folder", "Drafts", "--no-kb", stdin="words nobody should find by searching")
+    added = cli.json(
+        "add", "-", "--folder", "Drafts", "--no-kb", stdin="words nobody should find by searching"
+    )
     assert added["title"].startswith("words nobody")
-    again = cli.json("add", "-", "--folder", "drafts", "--title", "Second", stdin="in the same folder, whatever its case")
+    again = cli.json(
+        "add",
+        "-",
+        "--folder",
+        "drafts",
+        "--title",
+        "Second",
+        stdin="in the same folder, whatever its case",
+    )
     assert again["folder_id"] == added["folder_id"]
-    assert [(folder["name"], folder["item_count"]) for folder in cli.json("folder", "list")] == [("Drafts", 2)]
-    assert [item["title"] for item in cli.json("list", "--folder", "Drafts", "--query", "second")["items"]] == ["Second"]
+    assert [(folder["name"], folder["item_count"]) for folder in cli.json("folder", "list")] == [
+        ("Drafts", 2)
+    ]
+    assert [
+        item["title"]
+        for item in cli.json("list", "--folder", "Drafts", "--query", "second")["items"]
+    ] == ["Second"]
     assert cli.json("search", "nobody searching", "--mode", "keyword")["hits"] == []
 
 
 def test_a_folder_is_known_however_its_name_is_written(cli: Commands) -> None:
     for number, name in enumerate(("Caf\u00e9 notes", "Cafe\u0301 notes", "CAF\u00c9  notes")):
-        cli.json("add", "-", "--title", f"N{number}", "--folder", name, stdin=f"number {number} is about something")
+        cli.json(
+            "add",
+            "-",
+            "--title",
+            f"N{number}",
+            "--folder",
+            name,
+            stdin=f"number {number} is about something",
+        )
         assert len(cli.json("list", "--folder", name)["items"]) == number + 1
         cli.json("token", "create", "--name", "t", "--folder", name)
 
@@ -80,43 +114,62 @@ def test_several_files_at_once_and_pages(cli: Commands, tmp_path: Path) -> None:
         file.write_text(f"# Note {n}\n\nnumber {n} is about something")
     assert [added["title"] for added in cli.json("add", *files)] == ["Note 0", "Note 1", "Note 2"]
     page = cli.json("list", "--limit", 2, "--page", 2)
-    assert ([item["title"] for item in page["items"]], page["total"], page["page"]) == (["Note 0"], 3, 2)
+    assert ([item["title"] for item in page["items"]], page["total"], page["page"]) == (
+        ["Note 0"],
+        3,
+        2,
+    )
     assert "--page 2 shows more" in cli.run("list", "--limit", 2).stderr
     assert cli.run("list", "--limit", 2, "--page", 2).stderr == ""
 
 
 def test_a_long_text_has_its_vectors_when_add_returns(cli: Commands) -> None:
-    text = "\n\n".join(f"## Part {n}\n\n" + f"sentence number {n} says a little more. " * 40 for n in range(12))
+    text = "\n\n".join(
+        f"## Part {n}\n\n" + f"sentence number {n} says a little more. " * 40 for n in range(12)
+    )
     cli.json("add", "-", "--title", "Long", stdin=text)
     state = cli.json("doctor")
     assert state["sections"] == state["sections_with_vectors"] > 8
 
 
-@pytest.mark.parametrize("arguments, stdin, complaint", [
-    (["add", "missing.md"], "", "There is no file 'missing.md'"),
-    (["add", "-"], "  \n", "no text"),
-    (["add", "-"], b"a\0b", "NUL"),
-    (["add", "-"], "caf\xe9".encode("latin-1"), "not UTF-8"),
-    (["add", "-"], "x" * 500_001, "500,001 characters"),
-    (["add", "a", "b", "--title", "T"], "", "--title names one text"),
-    (["add", "http://127.0.0.1/"], "", "private network"),
-    (["add", "-", "--folder", " "], "some text", "1 to 200"),
-    (["add", "-", "--title", "caf\udce9"], "some text", "UTF-8"),
-    (["add", "-", "--tag", "caf\udce9"], "some text", "UTF-8"),
-    (["add", "-"], '---\ntitle: "a\\0b"\n---\nsome text', "NUL"),
-    (["search", " "], "", "what to look for"),
-    (["get", "no-such-item"], "", "not found"),
-    (["list", "--folder", "nowhere"], "", "no folder 'nowhere'"),
-])
-def test_bad_input_is_one_sentence_and_exit_1(cli: Commands, arguments: list[str], stdin: str | bytes, complaint: str) -> None:
+@pytest.mark.parametrize(
+    "arguments, stdin, complaint",
+    [
+        (["add", "missing.md"], "", "There is no file 'missing.md'"),
+        (["add", "-"], "  \n", "no text"),
+        (["add", "-"], b"a\0b", "NUL"),
+        (["add", "-"], "caf\xe9".encode("latin-1"), "not UTF-8"),
+        (["add", "-"], "x" * 500_001, "500,001 characters"),
+        (["add", "a", "b", "--title", "T"], "", "--title names one text"),
+        (["add", "http://127.0.0.1/"], "", "private network"),
+        (["add", "-", "--folder", " "], "some text", "1 to 200"),
+        (["add", "-", "--title", "caf\udce9"], "some text", "UTF-8"),
+        (["add", "-", "--tag", "caf\udce9"], "some text", "UTF-8"),
+        (["add", "-"], '---\ntitle: "a\\0b"\n---\nsome text', "NUL"),
+        (["search", " "], "", "what to look for"),
+        (["get", "no-such-item"], "", "not found"),
+        (["list", "--folder", "nowhere"], "", "no folder 'nowhere'"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_1(
+    cli: Commands, arguments: list[str], stdin: str | bytes, complaint: str
+) -> None:
     said = cli.fails(*arguments, stdin=stdin)
     assert complaint in said
     assert len(said.strip().splitlines()) == 1
     assert cli.json("list")["total"] == 0
 
 
-@pytest.mark.parametrize("arguments", [["search", "x", "--limit", "21"], ["search", "x", "--mode", "psychic"], ["search"],
-                                       ["frobnicate"], ["token", "create"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["search", "x", "--limit", "21"],
+        ["search", "x", "--mode", "psychic"],
+        ["search"],
+        ["frobnicate"],
+        ["token", "create"],
+    ],
+)
 def test_wrong_usage_is_exit_2(cli: Commands, arguments: list[str]) -> None:
     assert cli.fails(*arguments, code=2)
 
@@ -126,7 +179,9 @@ def test_acting_as_a_token(cli: Commands, fox: str) -> None:
     secret = cli.json("token", "create", "--name", "reader", "--folder", "public")["token"]
     assert cli.json("list", "--token", secret)["total"] == 0
     assert "not found" in cli.fails("get", fox, COMMONPLACE_TOKEN=secret)
-    assert "'write' capability" in cli.fails("add", "-", "--token", secret, stdin="words to be kept")
+    assert "'write' capability" in cli.fails(
+        "add", "-", "--token", secret, stdin="words to be kept"
+    )
     assert "Only the owner" in cli.fails("user", "list", "--token", secret)
     assert "unknown or was revoked" in cli.fails("list", "--token", "sk_nonsense")
 
@@ -139,21 +194,36 @@ def test_settings_that_are_wrong_are_named(cli: Commands) -> None:
     assert "postgresql://" in cli.fails("list", COMMONPLACE_DATABASE_URL="mysql://nope")
 
 
-@pytest.mark.parametrize(("setting", "value"), [
-    ("PORT", "65536"), ("WORKERS", "-1"), ("SEMANTIC_WEIGHT", "nan"), ("KEYWORD_WEIGHT", "-0.3"), ("FETCH_TIMEOUT", "inf"),
-    ("PUBLIC_URL", "kb.example.com"), ("REDIS_URL", "http://localhost"), ("JWT_SECRET", "short"),
-])
-def test_settings_that_make_no_sense_stop_the_start(cli: Commands, setting: str, value: str) -> None:
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("PORT", "65536"),
+        ("WORKERS", "-1"),
+        ("SEMANTIC_WEIGHT", "nan"),
+        ("KEYWORD_WEIGHT", "-0.3"),
+        ("FETCH_TIMEOUT", "inf"),
+        ("PUBLIC_URL", "kb.example.com"),
+        ("REDIS_URL", "http://localhost"),
+        ("JWT_SECRET", "short"),
+    ],
+)
+def test_settings_that_make_no_sense_stop_the_start(
+    cli: Commands, setting: str, value: str
+) -> None:
     said = cli.fails("list", **{f"COMMONPLACE_{setting}": value})
     assert said.startswith(f"COMMONPLACE_{setting} must ")
 
 
 def test_one_of_the_two_weights_must_count(cli: Commands) -> None:
-    assert "must not both be 0" in cli.fails("list", COMMONPLACE_SEMANTIC_WEIGHT="0", COMMONPLACE_KEYWORD_WEIGHT="0")
+    assert "must not both be 0" in cli.fails(
+        "list", COMMONPLACE_SEMANTIC_WEIGHT="0", COMMONPLACE_KEYWORD_WEIGHT="0"
+    )
 
 
 def test_data_dir_can_be_named_in_the_call(cli: Commands, fox: str, tmp_path: Path) -> None:
-    assert json.loads(cli.text("list", "--data-dir", tmp_path / "elsewhere", "--json"))["total"] == 0
+    assert (
+        json.loads(cli.text("list", "--data-dir", tmp_path / "elsewhere", "--json"))["total"] == 0
+    )
     assert cli.json("list")["total"] == 1
 
 
@@ -162,15 +232,22 @@ def test_a_data_folder_that_cannot_be_made_is_named(cli: Commands, tmp_path: Pat
     assert str(tmp_path / "file") in cli.fails("list", "--data-dir", tmp_path / "file" / "data")
 
 
-def test_what_an_item_said_before_is_listed_read_and_compared(cli: Commands, tmp_path: Path) -> None:
+def test_what_an_item_said_before_is_listed_read_and_compared(
+    cli: Commands, tmp_path: Path
+) -> None:
     note = tmp_path / "notes" / "sea.md"
     note.parent.mkdir()
     for said in ("The sea is blue.", "The sea is green.", "The sea is grey."):
         note.write_text(f"# Sea\n\n{said}\n\nIt is wide.\n")
         cli.text("import", note.parent)
     item = cli.json("list")["items"][0]["id"]
-    newest, oldest = [version["revision"] for version in cli.json("history", "list", item)["versions"]]
-    assert [line.split("\t")[0] for line in cli.text("history", "list", item).splitlines()] == [str(newest), str(oldest)]
+    newest, oldest = [
+        version["revision"] for version in cli.json("history", "list", item)["versions"]
+    ]
+    assert [line.split("\t")[0] for line in cli.text("history", "list", item).splitlines()] == [
+        str(newest),
+        str(oldest),
+    ]
     assert "The sea is blue." in cli.text("history", "get", item, oldest)
     assert "- The sea is blue.\n+ The sea is green.\n" in cli.text("history", "diff", item, oldest)
     assert cli.json("history", "diff", item, newest)["followed_by"] is None
@@ -183,7 +260,9 @@ def test_what_the_web_app_queued_is_listed_and_retried(cli: Commands, data_dir: 
             await app.people.ensure_owner()
             owner = await app.access.owner()
             assert owner is not None
-            return (await app.unread.submit(owner, Draft("url", url="http://127.0.0.1:1/secret"))).item.id
+            return (
+                await app.unread.submit(owner, Draft("url", url="http://127.0.0.1:1/secret"))
+            ).item.id
 
     item_id = asyncio.run(queue())
     assert cli.text("list").rstrip("\n").split("\t")[-1] == "queued"

@@ -13,11 +13,30 @@ def commands(data_dir: Path) -> Commands:
 
 
 def test_what_is_remembered_comes_back_in_a_pack(commands: Commands) -> None:
-    kept = commands.json("remember", "Use PKCE", "We use PKCE for the web client.", "--kind", "decision", "--key", "k1")
+    kept = commands.json(
+        "remember",
+        "Use PKCE",
+        "We use PKCE for the web client.",
+        "--kind",
+        "decision",
+        "--key",
+        "k1",
+    )
     assert kept["id"].startswith("decision_")
-    assert commands.json("remember", "Use PKCE", "-", "--kind", "decision", "--key", "k1", stdin="We use PKCE for the web client.")["repeated"]
+    assert commands.json(
+        "remember",
+        "Use PKCE",
+        "-",
+        "--kind",
+        "decision",
+        "--key",
+        "k1",
+        stdin="We use PKCE for the web client.",
+    )["repeated"]
     assert kept["id"] in commands.text("context", "log in with PKCE")
-    pack = commands.json("context", "log in with PKCE", "--intent", "decide", "--token-budget", "500")
+    pack = commands.json(
+        "context", "log in with PKCE", "--intent", "decide", "--token-budget", "500"
+    )
     assert pack["sections"][0]["items"][0]["id"] == kept["id"]
     assert "build, plan" in commands.fails("context", "x", "--intent", "dance")
     assert "Title cannot be empty" in commands.fails("remember", " ", "text")
@@ -31,7 +50,10 @@ def test_notes_are_reflected_on_and_reviewed(commands: Commands, tmp_path: Path)
     assert (found["queued"], found["source_title"]) == (2, "call.txt")
     waiting = commands.json("review", "list")
     ids = {one["kind"]: one["id"] for one in waiting["candidates"]}
-    assert commands.json("review", "edit", ids["decision"], "--title", "Red shed")["title"] == "Red shed"
+    assert (
+        commands.json("review", "edit", ids["decision"], "--title", "Red shed")["title"]
+        == "Red shed"
+    )
     assert "> We decided to paint the shed red." in commands.text("review", "show", ids["decision"])
     assert commands.json("review", "accept", ids["decision"])["candidate"]["state"] == "accepted"
     assert commands.json("review", "reject", ids["idea"])["state"] == "rejected"

@@ -20,7 +20,10 @@ def test_folders(cli: Commands) -> None:
     assert "already a folder" in cli.fails("folder", "create", "READING LIST")
     assert cli.json("folder", "rename", "reading list", "Books")["name"] == "Books"
     cli.text("add", "-", "--folder", "Books", stdin="a book that goes with its folder")
-    assert cli.json("folder", "delete", folder_id, "--cascade-items") == {"ok": True, "id": folder_id}
+    assert cli.json("folder", "delete", folder_id, "--cascade-items") == {
+        "ok": True,
+        "id": folder_id,
+    }
     assert (cli.json("folder", "list"), cli.json("list")["total"]) == ([], 0)
     assert "no folder" in cli.fails("folder", "delete", "Books")
     assert "1 to 200" in cli.fails("folder", "create", " ")
@@ -28,12 +31,28 @@ def test_folders(cli: Commands) -> None:
 
 def test_a_token_is_shown_once_listed_without_secret_and_revoked(cli: Commands) -> None:
     cli.text("folder", "create", "Work")
-    made = cli.json("token", "create", "--name", "agent", "--write", "--folder", "work", "--kb-only", "--expires", 30)
+    made = cli.json(
+        "token",
+        "create",
+        "--name",
+        "agent",
+        "--write",
+        "--folder",
+        "work",
+        "--kb-only",
+        "--expires",
+        30,
+    )
     assert set(made) == {"id", "token"}
     assert made["token"].startswith("sk_")
     assert len(made["token"]) == 46
     [listed] = cli.json("token", "list")
-    assert (listed["id"], listed["name"], listed["capabilities"], listed["kb_only"]) == (made["id"], "agent", ["read", "write"], True)
+    assert (listed["id"], listed["name"], listed["capabilities"], listed["kb_only"]) == (
+        made["id"],
+        "agent",
+        ["read", "write"],
+        True,
+    )
     assert len(listed["folders"]) == 1
     assert listed["expires_at"] is not None
     assert made["token"] not in cli.text("token", "list")
@@ -43,7 +62,9 @@ def test_a_token_is_shown_once_listed_without_secret_and_revoked(cli: Commands) 
 
 
 def test_tokens_that_cannot_be_made(cli: Commands) -> None:
-    assert "no folder 'nowhere'" in cli.fails("token", "create", "--name", "x", "--folder", "nowhere")
+    assert "no folder 'nowhere'" in cli.fails(
+        "token", "create", "--name", "x", "--folder", "nowhere"
+    )
     assert cli.json("token", "list") == []
     cli.json("token", "create", "--name", "twin")
     cli.json("token", "create", "--name", "twin", "--expires", 0)
@@ -58,8 +79,13 @@ def test_people_have_libraries_of_their_own(cli: Commands) -> None:
     assert cli.json("list", "--token", made["token"])["total"] == 1
     assert cli.json("list")["total"] == 0
     assert [person["name"] for person in cli.json("user", "list")] == ["Owner", "Ann"]
-    assert "ann@example.com" in cli.fails("user", "create", "--name", "A", "--email", "ANN@example.com").lower()
-    assert "not an e-mail address" in cli.fails("user", "create", "--name", "A", "--email", "nowhere")
+    assert (
+        "ann@example.com"
+        in cli.fails("user", "create", "--name", "A", "--email", "ANN@example.com").lower()
+    )
+    assert "not an e-mail address" in cli.fails(
+        "user", "create", "--name", "A", "--email", "nowhere"
+    )
 
 
 @pytest.mark.parametrize("client", ["claude-code", "chatgpt", "cursor", "vscode", "curl"])
@@ -73,16 +99,23 @@ def test_connect_prints_a_token_that_works(cli: Commands, client: str) -> None:
 
 def test_connect_with_a_token_that_is_there_makes_none(cli: Commands) -> None:
     line = cli.text("connect", "claude-code", "--token", "sk_mine").strip()
-    assert line == ('claude mcp add --transport http commonplace http://127.0.0.1:8642/mcp '
-                    '--header "Authorization: Bearer sk_mine"')
+    assert line == (
+        "claude mcp add --transport http commonplace http://127.0.0.1:8642/mcp "
+        '--header "Authorization: Bearer sk_mine"'
+    )
     assert cli.json("token", "list") == []
 
 
-def test_claude_desktop_starts_the_command_on_this_data_folder(cli: Commands, data_dir: Path) -> None:
+def test_claude_desktop_starts_the_command_on_this_data_folder(
+    cli: Commands, data_dir: Path
+) -> None:
     configuration = json.loads(cli.text("connect", "claude-desktop"))["mcpServers"]["commonplace"]
     assert configuration["args"] == ["mcp"]
     assert Path(configuration["command"]).is_absolute() and Path(configuration["command"]).is_file()
-    assert configuration["env"] == {"COMMONPLACE_DATA_DIR": str(data_dir), "COMMONPLACE_EMBEDDER": "static"}
+    assert configuration["env"] == {
+        "COMMONPLACE_DATA_DIR": str(data_dir),
+        "COMMONPLACE_EMBEDDER": "static",
+    }
 
 
 def test_claude_desktop_is_let_do_less_with_a_token(cli: Commands) -> None:
@@ -104,5 +137,9 @@ def test_a_link_lets_a_person_choose_a_password(cli: Commands) -> None:
     assert answer["id"] == made["id"]
     assert re.fullmatch(r"http://127\.0\.0\.1:8642/claim/[\w-]{43}", answer["link"])
     assert cli.json("user", "link")["id"] != made["id"]
-    assert cli.json("user", "link", "--email", "bea@example.org")["id"] == cli.json("user", "link", made["id"])["id"] == made["id"]
+    assert (
+        cli.json("user", "link", "--email", "bea@example.org")["id"]
+        == cli.json("user", "link", made["id"])["id"]
+        == made["id"]
+    )
     assert "nobody" in cli.fails("user", "link", "nobody@example.org")

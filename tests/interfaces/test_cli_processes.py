@@ -22,8 +22,16 @@ from tests.interfaces.command import COMMAND, Commands
 
 pytestmark = pytest.mark.slow
 SECONDS = 60
-INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-    "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
 
 
 @pytest.fixture
@@ -37,7 +45,9 @@ def cli(data_dir: Path) -> Commands:
 
 
 @contextmanager
-def serving(cli: Commands, *options: str) -> Iterator[tuple[str, dict[str, str], subprocess.Popen[str]]]:
+def serving(
+    cli: Commands, *options: str
+) -> Iterator[tuple[str, dict[str, str], subprocess.Popen[str]]]:
     """(address, what it said, process) once it answers."""
     process = cli.start("serve", "--port", "0", "--json", *options, start_new_session=True)
     assert process.stdout is not None
@@ -66,8 +76,10 @@ def bearer(secret: str) -> dict[str, str]:
 def test_serve_prints_the_owners_token_once_and_a_line_that_connects(cli: Commands) -> None:
     with serving(cli) as (address, said, process):
         secret = said["token"]
-        assert said["connect"] == (f'claude mcp add --transport http commonplace {address}/mcp '
-                                   f'--header "Authorization: Bearer {secret}"')
+        assert said["connect"] == (
+            f"claude mcp add --transport http commonplace {address}/mcp "
+            f'--header "Authorization: Bearer {secret}"'
+        )
         assert httpx.get(f"{address}/api/v1/items", headers=bearer(secret)).json()["total"] == 0
         assert httpx.get(f"{address}/api/v1/items").status_code == 401
         assert "Your library" in httpx.get(said["claim"], headers={"Accept": "text/html"}).text
@@ -110,7 +122,10 @@ def test_serve_speaks_to_people_too(cli: Commands) -> None:
     assert re.search(r"Commonplace is at http://127\.0\.0\.1:\d+ ", said)
     assert re.search(r"http://127\.0\.0\.1:\d+/claim/[\w-]{43}\n", said)
     assert re.search(r"shown this once: sk_[\w-]{43}\n", said)
-    assert re.search(r"  claude mcp add --transport http commonplace http://127\.0\.0\.1:\d+/mcp --header \"Authorization", said)
+    assert re.search(
+        r"  claude mcp add --transport http commonplace http://127\.0\.0\.1:\d+/mcp --header \"Authorization",
+        said,
+    )
 
 
 def test_a_port_in_use_says_what_to_do(cli: Commands, data_dir: Path) -> None:
@@ -126,26 +141,53 @@ def test_a_port_in_use_says_what_to_do(cli: Commands, data_dir: Path) -> None:
 
 
 def test_a_server_a_stdio_server_and_commands_share_one_folder(cli: Commands) -> None:
-    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "add_to_knowledge", "arguments": {
-        "kind": "text", "title": "By stdio", "text": "penguins were added over standard input"}}}
+    call = {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
+        "params": {
+            "name": "add_to_knowledge",
+            "arguments": {
+                "kind": "text",
+                "title": "By stdio",
+                "text": "penguins were added over standard input",
+            },
+        },
+    }
     with serving(cli) as (address, said, _):
         stdio = cli.start("mcp", stdin=subprocess.PIPE)
         assert stdio.stdin is not None and stdio.stdout is not None
-        adding = [cli.start("add", "-", "--title", f"By command {n}", stdin=subprocess.PIPE) for n in range(3)]
-        for message in (INITIALIZE, {"jsonrpc": "2.0", "method": "notifications/initialized"}, call):
+        adding = [
+            cli.start("add", "-", "--title", f"By command {n}", stdin=subprocess.PIPE)
+            for n in range(3)
+        ]
+        for message in (
+            INITIALIZE,
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            call,
+        ):
             stdio.stdin.write(json.dumps(message) + "\n")
             stdio.stdin.flush()
         for n, process in enumerate(adding):
             _, err = finish(process, f"walruses number {n} were added by a command")
             assert (process.returncode, err) == (0, "")
-        answers = [json.loads(stdio.stdout.readline()) for _ in range(2)]  # nothing but answers is on stdout
+        answers = [
+            json.loads(stdio.stdout.readline()) for _ in range(2)
+        ]  # nothing but answers is on stdout
         assert [answer["id"] for answer in answers] == [1, 2]
         assert answers[1]["result"]["structuredContent"]["status"] == "ready"
         for query, count in (("penguins", 1), ("walruses", 3)):
-            found = httpx.post(f"{address}/api/v1/search", headers=bearer(said["token"]), json={"query": query, "mode": "keyword"})
+            found = httpx.post(
+                f"{address}/api/v1/search",
+                headers=bearer(said["token"]),
+                json={"query": query, "mode": "keyword"},
+            )
             assert len(found.json()["hits"]) == count
-        meaning = httpx.post(f"{address}/api/v1/search", headers=bearer(said["token"]),
-                             json={"query": "cold sea animals", "mode": "semantic"}).json()
+        meaning = httpx.post(
+            f"{address}/api/v1/search",
+            headers=bearer(said["token"]),
+            json={"query": "cold sea animals", "mode": "semantic"},
+        ).json()
         assert len(meaning["hits"]) == 4
         finish(stdio)
         assert stdio.returncode == 0
@@ -153,7 +195,9 @@ def test_a_server_a_stdio_server_and_commands_share_one_folder(cli: Commands) ->
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("command", ["mcp", "worker"])
-def test_a_signal_ends_it_though_nothing_comes_in(cli: Commands, command: str, sign: signal.Signals) -> None:
+def test_a_signal_ends_it_though_nothing_comes_in(
+    cli: Commands, command: str, sign: signal.Signals
+) -> None:
     process = cli.start(command, stdin=subprocess.PIPE)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     if command == "mcp":
@@ -167,13 +211,22 @@ def test_a_signal_ends_it_though_nothing_comes_in(cli: Commands, command: str, s
     finish(process)
 
 
-def test_an_interrupt_from_the_keyboard_ends_it_quietly_with_all_its_processes(cli: Commands) -> None:
-    with serving(cli) as (address, said, process), httpx.Client(base_url=address, headers=bearer(said["token"])) as client:
+def test_an_interrupt_from_the_keyboard_ends_it_quietly_with_all_its_processes(
+    cli: Commands,
+) -> None:
+    with (
+        serving(cli) as (address, said, process),
+        httpx.Client(base_url=address, headers=bearer(said["token"])) as client,
+    ):
         page = b"<p>A page of several words about owls, long enough to be kept.</p>"
-        promised = client.post("/api/v1/uploads/signed-url", json={
-            "filename": "page.html", "content_type": "text/html", "size": len(page)}).json()
+        promised = client.post(
+            "/api/v1/uploads/signed-url",
+            json={"filename": "page.html", "content_type": "text/html", "size": len(page)},
+        ).json()
         httpx.put(promised["url"], content=page)
-        assert client.post("/api/v1/uploads/finalize-document", json={"upload_id": promised["upload_id"]}).is_success
+        assert client.post(
+            "/api/v1/uploads/finalize-document", json={"upload_id": promised["upload_id"]}
+        ).is_success
         os.killpg(process.pid, signal.SIGINT)
         assert (finish(process)[1], process.returncode) == ("", 0)
 
@@ -201,14 +254,23 @@ def test_bars_on_a_terminal_none_in_a_pipe(cli: Commands, tmp_path: Path) -> Non
     assert err == ""
     assert at_a_terminal(cli, "import", tmp_path / "notes") == b"0 added, 0 changed, 3 unchanged\n"
     assert at_a_terminal(cli, "backup", tmp_path / "all.backup").startswith(b"Backed up")
-    assert at_a_terminal(cli, "restore", tmp_path / "all.backup", "--force") == b"Restored: 3 items.\n"
+    assert (
+        at_a_terminal(cli, "restore", tmp_path / "all.backup", "--force") == b"Restored: 3 items.\n"
+    )
 
 
 def at_a_terminal(cli: Commands, *arguments: object) -> bytes:
     """What it answers, when there was a bar beside it."""
     master, terminal = pty.openpty()
-    env = {**os.environ, **cli.env, "TERM": "xterm", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    process = subprocess.Popen([*COMMAND, *map(str, arguments)], env=env, stdout=subprocess.PIPE, stderr=terminal)
+    env = {
+        **os.environ,
+        **cli.env,
+        "TERM": "xterm",
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+    }
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], env=env, stdout=subprocess.PIPE, stderr=terminal
+    )
     os.close(terminal)
     shown = b""
     while select.select([master], [], [], SECONDS)[0]:
@@ -224,14 +286,26 @@ def at_a_terminal(cli: Commands, *arguments: object) -> bytes:
         return answer.read()
 
 
-@pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root may write everywhere")
+@pytest.mark.skipif(
+    os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root may write everywhere"
+)
 def test_a_data_folder_without_permission_is_named(tmp_path: Path) -> None:
     locked = tmp_path / "locked"
     locked.mkdir(mode=0o555)
     without_privilege = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
-    env = {**os.environ, "COMMONPLACE_DATA_DIR": str(locked / "data"), "COMMONPLACE_EMBEDDER": "static",
-           "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    result = subprocess.run([*without_privilege, *COMMAND, "list"], env=env, text=True, capture_output=True, timeout=SECONDS)
+    env = {
+        **os.environ,
+        "COMMONPLACE_DATA_DIR": str(locked / "data"),
+        "COMMONPLACE_EMBEDDER": "static",
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+    }
+    result = subprocess.run(
+        [*without_privilege, *COMMAND, "list"],
+        env=env,
+        text=True,
+        capture_output=True,
+        timeout=SECONDS,
+    )
     assert (result.returncode, result.stdout) == (1, "")
     assert "Permission denied" in result.stderr
     assert str(locked / "data") in result.stderr
@@ -239,11 +313,19 @@ def test_a_data_folder_without_permission_is_named(tmp_path: Path) -> None:
 
 
 def test_help_is_quick_and_loads_no_model() -> None:
-    watched = "import sys; sys.argv = ['commonplace', '--help']\nfrom commonplace.interfaces.cli.main import main\n" \
-              "try: main()\nexcept SystemExit: pass\n" \
-              "heavy = {'numpy', 'onnxruntime', 'fastapi', 'mcp', 'psycopg', 'redis', 'yaml'} & set(sys.modules)\n" \
-              "print(sorted(heavy), file=sys.stderr)"
+    watched = (
+        "import sys; sys.argv = ['commonplace', '--help']\nfrom commonplace.interfaces.cli.main import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "heavy = {'numpy', 'onnxruntime', 'fastapi', 'mcp', 'psycopg', 'redis', 'yaml'} & set(sys.modules)\n"
+        "print(sorted(heavy), file=sys.stderr)"
+    )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    result = subprocess.run([sys.executable, "-P", "-c", watched], env=env, text=True, capture_output=True, timeout=SECONDS)
+    result = subprocess.run(
+        [sys.executable, "-P", "-c", watched],
+        env=env,
+        text=True,
+        capture_output=True,
+        timeout=SECONDS,
+    )
     assert result.stderr == "[]\n"
     assert "eval" in result.stdout

@@ -17,8 +17,10 @@ REQUIRED = {"2026-07-28": ("/mcp", 37), "2025-11-25": ("/sessions", 30)}
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     node.install()
     port = node.free_port()
-    with ((tmp_path_factory.mktemp("conformance") / "server.log").open("w") as log,
-          node.serving([node.HERE / "server.py", str(port)], port, log) as address):
+    with (
+        (tmp_path_factory.mktemp("conformance") / "server.log").open("w") as log,
+        node.serving([node.HERE / "server.py", str(port)], port, log) as address,
+    ):
         yield address
 
 
@@ -28,7 +30,16 @@ def test_all_required_scenarios_pass(server: str, revision: str, tmp_path: Path)
     listed = node.run_node(node.CONFORMANCE, "list", "--server", "--requirements", revision).stdout
     required = re.findall(r"^  - (\S+)$", listed.partition("Client scenarios")[0], re.MULTILINE)
     assert len(required) == count
-    run = node.run_node(node.CONFORMANCE, "server", "--url", server + path, "--requirements", revision, "-o", tmp_path)
+    run = node.run_node(
+        node.CONFORMANCE,
+        "server",
+        "--url",
+        server + path,
+        "--requirements",
+        revision,
+        "-o",
+        tmp_path,
+    )
     passed = set(re.findall(r"^✓ (\S+): [1-9]\d* passed, 0 failed", run.stdout, re.MULTILINE))
     assert set(required) - passed == set(), run.stdout[-6000:]
     assert run.returncode == 0

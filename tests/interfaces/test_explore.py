@@ -13,19 +13,39 @@ from tests.interfaces.house import House, call_tool
 pytestmark = pytest.mark.anyio
 
 
-async def entity(house: House, title: str, entity_type: str = "episode", *, folder: str | None = None, **changes: Any) -> str:
+async def entity(
+    house: House,
+    title: str,
+    entity_type: str = "episode",
+    *,
+    folder: str | None = None,
+    **changes: Any,
+) -> str:
     """Its entity id."""
     item_id, _ = await house.add(title, folder=folder)
     item = (await house.app.library.read(house.owner, item_id)).item
-    await house.app.store.items.update(house.owner.scope, item_id, {"entity_type": entity_type, **changes}, expected_revision=None,
-                                       sections=None, stamp=house.app.embedder.stamp, jobs=[])
+    await house.app.store.items.update(
+        house.owner.scope,
+        item_id,
+        {"entity_type": entity_type, **changes},
+        expected_revision=None,
+        sections=None,
+        stamp=house.app.embedder.stamp,
+        jobs=[],
+    )
     return f"{entity_type}_{item.public_id}"
 
 
 async def join(house: House, *edges: tuple[str, str, str]) -> None:
-    ids = {name: (await house.app.library.read(house.owner, name)).item.id for a, _, b in edges for name in (a, b)}
-    await house.app.store.relations.put(house.owner.scope, [
-        Relation(house.owner.library_id, ids[a], kind, ids[b]) for a, kind, b in edges])
+    ids = {
+        name: (await house.app.library.read(house.owner, name)).item.id
+        for a, _, b in edges
+        for name in (a, b)
+    }
+    await house.app.store.relations.put(
+        house.owner.scope,
+        [Relation(house.owner.library_id, ids[a], kind, ids[b]) for a, kind, b in edges],
+    )
 
 
 async def explore(client: httpx.AsyncClient, **arguments: Any) -> Any:
@@ -48,11 +68,21 @@ def test_the_wire_knows_every_type_and_every_kind() -> None:
     assert set(KindName.__args__) == set(Kind)  # type: ignore[attr-defined]
 
 
-async def test_list_by_type_project_and_status_newest_first(house: House, owner: httpx.AsyncClient) -> None:
+async def test_list_by_type_project_and_status_newest_first(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     project, other = await entity(house, "Auth", "project"), await entity(house, "Other", "project")
     first = await entity(house, "First", "task", status="todo")
-    second, third = await entity(house, "Second", "task", status="doing"), await entity(house, "Third", "task", status="done")
-    await join(house, (first, "BELONGS_TO", project), (second, "BELONGS_TO", project), (third, "BELONGS_TO", other))
+    second, third = (
+        await entity(house, "Second", "task", status="doing"),
+        await entity(house, "Third", "task", status="done"),
+    )
+    await join(
+        house,
+        (first, "BELONGS_TO", project),
+        (second, "BELONGS_TO", project),
+        (third, "BELONGS_TO", other),
+    )
     answer = await explore(owner, mode="list", types=["project"])
     assert (names(answer), answer["total"], answer["has_more"]) == (["Other", "Auth"], 2, False)
     assert answer["entities"][1]["id"] == project and answer["entities"][1]["type"] == "project"
@@ -65,51 +95,101 @@ async def test_list_by_type_project_and_status_newest_first(house: House, owner:
     assert (names(rest), rest["has_more"]) == (["First"], False)
 
 
-async def test_related_says_how_and_traverse_how_far(house: House, owner: httpx.AsyncClient) -> None:
+async def test_related_says_how_and_traverse_how_far(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     a, b, c, d = [await entity(house, name) for name in "abcd"]
     await join(house, (a, "REQUIRES", b), (c, "SUPPORTS", a), (b, "RELATED_TO", d))
     related = await explore(owner, mode="related", entity_id=a)
-    assert {found["name"]: (found["relationship"], found["direction"], found["distance"], found["via"])
-            for found in related["entities"]} == {"b": ("REQUIRES", "outgoing", 1, a), "c": ("SUPPORTS", "incoming", 1, a)}
-    assert {(r["from"], r["type"], r["to"]) for r in related["relations"]} == {(a, "REQUIRES", b), (c, "SUPPORTS", a)}
-    assert names(await explore(owner, mode="related", entity_id=a, relationship_types=["SUPPORTS"])) == ["c"]
+    assert {
+        found["name"]: (found["relationship"], found["direction"], found["distance"], found["via"])
+        for found in related["entities"]
+    } == {"b": ("REQUIRES", "outgoing", 1, a), "c": ("SUPPORTS", "incoming", 1, a)}
+    assert {(r["from"], r["type"], r["to"]) for r in related["relations"]} == {
+        (a, "REQUIRES", b),
+        (c, "SUPPORTS", a),
+    }
+    assert names(
+        await explore(owner, mode="related", entity_id=a, relationship_types=["SUPPORTS"])
+    ) == ["c"]
     far = await explore(owner, mode="traverse", entity_id=a, depth=2)
-    assert {found["name"]: found["distance"] for found in far["entities"]} == {"b": 1, "c": 1, "d": 2}
-    assert (far["entity"]["id"], far["total"], far["truncated"], far["filters"]) == (a, 3, False, {"entity_id": a, "depth": 2})
+    assert {found["name"]: found["distance"] for found in far["entities"]} == {
+        "b": 1,
+        "c": 1,
+        "d": 2,
+    }
+    assert (far["entity"]["id"], far["total"], far["truncated"], far["filters"]) == (
+        a,
+        3,
+        False,
+        {"entity_id": a, "depth": 2},
+    )
 
 
-async def test_dependencies_come_in_the_order_to_do_them_and_cycles_are_named(house: House, owner: httpx.AsyncClient) -> None:
+async def test_dependencies_come_in_the_order_to_do_them_and_cycles_are_named(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     a, b, c, d = [await entity(house, name, "task", status="todo") for name in "abcd"]
-    await join(house, (a, "DEPENDS_ON", b), (a, "DEPENDS_ON", c), (b, "DEPENDS_ON", d), (c, "DEPENDS_ON", d))
+    await join(
+        house,
+        (a, "DEPENDS_ON", b),
+        (a, "DEPENDS_ON", c),
+        (b, "DEPENDS_ON", d),
+        (c, "DEPENDS_ON", d),
+    )
     answer = await explore(owner, mode="dependencies", entity_id=a)
     order = names(answer)
     assert order[0] == "d" and order[-1] == "a" and set(order) == set("abcd")
-    assert ({found["name"]: found["distance"] for found in answer["entities"]}, answer["cycles"]) == (
-        {"a": 0, "b": 1, "c": 1, "d": 2}, [])
+    assert (
+        {found["name"]: found["distance"] for found in answer["entities"]},
+        answer["cycles"],
+    ) == ({"a": 0, "b": 1, "c": 1, "d": 2}, [])
     ids = [(await house.app.library.read(house.owner, name)).item.id for name in (d, a)]
     # What is refused at every door may still come in a backup of an older version.
-    await house.app.store._db.write(lambda tx: tx.run(  # type: ignore[attr-defined]
-        """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
-           VALUES (:library_id, :a, 'DEPENDS_ON', :b, 1, 1, 0)""", library_id=house.owner.library_id, a=ids[0], b=ids[1]))
+    await house.app.store._db.write(
+        lambda tx: tx.run(  # type: ignore[attr-defined]
+            """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
+           VALUES (:library_id, :a, 'DEPENDS_ON', :b, 1, 1, 0)""",
+            library_id=house.owner.library_id,
+            a=ids[0],
+            b=ids[1],
+        )
+    )
     again = await explore(owner, mode="dependencies", entity_id=a)
     assert set(names(again)) == set("abcd")
-    assert again["cycles"] and all(cycle[0] == cycle[-1] and {a, d} < set(cycle) for cycle in again["cycles"])
-    assert {item.title for cycle in await house.app.graph.cycles(house.owner.scope) for item in cycle} >= {"a", "d"}
+    assert again["cycles"] and all(
+        cycle[0] == cycle[-1] and {a, d} < set(cycle) for cycle in again["cycles"]
+    )
+    assert {
+        item.title for cycle in await house.app.graph.cycles(house.owner.scope) for item in cycle
+    } >= {"a", "d"}
 
 
-async def test_what_cannot_be_asked_is_said_in_words(house: House, owner: httpx.AsyncClient) -> None:
+async def test_what_cannot_be_asked_is_said_in_words(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     there = await entity(house, "there")
     for arguments, code, words in (
-            ({"mode": "related"}, -32602, "entity_id required"), ({"mode": "dependencies"}, -32602, "entity_id required"),
-            ({"mode": "list", "entity_id": "task_zzzzzzzzzzzz"}, -32602, "mode=list"),
-            ({"mode": "fly"}, -32602, "list, related, traverse, dependencies"), ({"types": ["fish"]}, -32602, "types"),
-            ({"mode": "traverse", "entity_id": there, "depth": 4}, -32602, "from 1 to 3"),
-            ({"mode": "traverse", "entity_id": there, "depth": 0}, -32602, "from 1 to 3"),
-            ({"mode": "related", "entity_id": there, "relationship_types": ["LIKES"]}, -32602, "relationship_types"),
-            ({"status": "lost"}, -32602, "todo"), ({"limit": 201}, -32602, "from 1 to 200"), ({"limit": 0}, -32602, "limit"),
-            ({"project": there}, -32602, "is an episode, not a project"), ({"epic": there}, -32602, "Unknown field"),
-            ({"mode": "related", "entity_id": "task_nowhere"}, -32603, "not found"),
-            ({"project": "project_nowhere"}, -32603, "not found")):
+        ({"mode": "related"}, -32602, "entity_id required"),
+        ({"mode": "dependencies"}, -32602, "entity_id required"),
+        ({"mode": "list", "entity_id": "task_zzzzzzzzzzzz"}, -32602, "mode=list"),
+        ({"mode": "fly"}, -32602, "list, related, traverse, dependencies"),
+        ({"types": ["fish"]}, -32602, "types"),
+        ({"mode": "traverse", "entity_id": there, "depth": 4}, -32602, "from 1 to 3"),
+        ({"mode": "traverse", "entity_id": there, "depth": 0}, -32602, "from 1 to 3"),
+        (
+            {"mode": "related", "entity_id": there, "relationship_types": ["LIKES"]},
+            -32602,
+            "relationship_types",
+        ),
+        ({"status": "lost"}, -32602, "todo"),
+        ({"limit": 201}, -32602, "from 1 to 200"),
+        ({"limit": 0}, -32602, "limit"),
+        ({"project": there}, -32602, "is an episode, not a project"),
+        ({"epic": there}, -32602, "Unknown field"),
+        ({"mode": "related", "entity_id": "task_nowhere"}, -32603, "not found"),
+        ({"project": "project_nowhere"}, -32603, "not found"),
+    ):
         found = await refused(owner, **arguments)
         assert found[0] == code and words in found[1], (arguments, found)
 
@@ -122,27 +202,43 @@ async def test_no_hop_leads_out_of_scope(house: House, owner: httpx.AsyncClient)
     async with house.client("one_folder") as client:
         for mode in ("related", "traverse", "dependencies"):
             answer = await explore(client, mode=mode, entity_id=a, depth=3)
-            assert set(names(answer)) <= {"a"} and answer["total"] <= 1 and answer["relations"] == []
+            assert (
+                set(names(answer)) <= {"a"} and answer["total"] <= 1 and answer["relations"] == []
+            )
             assert b not in str(answer) and c not in str(answer)
         assert set(names(await explore(client))) == {"a", "c"}
         relations = (await client.get(f"/api/entities/{a}/relations")).json()
         assert (relations["relations"], relations["total"]) == ([], 0)
         for method in ("POST", "DELETE"):
-            response = await client.request(method, f"/api/entities/{a}/relations", **(
-                {"json": {"to": b}} if method == "POST" else {"params": {"to": b}}))  # type: ignore[arg-type]
+            response = await client.request(
+                method,
+                f"/api/entities/{a}/relations",
+                **({"json": {"to": b}} if method == "POST" else {"params": {"to": b}}),
+            )  # type: ignore[arg-type]
             assert (response.status_code, response.json()["message"]) == (404, "Item not found")
 
 
-async def test_entities_are_linked_listed_and_unlinked(house: House, owner: httpx.AsyncClient) -> None:
-    a, b = await entity(house, "a", "task", status="todo"), await entity(house, "b", "task", status="todo")
+async def test_entities_are_linked_listed_and_unlinked(
+    house: House, owner: httpx.AsyncClient
+) -> None:
+    a, b = (
+        await entity(house, "a", "task", status="todo"),
+        await entity(house, "b", "task", status="todo"),
+    )
     path = f"/api/entities/{a}/relations"
     made = await owner.post(path, json={"to": b, "type": "DEPENDS_ON"})
     assert (made.status_code, made.json()["from"], made.json()["to"]) == (201, a, b)
-    assert (await owner.post(path, json={"to": b.partition("_")[2], "type": "DEPENDS_ON"})).status_code == 200
+    assert (
+        await owner.post(path, json={"to": b.partition("_")[2], "type": "DEPENDS_ON"})
+    ).status_code == 200
     listed = (await owner.get(path)).json()
-    assert [(r["from"], r["type"], r["to"], r["explicit"]) for r in listed["relations"]] == [(a, "DEPENDS_ON", b, True)]
+    assert [(r["from"], r["type"], r["to"], r["explicit"]) for r in listed["relations"]] == [
+        (a, "DEPENDS_ON", b, True)
+    ]
     assert (names(listed), listed["total"], listed["has_more"]) == (["b"], 1, False)
-    assert (await owner.get(path, params={"relationship_types": "REQUIRES"})).json()["relations"] == []
+    assert (await owner.get(path, params={"relationship_types": "REQUIRES"})).json()[
+        "relations"
+    ] == []
     back = await owner.post(f"/api/entities/{b}/relations", json={"to": a, "type": "DEPENDS_ON"})
     assert (back.status_code, back.json()["cycle"]) == (422, ["b", "a", "b"])
     assert "b -> a -> b" in back.json()["message"]
@@ -155,25 +251,39 @@ async def test_entities_are_linked_listed_and_unlinked(house: House, owner: http
 async def test_what_cannot_be_joined(house: House, owner: httpx.AsyncClient) -> None:
     task, note = await entity(house, "task", "task"), await entity(house, "note")
     for one, other, kind, words in (
-            (note, note, "RELATED_TO", "itself"), (task, note, "DEPENDS_ON", "note is an episode"),
-            (note, task, "DEPENDS_ON", "note is an episode"), (task, note, "BELONGS_TO", "not a project"),
-            (task, note, "PART_OF", "not an epic")):
-        response = await owner.post(f"/api/entities/{one}/relations", json={"to": other, "type": kind})
+        (note, note, "RELATED_TO", "itself"),
+        (task, note, "DEPENDS_ON", "note is an episode"),
+        (note, task, "DEPENDS_ON", "note is an episode"),
+        (task, note, "BELONGS_TO", "not a project"),
+        (task, note, "PART_OF", "not an epic"),
+    ):
+        response = await owner.post(
+            f"/api/entities/{one}/relations", json={"to": other, "type": kind}
+        )
         assert response.status_code == 422 and words in response.json()["message"], response.text
-    assert (await owner.post(f"/api/entities/{note}/relations", json={"to": task, "type": "LIKES"})).status_code == 422
+    assert (
+        await owner.post(f"/api/entities/{note}/relations", json={"to": task, "type": "LIKES"})
+    ).status_code == 422
     assert (await owner.get(f"/api/entities/{note}/relations")).json()["total"] == 0
 
 
 async def test_rest_explores_as_mcp_does(house: House, owner: httpx.AsyncClient) -> None:
     a, b = await entity(house, "a", "task", status="todo"), await entity(house, "b", "pattern")
     await join(house, (a, "REQUIRES", b))
-    for arguments in ({"mode": "list", "types": ["task", "pattern"], "limit": 1}, {"mode": "related", "entity_id": a},
-                      {"mode": "traverse", "entity_id": b, "depth": 3, "relationship_types": ["REQUIRES"]}):
-        assert (await owner.get("/api/explore", params=arguments)).json() == await explore(owner, **arguments)
+    for arguments in (
+        {"mode": "list", "types": ["task", "pattern"], "limit": 1},
+        {"mode": "related", "entity_id": a},
+        {"mode": "traverse", "entity_id": b, "depth": 3, "relationship_types": ["REQUIRES"]},
+    ):
+        assert (await owner.get("/api/explore", params=arguments)).json() == await explore(
+            owner, **arguments
+        )
     assert (await owner.get("/api/explore", params={"mode": "related"})).status_code == 422
 
 
-async def test_what_is_deleted_is_gone_from_every_walk(house: House, owner: httpx.AsyncClient) -> None:
+async def test_what_is_deleted_is_gone_from_every_walk(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     a, b, c = [await entity(house, name, "task") for name in "abc"]
     await join(house, (a, "DEPENDS_ON", b), (b, "DEPENDS_ON", c))
     await house.app.library.delete(house.owner, b)

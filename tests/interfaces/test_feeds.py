@@ -17,14 +17,19 @@ pytestmark = pytest.mark.anyio
 
 
 def article(n: int) -> str:
-    body = "".join(f"<p>Issue {n}, paragraph {k}: the otter swims along the river bank and looks for crayfish under the roots.</p>"
-                   for k in range(12))
+    body = "".join(
+        f"<p>Issue {n}, paragraph {k}: the otter swims along the river bank and looks for crayfish under the roots.</p>"
+        for k in range(12)
+    )
     return f"<html><head><title>Issue {n}</title></head><body><article><h1>Issue {n}</h1>{body}</article></body></html>"
 
 
 def rss(base: str, numbers: list[int]) -> str:
-    entries = "".join(f"<item><title>Issue {n}</title><link>{base}/{n}</link><guid>issue-{n}</guid>"
-                      f"<pubDate>Sat, {n:02} Mar 2025 08:00:00 GMT</pubDate></item>" for n in numbers)
+    entries = "".join(
+        f"<item><title>Issue {n}</title><link>{base}/{n}</link><guid>issue-{n}</guid>"
+        f"<pubDate>Sat, {n:02} Mar 2025 08:00:00 GMT</pubDate></item>"
+        for n in numbers
+    )
     return f'<?xml version="1.0"?><rss version="2.0"><channel><title>River news</title>{entries}</channel></rss>'
 
 
@@ -77,7 +82,9 @@ def an_hour_later(monkeypatch: pytest.MonkeyPatch, hours: float = 2) -> None:
 
 
 async def titles(client: httpx.AsyncClient, **query: Any) -> list[str]:
-    return [item["title"] for item in (await client.get("/api/v1/items", params=query)).json()["items"]]
+    return [
+        item["title"] for item in (await client.get("/api/v1/items", params=query)).json()["items"]
+    ]
 
 
 def conditional(newspaper: Newspaper, etag: str = '"one"') -> list[int]:
@@ -109,7 +116,8 @@ class _Labelled:
 
 
 async def test_a_feed_that_has_not_changed_is_not_sent_again(
-        house: House, owner: httpx.AsyncClient, newspaper: Newspaper, monkeypatch: pytest.MonkeyPatch) -> None:
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper, monkeypatch: pytest.MonkeyPatch
+) -> None:
     newspaper.publish(1)
     given = conditional(newspaper)
     await follow(owner, newspaper.url)
@@ -127,7 +135,8 @@ async def test_a_feed_that_has_not_changed_is_not_sent_again(
 
 
 async def test_what_could_not_be_had_is_tried_again_although_the_feed_has_not_changed(
-        house: House, owner: httpx.AsyncClient, newspaper: Newspaper, monkeypatch: pytest.MonkeyPatch) -> None:
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper, monkeypatch: pytest.MonkeyPatch
+) -> None:
     newspaper.publish(1)
     newspaper.web.pages["/1"] = in_turn(page("busy", status=500), page(article(1)))
     given = conditional(newspaper)
@@ -140,7 +149,8 @@ async def test_what_could_not_be_had_is_tried_again_although_the_feed_has_not_ch
 
 
 async def test_the_newest_come_first_and_then_only_what_is_new(
-        house: House, owner: httpx.AsyncClient, newspaper: Newspaper, monkeypatch: pytest.MonkeyPatch) -> None:
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper, monkeypatch: pytest.MonkeyPatch
+) -> None:
     newspaper.publish(1, 2, 3, 4)
     feed = await follow(owner, newspaper.url, newest=2)
     assert (feed["title"], feed["polled_at"], feed["error"]) == ("River news", None, None)
@@ -153,8 +163,9 @@ async def test_the_newest_come_first_and_then_only_what_is_new(
     assert await titles(owner) == ["Issue 5", "Issue 4", "Issue 3"]
 
 
-async def test_what_somebody_deleted_does_not_come_back(house: House, owner: httpx.AsyncClient, newspaper: Newspaper,
-                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_somebody_deleted_does_not_come_back(
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper, monkeypatch: pytest.MonkeyPatch
+) -> None:
     newspaper.publish(1)
     await follow(owner, newspaper.url)
     await poll(house)
@@ -165,7 +176,9 @@ async def test_what_somebody_deleted_does_not_come_back(house: House, owner: htt
     assert await titles(owner) == []
 
 
-async def test_entries_are_filed_where_the_subscriber_says(house: House, owner: httpx.AsyncClient, newspaper: Newspaper) -> None:
+async def test_entries_are_filed_where_the_subscriber_says(
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper
+) -> None:
     newspaper.publish(1)
     await follow(owner, newspaper.url, folder_id=house.folders["Blue"])
     async with house.client("one_folder") as red:
@@ -178,13 +191,16 @@ async def test_entries_are_filed_where_the_subscriber_says(house: House, owner: 
 async def test_a_folder_out_of_scope_reads_like_none(house: House, newspaper: Newspaper) -> None:
     newspaper.publish(1)
     async with house.client("two_folder") as client:
-        answers = [await client.post("/api/v1/feeds", json={"url": newspaper.url, "folder_id": folder})
-                   for folder in (house.folders["Green"], house.folders["Theirs"])]
+        answers = [
+            await client.post("/api/v1/feeds", json={"url": newspaper.url, "folder_id": folder})
+            for folder in (house.folders["Green"], house.folders["Theirs"])
+        ]
     assert [answer.status_code for answer in answers] == [404, 404]
 
 
 async def test_following_again_is_the_same_feed_and_ending_it_ends_it(
-        house: House, owner: httpx.AsyncClient, newspaper: Newspaper) -> None:
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper
+) -> None:
     newspaper.publish(1)
     feed = await follow(owner, newspaper.url)
     assert (await follow(owner, newspaper.url))["id"] == feed["id"]
@@ -194,16 +210,23 @@ async def test_following_again_is_the_same_feed_and_ending_it_ends_it(
     assert await poll(house) == 0
 
 
-async def test_only_a_feed_can_be_followed(house: House, owner: httpx.AsyncClient, newspaper: Newspaper) -> None:
+async def test_only_a_feed_can_be_followed(
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper
+) -> None:
     newspaper.web.pages["/page"] = page(article(1))
-    for url in (f"{newspaper.web.url}/page", f"{newspaper.web.url}/nowhere", "http://10.0.0.1/feed"):
+    for url in (
+        f"{newspaper.web.url}/page",
+        f"{newspaper.web.url}/nowhere",
+        "http://10.0.0.1/feed",
+    ):
         answer = await owner.post("/api/v1/feeds", json={"url": url})
         assert (answer.status_code, answer.json()["error"]) == (422, "ingest_failed"), url
     assert (await owner.get("/api/v1/feeds")).json()["total"] == 0
 
 
 async def test_an_entry_that_cannot_be_had_is_told_of_tried_thrice_and_harms_no_other(
-        house: House, owner: httpx.AsyncClient, newspaper: Newspaper, monkeypatch: pytest.MonkeyPatch) -> None:
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper, monkeypatch: pytest.MonkeyPatch
+) -> None:
     newspaper.publish(1, 2)
     del newspaper.web.pages["/1"]
     await follow(owner, newspaper.url)
@@ -218,7 +241,8 @@ async def test_an_entry_that_cannot_be_had_is_told_of_tried_thrice_and_harms_no_
 
 
 async def test_a_feed_that_is_down_says_why_and_is_visited_again(
-        house: House, owner: httpx.AsyncClient, newspaper: Newspaper, monkeypatch: pytest.MonkeyPatch) -> None:
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper, monkeypatch: pytest.MonkeyPatch
+) -> None:
     newspaper.publish(1)
     await follow(owner, newspaper.url)
     newspaper.web.pages["/feed.xml"] = page("gone", status=500)
@@ -232,7 +256,9 @@ async def test_a_feed_that_is_down_says_why_and_is_visited_again(
     assert await titles(owner) == ["Issue 1"]
 
 
-async def test_a_revoked_token_brings_nothing_in(house: House, owner: httpx.AsyncClient, newspaper: Newspaper) -> None:
+async def test_a_revoked_token_brings_nothing_in(
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper
+) -> None:
     newspaper.publish(1)
     token, secret = await house.app.people.create_token(house.owner, NewToken("feeder", write=True))
     async with house.client(token=secret) as client:
@@ -243,7 +269,9 @@ async def test_a_revoked_token_brings_nothing_in(house: House, owner: httpx.Asyn
     assert "revoked" in (await owner.get("/api/v1/feeds")).json()["feeds"][0]["error"]
 
 
-async def test_of_two_workers_one_visits(house: House, owner: httpx.AsyncClient, newspaper: Newspaper) -> None:
+async def test_of_two_workers_one_visits(
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper
+) -> None:
     newspaper.publish(1)
     await follow(owner, newspaper.url)
     assert await house.app.store.feeds.lease(60) is not None

@@ -23,20 +23,43 @@ GOLDENS = Path(__file__).parents[1] / "goldens"
 ENDPOINTS = ("/mcp", "/mcp/knowledge", "/mcp/graph", "/mcp/disks")
 PLAIN = {"TERMINAL_WIDTH": "100", "COLUMNS": "100", "TERM": "dumb"}
 
-TIDES = ("# Causes\n\nThe moon pulls the sea twice a day.\n\n"
-         "# Tables\n\nHarbours keep tables of when the water is high.")
+TIDES = (
+    "# Causes\n\nThe moon pulls the sea twice a day.\n\n"
+    "# Tables\n\nHarbours keep tables of when the water is high."
+)
 RYE = "Rye dough is sticky: wet your hands, and let the loaf rest for a day."
 ENTITIES: dict[str, dict[str, Any]] = {
     "project": {"title": "Harbour", "content": "Open the harbour again.", "entity_type": "project"},
-    "epic": {"title": "Basin", "content": "A basin for large ships.", "entity_type": "epic",
-             "project": "{project}"},
-    "dredge": {"title": "Dredge the basin", "content": "Remove the mud.", "entity_type": "task",
-               "project": "{project}", "epic": "{epic}", "priority": "high",
-               "due_date": "2026-01-09"},
-    "buoys": {"title": "Set the buoys", "content": "Mark the way in.", "entity_type": "task",
-              "project": "{project}", "depends_on": ["{dredge}"], "assignees": ["alice"]},
-    "decision": {"title": "Use steel buoys", "content": "Steel lasts longer than plastic.",
-                 "entity_type": "decision", "project": "{project}", "tags": ["buoys"]},
+    "epic": {
+        "title": "Basin",
+        "content": "A basin for large ships.",
+        "entity_type": "epic",
+        "project": "{project}",
+    },
+    "dredge": {
+        "title": "Dredge the basin",
+        "content": "Remove the mud.",
+        "entity_type": "task",
+        "project": "{project}",
+        "epic": "{epic}",
+        "priority": "high",
+        "due_date": "2026-01-09",
+    },
+    "buoys": {
+        "title": "Set the buoys",
+        "content": "Mark the way in.",
+        "entity_type": "task",
+        "project": "{project}",
+        "depends_on": ["{dredge}"],
+        "assignees": ["alice"],
+    },
+    "decision": {
+        "title": "Use steel buoys",
+        "content": "Steel lasts longer than plastic.",
+        "entity_type": "decision",
+        "project": "{project}",
+        "tags": ["buoys"],
+    },
 }
 # Who asks for what, in this order; changes come last. {names} stand for ids.
 REST: list[tuple[str | None, str, str, Any]] = [
@@ -77,15 +100,29 @@ MCP: list[tuple[str, str, dict[str, Any]]] = [
     ("owner", "remember", {"title": "Mud", "content": "Order a second barge.", "kind": "claim"}),
     ("owner", "manage", {"action": "start_task", "entity_id": "{dredge}"}),
 ]
-CLI = ["list", "list --json --limit 2", "get {tides}", "search water --mode keyword",
-       "search water --mode keyword --json", "task next", "task show {dredge} --json",
-       "graph explore {dredge}", "context buoys", "folder list", "get nowhere",
-       "task add Flags --project nowhere", "folder create Red"]
+CLI = [
+    "list",
+    "list --json --limit 2",
+    "get {tides}",
+    "search water --mode keyword",
+    "search water --mode keyword --json",
+    "task next",
+    "task show {dredge} --json",
+    "graph explore {dredge}",
+    "context buoys",
+    "folder list",
+    "get nowhere",
+    "task add Flags --project nowhere",
+    "folder create Red",
+]
 
-VARIES = re.compile(r"""(?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})
+VARIES = re.compile(
+    r"""(?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})
     | (?<![A-Za-z0-9])(?P<public>[A-Za-z0-9]{3}2{9})\b    # as `steady` makes them
     | (?P<time>\d{4}-\d\d-\d\d[T ]\d\d:[\d:.]+(?:Z|\+00:00)?)
-    | (?P<score>\b\d\.\d{3,}\b)""", re.VERBOSE)
+    | (?P<score>\b\d\.\d{3,}\b)""",
+    re.VERBOSE,
+)
 
 
 @pytest.fixture
@@ -113,8 +150,10 @@ def filled(request: Any, ids: dict[str, str]) -> Any:
 
 async def furnish(house: House) -> dict[str, str]:
     """Ids by name, once nothing is left to do in the background."""
-    ids = {"tides": (await house.add("Tides", folder="Red", text=TIDES))[0],
-           "rye": (await house.add("Rye bread", folder="Blue", text=RYE))[0]}
+    ids = {
+        "tides": (await house.add("Tides", folder="Red", text=TIDES))[0],
+        "rye": (await house.add("Rye bread", folder="Blue", text=RYE))[0],
+    }
     await house.app.library.file(house.owner, ids["tides"], [house.folders["Blue"]])
     async with house.client("owner") as client:
         for name, body in ENTITIES.items():
@@ -151,8 +190,10 @@ def test_the_help_of_every_command_is_as_recorded(commands: Commands) -> None:
         inner = sorted(getattr(command, "commands", {}).items())
         return [path, *(found for name, child in inner for found in paths(child, (*path, name)))]
 
-    pages = [f"$ commonplace {' '.join(path)} --help\n{commands.run(*path, '--help', env=PLAIN).stdout}"
-             for path in paths(typer.main.get_command(command_line), ())]
+    pages = [
+        f"$ commonplace {' '.join(path)} --help\n{commands.run(*path, '--help', env=PLAIN).stdout}"
+        for path in paths(typer.main.get_command(command_line), ())
+    ]
     check("help.txt", "\n".join(pages))
 
 
@@ -163,8 +204,14 @@ async def test_answers_over_rest_are_as_recorded(house: House) -> None:
     for who, method, path, body in REST:
         async with house.client(who) as client:
             answer = await client.request(method, path.format(**ids), json=filled(body, ids))
-        answers.append({"asked": f"{who}: {method} {path}", "body": body,
-                        "status": answer.status_code, "answer": answer.json()})
+        answers.append(
+            {
+                "asked": f"{who}: {method} {path}",
+                "body": body,
+                "status": answer.status_code,
+                "answer": answer.json(),
+            }
+        )
     check_answers("answers_rest.json", answers)
 
 
@@ -189,6 +236,7 @@ def test_answers_of_commands_are_as_recorded(commands: Commands, data_dir: Path)
     for line in CLI:
         said = commands.run(*line.format(**ids).split(), env=PLAIN)
         out = json.loads(said.stdout) if "--json" in line else said.stdout.splitlines()
-        answers.append({"asked": line, "code": said.exit_code, "out": out,
-                        "err": said.stderr.splitlines()})
+        answers.append(
+            {"asked": line, "code": said.exit_code, "out": out, "err": said.stderr.splitlines()}
+        )
     check_answers("answers_cli.json", answers)

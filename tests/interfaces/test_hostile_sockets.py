@@ -79,7 +79,11 @@ class Peer:
             while line := (await self.reader.readline()).strip():
                 name, _, value = line.partition(b":")
                 headers[name.lower()] = value.strip()
-            return status, headers, await self.reader.readexactly(int(headers.get(b"content-length", 0)))
+            return (
+                status,
+                headers,
+                await self.reader.readexactly(int(headers.get(b"content-length", 0))),
+            )
 
     async def rest(self) -> bytes:
         """Everything until the server closes."""
@@ -100,10 +104,14 @@ async def until(holds: Callable[[], object]) -> None:
 
 
 @asynccontextmanager
-async def serving(data_dir: Path, app: ASGIApp | None = None, **wanted: Any) -> AsyncIterator[Served]:
+async def serving(
+    data_dir: Path, app: ASGIApp | None = None, **wanted: Any
+) -> AsyncIterator[Served]:
     async with open_house(data_dir, **wanted) as house:
         with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
-            server = LimitedServer(app or house.asgi, house.app.settings, timeout_graceful_shutdown=1)
+            server = LimitedServer(
+                app or house.asgi, house.app.settings, timeout_graceful_shutdown=1
+            )
             server.config.lifespan = "off"
             serving = asyncio.create_task(server._serve([listener]))
             await until(lambda: bool(server.started))
@@ -138,12 +146,30 @@ def no_long_goodbyes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # -- headers
 
-@pytest.mark.parametrize("endless", [
-    HEALTH + b"X-A: ", HEALTH + b"X-A: 1\r\n" * 90 + b"X-", b"GET /", b"\r\n", b"G",
-    HEALTH + b"\r\n" + HEALTH + b"X-A: ",
-    HEALTH + b"Transfer-Encoding: chunked\r\n\r\n5;x=",
-    HEALTH + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-Trailer: ",
-], ids=["value", "name", "target", "blank lines", "method", "second request", "chunk extension", "trailer"])
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        HEALTH + b"X-A: ",
+        HEALTH + b"X-A: 1\r\n" * 90 + b"X-",
+        b"GET /",
+        b"\r\n",
+        b"G",
+        HEALTH + b"\r\n" + HEALTH + b"X-A: ",
+        HEALTH + b"Transfer-Encoding: chunked\r\n\r\n5;x=",
+        HEALTH + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-Trailer: ",
+    ],
+    ids=[
+        "value",
+        "name",
+        "target",
+        "blank lines",
+        "method",
+        "second request",
+        "chunk extension",
+        "trailer",
+    ],
+)
 async def test_an_endless_header_is_cut(served: Served, endless: bytes) -> None:
     peer = await served.connect()
     await peer.send(endless)
@@ -156,7 +182,11 @@ async def test_headers_of_64_kb_are_too_large_and_said_to_be(served: Served) -> 
     peer = await served.connect()
     await peer.send(HEALTH + b"X-A: " + b"a" * 70_000)  # not even complete
     status, headers, body = await peer.answer()
-    assert (status, headers[b"connection"], json.loads(body)["error"]) == (431, b"close", "headers_too_large")
+    assert (status, headers[b"connection"], json.loads(body)["error"]) == (
+        431,
+        b"close",
+        "headers_too_large",
+    )
     assert await peer.rest() == b""
     peer = await served.connect()
     await peer.send(HEALTH + b"X-A: " + b"a" * 60_000 + b"\r\n\r\n")
@@ -164,13 +194,17 @@ async def test_headers_of_64_kb_are_too_large_and_said_to_be(served: Served) -> 
 
 
 @pytest.mark.parametrize(("lines", "status"), [(99, 200), (101, 431), (10_000, 431)])
-async def test_a_request_has_at_most_100_header_lines(served: Served, lines: int, status: int) -> None:
+async def test_a_request_has_at_most_100_header_lines(
+    served: Served, lines: int, status: int
+) -> None:
     peer = await served.connect()
     await peer.send(HEALTH + b"a:\r\n" * lines + b"\r\n")
     assert (await peer.answer())[0] == status
 
 
-async def test_many_small_requests_on_one_connection_are_not_taken_for_one_large(served: Served) -> None:
+async def test_many_small_requests_on_one_connection_are_not_taken_for_one_large(
+    served: Served,
+) -> None:
     peer = await served.connect()
     count = 100_000 // len(HEALTH + b"\r\n")
     sending = asyncio.create_task(peer.send((HEALTH + b"\r\n") * count))
@@ -213,26 +247,37 @@ async def test_blank_lines_do_not_keep_an_idle_connection_open(served: Served) -
 
 # -- bodies
 
+
 def post(path: str, body: str, extra: str = "") -> bytes:
     return f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{body}\r\n{extra}\r\n".encode()
 
 
 CHUNKED, LARGE = "Transfer-Encoding: chunked", "Content-Length: 314572800"
 REFUSED = [
-    (post("/mcp", CHUNKED), 401), (post("/mcp", LARGE), 401), (post("/api/v1/ingest", CHUNKED, "Authorization: Bearer sk_no\r\n"), 401),
+    (post("/mcp", CHUNKED), 401),
+    (post("/mcp", LARGE), 401),
+    (post("/api/v1/ingest", CHUNKED, "Authorization: Bearer sk_no\r\n"), 401),
     (post("/api/v1/uploads/x/content", CHUNKED).replace(b"POST", b"PUT", 1), 401),
-    (post("/api/v1/uploads/x/content?expires=1&signature=y", LARGE).replace(b"POST", b"PUT", 1), 401),
+    (
+        post("/api/v1/uploads/x/content?expires=1&signature=y", LARGE).replace(b"POST", b"PUT", 1),
+        401,
+    ),
     (post("/api/v1/webhooks/transcription/gladia?secret=x", CHUNKED), 401),
-    (post("/metrics", CHUNKED), 401), (post("/items", CHUNKED), 401), (post("/nowhere", CHUNKED), 401),
+    (post("/metrics", CHUNKED), 401),
+    (post("/items", CHUNKED), 401),
+    (post("/nowhere", CHUNKED), 401),
     (post("/mcp", CHUNKED).replace(b"127.0.0.1", b"evil.example"), 421),
     (post("/mcp", CHUNKED, "Origin: https://evil.example\r\n"), 403),
-    (post("/sign-in", LARGE), 413), (post("/api/v1/invitations/accept", LARGE), 413),
+    (post("/sign-in", LARGE), 413),
+    (post("/api/v1/invitations/accept", LARGE), 413),
     (post("/healthz", CHUNKED), 405),
 ]
 
 
 @pytest.mark.parametrize(("head", "status"), REFUSED, ids=lambda each: str(each)[:60])
-async def test_the_body_of_a_refused_request_is_not_read(served: Served, head: bytes, status: int) -> None:
+async def test_the_body_of_a_refused_request_is_not_read(
+    served: Served, head: bytes, status: int
+) -> None:
     """The answer comes before any of it is sent, and the rest is not taken."""
     peer = await served.connect()
     await peer.send(head)
@@ -268,7 +313,9 @@ async def test_a_body_that_trickles_is_ended_and_one_that_flows_is_not(served: S
     token = served.house.tokens["owner"]
     peers = [await served.connect() for _ in range(2)]
     for peer in peers:
-        await peer.send(post("/api/v1/ingest", "Content-Length: 1000000", f"Authorization: Bearer {token}\r\n"))
+        await peer.send(
+            post("/api/v1/ingest", "Content-Length: 1000000", f"Authorization: Bearer {token}\r\n")
+        )
     for peer, amount in zip(peers, (10, 60_000), strict=True):
         await peer.send(b"x" * amount)
     await until(lambda: len(served.server.server_state.tasks) == 2)
@@ -323,8 +370,13 @@ async def test_expect_100_continue_is_answered_for_bodies_that_are_wanted(served
     body = json.dumps({"kind": "text", "title": "Fox", "text": "The quick brown fox."}).encode()
     for token, statuses in ((served.house.tokens["owner"], [100, 201]), ("sk_wrong", [401])):
         peer = await served.connect()
-        await peer.send(post("/api/v1/ingest", f"Content-Length: {len(body)}",
-                             f"Authorization: Bearer {token}\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"))
+        await peer.send(
+            post(
+                "/api/v1/ingest",
+                f"Content-Length: {len(body)}",
+                f"Authorization: Bearer {token}\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n",
+            )
+        )
         for status in statuses:
             assert (await peer.answer())[0] == status
             if status == 100:
@@ -341,6 +393,7 @@ async def test_connections_are_kept_for_whoever_behaves(served: Served) -> None:
 
 
 # -- connections
+
 
 async def test_no_more_connections_than_the_setting_says(data_dir: Path) -> None:
     async with serving(data_dir, max_connections=10) as served:
@@ -377,8 +430,13 @@ async def many(served: Served, count: int) -> int:
     return served_ones
 
 
-@pytest.mark.parametrize(("wanted", "let_in"), [({}, 200), ({"trusted_proxies": "127.0.0.0/8"}, 220), ({"max_connections": 0}, 220)])
-async def test_one_address_has_200_connections_unless_it_is_a_proxy(data_dir: Path, wanted: Any, let_in: int) -> None:
+@pytest.mark.parametrize(
+    ("wanted", "let_in"),
+    [({}, 200), ({"trusted_proxies": "127.0.0.0/8"}, 220), ({"max_connections": 0}, 220)],
+)
+async def test_one_address_has_200_connections_unless_it_is_a_proxy(
+    data_dir: Path, wanted: Any, let_in: int
+) -> None:
     async with serving(data_dir, **wanted) as served:
         assert await many(served, 220) == let_in
 
@@ -390,7 +448,9 @@ async def test_a_closed_connection_makes_room(data_dir: Path) -> None:
             await until(lambda: not served.server.server_state.connections)
 
 
-async def test_a_client_that_takes_nothing_of_its_answer_is_let_go(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_takes_nothing_of_its_answer_is_let_go(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     peer = await served.connect()
     peer.reader._transport.pause_reading()  # type: ignore[attr-defined]
     await peer.send((HEALTH.replace(b"/healthz", b"/openapi.json") + b"\r\n") * 60)
@@ -404,14 +464,22 @@ async def test_a_client_that_takes_nothing_of_its_answer_is_let_go(served: Serve
 
 # -- smuggling and nonsense
 
-@pytest.mark.parametrize("nonsense", [
-    post("/healthz", "Content-Length: 5\r\nTransfer-Encoding: chunked"),
-    post("/healthz", "Content-Length: 5\r\nContent-Length: 6"),
-    post("/healthz", "Transfer-Encoding: xchunked"), post("/healthz", "Content-Length : 5"),
-    post("/healthz", "Content-Length: -1"), post("/healthz", "Content-Length: 5, 5"),
-    b"GET /healthz HTTP/1.1\nHost: 127.0.0.1\n\n", b"\x16\x03\x01\x02\x00\x01", b"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n",
-    post("/mcp", "Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2") + b"{}",
-])
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        post("/healthz", "Content-Length: 5\r\nTransfer-Encoding: chunked"),
+        post("/healthz", "Content-Length: 5\r\nContent-Length: 6"),
+        post("/healthz", "Transfer-Encoding: xchunked"),
+        post("/healthz", "Content-Length : 5"),
+        post("/healthz", "Content-Length: -1"),
+        post("/healthz", "Content-Length: 5, 5"),
+        b"GET /healthz HTTP/1.1\nHost: 127.0.0.1\n\n",
+        b"\x16\x03\x01\x02\x00\x01",
+        b"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n",
+        post("/mcp", "Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2") + b"{}",
+    ],
+)
 async def test_ambiguous_requests_are_refused(served: Served, nonsense: bytes) -> None:
     peer = await served.connect()
     await peer.send(nonsense)
@@ -419,8 +487,13 @@ async def test_ambiguous_requests_are_refused(served: Served, nonsense: bytes) -
     assert (status, headers[b"connection"]) == (400, b"close")
 
 
-async def test_refused_requests_do_not_fill_the_log(served: Served, caplog: pytest.LogCaptureFixture) -> None:
-    for nonsense in (b"nonsense\r\n\r\n", b"GET /healthz HTTP/1.1\r\n" + b"X-a: b\r\n" * 101 + b"\r\n"):
+async def test_refused_requests_do_not_fill_the_log(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    for nonsense in (
+        b"nonsense\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\n" + b"X-a: b\r\n" * 101 + b"\r\n",
+    ):
         peer = await served.connect()
         await peer.send(nonsense)
         assert (await peer.answer())[0] in (400, 431)
@@ -429,8 +502,10 @@ async def test_refused_requests_do_not_fill_the_log(served: Served, caplog: pyte
 
 async def test_what_follows_an_upgrade_is_no_request(served: Served) -> None:
     peer = await served.connect()
-    await peer.send(HEALTH + b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n"
-                             b"Sec-WebSocket-Version: 13\r\n\r\n")
+    await peer.send(
+        HEALTH + b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n"
+        b"Sec-WebSocket-Version: 13\r\n\r\n"
+    )
     status, headers, _ = await peer.answer()
     assert (status, headers[b"connection"]) == (200, b"close")
     assert await peer.rest() == b""
@@ -441,7 +516,13 @@ async def test_trailers_are_no_headers(data_dir: Path) -> None:
         while (await receive())["more_body"]:
             pass
         names = b",".join(name for name, _ in scope["headers"])
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(names))]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(b"content-length", b"%d" % len(names))],
+            }
+        )
         await send({"type": "http.response.body", "body": names})
 
     async with serving(data_dir, app) as plain:
@@ -457,8 +538,15 @@ def pieces(data: bytes, cuts: list[int]) -> Iterator[bytes]:
 
 async def test_how_bytes_are_cut_changes_no_answer(served: Served) -> None:
     """Any split of a good stream gives the same answers; any damage gives an answer or a close, never silence."""
-    stream = (HEALTH + b"\r\n") * 3 + post("/mcp", "Content-Length: 40") + b"x" * 40 + \
-        post("/mcp", CHUNKED) + b"5;a=b\r\nabcde\r\n0\r\nT: 1\r\n\r\n" + HEALTH + b"Connection: close\r\n\r\n"
+    stream = (
+        (HEALTH + b"\r\n") * 3
+        + post("/mcp", "Content-Length: 40")
+        + b"x" * 40
+        + post("/mcp", CHUNKED)
+        + b"5;a=b\r\nabcde\r\n0\r\nT: 1\r\n\r\n"
+        + HEALTH
+        + b"Connection: close\r\n\r\n"
+    )
     loop = asyncio.get_running_loop()
 
     async def talk(parts: list[bytes]) -> list[int]:
@@ -472,12 +560,21 @@ async def test_how_bytes_are_cut_changes_no_answer(served: Served) -> None:
         peer.writer.write_eof() if peer.writer.can_write_eof() else None
         said = await peer.rest()
         peer.close()
-        return [int(line.split()[1]) for line in said.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
+        return [
+            int(line.split()[1]) for line in said.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")
+        ]
 
     @settings(max_examples=60, suppress_health_check=list(HealthCheck))
-    @given(st.lists(st.integers(0, len(stream)), max_size=12), st.none() | st.tuples(st.integers(0, len(stream) - 1), st.integers(0, 255)))
+    @given(
+        st.lists(st.integers(0, len(stream)), max_size=12),
+        st.none() | st.tuples(st.integers(0, len(stream) - 1), st.integers(0, 255)),
+    )
     def explore(cuts: list[int], damage: tuple[int, int] | None) -> None:
-        data = stream if damage is None else stream[:damage[0]] + bytes([damage[1]]) + stream[damage[0] + 1:]
+        data = (
+            stream
+            if damage is None
+            else stream[: damage[0]] + bytes([damage[1]]) + stream[damage[0] + 1 :]
+        )
         statuses = asyncio.run_coroutine_threadsafe(talk(list(pieces(data, cuts))), loop).result(30)
         assert all(status < 500 for status in statuses)
 
@@ -487,38 +584,103 @@ async def test_how_bytes_are_cut_changes_no_answer(served: Served) -> None:
 
 # -- bytes that are no UTF-8
 
-PLACES = ["/api/v1/items?q=%E9&page=%E9&folder_id=%E9", "/api/v1/items/%E9", "/api/v1/items/%E9/versions", "/api/v1/folders/%E9",
-          "/api/v1/disks?tag=%E9&category=%E9&search=%E9&scope=%E9", "/api/v1/disks/%E9", "/api/v1/jobs/%E9", "/api/v1/tokens/%E9",
-          "/api/v1/uploads/%E9/content?expires=%E9&signature=%E9", "/api/v1/webhooks/transcription/%E9?secret=%E9", "/api/v1/search",
-          "/api/v1/ingest", "/api/entities?type=%E9&tag=%E9", "/api/entities/%E9", "/api/tasks/%E9", "/mcp?%E9", "/mcp/%E9",
-          "/api/v1/invitations/accept", "/?q=%E9&tag=%E9&folder=%E9", "/search?q=%E9", "/items/%E9", "/d/%E9", "/claim/%E9",
-          "/join/%E9", "/sign-in?next=%E9", "/static/%E9/%E9", "/%E9", "/healthz?%E9", "/readyz/%E9", "/%ED%A0%80", "/%00", "/%"]
-NAMES = ["Cookie", "User-Agent", "Origin", "Referer", "Accept", "Accept-Encoding", "Content-Type", "Content-Range", "X-Csrf-Token",
-         "Idempotency-Key", "X-Forwarded-For", "X-Forwarded-Proto", "Mcp-Protocol-Version", "Mcp-Session-Id", "Sec-Fetch-Site",
-         "X-Commonplace-Secret", "If-Match", "Last-Event-Id"]
+PLACES = [
+    "/api/v1/items?q=%E9&page=%E9&folder_id=%E9",
+    "/api/v1/items/%E9",
+    "/api/v1/items/%E9/versions",
+    "/api/v1/folders/%E9",
+    "/api/v1/disks?tag=%E9&category=%E9&search=%E9&scope=%E9",
+    "/api/v1/disks/%E9",
+    "/api/v1/jobs/%E9",
+    "/api/v1/tokens/%E9",
+    "/api/v1/uploads/%E9/content?expires=%E9&signature=%E9",
+    "/api/v1/webhooks/transcription/%E9?secret=%E9",
+    "/api/v1/search",
+    "/api/v1/ingest",
+    "/api/entities?type=%E9&tag=%E9",
+    "/api/entities/%E9",
+    "/api/tasks/%E9",
+    "/mcp?%E9",
+    "/mcp/%E9",
+    "/api/v1/invitations/accept",
+    "/?q=%E9&tag=%E9&folder=%E9",
+    "/search?q=%E9",
+    "/items/%E9",
+    "/d/%E9",
+    "/claim/%E9",
+    "/join/%E9",
+    "/sign-in?next=%E9",
+    "/static/%E9/%E9",
+    "/%E9",
+    "/healthz?%E9",
+    "/readyz/%E9",
+    "/%ED%A0%80",
+    "/%00",
+    "/%",
+]
+NAMES = [
+    "Cookie",
+    "User-Agent",
+    "Origin",
+    "Referer",
+    "Accept",
+    "Accept-Encoding",
+    "Content-Type",
+    "Content-Range",
+    "X-Csrf-Token",
+    "Idempotency-Key",
+    "X-Forwarded-For",
+    "X-Forwarded-Proto",
+    "Mcp-Protocol-Version",
+    "Mcp-Session-Id",
+    "Sec-Fetch-Site",
+    "X-Commonplace-Secret",
+    "If-Match",
+    "Last-Event-Id",
+]
 
 
 async def ask(served: Served, method: str, path: str, lines: str, body: bytes = b"") -> int:
     peer = await served.connect()
-    await peer.send(f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {len(body)}\r\n"
-                    f"{lines}\r\n".encode("latin-1") + body)
+    await peer.send(
+        f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {len(body)}\r\n"
+        f"{lines}\r\n".encode("latin-1")
+        + body
+    )
     said = await peer.rest()
     peer.close()
     return int(said.split(maxsplit=2)[1])
 
 
-async def test_latin_1_anywhere_is_no_failure_of_the_server(data_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_latin_1_anywhere_is_no_failure_of_the_server(
+    data_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with serving(data_dir, trusted_proxies="127.0.0.1") as served:
-        tokens = [f"Authorization: Bearer {token}\r\n" for token in (served.house.tokens["owner"], "é", "sk_é", "é.é.é")]
-        json_type, form = "Content-Type: application/json\r\n", "Content-Type: application/x-www-form-urlencoded\r\n"
+        tokens = [
+            f"Authorization: Bearer {token}\r\n"
+            for token in (served.house.tokens["owner"], "é", "sk_é", "é.é.é")
+        ]
+        json_type, form = (
+            "Content-Type: application/json\r\n",
+            "Content-Type: application/x-www-form-urlencoded\r\n",
+        )
         for path in PLACES:
             for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
-                for lines, body in ((json_type, '{"q":"é","query":"é","token":"é"}'.encode("latin-1")), (form, b"csrf=%E9&q=\xe9")):
-                    assert await ask(served, method, path, tokens[0] + lines, body) < 500, (method, path, lines)
+                for lines, body in (
+                    (json_type, '{"q":"é","query":"é","token":"é"}'.encode("latin-1")),
+                    (form, b"csrf=%E9&q=\xe9"),
+                ):
+                    assert await ask(served, method, path, tokens[0] + lines, body) < 500, (
+                        method,
+                        path,
+                        lines,
+                    )
         for path in ("/api/v1/items", "/mcp", "/", "/healthz", "/metrics"):
             for token in tokens:
                 assert await ask(served, "GET", path, token) < 500, (path, token)
             for name in NAMES:
-                assert await ask(served, "POST", path, f"{tokens[0]}{name}: é\xff\r\n", b"\xe9") < 500, (path, name)
+                assert (
+                    await ask(served, "POST", path, f"{tokens[0]}{name}: é\xff\r\n", b"\xe9") < 500
+                ), (path, name)
             assert await ask(served, "GET", path, "Host: é\r\n") < 500
     assert "Traceback" not in caplog.text

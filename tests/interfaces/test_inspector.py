@@ -23,8 +23,12 @@ class Inspector:
 
     def __call__(self, *arguments: str, token: str | None = None) -> tuple[int, Any]:
         header = f"Authorization: Bearer {token or self.token}"
-        run = node.run_node(node.INSPECTOR, "--cli", self.url, "--transport", "http", "--header", header, *arguments)
-        return run.returncode, json.loads(run.stdout) if run.stdout.startswith("{") else run.stdout + run.stderr
+        run = node.run_node(
+            node.INSPECTOR, "--cli", self.url, "--transport", "http", "--header", header, *arguments
+        )
+        return run.returncode, json.loads(run.stdout) if run.stdout.startswith(
+            "{"
+        ) else run.stdout + run.stderr
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +36,17 @@ def inspector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inspector]:
     node.install()
     folder, port = tmp_path_factory.mktemp("inspector"), node.free_port()
     settings = {"COMMONPLACE_DATA_DIR": str(folder / "data"), "COMMONPLACE_EMBEDDER": "static"}
-    created = subprocess.run([sys.executable, *COMMAND, "token", "create", "--name", "inspector", "--write", "--json"],
-                             env=node.python_environment(settings), stdout=subprocess.PIPE, text=True, check=True)
-    with ((folder / "server.log").open("w") as log,
-          node.serving([*COMMAND, "serve", "--port", str(port)], port, log, settings) as address):
+    created = subprocess.run(
+        [sys.executable, *COMMAND, "token", "create", "--name", "inspector", "--write", "--json"],
+        env=node.python_environment(settings),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    with (
+        (folder / "server.log").open("w") as log,
+        node.serving([*COMMAND, "serve", "--port", str(port)], port, log, settings) as address,
+    ):
         yield Inspector(f"{address}/mcp", json.loads(created.stdout)["token"])
 
 
@@ -48,11 +59,27 @@ def test_it_lists_our_tools_and_finds_their_schemas_portable(inspector: Inspecto
 
 def test_it_adds_and_finds(inspector: Inspector) -> None:
     text = "The tide tables of the harbour are kept by the lighthouse keeper."
-    code, added = inspector("--method", "tools/call", "--tool-name", "add_to_knowledge", "--tool-arg", "kind=text",
-                            "--tool-arg", "title=Tide tables", "--tool-arg", f"text={text}")
+    code, added = inspector(
+        "--method",
+        "tools/call",
+        "--tool-name",
+        "add_to_knowledge",
+        "--tool-arg",
+        "kind=text",
+        "--tool-arg",
+        "title=Tide tables",
+        "--tool-arg",
+        f"text={text}",
+    )
     assert code == 0, added
-    code, found = inspector("--method", "tools/call", "--tool-name", "search_knowledge_base", "--tool-arg",
-                            "query=lighthouse keeper")
+    code, found = inspector(
+        "--method",
+        "tools/call",
+        "--tool-name",
+        "search_knowledge_base",
+        "--tool-arg",
+        "query=lighthouse keeper",
+    )
     assert code == 0, found
     hit = found["structuredContent"]["hits"][0]
     assert (hit["item_id"], hit["text"]) == (added["structuredContent"]["user_item_id"], text)

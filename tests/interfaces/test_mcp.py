@@ -24,24 +24,42 @@ TOOLS = {"search_knowledge_base", "add_to_knowledge", "get_item", "list_recent"}
 
 
 @asynccontextmanager
-async def connected(house: House, character: str, era: str = "2026-07-28", path: str = "/mcp") -> AsyncIterator[Client]:
+async def connected(
+    house: House, character: str, era: str = "2026-07-28", path: str = "/mcp"
+) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {house.tokens[character]}"}
-    async with (httpx2.AsyncClient(transport=httpx2.ASGITransport(house.asgi), headers=headers) as http,
-                Client(streamable_http_client(ADDRESS + path, http_client=http), mode=ERAS[era]) as client):
+    async with (
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(house.asgi), headers=headers) as http,
+        Client(streamable_http_client(ADDRESS + path, http_client=http), mode=ERAS[era]) as client,
+    ):
         yield client
 
 
-async def post(house: House, token: str | None, era: str, call: Any, path: str = "/mcp") -> httpx.Response:
+async def post(
+    house: House, token: str | None, era: str, call: Any, path: str = "/mcp"
+) -> httpx.Response:
     """A request as it is on the wire; `call` is JSON already, or what JSON is made of."""
-    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json",
-               "MCP-Protocol-Version": era, "Mcp-Method": "tools/call", "Mcp-Name": "list_recent"}
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "MCP-Protocol-Version": era,
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "list_recent",
+    }
     async with house.client(token=token) as http:
-        return await http.post(path, headers=headers, content=call if isinstance(call, str) else json.dumps(call))
+        return await http.post(
+            path, headers=headers, content=call if isinstance(call, str) else json.dumps(call)
+        )
 
 
-def request(era: str, arguments: dict[str, Any], name: str = "list_recent", **meta: Any) -> dict[str, Any]:
+def request(
+    era: str, arguments: dict[str, Any], name: str = "list_recent", **meta: Any
+) -> dict[str, Any]:
     if era == "2026-07-28":
-        meta |= {"io.modelcontextprotocol/protocolVersion": era, "io.modelcontextprotocol/clientCapabilities": {}}
+        meta |= {
+            "io.modelcontextprotocol/protocolVersion": era,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
     params = {"name": name, "arguments": arguments, "_meta": meta}
     return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
 
@@ -65,36 +83,61 @@ async def test_what_is_added_is_found_read_and_listed(house: House, era: str, pa
     async with connected(house, "owner", era, path) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert names == TOOLS if path == "/mcp/knowledge" else names > TOOLS
-        kept = await client.call_tool("add_to_knowledge", {"kind": "text", "title": title, "text": TIDES})
+        kept = await client.call_tool(
+            "add_to_knowledge", {"kind": "text", "title": title, "text": TIDES}
+        )
         added = kept.structured_content
-        found = await client.call_tool("search_knowledge_base", {"query": title, "mode": "keyword", "limit": 3})
+        found = await client.call_tool(
+            "search_knowledge_base", {"query": title, "mode": "keyword", "limit": 3}
+        )
         item = await client.call_tool("get_item", {"item_id": added["user_item_id"]})
         recent = (await client.call_tool("list_recent", {"limit": 1})).structured_content
-    assert added == {"status": "ready", "user_item_id": added["user_item_id"], "content_id": added["content_id"],
-                     "folder_id": None}
-    hit = next(hit for hit in found.structured_content["hits"] if hit["item_id"] == added["user_item_id"])
+    assert added == {
+        "status": "ready",
+        "user_item_id": added["user_item_id"],
+        "content_id": added["content_id"],
+        "folder_id": None,
+    }
+    hit = next(
+        hit for hit in found.structured_content["hits"] if hit["item_id"] == added["user_item_id"]
+    )
     assert (hit["title"], hit["text"], hit["section_index"], hit["url"]) == (title, TIDES, 0, None)
-    assert f'{hit["rank"]}. ({hit["score"]:.2f}) {title}\n   "...{TIDES}..."' in found.content[0].text
-    assert found.structured_content["mode"] == "keyword" and found.structured_content["query"] == title
+    assert (
+        f'{hit["rank"]}. ({hit["score"]:.2f}) {title}\n   "...{TIDES}..."' in found.content[0].text
+    )
+    assert (
+        found.structured_content["mode"] == "keyword" and found.structured_content["query"] == title
+    )
     assert item.content[0].text.startswith(f"# {title}\n") and item.content[0].text.endswith(TIDES)
-    assert item.structured_content | {"text": TIDES, "in_kb": True, "kind": "text", "folders": []} == \
-        item.structured_content
+    assert (
+        item.structured_content | {"text": TIDES, "in_kb": True, "kind": "text", "folders": []}
+        == item.structured_content
+    )
     assert item.structured_content["sections"][0]["text"] == TIDES
     assert [one["id"] for one in recent["items"]] == [added["user_item_id"]]
 
 
 async def test_the_answer_of_add_is_also_the_text(house: House) -> None:
     async with connected(house, "owner") as client:
-        answer = await client.call_tool("add_to_knowledge", {"kind": "text", "title": "A title", "text": TIDES})
+        answer = await client.call_tool(
+            "add_to_knowledge", {"kind": "text", "title": "A title", "text": TIDES}
+        )
     assert json.loads(answer.content[0].text) == answer.structured_content
 
 
 async def test_a_title_of_two_lines_does_not_look_like_two_entries(house: House) -> None:
     title, shown = "Springs\n2. (0.99) Neaps", "Springs 2. (0.99) Neaps"
     async with connected(house, "owner") as client:
-        added = await client.call_tool("add_to_knowledge", {"kind": "text", "title": title, "text": f"{TIDES} Springs and neaps."})
-        item = await client.call_tool("get_item", {"item_id": added.structured_content["user_item_id"]})
-        found = await client.call_tool("search_knowledge_base", {"query": "springs neaps", "limit": 1})
+        added = await client.call_tool(
+            "add_to_knowledge",
+            {"kind": "text", "title": title, "text": f"{TIDES} Springs and neaps."},
+        )
+        item = await client.call_tool(
+            "get_item", {"item_id": added.structured_content["user_item_id"]}
+        )
+        found = await client.call_tool(
+            "search_knowledge_base", {"query": "springs neaps", "limit": 1}
+        )
         recent = await client.call_tool("list_recent", {"limit": 1})
     assert item.structured_content["title"] == found.structured_content["hits"][0]["title"] == title
     assert item.content[0].text.startswith(f"# {shown}\n")
@@ -112,7 +155,10 @@ async def test_tools_tell_agents_and_clients_what_they_are(house: House) -> None
         assert tool.annotations
     for name in TOOLS:
         hints = tools[name].annotations
-        assert hints and (hints.destructive_hint, hints.read_only_hint) == (False, name != "add_to_knowledge")
+        assert hints and (hints.destructive_hint, hints.read_only_hint) == (
+            False,
+            name != "add_to_knowledge",
+        )
     limit = tools["search_knowledge_base"].input_schema["properties"]["limit"]
     assert (limit["minimum"], limit["maximum"], limit["default"]) == (1, 20, 8)
     limit = tools["list_recent"].input_schema["properties"]["limit"]
@@ -122,24 +168,50 @@ async def test_tools_tell_agents_and_clients_what_they_are(house: House) -> None
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_reader_sees_and_may_call_only_what_reads(house: House, era: str) -> None:
     async with connected(house, "reader", era, "/mcp/knowledge") as client:
-        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS - {"add_to_knowledge"}
+        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS - {
+            "add_to_knowledge"
+        }
         for arguments in ({"kind": "text", "title": "Mine", "text": TIDES}, {}):
             error = await refused(client, "add_to_knowledge", arguments)
             assert error.code == -32603
-            assert error.data == {"error": "capability_denied", "required": "write", "have": ["read"]}
+            assert error.data == {
+                "error": "capability_denied",
+                "required": "write",
+                "have": ["read"],
+            }
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("search_knowledge_base", {}, "`query` is required"),
     ("search_knowledge_base", {"query": "  "}, "`query` must not be blank"),
-    ("search_knowledge_base", {"query": "x", "limit": 21}, "`limit` must be a whole number from 1 to 20"),
-    ("search_knowledge_base", {"query": "x", "limit": 0}, "`limit` must be a whole number from 1 to 20"),
+    (
+        "search_knowledge_base",
+        {"query": "x", "limit": 21},
+        "`limit` must be a whole number from 1 to 20",
+    ),
+    (
+        "search_knowledge_base",
+        {"query": "x", "limit": 0},
+        "`limit` must be a whole number from 1 to 20",
+    ),
     ("search_knowledge_base", {"query": "x", "limit": "5"}, "`limit` must be a whole number"),
     ("search_knowledge_base", {"query": "x", "limit": True}, "`limit` must be a whole number"),
-    ("search_knowledge_base", {"query": "x", "mode": "fuzzy"}, "`mode` must be one of semantic, keyword, hybrid"),
-    ("search_knowledge_base", {"query": "x", "top_k": 3}, "Unknown field `top_k`; the fields are: query, limit, mode"),
+    (
+        "search_knowledge_base",
+        {"query": "x", "mode": "fuzzy"},
+        "`mode` must be one of semantic, keyword, hybrid",
+    ),
+    (
+        "search_knowledge_base",
+        {"query": "x", "top_k": 3},
+        "Unknown field `top_k`; the fields are: query, limit, mode",
+    ),
     ("search_knowledge_base", {"query": "a\0b"}, "`query` contains a NUL character"),
-    ("search_knowledge_base", {"query": "x" * 10_001}, "`query` must be text from 1 to 10,000 characters"),
+    (
+        "search_knowledge_base",
+        {"query": "x" * 10_001},
+        "`query` must be text from 1 to 10,000 characters",
+    ),
     ("list_recent", {"limit": 101}, "`limit` must be a whole number from 1 to 100"),
     ("get_item", {}, "`item_id` is required"),
     ("get_item", {"item_id": 5}, "`item_id` must be text"),
@@ -147,13 +219,37 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("add_to_knowledge", {"kind": "text", "title": "T"}, "`text` is required when kind=text"),
     ("add_to_knowledge", {"kind": "text", "text": TIDES}, "`title` is required when kind=text"),
     ("add_to_knowledge", {"kind": "text", "text": TIDES, "title": ""}, "`title` must not be blank"),
-    ("add_to_knowledge", {"kind": "text", "text": TIDES, "title": "x" * 501}, "`title` must be text from 1 to 500"),
-    ("add_to_knowledge", {"kind": "text", "text": "short", "title": "T"}, "`text` must be text from 20 to 500,000 characters."),
-    ("add_to_knowledge", {"kind": "text", "text": "x" * 500_001, "title": "T"}, "`text` must be text from 20 to 500"),
-    ("add_to_knowledge", {"kind": "text", "text": TIDES, "title": "T", "in_kb": "yes"}, "`in_kb` must be true or"),
+    (
+        "add_to_knowledge",
+        {"kind": "text", "text": TIDES, "title": "x" * 501},
+        "`title` must be text from 1 to 500",
+    ),
+    (
+        "add_to_knowledge",
+        {"kind": "text", "text": "short", "title": "T"},
+        "`text` must be text from 20 to 500,000 characters.",
+    ),
+    (
+        "add_to_knowledge",
+        {"kind": "text", "text": "x" * 500_001, "title": "T"},
+        "`text` must be text from 20 to 500",
+    ),
+    (
+        "add_to_knowledge",
+        {"kind": "text", "text": TIDES, "title": "T", "in_kb": "yes"},
+        "`in_kb` must be true or",
+    ),
     ("add_to_knowledge", {"kind": "url"}, "`url` is required when kind=url"),
-    ("add_to_knowledge", {"kind": "url", "url": "notes.txt"}, "`url` must be an http:// or https:// address"),
-    ("add_to_knowledge", {"kind": "url", "url": "data:application/pdf;base64,JVBERi0="}, "/api/v1/uploads/"),
+    (
+        "add_to_knowledge",
+        {"kind": "url", "url": "notes.txt"},
+        "`url` must be an http:// or https:// address",
+    ),
+    (
+        "add_to_knowledge",
+        {"kind": "url", "url": "data:application/pdf;base64,JVBERi0="},
+        "/api/v1/uploads/",
+    ),
     ("add_to_knowledge", {"kind": "file", "text": TIDES, "title": "T"}, "/api/v1/uploads/"),
     ("add_to_knowledge", {"kind": "binary"}, "/api/v1/uploads/"),
     ("forget_everything", {}, "Unknown tool 'forget_everything'"),
@@ -170,9 +266,15 @@ async def test_wrong_arguments_are_told_what_would_be_right(house: House, era: s
 
 
 async def test_params_of_the_wrong_shape_are_named(house: House) -> None:
-    answer = await post(house, house.tokens["reader"], "2025-11-25", request("2025-11-25", "all of it"))  # type: ignore[arg-type]
+    answer = await post(
+        house, house.tokens["reader"], "2025-11-25", request("2025-11-25", "all of it")
+    )  # type: ignore[arg-type]
     error = answer.json()["error"]
-    assert error["code"] == -32602 and "arguments" in error["message"] and error["data"] == {"error": "invalid_request"}
+    assert (
+        error["code"] == -32602
+        and "arguments" in error["message"]
+        and error["data"] == {"error": "invalid_request"}
+    )
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -180,21 +282,34 @@ async def test_half_a_surrogate_pair_is_refused(house: House, era: str) -> None:
     whole = json.dumps(request(era, {"query": "HERE"}, "search_knowledge_base"))
     answer = await post(house, house.tokens["reader"], era, whole.replace("HERE", "\\ud83d"))
     assert answer.json()["id"] == 7
-    assert answer.json()["error"]["code"] == -32602 and "lone surrogate" in answer.json()["error"]["message"]
-    answer = await post(house, house.tokens["reader"], "2025-11-25", whole.replace("HERE", "\\ud83d\\ude00 and a pair"))
+    assert (
+        answer.json()["error"]["code"] == -32602
+        and "lone surrogate" in answer.json()["error"]["message"]
+    )
+    answer = await post(
+        house,
+        house.tokens["reader"],
+        "2025-11-25",
+        whole.replace("HERE", "\\ud83d\\ude00 and a pair"),
+    )
     assert answer.json()["result"]["structuredContent"]["query"] == "\N{GRINNING FACE} and a pair"
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_an_item_that_is_not_there_is_not_found(house: House, era: str) -> None:
     async with connected(house, "reader", era) as client:
-        error = await refused(client, "get_item", {"item_id": "3f2b8c7e-0000-4000-8000-000000000000"})
+        error = await refused(
+            client, "get_item", {"item_id": "3f2b8c7e-0000-4000-8000-000000000000"}
+        )
     assert error.code == -32603 and error.data["error"] == "not_found"
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_used_up_allowance_says_when_to_come_back(data_dir: Path, era: str) -> None:
-    async with open_house(data_dir, rate_reads_per_hour=1) as house, connected(house, "reader", era) as client:
+    async with (
+        open_house(data_dir, rate_reads_per_hour=1) as house,
+        connected(house, "reader", era) as client,
+    ):
         await client.call_tool("list_recent", {})
         error = await refused(client, "list_recent", {})
     assert error.code == -32605 and error.data["error"] == "rate_limited"
@@ -206,8 +321,13 @@ async def test_answers_are_json_unless_progress_is_asked_for(house: House, era: 
     plain = await post(house, house.tokens["reader"], era, request(era, {}))
     assert plain.headers["content-type"] == "application/json"
     assert "items" in plain.json()["result"]["structuredContent"]
-    streamed = await post(house, house.tokens["reader"], "2025-11-25", request("2025-11-25", {}, progressToken="p"))
-    assert streamed.headers["content-type"].startswith("text/event-stream") and "structuredContent" in streamed.text
+    streamed = await post(
+        house, house.tokens["reader"], "2025-11-25", request("2025-11-25", {}, progressToken="p")
+    )
+    assert (
+        streamed.headers["content-type"].startswith("text/event-stream")
+        and "structuredContent" in streamed.text
+    )
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -218,14 +338,29 @@ async def test_nobody_gets_in_without_a_token(house: House, path: str) -> None:
         assert "www-authenticate" in answer.headers
 
 
-@pytest.mark.parametrize("message", [
-    [], [{"jsonrpc": "2.0", "id": 1, "method": "ping"}], 7, {}, {"jsonrpc": "1.0", "id": 1, "method": "ping"},
-    {"jsonrpc": "2.0", "id": 1}, {"jsonrpc": "2.0", "id": None, "method": "ping"}, {"jsonrpc": "2.0", "id": True, "method": "ping"},
-    {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}], ids=json.dumps)
+@pytest.mark.parametrize(
+    "message",
+    [
+        [],
+        [{"jsonrpc": "2.0", "id": 1, "method": "ping"}],
+        7,
+        {},
+        {"jsonrpc": "1.0", "id": 1, "method": "ping"},
+        {"jsonrpc": "2.0", "id": 1},
+        {"jsonrpc": "2.0", "id": None, "method": "ping"},
+        {"jsonrpc": "2.0", "id": True, "method": "ping"},
+        {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []},
+    ],
+    ids=json.dumps,
+)
 async def test_what_is_no_message_is_told_what_one_is(house: House, message: Any) -> None:
     answer = await post(house, house.tokens["owner"], "2025-11-25", json.dumps(message))
     error = answer.json()["error"]
-    assert (answer.status_code, error["code"], error["data"]) == (400, -32600, {"error": "invalid_request"})
+    assert (answer.status_code, error["code"], error["data"]) == (
+        400,
+        -32600,
+        {"error": "invalid_request"},
+    )
     assert error["message"].startswith("Send one JSON-RPC message: an object with")
 
 
@@ -246,34 +381,108 @@ async def test_there_are_no_sessions_to_open_or_end(house: House) -> None:
 async def test_pages_from_elsewhere_are_kept_out(house: House) -> None:
     async with house.client("reader") as http:
         by_host = await http.post("/mcp", headers={"Host": "evil.example"}, content="{}")
-        by_origin = await http.post("/mcp", headers={"Origin": "https://evil.example"}, content="{}")
+        by_origin = await http.post(
+            "/mcp", headers={"Origin": "https://evil.example"}, content="{}"
+        )
     assert (by_host.status_code, by_origin.status_code) == (421, 403)
 
 
 @pytest.mark.slow
 async def test_the_longest_text_fits_however_it_is_escaped(house: House) -> None:
     text = "\N{GRINNING FACE} " * 250_000
-    call = json.dumps(request("2025-11-25", {"kind": "text", "title": "Long", "text": text}, "add_to_knowledge"))
+    call = json.dumps(
+        request("2025-11-25", {"kind": "text", "title": "Long", "text": text}, "add_to_knowledge")
+    )
     assert len(call) > 3_000_000
     answer = await post(house, house.tokens["owner"], "2025-11-25", call)
     assert answer.json()["result"]["structuredContent"]["status"] == "ready"
-    too_long = await post(house, house.tokens["owner"], "2025-11-25", " " * (8 * 1024 * 1024) + call)
+    too_long = await post(
+        house, house.tokens["owner"], "2025-11-25", " " * (8 * 1024 * 1024) + call
+    )
     assert too_long.status_code == 413 and too_long.json()["error"] == "payload_too_large"
 
 
 CALLS: list[tuple[object, dict[str, str]]] = [
-    ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "list_recent", "arguments": {"limit": 3}}}, {}),
-    ({"jsonrpc": "2.0", "id": "seven", "method": "tools/call", "params": {"name": "list_recent"}}, {}),
-    ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "list_recent", "arguments": {"limit": 0}}}, {}),
-    ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "add_to_knowledge", "arguments": {
-        "kind": "text", "title": "Tides", "text": "The moon pulls the sea, and twice a day it comes and goes."}}}, {}),
-    ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "list_recent", "arguments": [1]}}, {}),
-    ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "no such tool", "arguments": {}}}, {}),
+    (
+        {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "method": "tools/call",
+            "params": {"name": "list_recent", "arguments": {"limit": 3}},
+        },
+        {},
+    ),
+    (
+        {
+            "jsonrpc": "2.0",
+            "id": "seven",
+            "method": "tools/call",
+            "params": {"name": "list_recent"},
+        },
+        {},
+    ),
+    (
+        {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "method": "tools/call",
+            "params": {"name": "list_recent", "arguments": {"limit": 0}},
+        },
+        {},
+    ),
+    (
+        {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "method": "tools/call",
+            "params": {
+                "name": "add_to_knowledge",
+                "arguments": {
+                    "kind": "text",
+                    "title": "Tides",
+                    "text": "The moon pulls the sea, and twice a day it comes and goes.",
+                },
+            },
+        },
+        {},
+    ),
+    (
+        {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "method": "tools/call",
+            "params": {"name": "list_recent", "arguments": [1]},
+        },
+        {},
+    ),
+    (
+        {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "method": "tools/call",
+            "params": {"name": "no such tool", "arguments": {}},
+        },
+        {},
+    ),
     ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"arguments": {}}}, {}),
-    ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "get_item", "arguments": {"item_id": "none"}}}, {}),
+    (
+        {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "method": "tools/call",
+            "params": {"name": "get_item", "arguments": {"item_id": "none"}},
+        },
+        {},
+    ),
     ({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "list_recent"}}, {}),
-    ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "list_recent"}}, {"Accept": "text/html"}),
-    ({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "list_recent"}}, {"MCP-Protocol-Version": "1999-01-01"}),
+    (
+        {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "list_recent"}},
+        {"Accept": "text/html"},
+    ),
+    (
+        {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "list_recent"}},
+        {"MCP-Protocol-Version": "1999-01-01"},
+    ),
 ]
 
 
@@ -282,7 +491,10 @@ MODERN_CALLS: list[tuple[object, dict[str, str]]] = [
     (request("2026-07-28", {"limit": 3}), {"Mcp-Method": "tools/list"}),
     (request("2025-11-25", {"limit": 3}), {}),
     (request("2026-07-28", {"query": "tides"}, "search_knowledge_base"), {}),
-    (request("2026-07-28", {"query": "tides"}, "search_knowledge_base"), {"Mcp-Param-Query": "moons"}),
+    (
+        request("2026-07-28", {"query": "tides"}, "search_knowledge_base"),
+        {"Mcp-Param-Query": "moons"},
+    ),
 ]
 
 
@@ -297,9 +509,14 @@ def of_era(era: str, message: Any) -> Any:
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(("message", "headers"), CALLS + MODERN_CALLS)
 async def test_a_call_in_one_piece_is_answered_as_by_the_sdk(
-        house: House, message: Any, headers: dict[str, str], era: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent = {"Authorization": f"Bearer {house.tokens['owner']}", "Accept": "application/json", "Content-Type": "application/json",
-            "MCP-Protocol-Version": era} | headers
+    house: House, message: Any, headers: dict[str, str], era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = {
+        "Authorization": f"Bearer {house.tokens['owner']}",
+        "Accept": "application/json",
+        "Content-Type": "application/json",
+        "MCP-Protocol-Version": era,
+    } | headers
     if era == "2026-07-28" and isinstance(message, dict):
         named = {"Mcp-Method": message["method"], "Mcp-Name": message["params"].get("name", "")}
         sent, message = named | sent, of_era(era, message)
@@ -308,7 +525,13 @@ async def test_a_call_in_one_piece_is_answered_as_by_the_sdk(
         for _ in range(2):
             answer = await http.post(ADDRESS + "/mcp/knowledge", content=json.dumps(message))
             kind = answer.headers.get("content-type", "")
-            answers.append((answer.status_code, kind, answer.json() if kind == "application/json" and answer.text else answer.text))
+            answers.append(
+                (
+                    answer.status_code,
+                    kind,
+                    answer.json() if kind == "application/json" and answer.text else answer.text,
+                )
+            )
             monkeypatch.setattr(PlainCalls, "answer", _no_answer)
     assert answers[0] == answers[1]
 

@@ -34,27 +34,45 @@ def failing(error: Exception) -> Any:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("error", "code", "data"), [
-    (errors.Invalid("Bad."), -32602, {"error": "invalid_request"}),
-    (errors.RateLimited(17), -32605, {"error": "rate_limited", "retry_after_sec": 17}),
-    (errors.QuotaExceeded("No minutes left.", **QUOTA), 402,
-     {"error": "quota_exceeded", "message": "No minutes left.", **QUOTA}),
-    (errors.IngestFailed("Nobody answers there."), -32603, {"error": "ingest_failed"}),
-    (errors.EmbeddingFailed("The embedder is down."), -32603, {"error": "embedding_failed"}),
-    (errors.NotFound("Item not found"), -32603, {"error": "not_found"}),
-    (errors.StorageFailed("The disk is full."), -32603, {"error": "storage_failed"}),
-    (errors.CapabilityDenied("write", ["read"]), -32603,
-     {"error": "capability_denied", "required": "write", "have": ["read"]}),
-], ids=lambda value: getattr(value, "code", None))
-async def test_each_error_has_its_code(mode: str, error: errors.CommonplaceError, code: int, data: Any) -> None:
+@pytest.mark.parametrize(
+    ("error", "code", "data"),
+    [
+        (errors.Invalid("Bad."), -32602, {"error": "invalid_request"}),
+        (errors.RateLimited(17), -32605, {"error": "rate_limited", "retry_after_sec": 17}),
+        (
+            errors.QuotaExceeded("No minutes left.", **QUOTA),
+            402,
+            {"error": "quota_exceeded", "message": "No minutes left.", **QUOTA},
+        ),
+        (errors.IngestFailed("Nobody answers there."), -32603, {"error": "ingest_failed"}),
+        (errors.EmbeddingFailed("The embedder is down."), -32603, {"error": "embedding_failed"}),
+        (errors.NotFound("Item not found"), -32603, {"error": "not_found"}),
+        (errors.StorageFailed("The disk is full."), -32603, {"error": "storage_failed"}),
+        (
+            errors.CapabilityDenied("write", ["read"]),
+            -32603,
+            {"error": "capability_denied", "required": "write", "have": ["read"]},
+        ),
+    ],
+    ids=lambda value: getattr(value, "code", None),
+)
+async def test_each_error_has_its_code(
+    mode: str, error: errors.CommonplaceError, code: int, data: Any
+) -> None:
     async with client(mode, library=failing(error)) as asking:
         with pytest.raises(MCPError) as caught:
             await asking.call_tool("list_recent", {})
-    assert (caught.value.code, caught.value.message, caught.value.data) == (code, error.message, data)
+    assert (caught.value.code, caught.value.message, caught.value.data) == (
+        code,
+        error.message,
+        data,
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_surprise_is_logged_and_tells_nothing(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_surprise_is_logged_and_tells_nothing(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async with client(mode, library=failing(RuntimeError("the password is hunter2"))) as asking:
         with pytest.raises(MCPError) as caught:
             await asking.call_tool("list_recent", {})
@@ -73,20 +91,61 @@ async def test_a_degraded_answer_says_so() -> None:
     why = "Only words were compared: 3 of 9 passages have no vector yet."
     address = "https://tides.example/"
     at = now()
-    passage = Passage(1, "item", "public", "document", "Tides", address, 4, "", "High\nwater.", 2, (), {}, "", "private", "",
-                      (), {}, at)
+    passage = Passage(
+        1,
+        "item",
+        "public",
+        "document",
+        "Tides",
+        address,
+        4,
+        "",
+        "High\nwater.",
+        2,
+        (),
+        {},
+        "",
+        "private",
+        "",
+        (),
+        {},
+        at,
+    )
     found = Found("tides", Mode.HYBRID, (Hit(1, 0.841, passage),), why)
     async with client("2026-07-28", search=searching(found)) as asking:
         answer = await asking.call_tool("search_knowledge_base", {"query": "tides"})
     assert answer.content[0].text == (
-        f'Note: {why}\n1. (0.84) Tides\n   "...High\n   water...."\n   item_id: item')
-    assert answer.structured_content == {"query": "tides", "mode": "hybrid", "degraded": why, "hits": [
-        {"rank": 1, "score": 0.841, "title": "Tides", "item_id": "item", "section_index": 4, "text": "High\nwater.",
-         "url": address, "created_at": moment(at), "origin": "you"}]}
+        f'Note: {why}\n1. (0.84) Tides\n   "...High\n   water...."\n   item_id: item'
+    )
+    assert answer.structured_content == {
+        "query": "tides",
+        "mode": "hybrid",
+        "degraded": why,
+        "hits": [
+            {
+                "rank": 1,
+                "score": 0.841,
+                "title": "Tides",
+                "item_id": "item",
+                "section_index": 4,
+                "text": "High\nwater.",
+                "url": address,
+                "created_at": moment(at),
+                "origin": "you",
+            }
+        ],
+    }
 
 
 async def test_nothing_found_is_an_answer() -> None:
     async with client("2026-07-28", search=searching(Found("tides", Mode.KEYWORD, ()))) as asking:
-        answer = await asking.call_tool("search_knowledge_base", {"query": "tides", "mode": "keyword"})
+        answer = await asking.call_tool(
+            "search_knowledge_base", {"query": "tides", "mode": "keyword"}
+        )
     assert answer.content[0].text == "Nothing found."
-    assert answer.structured_content == {"query": "tides", "mode": "keyword", "hits": [], "degraded": None}
+    assert answer.structured_content == {
+        "query": "tides",
+        "mode": "keyword",
+        "hits": [],
+        "degraded": None,
+    }

@@ -18,13 +18,21 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 COMMAND = ["-c", "from commonplace.interfaces.cli.main import main; main()", "mcp"]
 TIDES = "The moon pulls the sea twice a day, and harbours keep tables of when the water is high."
-INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
 
 
 @pytest.fixture
 def environment(data_dir: Path) -> dict[str, str]:
     src = str(Path(__file__).parents[2] / "src")
-    return os.environ | {"COMMONPLACE_DATA_DIR": str(data_dir), "COMMONPLACE_EMBEDDER": "static", "PYTHONPATH": src}
+    return os.environ | {
+        "COMMONPLACE_DATA_DIR": str(data_dir),
+        "COMMONPLACE_EMBEDDER": "static",
+        "PYTHONPATH": src,
+    }
 
 
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy", "auto"])
@@ -32,16 +40,26 @@ async def test_a_client_adds_and_finds(environment: dict[str, str], mode: str) -
     server = StdioServerParameters(command=sys.executable, args=COMMAND, env=environment)
     async with Client(server, mode=mode) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
-        added = await client.call_tool("add_to_knowledge", {"kind": "text", "title": "Tides", "text": TIDES})
+        added = await client.call_tool(
+            "add_to_knowledge", {"kind": "text", "title": "Tides", "text": TIDES}
+        )
         found = await client.call_tool("search_knowledge_base", {"query": "when is high water"})
     assert "add_to_knowledge" in names
-    assert found.structured_content["hits"][0]["item_id"] == added.structured_content["user_item_id"]
+    assert (
+        found.structured_content["hits"][0]["item_id"] == added.structured_content["user_item_id"]
+    )
 
 
-async def test_a_revoked_token_is_refused_at_once(environment: dict[str, str], data_dir: Path) -> None:
+async def test_a_revoked_token_is_refused_at_once(
+    environment: dict[str, str], data_dir: Path
+) -> None:
     cli = Commands(data_dir)
     token = await to_thread.run_sync(cli.json, "token", "create", "--name", "desktop")
-    server = StdioServerParameters(command=sys.executable, args=COMMAND, env={**environment, "COMMONPLACE_TOKEN": token["token"]})
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=COMMAND,
+        env={**environment, "COMMONPLACE_TOKEN": token["token"]},
+    )
     async with Client(server) as client:
         assert "add_to_knowledge" not in [tool.name for tool in (await client.list_tools()).tools]
         await client.call_tool("list_recent", {})
@@ -52,9 +70,15 @@ async def test_a_revoked_token_is_refused_at_once(environment: dict[str, str], d
 
 
 def test_every_line_is_answered_and_nothing_else_is_printed(environment: dict[str, str]) -> None:
-    call = {"jsonrpc": "2.0", "id": 3, "method": "tools/call",
-            "params": {"name": "search_knowledge_base", "arguments": {"query": "HERE"}}}
-    with Popen([sys.executable, *COMMAND], env=environment, stdin=PIPE, stdout=PIPE, text=True) as process:
+    call = {
+        "jsonrpc": "2.0",
+        "id": 3,
+        "method": "tools/call",
+        "params": {"name": "search_knowledge_base", "arguments": {"query": "HERE"}},
+    }
+    with Popen(
+        [sys.executable, *COMMAND], env=environment, stdin=PIPE, stdout=PIPE, text=True
+    ) as process:
         assert process.stdin and process.stdout
 
         def ask(line: str) -> Any:
@@ -64,8 +88,13 @@ def test_every_line_is_answered_and_nothing_else_is_printed(environment: dict[st
 
         assert ask("not JSON at all")["error"]["code"] == -32700
         too_early = ask(json.dumps(call))
-        assert (too_early["id"], too_early["error"]["code"]) == (3, -32602) and "send `initialize` first" in too_early["error"]["message"]
-        initialized = ask(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}))
+        assert (too_early["id"], too_early["error"]["code"]) == (
+            3,
+            -32602,
+        ) and "send `initialize` first" in too_early["error"]["message"]
+        initialized = ask(
+            json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
+        )
         assert initialized["result"]["serverInfo"]["name"] == "commonplace"
         garbled = ask(json.dumps(call).replace("HERE", "\\ud83d"))
         assert (garbled["id"], garbled["error"]["code"]) == (3, -32602)
@@ -76,18 +105,46 @@ def test_every_line_is_answered_and_nothing_else_is_printed(environment: dict[st
 
 def test_what_was_asked_before_the_input_ended_is_answered(environment: dict[str, str]) -> None:
     asked: list[dict[str, Any]] = [
-        {"method": "initialize", "params": INITIALIZE}, {"method": "tools/list"},
-        {"method": "tools/call", "params": {"name": "add_to_knowledge", "arguments": {"kind": "text", "title": "Tides", "text": TIDES}}},
-        {"method": "tools/call", "params": {"name": "list_recent"}}]
-    lines = [json.dumps({"jsonrpc": "2.0", "id": number, **request}) for number, request in enumerate(asked)]
-    gone = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3}})
-    done = run([sys.executable, *COMMAND], env=environment, input="\n".join([*lines, gone]), stdout=PIPE, text=True, timeout=60,
-               check=False)
+        {"method": "initialize", "params": INITIALIZE},
+        {"method": "tools/list"},
+        {
+            "method": "tools/call",
+            "params": {
+                "name": "add_to_knowledge",
+                "arguments": {"kind": "text", "title": "Tides", "text": TIDES},
+            },
+        },
+        {"method": "tools/call", "params": {"name": "list_recent"}},
+    ]
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": number, **request})
+        for number, request in enumerate(asked)
+    ]
+    gone = json.dumps(
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3}}
+    )
+    done = run(
+        [sys.executable, *COMMAND],
+        env=environment,
+        input="\n".join([*lines, gone]),
+        stdout=PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
     assert done.returncode == 0 and len(answers[1]["result"]["tools"]) > 10
     assert answers[2]["result"]["structuredContent"]["status"] == "ready"
 
 
 def test_a_closed_input_ends_it(environment: dict[str, str]) -> None:
-    done = run([sys.executable, *COMMAND], env=environment, input="", stdout=PIPE, text=True, timeout=60, check=False)
+    done = run(
+        [sys.executable, *COMMAND],
+        env=environment,
+        input="",
+        stdout=PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (0, "")

@@ -28,13 +28,17 @@ def service() -> Iterator[EmbeddingService]:
 
 
 @pytest.fixture
-async def house(data_dir: Path, service: EmbeddingService, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[House]:
+async def house(
+    data_dir: Path, service: EmbeddingService, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[House]:
     """A server whose embedder is a service, and that waits for nothing."""
     monkeypatch.setitem(OpenAIEmbedder.__init__.__kwdefaults__, "pauses", ())
     for name in ("SHORTEST_PAUSE", "LONGEST_PAUSE", "LONGEST_WAIT"):
         monkeypatch.setattr(retry, name, 0)
     monkeypatch.setattr(search, "RECHECK_SECONDS", -1)
-    async with open_house(data_dir, embedder="openai", embedder_url=f"{service.url}/v1", embedder_key=KEY) as house:
+    async with open_house(
+        data_dir, embedder="openai", embedder_url=f"{service.url}/v1", embedder_key=KEY
+    ) as house:
         yield house
 
 
@@ -64,16 +68,22 @@ async def work_off(house: House) -> None:
         pass
 
 
-async def test_vectors_are_made_however_long_the_embedder_was_down(house: House, service: EmbeddingService) -> None:
+async def test_vectors_are_made_however_long_the_embedder_was_down(
+    house: House, service: EmbeddingService
+) -> None:
     await work_off(house)
     take_down(service)
     for n in range(70):  # more than a worker takes at once
         await house.add(f"Zebra {n}")
     for _ in range(TURNS):
         await house.app.worker.turn()
-    jobs = await house.app.store.jobs.within(house.owner.scope, states=list(JobState), kinds=["embed"], limit=200)
+    jobs = await house.app.store.jobs.within(
+        house.owner.scope, states=list(JobState), kinds=["embed"], limit=200
+    )
     waiting = [job for job in jobs if job.state is not JobState.DONE]
-    assert {(job.state, job.attempts) for job in waiting} == {(JobState.QUEUED, 0)} and len(waiting) == 70
+    assert {(job.state, job.attempts) for job in waiting} == {(JobState.QUEUED, 0)} and len(
+        waiting
+    ) == 70
     assert "HTTP 503" in str(waiting[0].error)
     done, total = await coverage(house)
     assert total - done == 70
@@ -93,7 +103,9 @@ async def test_an_outage_costs_few_requests(house: House, service: EmbeddingServ
     assert len(service.bodies) - before == 2
 
 
-async def test_it_is_said_what_waits_for_the_embedder(house: House, service: EmbeddingService) -> None:
+async def test_it_is_said_what_waits_for_the_embedder(
+    house: House, service: EmbeddingService
+) -> None:
     await work_off(house)
     assert await degraded(house, "owner") is None and (await ready(house))["degraded"] is None
     take_down(service)
@@ -102,11 +114,18 @@ async def test_it_is_said_what_waits_for_the_embedder(house: House, service: Emb
     await house.app.worker.turn()
     service.mishaps.clear()  # it answers questions, but nothing was done again yet
     said = await degraded(house, "owner")
-    assert said is not None and said.startswith("Meaning search is incomplete: 3 items are waiting for the embedder (")
+    assert said is not None and said.startswith(
+        "Meaning search is incomplete: 3 items are waiting for the embedder ("
+    )
     assert "HTTP 503" in said
     public = await ready(house)
-    assert public.keys() == {"status", "embedder", "degraded"}, "no counts for those without a token"
-    assert public["degraded"].startswith("Meaning search is incomplete: items are waiting") and "503" not in public["degraded"]
+    assert public.keys() == {"status", "embedder", "degraded"}, (
+        "no counts for those without a token"
+    )
+    assert (
+        public["degraded"].startswith("Meaning search is incomplete: items are waiting")
+        and "503" not in public["degraded"]
+    )
     assert (await house.app.overview.report(house.owner)).incomplete == said
     one = await degraded(house, "one_folder")
     assert one is not None and "2 items are" in one, "a token of a folder counts what it sees"
@@ -114,7 +133,9 @@ async def test_it_is_said_what_waits_for_the_embedder(house: House, service: Emb
     assert await degraded(house, "owner") is None and (await ready(house))["degraded"] is None
 
 
-async def test_a_folders_token_is_not_told_what_waits_elsewhere(house: House, service: EmbeddingService) -> None:
+async def test_a_folders_token_is_not_told_what_waits_elsewhere(
+    house: House, service: EmbeddingService
+) -> None:
     await work_off(house)
     take_down(service)
     await house.add("Zebra", folder="Green")
@@ -139,26 +160,40 @@ async def test_sections_without_vectors_and_without_a_job_are_found(house: House
     assert await house.app.store.jobs.enqueue_missing() == 0
 
 
-async def test_what_the_service_refuses_fails_with_the_reason_and_harms_no_other(house: House, service: EmbeddingService,
-                                                                                monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_the_service_refuses_fails_with_the_reason_and_harms_no_other(
+    house: House, service: EmbeddingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await work_off(house)
     take_down(service)
     for n in range(5):
         await house.add(f"Zebra {n}")
     service.mishaps.clear()
     answer = service.answer
-    monkeypatch.setattr(service, "answer", lambda path, body: answer("", {}) if "Zebra 3" in str(body) else answer(path, body))
+    monkeypatch.setattr(
+        service,
+        "answer",
+        lambda path, body: answer("", {}) if "Zebra 3" in str(body) else answer(path, body),
+    )
     for _ in range(TURNS):
         await house.app.worker.turn()
-    jobs = await house.app.store.jobs.within(house.owner.scope, states=[JobState.FAILED, JobState.QUEUED], limit=20)
+    jobs = await house.app.store.jobs.within(
+        house.owner.scope, states=[JobState.FAILED, JobState.QUEUED], limit=20
+    )
     [failed] = [job for job in jobs if job.kind == "embed"]
-    assert (failed.state, failed.attempts) == (JobState.FAILED, retry.ATTEMPTS) and "HTTP 400" in str(failed.error)
+    assert (failed.state, failed.attempts) == (
+        JobState.FAILED,
+        retry.ATTEMPTS,
+    ) and "HTTP 400" in str(failed.error)
     done, total = await coverage(house)
     assert total - done == 1
-    assert await house.app.store.jobs.enqueue_missing() == 0, "what has failed for good is not tried again unasked"
+    assert await house.app.store.jobs.enqueue_missing() == 0, (
+        "what has failed for good is not tried again unasked"
+    )
 
 
-async def test_an_unforeseen_failure_of_any_job_is_bounded(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unforeseen_failure_of_any_job_is_bounded(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also of a handler that does not say what became of its jobs."""
     await work_off(house)
     await house.add("Zebra", text="The zebra grazes by the river. " * 2_000)
@@ -169,11 +204,18 @@ async def test_an_unforeseen_failure_of_any_job_is_bounded(house: House, monkeyp
     monkeypatch.setattr(house.app.worker._handlers["transform"], "_tried", fail)
     for _ in range(TURNS):
         await house.app.worker.turn()
-    [job] = await house.app.store.jobs.within(house.owner.scope, states=[JobState.FAILED], kinds=["transform"], limit=9)
-    assert job.attempts == retry.ATTEMPTS and job.error == "Unexpected RuntimeError; the server's log says more."
+    [job] = await house.app.store.jobs.within(
+        house.owner.scope, states=[JobState.FAILED], kinds=["transform"], limit=9
+    )
+    assert (
+        job.attempts == retry.ATTEMPTS
+        and job.error == "Unexpected RuntimeError; the server's log says more."
+    )
 
 
-async def test_calls_do_not_wait_for_an_embedder_that_hangs(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_calls_do_not_wait_for_an_embedder_that_hangs(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def hang(*_: Any) -> Any:
         await asyncio.Event().wait()
 
@@ -182,9 +224,16 @@ async def test_calls_do_not_wait_for_an_embedder_that_hangs(house: House, monkey
         patch.setattr(OpenAIEmbedder, "documents", hang)
         async with house.client("owner") as client:
             for tool, arguments in (
-                    ("add_to_knowledge", {"kind": "text", "title": "Herons", "text": "The heron stands by the weir."}),
-                    ("remember", {"title": "Weir", "content": "The weir is opened in May.", "kind": "decision"}),
-                    ("reflect", {"content": "We decided to open the weir in May."})):
+                (
+                    "add_to_knowledge",
+                    {"kind": "text", "title": "Herons", "text": "The heron stands by the weir."},
+                ),
+                (
+                    "remember",
+                    {"title": "Weir", "content": "The weir is opened in May.", "kind": "decision"},
+                ),
+                ("reflect", {"content": "We decided to open the weir in May."}),
+            ):
                 async with asyncio.timeout(60):
                     assert "result" in await call_tool(client, tool, arguments), tool
     assert await degraded(house, "owner") is not None, "their vectors are left to jobs"

@@ -13,23 +13,41 @@ from tests.webserver import WebServer, in_turn, page, redirect, web_server
 
 pytestmark = pytest.mark.anyio
 
-WORDS = "".join(f"<p>Paragraph {n}: the otter swims along the river bank and looks for crayfish under the roots.</p>" for n in range(12))
+WORDS = "".join(
+    f"<p>Paragraph {n}: the otter swims along the river bank and looks for crayfish under the roots.</p>"
+    for n in range(12)
+)
 ARTICLE = f"<html><head><title>Otters</title></head><body><article><h1>Otters</h1>{WORDS}</article></body></html>"
 
 
 @pytest.fixture
 def web() -> Iterator[WebServer]:
     with web_server() as server:
-        server.pages |= {"/otters": page(ARTICLE), "/otters/": redirect("/otters", 301), "/s/1": redirect("/s/2"),
-                         "/s/2": redirect("/otters", 307), "/app": page(ARTICLE), "/to-app": redirect("/app"),
-                         "/talk.mp3": page(b"ID3" + bytes(9000), "audio/mpeg"), "/t": redirect("/talk.mp3")}
+        server.pages |= {
+            "/otters": page(ARTICLE),
+            "/otters/": redirect("/otters", 301),
+            "/s/1": redirect("/s/2"),
+            "/s/2": redirect("/otters", 307),
+            "/app": page(ARTICLE),
+            "/to-app": redirect("/app"),
+            "/talk.mp3": page(b"ID3" + bytes(9000), "audio/mpeg"),
+            "/t": redirect("/talk.mp3"),
+        }
         yield server
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-async def house(data_dir: Path, web: WebServer, request: pytest.FixtureRequest) -> AsyncIterator[House]:
-    database = {} if request.param == "sqlite" else {
-        "database_url": request.getfixturevalue("postgres_url"), "database_schema": request.getfixturevalue("postgres_schema")}
+async def house(
+    data_dir: Path, web: WebServer, request: pytest.FixtureRequest
+) -> AsyncIterator[House]:
+    database = (
+        {}
+        if request.param == "sqlite"
+        else {
+            "database_url": request.getfixturevalue("postgres_url"),
+            "database_schema": request.getfixturevalue("postgres_schema"),
+        }
+    )
     async with open_house(data_dir, fetch_allow_hosts=web.host, **database) as opened:
         yield opened
 
@@ -44,8 +62,17 @@ async def count(client: httpx.AsyncClient) -> int:
     return int((await client.get("/api/v1/items")).json()["total"])
 
 
-@pytest.mark.parametrize("paths", [("/otters", "/otters/", "/s/1"), ("/s/1", "/otters", "/otters/"), ("/otters/", "/s/1", "/otters")])
-async def test_every_address_of_a_page_leads_to_one_item(house: House, web: WebServer, paths: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ("/otters", "/otters/", "/s/1"),
+        ("/s/1", "/otters", "/otters/"),
+        ("/otters/", "/s/1", "/otters"),
+    ],
+)
+async def test_every_address_of_a_page_leads_to_one_item(
+    house: House, web: WebServer, paths: tuple[str, ...]
+) -> None:
     async with house.client("owner") as owner, house.client("stranger") as stranger:
         before = await count(owner)
         mine = [await add(owner, web.url + path) for path in paths]
@@ -61,7 +88,9 @@ async def test_every_address_of_a_page_leads_to_one_item(house: House, web: WebS
 async def test_added_by_several_addresses_at_the_same_moment(house: House, web: WebServer) -> None:
     async with house.client("owner") as owner, house.client("stranger") as stranger:
         paths = ("/otters", "/otters/", "/s/1", "/s/2")
-        added = await asyncio.gather(*(add(client, web.url + path) for path in paths for client in (owner, stranger)))
+        added = await asyncio.gather(
+            *(add(client, web.url + path) for path in paths for client in (owner, stranger))
+        )
     assert len({each["content_id"] for each in added}) == 1
     assert len({each["user_item_id"] for each in added}) == 2
 
@@ -74,20 +103,30 @@ async def test_recordings_are_one_by_all_their_addresses(house: House, web: WebS
 
 async def test_a_link_whose_end_changes_is_still_one_item(house: House, web: WebServer) -> None:
     """As with links to files, whose ends carry a signature that is new each time."""
-    web.pages |= {"/file": in_turn(redirect("/signed/1"), redirect("/signed/2")), "/signed/1": page(ARTICLE),
-                  "/signed/2": page(ARTICLE)}
+    web.pages |= {
+        "/file": in_turn(redirect("/signed/1"), redirect("/signed/2")),
+        "/signed/1": page(ARTICLE),
+        "/signed/2": page(ARTICLE),
+    }
     async with house.client("owner") as owner:
-        assert (await add(owner, f"{web.url}/file"))["user_item_id"] == (await add(owner, f"{web.url}/file"))["user_item_id"]
+        assert (await add(owner, f"{web.url}/file"))["user_item_id"] == (
+            await add(owner, f"{web.url}/file")
+        )["user_item_id"]
 
 
 async def test_pages_that_a_script_shows_stay_apart(house: House, web: WebServer) -> None:
     async with house.client("owner") as owner:
-        routes = [await add(owner, f"{web.url}{path}") for path in ("/app#/one", "/app#/two", "/to-app#/one", "/app")]
+        routes = [
+            await add(owner, f"{web.url}{path}")
+            for path in ("/app#/one", "/app#/two", "/to-app#/one", "/app")
+        ]
     one, two, again, plain = (each["user_item_id"] for each in routes)
     assert (len({one, two, plain}), again) == (3, one)
 
 
-async def test_a_page_fetched_again_is_what_its_other_addresses_give(house: House, web: WebServer) -> None:
+async def test_a_page_fetched_again_is_what_its_other_addresses_give(
+    house: House, web: WebServer
+) -> None:
     async with house.client("owner") as owner, house.client("stranger") as stranger:
         mine = await add(owner, f"{web.url}/s/1")
         web.pages["/otters"] = page(ARTICLE.replace("crayfish", "salmon"))
@@ -98,11 +137,16 @@ async def test_a_page_fetched_again_is_what_its_other_addresses_give(house: Hous
             assert (await add(stranger, web.url + path))["content_id"] == renewed["content_id"]
 
 
-async def test_nothing_of_an_address_stays_when_its_last_item_is_deleted(house: House, web: WebServer) -> None:
+async def test_nothing_of_an_address_stays_when_its_last_item_is_deleted(
+    house: House, web: WebServer
+) -> None:
     async with house.client("owner") as owner:
         first = await add(owner, f"{web.url}/s/1")
         await owner.delete(f"/api/v1/items/{first['user_item_id']}")
         asked = len(web.requests)
         again = await add(owner, f"{web.url}/s/1")
     assert len(web.requests) > asked
-    assert (again["user_item_id"], again["content_id"]) != (first["user_item_id"], first["content_id"])
+    assert (again["user_item_id"], again["content_id"]) != (
+        first["user_item_id"],
+        first["content_id"],
+    )

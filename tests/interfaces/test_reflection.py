@@ -19,7 +19,9 @@ Bob: I'll write the rotation job."""
 
 
 async def reflect(client: httpx.AsyncClient, **wish: Any) -> Any:
-    answer = await call_tool(client, "reflect", {"content": NOTES, "source_title": "Token call"} | wish, "/mcp/graph")
+    answer = await call_tool(
+        client, "reflect", {"content": NOTES, "source_title": "Token call"} | wish, "/mcp/graph"
+    )
     return answer["result"]["structuredContent"] if "result" in answer else answer["error"]
 
 
@@ -30,7 +32,7 @@ async def test_by_default_nothing_is_written(house: House, owner: httpx.AsyncCli
         assert one["state"] == "proposed"
         assert one["sentences"]
         for sentence in one["sentences"]:
-            assert NOTES[sentence["start"]:sentence["end"]] == sentence["text"]
+            assert NOTES[sentence["start"] : sentence["end"]] == sentence["text"]
     assert (found["kept"], found["queued"], found["source_id"]) == (0, 0, None)
     assert await house.app.library.recent(house.owner) == []
     assert found == await reflect(owner)
@@ -43,20 +45,49 @@ async def test_a_reader_may_reflect_but_not_persist(house: House) -> None:
 
 
 async def test_what_is_known_is_told(house: House, owner: httpx.AsyncClient) -> None:
-    await house.app.entities.add(house.owner, NewEntity(
-        "Rotate the refresh tokens every 30 days", "We decided to rotate the refresh tokens every 30 days.", "decision"), sync=True)
-    await house.app.entities.add(house.owner, NewEntity(
-        "Rotate the refresh tokens every 90 days", "We decided to rotate the refresh tokens every 90 days.", "decision"), sync=True)
-    decision = next(one for one in (await reflect(owner))["candidates"] if one["kind"] == "decision")
-    assert [other["name"] for other in decision["duplicates"]] == ["Rotate the refresh tokens every 30 days"]
-    assert [other["name"] for other in decision["contradictions"]] == ["Rotate the refresh tokens every 90 days"]
+    await house.app.entities.add(
+        house.owner,
+        NewEntity(
+            "Rotate the refresh tokens every 30 days",
+            "We decided to rotate the refresh tokens every 30 days.",
+            "decision",
+        ),
+        sync=True,
+    )
+    await house.app.entities.add(
+        house.owner,
+        NewEntity(
+            "Rotate the refresh tokens every 90 days",
+            "We decided to rotate the refresh tokens every 90 days.",
+            "decision",
+        ),
+        sync=True,
+    )
+    decision = next(
+        one for one in (await reflect(owner))["candidates"] if one["kind"] == "decision"
+    )
+    assert [other["name"] for other in decision["duplicates"]] == [
+        "Rotate the refresh tokens every 30 days"
+    ]
+    assert [other["name"] for other in decision["contradictions"]] == [
+        "Rotate the refresh tokens every 90 days"
+    ]
     kept = await reflect(owner, persist=True)
     states = {one["kind"]: one["state"] for one in kept["candidates"]}
-    assert states == {"decision": "queued", "claim": "kept", "idea": "kept", "task": "queued"}   # known already; without a project
+    assert states == {
+        "decision": "queued",
+        "claim": "kept",
+        "idea": "kept",
+        "task": "queued",
+    }  # known already; without a project
 
 
-async def test_what_is_kept_points_to_the_notes_and_is_kept_once(house: House, owner: httpx.AsyncClient) -> None:
-    project = (await house.app.entities.add(house.owner, NewEntity("Auth", "Auth.", "project"))).item.entity_id
+async def test_what_is_kept_points_to_the_notes_and_is_kept_once(
+    house: House, owner: httpx.AsyncClient
+) -> None:
+    project = (
+        await house.app.entities.add(house.owner, NewEntity("Auth", "Auth.", "project"))
+    ).item.entity_id
     first = await reflect(owner, persist=True, project=project)
     assert {one["state"] for one in first["candidates"]} == {"kept"}
     assert first["source_id"].startswith("session_")
@@ -69,17 +100,25 @@ async def test_what_is_kept_points_to_the_notes_and_is_kept_once(house: House, o
     again = await reflect(owner, persist=True, project=project)
     assert again["repeated"] is True
     assert [one["id"] for one in again["candidates"]] == [one["id"] for one in first["candidates"]]
-    assert (await house.app.library.page(house.owner, ItemFilter()))[1] == 6     # project, notes, four memories
+    assert (await house.app.library.page(house.owner, ItemFilter()))[
+        1
+    ] == 6  # project, notes, four memories
 
 
-async def test_the_queue_is_read_edited_accepted_and_rejected(house: House, owner: httpx.AsyncClient) -> None:
+async def test_the_queue_is_read_edited_accepted_and_rejected(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     queued = await reflect(owner, persist=True, review=True)
     assert {one["state"] for one in queued["candidates"]} == {"queued"}
     listed = (await owner.get("/api/v1/memory/candidates")).json()
-    assert {one["id"] for one in listed["candidates"]} == {one["candidate_id"] for one in queued["candidates"]}
+    assert {one["id"] for one in listed["candidates"]} == {
+        one["candidate_id"] for one in queued["candidates"]
+    }
     ids = {one["kind"]: one["id"] for one in listed["candidates"]}
     path = "/api/v1/memory/candidates"
-    edited = (await owner.patch(f"{path}/{ids['claim']}", json={"title": "Old client ignores expiry"})).json()
+    edited = (
+        await owner.patch(f"{path}/{ids['claim']}", json={"title": "Old client ignores expiry"})
+    ).json()
     assert edited["title"] == "Old client ignores expiry"
     accepted = (await owner.post(f"{path}/{ids['claim']}/accept")).json()
     assert accepted["candidate"]["state"] == "accepted"
@@ -92,38 +131,67 @@ async def test_the_queue_is_read_edited_accepted_and_rejected(house: House, owne
         assert (response.status_code, response.json()["error"]) == (409, "conflict")
     assert (await owner.post(f"{path}/{ids['idea']}/accept")).status_code == 409
     no_project = await owner.post(f"{path}/{ids['task']}/accept")
-    assert (no_project.status_code, no_project.json()["message"]) == (422, "Tasks require a project")
-    project = (await house.app.entities.add(house.owner, NewEntity("Auth", "Auth.", "project"))).item.entity_id
-    assert (await owner.post(f"{path}/{ids['task']}/accept", json={"project": project})).status_code == 200
+    assert (no_project.status_code, no_project.json()["message"]) == (
+        422,
+        "Tasks require a project",
+    )
+    project = (
+        await house.app.entities.add(house.owner, NewEntity("Auth", "Auth.", "project"))
+    ).item.entity_id
+    assert (
+        await owner.post(f"{path}/{ids['task']}/accept", json={"project": project})
+    ).status_code == 200
     assert (await owner.get(path)).json()["total"] == 1
     assert (await owner.get(f"{path}?state=all")).json()["total"] == 4
 
 
-async def test_two_who_accept_at_once_make_one_memory(house: House, owner: httpx.AsyncClient) -> None:
+async def test_two_who_accept_at_once_make_one_memory(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     queued = await reflect(owner, persist=True, review=True)
     target = next(one["candidate_id"] for one in queued["candidates"] if one["kind"] == "decision")
     async with house.client("owner") as other:
-        answers = await asyncio.gather(*(client.post(f"/api/v1/memory/candidates/{target}/accept") for client in (owner, other) * 3))
+        answers = await asyncio.gather(
+            *(
+                client.post(f"/api/v1/memory/candidates/{target}/accept")
+                for client in (owner, other) * 3
+            )
+        )
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.json()["id"] for answer in answers}) == 1
 
 
-async def test_scoped_tokens_see_what_they_queued_themselves(house: House, owner: httpx.AsyncClient) -> None:
+async def test_scoped_tokens_see_what_they_queued_themselves(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     await reflect(owner, persist=True, review=True)
     async with house.client("two_folder") as client:
         assert (await client.get("/api/v1/memory/candidates")).json()["total"] == 0
-        mine = await reflect(client, content="We decided to paint the shed red.", persist=True, review=True)
+        mine = await reflect(
+            client, content="We decided to paint the shed red.", persist=True, review=True
+        )
         assert (await client.get("/api/v1/memory/candidates")).json()["total"] == 1
-        accepted = await client.post(f"/api/v1/memory/candidates/{mine['candidates'][0]['candidate_id']}/accept")
+        accepted = await client.post(
+            f"/api/v1/memory/candidates/{mine['candidates'][0]['candidate_id']}/accept"
+        )
         assert accepted.status_code == 200
     assert (await owner.get("/api/v1/memory/candidates")).json()["total"] == 4
 
 
-@pytest.mark.parametrize(("wish", "message"), [
-    ({"content": " "}, "Content cannot be empty"), ({"source_title": ""}, "`source_title` must be text"),
-    ({"review": True}, "persist=true"), ({"project": "project_nowhere"}, "There is no entity"), ({"limit": 51}, "from 1 to 50"),
-    ({"content": "x" * 50_001}, "50,000")])
-async def test_refusals(house: House, owner: httpx.AsyncClient, wish: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        ({"content": " "}, "Content cannot be empty"),
+        ({"source_title": ""}, "`source_title` must be text"),
+        ({"review": True}, "persist=true"),
+        ({"project": "project_nowhere"}, "There is no entity"),
+        ({"limit": 51}, "from 1 to 50"),
+        ({"content": "x" * 50_001}, "50,000"),
+    ],
+)
+async def test_refusals(
+    house: House, owner: httpx.AsyncClient, wish: dict[str, Any], message: str
+) -> None:
     error = await reflect(owner, **wish)
     assert error["code"] == -32602
     assert message in error["message"]

@@ -29,7 +29,9 @@ async def test_a_jwt_opens_the_library_of_its_org(house_with: OpenHouse) -> None
     async with house_with(jwt_secret=SECRET) as house:
         me = house.owner.person_id
         clock_ahead = datetime.now(UTC) + timedelta(minutes=1)
-        async with house.client(token=signed({"sub": me, "org": house.owner.library_id, "iat": clock_ahead})) as client:
+        async with house.client(
+            token=signed({"sub": me, "org": house.owner.library_id, "iat": clock_ahead})
+        ) as client:
             kept = await client.post("/api/v1/ingest", json=TEXT)
             assert kept.status_code == 201
             assert (await client.get("/api/v1/items")).json()["total"] == 1
@@ -64,11 +66,15 @@ async def test_jwts_that_do_not_hold_are_refused(house_with: OpenHouse) -> None:
         for why, token in wrong.items():
             async with house.client(token=token) as client:
                 response = await client.get("/api/v1/items")
-                assert (response.status_code, response.json()["error"]) == (401, "unauthorized"), why
+                assert (response.status_code, response.json()["error"]) == (401, "unauthorized"), (
+                    why
+                )
         async with house.client(token=signed({**claims, "exp": in_days(364)})) as client:
             assert (await client.get("/api/v1/items")).status_code == 200
         async with house.client(token=wrong["no org"]) as client:
-            assert (await client.get("/api/v1/items")).json()["message"] == "organization_id required"
+            assert (await client.get("/api/v1/items")).json()[
+                "message"
+            ] == "organization_id required"
 
 
 async def test_without_a_secret_no_jwt_is_accepted(house: House) -> None:
@@ -77,7 +83,9 @@ async def test_without_a_secret_no_jwt_is_accepted(house: House) -> None:
         assert (await client.get("/api/v1/items")).status_code == 401
 
 
-async def test_the_101st_request_of_a_minute_waits_before_any_tool_runs(house_with: OpenHouse) -> None:
+async def test_the_101st_request_of_a_minute_waits_before_any_tool_runs(
+    house_with: OpenHouse,
+) -> None:
     async with house_with(rate_requests_per_minute=100) as house, house.client("owner") as client:
         for _ in range(100):
             assert (await client.get("/api/v1/nowhere")).status_code == 404
@@ -93,13 +101,18 @@ async def test_the_101st_request_of_a_minute_waits_before_any_tool_runs(house_wi
         assert (await client.get("/healthz")).status_code == 200
 
 
-@pytest.mark.parametrize(("setting", "method", "path", "body"), [
-    ("rate_reads_per_hour", "GET", "/api/v1/items", None),
-    ("rate_reads_per_hour", "POST", "/api/v1/search", {"query": "x"}),
-    ("rate_writes_per_hour", "POST", "/api/v1/ingest", TEXT),
-    ("rate_deletes_per_hour", "DELETE", "/api/v1/items/x", None),
-])
-async def test_hourly_allowances_over_rest(house_with: OpenHouse, setting: str, method: str, path: str, body: Any) -> None:
+@pytest.mark.parametrize(
+    ("setting", "method", "path", "body"),
+    [
+        ("rate_reads_per_hour", "GET", "/api/v1/items", None),
+        ("rate_reads_per_hour", "POST", "/api/v1/search", {"query": "x"}),
+        ("rate_writes_per_hour", "POST", "/api/v1/ingest", TEXT),
+        ("rate_deletes_per_hour", "DELETE", "/api/v1/items/x", None),
+    ],
+)
+async def test_hourly_allowances_over_rest(
+    house_with: OpenHouse, setting: str, method: str, path: str, body: Any
+) -> None:
     async with house_with(**{setting: 2}) as house, house.client("owner") as client:
         for _ in range(2):
             assert (await client.request(method, path, json=body)).status_code in (200, 201, 404)
@@ -111,11 +124,16 @@ async def test_hourly_allowances_over_rest(house_with: OpenHouse, setting: str, 
         assert response.headers["Retry-After"] == str(answer["retry_after_sec"])
 
 
-@pytest.mark.parametrize(("setting", "tool", "arguments"), [
-    ("rate_reads_per_hour", "search_knowledge_base", {"query": "x"}),
-    ("rate_writes_per_hour", "add_to_knowledge", TEXT),
-])
-async def test_hourly_allowances_over_mcp(house_with: OpenHouse, setting: str, tool: str, arguments: Any) -> None:
+@pytest.mark.parametrize(
+    ("setting", "tool", "arguments"),
+    [
+        ("rate_reads_per_hour", "search_knowledge_base", {"query": "x"}),
+        ("rate_writes_per_hour", "add_to_knowledge", TEXT),
+    ],
+)
+async def test_hourly_allowances_over_mcp(
+    house_with: OpenHouse, setting: str, tool: str, arguments: Any
+) -> None:
     async with house_with(**{setting: 2}) as house, house.client("owner") as client:
         for _ in range(2):
             assert "result" in await call_tool(client, tool, arguments)
@@ -130,13 +148,28 @@ async def test_doors_share_one_allowance(house_with: OpenHouse) -> None:
         assert (await client.get("/api/v1/items")).status_code == 429
 
 
-async def test_metrics_take_a_token_for_the_whole_library(house_with: OpenHouse, data_dir: Path) -> None:
+async def test_metrics_take_a_token_for_the_whole_library(
+    house_with: OpenHouse, data_dir: Path
+) -> None:
     async with house_with() as house:
-        for character, status in ((None, 401), ("owner", 200), ("reader", 200), ("one_folder", 401), ("two_folder", 401),
-                                  ("kb_only", 401), ("expired", 401), ("revoked", 401), ("stranger", 200)):
+        for character, status in (
+            (None, 401),
+            ("owner", 200),
+            ("reader", 200),
+            ("one_folder", 401),
+            ("two_folder", 401),
+            ("kb_only", 401),
+            ("expired", 401),
+            ("revoked", 401),
+            ("stranger", 200),
+        ):
             async with house.client(character) as client:
                 assert (await client.get("/metrics")).status_code == status, character
-                assert (await client.get("/healthz")).status_code == (await client.get("/readyz")).status_code == 200
+                assert (
+                    (await client.get("/healthz")).status_code
+                    == (await client.get("/readyz")).status_code
+                    == 200
+                )
     async with open_house(data_dir / "open", metrics_open=True) as house, house.client() as client:
         assert (await client.get("/metrics")).status_code == 200
 
@@ -155,8 +188,13 @@ async def test_probes_need_no_token_and_metrics_count_by_route(house: House) -> 
         await client.get("/made/up/path")
     async with house.client("owner") as owner:
         text = (await owner.get("/metrics")).text
-    counted = {(route, status): float(n) for route, status, n in re.findall(
-        r'commonplace_http_requests_total\{method="GET",route="([^"]+)",status="(\d+)"\} (\S+)', text)}
+    counted = {
+        (route, status): float(n)
+        for route, status, n in re.findall(
+            r'commonplace_http_requests_total\{method="GET",route="([^"]+)",status="(\d+)"\} (\S+)',
+            text,
+        )
+    }
     assert counted[("/api/v1/items/{item_id}", "200")] == 1
     assert counted[("/api/v1/items/{item_id}", "404")] == 1
     assert counted[("/mcp", "405")] == 1
@@ -174,7 +212,9 @@ async def test_the_description_is_complete_and_stands_alone(house: House) -> Non
             assert operation["summary"]
             if path.startswith("/api/"):
                 assert operation["security"] == [{"token": []}]
-                assert operation["responses"]["401"]["content"]["application/json"]["schema"]["$ref"].endswith("/Problem")
+                assert operation["responses"]["401"]["content"]["application/json"]["schema"][
+                    "$ref"
+                ].endswith("/Problem")
         assert path in page.text
     assert "HTTPValidationError" not in schema["components"]["schemas"]
     assert not re.search(r"(src|href)=['\"]?(https?:)?//|<script|@import|url\(", page.text)

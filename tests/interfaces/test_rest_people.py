@@ -27,23 +27,33 @@ async def test_folders_are_made_renamed_and_deleted(owner: httpx.AsyncClient) ->
     assert (await owner.patch(path, json={"name": "red"})).json()["error"] == "name_taken"
     assert (await owner.delete(path)).json() == {"ok": True}
     assert (await owner.delete(path)).status_code == 404
-    assert [f["name"] for f in (await owner.get("/api/v1/folders")).json()["folders"]] == ["Blue", "Green", "Red"]
+    assert [f["name"] for f in (await owner.get("/api/v1/folders")).json()["folders"]] == [
+        "Blue",
+        "Green",
+        "Red",
+    ]
 
 
-async def test_deleting_a_folder_takes_its_own_items_along_only_when_asked(house: House, owner: httpx.AsyncClient) -> None:
+async def test_deleting_a_folder_takes_its_own_items_along_only_when_asked(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     alone, _ = await house.add("Alone", folder="Green")
     shared, _ = await house.add("Shared", folder="Green")
     spared, _ = await house.add("Spared", folder="Blue")
     await house.app.library.file(house.owner, shared, [house.folders["Red"]])
     assert (await owner.delete(f"/api/v1/folders/{house.folders['Blue']}")).status_code == 200
-    cascade = await owner.delete(f"/api/v1/folders/{house.folders['Green']}", params={"cascade_items": True})
+    cascade = await owner.delete(
+        f"/api/v1/folders/{house.folders['Green']}", params={"cascade_items": True}
+    )
     assert cascade.status_code == 200
     left = {item["id"] for item in (await owner.get("/api/v1/items")).json()["items"]}
     assert left == {shared, spared}
     assert alone not in left
 
 
-async def test_deleting_a_tokens_last_folder_revokes_it(house: House, owner: httpx.AsyncClient) -> None:
+async def test_deleting_a_tokens_last_folder_revokes_it(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     async with house.client("one_folder") as one, house.client("two_folder") as two:
         assert (await owner.delete(f"/api/v1/folders/{house.folders['Red']}")).status_code == 200
         assert (await one.get("/api/v1/folders")).status_code == 401
@@ -60,26 +70,39 @@ async def test_a_secret_is_shown_once(owner: httpx.AsyncClient) -> None:
     assert entry == {key: value for key, value in made.items() if key != "token"}
 
 
-@pytest.mark.parametrize(("body", "capabilities"), [
-    ({}, ["read"]), ({"write": True}, ["read", "write"]), ({"write": False}, ["read"]),
-    ({"capabilities": ["write"]}, ["read", "write"]), ({"capabilities": ["read"]}, ["read"]),
-])
-async def test_capabilities_can_be_said_in_two_ways(owner: httpx.AsyncClient, body: dict[str, Any],
-                                                    capabilities: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("body", "capabilities"),
+    [
+        ({}, ["read"]),
+        ({"write": True}, ["read", "write"]),
+        ({"write": False}, ["read"]),
+        ({"capabilities": ["write"]}, ["read", "write"]),
+        ({"capabilities": ["read"]}, ["read"]),
+    ],
+)
+async def test_capabilities_can_be_said_in_two_ways(
+    owner: httpx.AsyncClient, body: dict[str, Any], capabilities: list[str]
+) -> None:
     assert (await make_token(owner, **body))["capabilities"] == capabilities
 
 
-async def test_scope_and_expiry_are_fixed_when_the_token_is_made(house: House, owner: httpx.AsyncClient) -> None:
+async def test_scope_and_expiry_are_fixed_when_the_token_is_made(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     red = house.folders["Red"]
     made = await make_token(owner, folder_ids=[red], kb_only=True, expires_days=None)
     assert (made["folders"], made["kb_only"], made["expires_at"]) == ([red], True, None)
-    assert (await make_token(owner))["expires_at"] > (await make_token(owner, expires_days=364))["expires_at"]
+    assert (await make_token(owner))["expires_at"] > (await make_token(owner, expires_days=364))[
+        "expires_at"
+    ]
     for folder in ("nowhere", house.folders["Theirs"]):
         refused = await owner.post("/api/v1/tokens", json={"name": "x", "folder_ids": [folder]})
         assert (refused.status_code, refused.json()["error"]) == (404, "not_found")
 
 
-async def test_a_folder_named_like_the_id_of_another_does_not_take_its_place(house: House, owner: httpx.AsyncClient) -> None:
+async def test_a_folder_named_like_the_id_of_another_does_not_take_its_place(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     red = house.folders["Red"]
     await owner.post("/api/v1/folders", json={"name": red})
     assert (await make_token(owner, folder_ids=[red]))["folders"] == [red]
@@ -94,8 +117,9 @@ async def test_a_revoked_token_is_refused_at_once(house: House, owner: httpx.Asy
     assert (await owner.delete(f"/api/v1/tokens/{made['id']}")).status_code == 404
 
 
-async def test_activity_is_written_again_after_a_surprise(house: House, owner: httpx.AsyncClient,
-                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_activity_is_written_again_after_a_surprise(
+    house: House, owner: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     failed, written = anyio.Event(), anyio.Event()
 
     async def record(events: object) -> None:
@@ -112,19 +136,29 @@ async def test_activity_is_written_again_after_a_surprise(house: House, owner: h
         await written.wait()
 
 
-async def test_activity_tells_what_a_token_did_and_was_refused(house: House, owner: httpx.AsyncClient) -> None:
+async def test_activity_tells_what_a_token_did_and_was_refused(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     made = await make_token(owner)
     async with house.client(token=made["token"]) as client:
         await client.get("/api/v1/items")
         await client.post("/api/v1/folders", json={"name": "No"})
     events = (await owner.get(f"/api/v1/tokens/{made['id']}/activity")).json()["events"]
     assert [(event["action"], event["target"], event["ok"]) for event in events] == [
-        ("create_folder", "No", False), ("list", None, True)]
-    [entry] = [token for token in (await owner.get("/api/v1/tokens")).json()["tokens"] if token["id"] == made["id"]]
+        ("create_folder", "No", False),
+        ("list", None, True),
+    ]
+    [entry] = [
+        token
+        for token in (await owner.get("/api/v1/tokens")).json()["tokens"]
+        if token["id"] == made["id"]
+    ]
     assert entry["last_used_at"] == events[0]["at"]
 
 
-async def test_activity_that_is_being_written_is_waited_for(house: House, owner: httpx.AsyncClient) -> None:
+async def test_activity_that_is_being_written_is_waited_for(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     made = await make_token(owner)
     async with house.client(token=made["token"]) as client:
         await client.get("/api/v1/items")

@@ -102,16 +102,27 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
 
 def token_for(house: House) -> str:
     """A JWT: a token of ours would be found in GET /tokens, and revoked."""
-    return jwt.encode({"sub": house.owner.person_id, "org": house.owner.library_id, "exp": int(time.time()) + 3600}, SECRET, algorithm="HS256")
+    return jwt.encode(
+        {
+            "sub": house.owner.person_id,
+            "org": house.owner.library_id,
+            "exp": int(time.time()) + 3600,
+        },
+        SECRET,
+        algorithm="HS256",
+    )
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """A live server with no limits: (address, a token of the owner)."""
     listener = socket.create_server(("127.0.0.1", 0))
-    with start_blocking_portal("asyncio") as portal, \
-            portal.wrap_async_context_manager(open_house(tmp_path_factory.mktemp("served") / "data",
-                                                         jwt_secret=SECRET)) as house:
+    with (
+        start_blocking_portal("asyncio") as portal,
+        portal.wrap_async_context_manager(
+            open_house(tmp_path_factory.mktemp("served") / "data", jwt_secret=SECRET)
+        ) as house,
+    ):
         server = uvicorn.Server(uvicorn.Config(house.asgi, lifespan="off", log_level="warning"))
         running = portal.start_task_soon(server.serve, [listener])
         yield f"http://127.0.0.1:{listener.getsockname()[1]}", token_for(house)
@@ -137,9 +148,29 @@ def test_every_answer_is_as_promised(served: tuple[str, str], tmp_path: Path, pa
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG)
     run = subprocess.run(
-        [sys.executable, "-m", "schemathesis.cli", "--config-file", config, "run", f"{address}/openapi.json",
-         "--header", f"Authorization: Bearer {token}", "--max-examples", "6", "--seed", "1", "--include-path-regex", paths],
-        cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False)
+        [
+            sys.executable,
+            "-m",
+            "schemathesis.cli",
+            "--config-file",
+            config,
+            "run",
+            f"{address}/openapi.json",
+            "--header",
+            f"Authorization: Bearer {token}",
+            "--max-examples",
+            "6",
+            "--seed",
+            "1",
+            "--include-path-regex",
+            paths,
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
     assert run.returncode == 0, run.stdout + run.stderr
     selected, tested = re.findall(r"Selected: (\d+)/\d+\s+Tested: (\d+)", run.stdout)[0]
     assert int(tested) == int(selected) > 0

@@ -24,8 +24,10 @@ from tests.webserver import WebServer, page, web_server
 pytestmark = pytest.mark.anyio
 
 ADAPTERS: dict[str, Any] = {"assemblyai": AssemblyAITranscriber, "gladia": GladiaTranscriber}
-NEWS = {"assemblyai": {"transcript_id": "job-0", "status": "completed"},
-        "gladia": {"event": "transcription.success", "payload": {"id": "job-0"}}}
+NEWS = {
+    "assemblyai": {"transcript_id": "job-0", "status": "completed"},
+    "gladia": {"event": "transcription.success", "payload": {"id": "job-0"}},
+}
 
 
 @pytest.fixture(params=list(ADAPTERS))
@@ -48,16 +50,29 @@ def web(tmp_path: Path) -> Iterator[WebServer]:
 
 
 @asynccontextmanager
-async def opened(data_dir: Path, provider: str, service: SpeechService, web: WebServer,
-                 **more: Any) -> AsyncIterator[tuple[House, httpx.AsyncClient]]:
-    wanted = {"transcriber": provider, "transcriber_key": KEY, "transcriber_url": service.url, "fetch_allow_hosts": web.host} | more
-    transcriber = ADAPTERS[provider](Settings(data_dir=data_dir, **wanted), look=0.01, pauses=(0.01,))
-    async with open_house(data_dir, own={"own_transcriber": transcriber}, **wanted) as house, house.client("owner") as owner:
+async def opened(
+    data_dir: Path, provider: str, service: SpeechService, web: WebServer, **more: Any
+) -> AsyncIterator[tuple[House, httpx.AsyncClient]]:
+    wanted = {
+        "transcriber": provider,
+        "transcriber_key": KEY,
+        "transcriber_url": service.url,
+        "fetch_allow_hosts": web.host,
+    } | more
+    transcriber = ADAPTERS[provider](
+        Settings(data_dir=data_dir, **wanted), look=0.01, pauses=(0.01,)
+    )
+    async with (
+        open_house(data_dir, own={"own_transcriber": transcriber}, **wanted) as house,
+        house.client("owner") as owner,
+    ):
         yield house, owner
 
 
 async def add(client: httpx.AsyncClient, web: WebServer) -> str:
-    response = await client.post("/api/v1/ingest", json={"kind": "url", "url": f"{web.url}/talk.mp3"})
+    response = await client.post(
+        "/api/v1/ingest", json={"kind": "url", "url": f"{web.url}/talk.mp3"}
+    )
     assert response.json()["status"] == "transcribing"
     return str(response.json()["user_item_id"])
 
@@ -68,7 +83,9 @@ async def until(condition: Any) -> None:
             await asyncio.sleep(0.01)
 
 
-async def kill_while_it_waits(house: House, service: SpeechService, monkeypatch: pytest.MonkeyPatch) -> None:
+async def kill_while_it_waits(
+    house: House, service: SpeechService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As kill -9 would: nothing is told to anybody."""
     working = asyncio.create_task(house.app.worker.turn())
     await until(lambda: len([r for r in service.requests if r.path.endswith("job-0")]) > 2)
@@ -77,7 +94,11 @@ async def kill_while_it_waits(house: House, service: SpeechService, monkeypatch:
         pass
 
     with monkeypatch.context() as patch:
-        for noun, verb in ((house.app.store.jobs, "postpone"), (house.app.store.jobs, "fail"), (house.app.store.quotas, "settle")):
+        for noun, verb in (
+            (house.app.store.jobs, "postpone"),
+            (house.app.store.jobs, "fail"),
+            (house.app.store.quotas, "settle"),
+        ):
             patch.setattr(noun, verb, nothing)
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
@@ -88,8 +109,13 @@ def an_hour_later(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"commonplace.store.{module}.now", lambda: now() + timedelta(hours=1))
 
 
-async def test_who_goes_on_neither_sends_nor_pays_again(data_dir: Path, provider: str, service: SpeechService, web: WebServer,
-                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_goes_on_neither_sends_nor_pays_again(
+    data_dir: Path,
+    provider: str,
+    service: SpeechService,
+    web: WebServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     service.busy = ["processing"] * 1_000_000
     async with opened(data_dir, provider, service, web) as (house, owner):
         item = await add(owner, web)
@@ -102,17 +128,26 @@ async def test_who_goes_on_neither_sends_nor_pays_again(data_dir: Path, provider
         found = await house.app.library.read(house.owner, item)
         assert found.item.transcription_status == "done" and "ferry leaves at dawn" in found.text
         assert (len(service.uploads), len(service.jobs)) == (1, 1)
-        used = await house.app.store.quotas.used(house.owner.library_id, house.owner.person_id, f"{now():%Y-%m}")
+        used = await house.app.store.quotas.used(
+            house.owner.library_id, house.owner.person_id, f"{now():%Y-%m}"
+        )
         assert used == 8, "counted once, as long as the service says it was"
 
 
-async def test_what_failed_there_is_begun_anew(data_dir: Path, provider: str, service: SpeechService, web: WebServer,
-                                               monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_failed_there_is_begun_anew(
+    data_dir: Path,
+    provider: str,
+    service: SpeechService,
+    web: WebServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     service.error = {"assemblyai": "Server error, try again", "gladia": 500}[provider]
     async with opened(data_dir, provider, service, web) as (house, owner):
         item = await add(owner, web)
         await house.app.worker.turn()
-        assert (await house.app.library.read(house.owner, item)).item.transcription_status == "queued"
+        assert (
+            await house.app.library.read(house.owner, item)
+        ).item.transcription_status == "queued"
         service.error = None
         an_hour_later(monkeypatch)
         while await house.app.worker.turn():
@@ -121,9 +156,14 @@ async def test_what_failed_there_is_begun_anew(data_dir: Path, provider: str, se
         assert len(service.jobs) == 2
 
 
-async def test_the_service_reports_and_is_asked_at_once(data_dir: Path, provider: str, service: SpeechService, web: WebServer) -> None:
+async def test_the_service_reports_and_is_asked_at_once(
+    data_dir: Path, provider: str, service: SpeechService, web: WebServer
+) -> None:
     service.busy = ["processing"]
-    async with opened(data_dir, provider, service, web, public_url=ADDRESS) as (house, owner), house.client() as nobody:
+    async with (
+        opened(data_dir, provider, service, web, public_url=ADDRESS) as (house, owner),
+        house.client() as nobody,
+    ):
         item = await add(owner, web)
         working = asyncio.create_task(house.app.worker.turn())
         await until(lambda: not service.busy)
@@ -134,19 +174,27 @@ async def test_the_service_reports_and_is_asked_at_once(data_dir: Path, provider
         assert KEY not in json.dumps(order)
         news = json.dumps(NEWS[provider]).encode()
         path = url.partition("?")[0]
-        for wrong in ((path, {}), (f"{path}?secret=x", {}), (path, {"X-Commonplace-Secret": "é".encode()}),
-                      (url.replace(provider, "siri"), headers)):
+        for wrong in (
+            (path, {}),
+            (f"{path}?secret=x", {}),
+            (path, {"X-Commonplace-Secret": "é".encode()}),
+            (url.replace(provider, "siri"), headers),
+        ):
             answer = await nobody.post(wrong[0], headers=wrong[1], content=news)
             assert (answer.status_code, answer.json()["error"]) == (401, "unauthorized"), wrong
         assert (await nobody.post(url, headers=headers, content=b"{}")).status_code == 422
-        assert (await nobody.get(url, headers=headers)).status_code == 401, "only POST gets in without a token"
+        assert (await nobody.get(url, headers=headers)).status_code == 401, (
+            "only POST gets in without a token"
+        )
         assert (await nobody.post(url, headers=headers, content=news)).json() == {"ok": True}
         async with asyncio.timeout(20):  # by itself it would have looked again after thirty seconds
             await working
         assert (await house.app.library.read(house.owner, item)).item.transcription_status == "done"
 
 
-async def test_a_recording_whose_file_is_lost_says_so(data_dir: Path, service: SpeechService, web: WebServer, tmp_path: Path) -> None:
+async def test_a_recording_whose_file_is_lost_says_so(
+    data_dir: Path, service: SpeechService, web: WebServer, tmp_path: Path
+) -> None:
     sound = recordings.record(tmp_path / "mine.mp3", recordings.tone(3, 48_000))
     async with opened(data_dir, "gladia", service, web) as (house, owner):
         added = await house.app.uploads.add_file(house.owner, sound)
@@ -156,4 +204,6 @@ async def test_a_recording_whose_file_is_lost_says_so(data_dir: Path, service: S
             pass
         item = (await owner.get(f"/api/v1/items/{added.item.id}")).json()
         assert (item["transcription_status"], item["transcription_error"]) == (
-            "failed", "The recording's file is not there any more; upload it again.")
+            "failed",
+            "The recording's file is not there any more; upload it again.",
+        )

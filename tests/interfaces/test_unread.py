@@ -30,14 +30,26 @@ NOTE = "Herons at the weir\n\nThe heron stands by the weir at dawn and waits for
 @pytest.fixture
 def web() -> Iterator[WebServer]:
     with web_server() as server:
-        server.pages |= {"/otters": page(ARTICLE), "/gone": page("Gone", status=404), "/busy": page("Busy", status=503)}
+        server.pages |= {
+            "/otters": page(ARTICLE),
+            "/gone": page("Gone", status=404),
+            "/busy": page("Busy", status=503),
+        }
         yield server
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-async def house(request: pytest.FixtureRequest, data_dir: Path, web: WebServer) -> AsyncIterator[House]:
-    engine = {} if request.param == "sqlite" else {
-        "database_url": request.getfixturevalue("postgres_url"), "database_schema": request.getfixturevalue("postgres_schema")}
+async def house(
+    request: pytest.FixtureRequest, data_dir: Path, web: WebServer
+) -> AsyncIterator[House]:
+    engine = (
+        {}
+        if request.param == "sqlite"
+        else {
+            "database_url": request.getfixturevalue("postgres_url"),
+            "database_schema": request.getfixturevalue("postgres_schema"),
+        }
+    )
     async with open_house(data_dir, fetch_allow_hosts=web.host, **engine) as opened:
         yield opened
 
@@ -62,9 +74,13 @@ async def add(visitor: httpx.AsyncClient, text: str, **form: str) -> str:
     return str(answer.json()["id"])
 
 
-async def drop(visitor: httpx.AsyncClient, name: str, content: bytes, **body: Any) -> httpx.Response:
+async def drop(
+    visitor: httpx.AsyncClient, name: str, content: bytes, **body: Any
+) -> httpx.Response:
     """As far as the page gets when it is closed after the last byte."""
-    promised = await visitor.post("/uploads", json={"name": name, "type": "text/plain", "size": len(content), **body})
+    promised = await visitor.post(
+        "/uploads", json={"name": name, "type": "text/plain", "size": len(content), **body}
+    )
     assert promised.status_code == 200, promised.text
     return await visitor.put(promised.json()["url"], content=content)
 
@@ -92,34 +108,55 @@ async def blobs(house: House) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-async def test_a_note_is_kept_before_it_is_read(house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient) -> None:
+async def test_a_note_is_kept_before_it_is_read(
+    house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient
+) -> None:
     red = house.folders["Red"]
     item_id = await add(visitor, NOTE, folder=red)
     before = await read(owner, item_id)
-    assert (before["status"], before["status_reason"], before["folder_ids"]) == ("queued", None, [red])
+    assert (before["status"], before["status_reason"], before["folder_ids"]) == (
+        "queued",
+        None,
+        [red],
+    )
     assert await found(owner, "heron weir eels") == []
     said = await call_tool(owner, "list_recent", {})
     assert "queued" in said["result"]["content"][0]["text"]
-    assert "Status: queued" in (await call_tool(owner, "get_item", {"item_id": item_id}))["result"]["content"][0]["text"]
+    assert (
+        "Status: queued"
+        in (await call_tool(owner, "get_item", {"item_id": item_id}))["result"]["content"][0][
+            "text"
+        ]
+    )
     await work(house)
     after = await read(owner, item_id)
-    assert (after["status"], after["title"], after["word_count"] > 10) == ("ready", "Herons at the weir", True)
+    assert (after["status"], after["title"], after["word_count"] > 10) == (
+        "ready",
+        "Herons at the weir",
+        True,
+    )
     assert set(await found(owner, "heron weir eels")) == {item_id}
 
 
-async def test_an_address_is_kept_before_it_is_fetched(house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient,
-                                                       web: WebServer) -> None:
+async def test_an_address_is_kept_before_it_is_fetched(
+    house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, web: WebServer
+) -> None:
     item_id = await add(visitor, f"{web.url}/otters")
     assert (await read(owner, item_id))["status"] == "queued"
     assert web.requests == []
     await work(house)
     after = await read(owner, item_id)
-    assert (after["status"], after["title"], after["url"]) == ("ready", "About otters", f"{web.url}/otters")
+    assert (after["status"], after["title"], after["url"]) == (
+        "ready",
+        "About otters",
+        f"{web.url}/otters",
+    )
     assert set(await found(owner, "otter crayfish")) == {item_id}
 
 
-async def test_a_file_is_queued_when_its_last_byte_arrives(house: House, visitor: httpx.AsyncClient,
-                                                           owner: httpx.AsyncClient) -> None:
+async def test_a_file_is_queued_when_its_last_byte_arrives(
+    house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient
+) -> None:
     blue = house.folders["Blue"]
     assert (await drop(visitor, "herons.txt", NOTE.encode(), folder=blue)).status_code == 200
     [item] = await items(owner)
@@ -133,24 +170,42 @@ async def test_a_file_is_queued_when_its_last_byte_arrives(house: House, visitor
     assert await blobs(house) == [], "originals are not kept by default"
 
 
-async def test_a_folder_that_went_away_meanwhile_does_not_cost_the_file(house: House, visitor: httpx.AsyncClient,
-                                                                       owner: httpx.AsyncClient) -> None:
-    promised = (await visitor.post("/uploads", json={"name": "a.txt", "type": "text/plain", "size": len(NOTE),
-                                                     "folder": house.folders["Green"]})).json()
+async def test_a_folder_that_went_away_meanwhile_does_not_cost_the_file(
+    house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient
+) -> None:
+    promised = (
+        await visitor.post(
+            "/uploads",
+            json={
+                "name": "a.txt",
+                "type": "text/plain",
+                "size": len(NOTE),
+                "folder": house.folders["Green"],
+            },
+        )
+    ).json()
     await house.app.library.delete_folder(house.owner, house.folders["Green"])
     assert (await visitor.put(promised["url"], content=NOTE.encode())).status_code == 200
     assert [item["folder_ids"] for item in await items(owner)] == [[]]
 
 
 async def test_bytes_that_arrived_before_a_crash_are_queued_at_the_next_start(
-        house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    house: House,
+    visitor: httpx.AsyncClient,
+    owner: httpx.AsyncClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def crash(*_: object) -> None:
         raise RuntimeError("The process ends here.")
 
     for place in ("enqueue", "put"):  # after the bytes were stored, and before
         with monkeypatch.context() as patch:
-            patch.setattr(house.app.unread if place == "enqueue" else house.app.uploads._blobs, place, crash)
-            assert (await drop(visitor, f"{place}.txt", f"{place}: {NOTE}".encode())).status_code == 500
+            patch.setattr(
+                house.app.unread if place == "enqueue" else house.app.uploads._blobs, place, crash
+            )
+            assert (
+                await drop(visitor, f"{place}.txt", f"{place}: {NOTE}".encode())
+            ).status_code == 500
     assert await items(owner) == []
     await house.app.uploads.tidy()
     assert sorted(item["title"] for item in await items(owner)) == ["enqueue", "put"]
@@ -161,7 +216,11 @@ async def test_bytes_that_arrived_before_a_crash_are_queued_at_the_next_start(
 
 
 async def test_the_page_is_answered_though_queueing_failed_after_the_last_byte(
-        house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    house: House,
+    visitor: httpx.AsyncClient,
+    owner: httpx.AsyncClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def fail(*_: object) -> None:
         raise StorageFailed("The disk is full.")
 
@@ -175,21 +234,26 @@ async def test_the_page_is_answered_though_queueing_failed_after_the_last_byte(
     assert [item["id"] for item in await items(owner)] == [answer.json()["id"]]
 
 
-async def test_deleting_a_queued_item_never_deletes_what_was_there(house: House, visitor: httpx.AsyncClient,
-                                                                   owner: httpx.AsyncClient, web: WebServer) -> None:
+async def test_deleting_a_queued_item_never_deletes_what_was_there(
+    house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, web: WebServer
+) -> None:
     queued = await add(visitor, f"{web.url}/otters")
     await house.app.removals.later(house.owner, [queued])
-    there = (await owner.post("/api/v1/ingest", json={"kind": "url", "url": f"{web.url}/otters"})).json()["user_item_id"]
+    there = (
+        await owner.post("/api/v1/ingest", json={"kind": "url", "url": f"{web.url}/otters"})
+    ).json()["user_item_id"]
     await work(house)
     assert (await read(owner, queued))["id"] == queued, "not merged: it is on its way out"
     await house.app.store._db.write(  # type: ignore[attr-defined]
-        lambda tx: tx.run("UPDATE jobs SET run_after = 0 WHERE kind = 'remove'"))
+        lambda tx: tx.run("UPDATE jobs SET run_after = 0 WHERE kind = 'remove'")
+    )
     await work(house)
     assert [item["id"] for item in await items(owner)] == [there]
 
 
-async def test_what_cannot_be_read_stays_and_says_why_until_it_is_retried(house: House, visitor: httpx.AsyncClient,
-                                                                         owner: httpx.AsyncClient, web: WebServer) -> None:
+async def test_what_cannot_be_read_stays_and_says_why_until_it_is_retried(
+    house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, web: WebServer
+) -> None:
     item_id = await add(visitor, f"{web.url}/gone")
     await drop(visitor, "broken.pdf", b"%PDF-1.7 and then nothing")
     await work(house)
@@ -199,7 +263,9 @@ async def test_what_cannot_be_read_stays_and_says_why_until_it_is_retried(house:
     assert "PDF" in failed["broken"]["status_reason"]
     shown = (await visitor.get("/", headers={"Accept": "text/html"})).text
     assert "404" in shown and f'formaction="/items/{failed["gone"]["public_id"]}/retry"' in shown
-    assert await house.app.store.jobs.lease("w", "ingest", limit=9, seconds=9) == [], "final failures are not tried again"
+    assert await house.app.store.jobs.lease("w", "ingest", limit=9, seconds=9) == [], (
+        "final failures are not tried again"
+    )
     web.pages["/gone"] = page(ARTICLE)
     again = (await owner.post(f"/api/v1/items/{item_id}/retry")).json()
     assert (again["status"], again["status_reason"]) == ("queued", None)
@@ -210,22 +276,28 @@ async def test_what_cannot_be_read_stays_and_says_why_until_it_is_retried(house:
     assert await blobs(house) == []
 
 
-async def test_a_server_that_is_busy_is_asked_again_later(house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient,
-                                                         web: WebServer) -> None:
+async def test_a_server_that_is_busy_is_asked_again_later(
+    house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, web: WebServer
+) -> None:
     item_id = await add(visitor, f"{web.url}/busy")
     await work(house)
     assert (await read(owner, item_id))["status"] == "queued"
-    [job] = await house.app.store.jobs.within(Scope(house.owner.library_id), states=[JobState.QUEUED], limit=9)
+    [job] = await house.app.store.jobs.within(
+        Scope(house.owner.library_id), states=[JobState.QUEUED], limit=9
+    )
     assert (job.attempts, job.run_after > now()) == (0, True)
     assert "503" in (job.error or "")
 
 
-async def test_what_is_added_twice_is_one_item(house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient,
-                                               web: WebServer) -> None:
+async def test_what_is_added_twice_is_one_item(
+    house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, web: WebServer
+) -> None:
     for _ in range(2):  # unread, then read
         first = [await add(visitor, NOTE), await add(visitor, f"{web.url}/otters")]
         assert first == [await add(visitor, NOTE), await add(visitor, f"{web.url}/otters#top")]
-        await asyncio.gather(*(drop(visitor, f"{n}.txt", b"A file that is sent three times over.") for n in range(3)))
+        await asyncio.gather(
+            *(drop(visitor, f"{n}.txt", b"A file that is sent three times over.") for n in range(3))
+        )
         assert len(await items(owner)) == 3
         await work(house)
     assert {item["status"] for item in await items(owner)} == {"ready"}
@@ -233,21 +305,47 @@ async def test_what_is_added_twice_is_one_item(house: House, visitor: httpx.Asyn
     assert await blobs(house) == []
 
 
-async def test_a_queued_source_that_others_add_meanwhile_ends_as_their_item(house: House, visitor: httpx.AsyncClient,
-                                                                            owner: httpx.AsyncClient, web: WebServer) -> None:
+async def test_a_queued_source_that_others_add_meanwhile_ends_as_their_item(
+    house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, web: WebServer
+) -> None:
     red = house.folders["Red"]
     await drop(visitor, "file.txt", b"A file that is uploaded over REST as well.")
     [queued_file] = [item["id"] for item in await items(owner)]
-    queued = [await add(visitor, NOTE, folder=red), await add(visitor, f"{web.url}/otters", folder=red), queued_file]
+    queued = [
+        await add(visitor, NOTE, folder=red),
+        await add(visitor, f"{web.url}/otters", folder=red),
+        queued_file,
+    ]
     title, _, _ = NOTE.partition("\n")
-    theirs = [(await owner.post("/api/v1/ingest", json=body)).json() for body in (
-        {"kind": "text", "title": title, "text": NOTE}, {"kind": "url", "url": f"{web.url}/otters"})]
-    theirs.append((await finish(owner, await send(house, owner, b"A file that is uploaded over REST as well.", "file.txt",
-                                                  "text/plain"))).json())
-    assert [added["status"] for added in theirs] == ["ready"] * 3, "reading within the call never waits for the queue"
+    theirs = [
+        (await owner.post("/api/v1/ingest", json=body)).json()
+        for body in (
+            {"kind": "text", "title": title, "text": NOTE},
+            {"kind": "url", "url": f"{web.url}/otters"},
+        )
+    ]
+    theirs.append(
+        (
+            await finish(
+                owner,
+                await send(
+                    house,
+                    owner,
+                    b"A file that is uploaded over REST as well.",
+                    "file.txt",
+                    "text/plain",
+                ),
+            )
+        ).json()
+    )
+    assert [added["status"] for added in theirs] == ["ready"] * 3, (
+        "reading within the call never waits for the queue"
+    )
     assert {added["user_item_id"] for added in theirs}.isdisjoint(queued)
     await work(house)
-    assert {item["id"] for item in await items(owner)} == {added["user_item_id"] for added in theirs}
+    assert {item["id"] for item in await items(owner)} == {
+        added["user_item_id"] for added in theirs
+    }
     for item_id, added in zip(queued, theirs, strict=True):
         there = await read(owner, item_id)
         assert (there["id"], there["status"]) == (added["user_item_id"], "ready")
@@ -257,37 +355,52 @@ async def test_a_queued_source_that_others_add_meanwhile_ends_as_their_item(hous
     assert (await owner.get(f"/api/v1/items/{theirs[0]['user_item_id']}")).status_code == 404
 
 
-async def test_the_ids_of_a_merged_item_lead_to_its_place_in_the_graph(house: House, visitor: httpx.AsyncClient,
-                                                                       owner: httpx.AsyncClient, web: WebServer) -> None:
+async def test_the_ids_of_a_merged_item_lead_to_its_place_in_the_graph(
+    house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, web: WebServer
+) -> None:
     queued = await add(visitor, f"{web.url}/otters")
     public_id = (await read(owner, queued))["public_id"]
-    there = (await owner.post("/api/v1/ingest", json={"kind": "url", "url": f"{web.url}/otters"})).json()["user_item_id"]
+    there = (
+        await owner.post("/api/v1/ingest", json={"kind": "url", "url": f"{web.url}/otters"})
+    ).json()["user_item_id"]
     await work(house)
     assert (await read(owner, queued))["id"] == there
     for name in (queued, public_id, f"document_{public_id}"):
-        assert (await visitor.get(f"/graph/{name}", headers={"Accept": "text/html"})).status_code == 200
+        assert (
+            await visitor.get(f"/graph/{name}", headers={"Accept": "text/html"})
+        ).status_code == 200
         for mode in ("related", "traverse", "dependencies"):
-            asked, meant = [(await call_tool(owner, "explore", {"mode": mode, "entity_id": each}))["result"]["structuredContent"]
-                            for each in (name, there)]
+            asked, meant = [
+                (await call_tool(owner, "explore", {"mode": mode, "entity_id": each}))["result"][
+                    "structuredContent"
+                ]
+                for each in (name, there)
+            ]
             assert asked | {"filters": {}} == meant | {"filters": {}}, (mode, name)
     wrong = await call_tool(owner, "explore", {"mode": "related", "entity_id": f"task_{public_id}"})
     assert wrong["error"]["data"] == {"error": "not_found"}
 
 
-async def test_what_somebody_wrote_on_a_queued_item_is_not_merged_away(house: House, visitor: httpx.AsyncClient,
-                                                                      owner: httpx.AsyncClient, web: WebServer) -> None:
+async def test_what_somebody_wrote_on_a_queued_item_is_not_merged_away(
+    house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, web: WebServer
+) -> None:
     item_id = await add(visitor, f"{web.url}/otters")
     await house.app.annotating.add(house.owner, item_id, "Ask Ann about this one.")
     await owner.post("/api/v1/ingest", json={"kind": "url", "url": f"{web.url}/otters"})
     await work(house)
     assert (await read(owner, item_id))["id"] == item_id
-    assert [note.text for note in await house.app.annotating.of(house.owner, item_id)] == ["Ask Ann about this one."]
+    assert [note.text for note in await house.app.annotating.of(house.owner, item_id)] == [
+        "Ask Ann about this one."
+    ]
 
 
-async def test_changes_made_while_it_waits_stay(house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient,
-                                                web: WebServer) -> None:
+async def test_changes_made_while_it_waits_stay(
+    house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, web: WebServer
+) -> None:
     item_id = await add(visitor, f"{web.url}/otters")
-    changed = await owner.patch(f"/api/v1/items/{item_id}", json={"title": "My otters", "tags": ["rivers"]})
+    changed = await owner.patch(
+        f"/api/v1/items/{item_id}", json={"title": "My otters", "tags": ["rivers"]}
+    )
     assert changed.status_code == 200, changed.text
     await work(house)
     after = await read(owner, item_id)
@@ -297,11 +410,20 @@ async def test_changes_made_while_it_waits_stay(house: House, visitor: httpx.Asy
     await owner.patch(f"/api/v1/items/{tagged}", json={"tags": ["birds"]})
     await work(house)
     after = await read(owner, tagged)
-    assert (after["title"], after["tags"], after["status"]) == ("Herons at the weir", ["birds"], "ready")
+    assert (after["title"], after["tags"], after["status"]) == (
+        "Herons at the weir",
+        ["birds"],
+        "ready",
+    )
 
 
-async def test_what_is_deleted_while_it_is_read_stays_deleted(house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient,
-                                                             web: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_deleted_while_it_is_read_stays_deleted(
+    house: House,
+    visitor: httpx.AsyncClient,
+    owner: httpx.AsyncClient,
+    web: WebServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     item_id, fetch = await add(visitor, f"{web.url}/otters"), house.app.library._sources.read
 
     async def deleting(*args: Any, **options: Any) -> Any:
@@ -316,20 +438,27 @@ async def test_what_is_deleted_while_it_is_read_stays_deleted(house: House, visi
         await house.app.library.read(house.owner, item_id)
 
 
-async def test_an_unread_item_cannot_be_published_and_only_its_own_words_are_exported(house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient,
-                                                             tmp_path: Path) -> None:
+async def test_an_unread_item_cannot_be_published_and_only_its_own_words_are_exported(
+    house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, tmp_path: Path
+) -> None:
     note, item_id = await add(visitor, NOTE), await add(visitor, "https://example.org/later")
     refused = await owner.post(f"/api/v1/disks/{item_id}/publish")
     assert (refused.status_code, "not been read" in refused.json()["message"]) == (422, True)
-    assert await export_folder(house.app.library, house.app.versions, house.owner, tmp_path / "out", silent) == 1
+    assert (
+        await export_folder(
+            house.app.library, house.app.versions, house.owner, tmp_path / "out", silent
+        )
+        == 1
+    )
     [exported] = (tmp_path / "out").glob("*.md")
     assert NOTE in exported.read_text() and note in exported.read_text()
     page_of_it = await visitor.get(f"/items/{item_id}", headers={"Accept": "text/html"})
     assert (page_of_it.status_code, "queued" in page_of_it.text) == (200, True)
 
 
-async def test_a_backup_carries_what_is_unread(house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient,
-                                               tmp_path: Path) -> None:
+async def test_a_backup_carries_what_is_unread(
+    house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, tmp_path: Path
+) -> None:
     note = await add(visitor, NOTE)
     await drop(visitor, "herons.txt", NOTE.encode())
     await house.app.store.dump(tmp_path / "backup")
@@ -339,30 +468,47 @@ async def test_a_backup_carries_what_is_unread(house: House, visitor: httpx.Asyn
     assert [item["status"] for item in await items(owner)] == ["ready"] * 2
 
 
-async def test_somebody_who_was_removed_meanwhile_adds_nothing(house: House, owner: httpx.AsyncClient) -> None:
+async def test_somebody_who_was_removed_meanwhile_adds_nothing(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     await house.join("Bob")
     [bob] = [member for member in await house.app.members.all(house.owner) if member.name == "Bob"]
-    session = await house.app.accounts.enter(bob.person_id, "test", library_id=house.owner.library_id)
+    session = await house.app.accounts.enter(
+        bob.person_id, "test", library_id=house.owner.library_id
+    )
     async with await browser(house) as client:
         client.cookies.set("commonplace_8642", session, domain="127.0.0.1")
         client.headers.update({"X-CSRF-Token": await csrf(client), "Accept": "application/json"})
-        promised = (await client.post("/uploads", json={"name": "a.txt", "type": "text/plain", "size": len(NOTE)})).json()
+        promised = (
+            await client.post(
+                "/uploads", json={"name": "a.txt", "type": "text/plain", "size": len(NOTE)}
+            )
+        ).json()
         await house.app.members.change_role(house.owner, bob.person_id, Role.VIEWER)
         assert (await client.put(promised["url"], content=NOTE.encode())).status_code == 403
     await house.app.uploads.tidy()
     assert await items(owner) == []
 
 
-STEPS = st.lists(st.tuples(st.sampled_from(["web", "rest", "read"]), st.sampled_from(["note", "file", "page"])),
-                 min_size=6, max_size=12)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["web", "rest", "read"]), st.sampled_from(["note", "file", "page"])),
+    min_size=6,
+    max_size=12,
+)
 
 
-@hypothesis.settings(max_examples=20, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+@hypothesis.settings(
+    max_examples=20, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+)
 @hypothesis.given(STEPS)
 @pytest.mark.parametrize("house", ["sqlite"], indirect=True)
 async def test_in_any_order_each_source_is_one_item_and_each_id_that_was_given_works(
-        house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, web: WebServer,
-        steps: list[tuple[str, str]]) -> None:
+    house: House,
+    visitor: httpx.AsyncClient,
+    owner: httpx.AsyncClient,
+    web: WebServer,
+    steps: list[tuple[str, str]],
+) -> None:
     run, given = new_id(), dict[str, set[str]]()
     before = {item["id"] for item in await all_items(owner)}
     for by, kind in steps:
@@ -373,19 +519,31 @@ async def test_in_any_order_each_source_is_one_item_and_each_id_that_was_given_w
         elif kind == "file" and by == "web":
             there = {item["id"] for item in await all_items(owner)}
             await drop(visitor, "a.txt", text.encode())
-            given.setdefault(kind, set()).update({item["id"] for item in await all_items(owner)} - there)
+            given.setdefault(kind, set()).update(
+                {item["id"] for item in await all_items(owner)} - there
+            )
         elif kind == "file":
-            sent = await finish(owner, await send(house, owner, text.encode(), "a.txt", "text/plain"))
+            sent = await finish(
+                owner, await send(house, owner, text.encode(), "a.txt", "text/plain")
+            )
             given.setdefault(kind, set()).add(sent.json()["user_item_id"])
         elif by == "web":
-            given.setdefault(kind, set()).add(await add(visitor, text if kind == "note" else web.url + path))
+            given.setdefault(kind, set()).add(
+                await add(visitor, text if kind == "note" else web.url + path)
+            )
         else:
-            body = {"kind": "text", "title": text[:120], "text": text} if kind == "note" else {"kind": "url", "url": web.url + path}
+            body = (
+                {"kind": "text", "title": text[:120], "text": text}
+                if kind == "note"
+                else {"kind": "url", "url": web.url + path}
+            )
             sent = await owner.post("/api/v1/ingest", json=body)
             assert sent.json()["status"] == "ready"
             given.setdefault(kind, set()).add(sent.json()["user_item_id"])
     await work(house)
-    after = {item["id"]: item["status"] for item in await all_items(owner) if item["id"] not in before}
+    after = {
+        item["id"]: item["status"] for item in await all_items(owner) if item["id"] not in before
+    }
     assert (len(after), set(after.values()) <= {"ready"}) == (len(given), True)
     for ids in given.values():
         assert len({(await read(owner, item_id))["id"] for item_id in ids}) == 1
@@ -393,8 +551,10 @@ async def test_in_any_order_each_source_is_one_item_and_each_id_that_was_given_w
 
 async def all_items(owner: httpx.AsyncClient) -> list[Any]:
     first = (await owner.get("/api/v1/items", params={"per_page": 100})).json()
-    more = [(await owner.get("/api/v1/items", params={"per_page": 100, "page": n})).json()["items"]
-            for n in range(2, -(-first["total"] // 100) + 1)]
+    more = [
+        (await owner.get("/api/v1/items", params={"per_page": 100, "page": n})).json()["items"]
+        for n in range(2, -(-first["total"] // 100) + 1)
+    ]
     return [*first["items"], *(item for lot in more for item in lot)]
 
 
@@ -409,8 +569,12 @@ async def test_one_library_with_many_adds_does_not_keep_others_waiting(house: Ho
     assert second.item_id == theirs
 
 
-async def test_finalizing_again_answers_with_the_first_answer(house: House, owner: httpx.AsyncClient) -> None:
-    long = "\n\n".join(f"# Part {n}\n\n{'The heron stands by the weir. ' * 60}" for n in range(20)).encode()
+async def test_finalizing_again_answers_with_the_first_answer(
+    house: House, owner: httpx.AsyncClient
+) -> None:
+    long = "\n\n".join(
+        f"# Part {n}\n\n{'The heron stands by the weir. ' * 60}" for n in range(20)
+    ).encode()
     upload = await send(house, owner, long, "long.md", "text/markdown")
     first = await finish(owner, upload)
     assert first.json()["job_id"], "a job is left to do"
@@ -422,24 +586,42 @@ async def test_finalizing_again_answers_with_the_first_answer(house: House, owne
     assert (await finish(owner, copy)).json() == known.json()
 
 
-async def test_two_replicas_that_finalize_one_upload_give_one_answer(house: House, owner: httpx.AsyncClient) -> None:
+async def test_two_replicas_that_finalize_one_upload_give_one_answer(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     caller = await house.app.access.identify(house.tokens["owner"])
     async with open_app(house.app.settings) as other:
         for n in range(3):
-            upload = await send(house, owner, f"File {n}. {NOTE}".encode(), f"{n}.txt", "text/plain")
-            both = await asyncio.gather(*(app.uploads.finish(caller, upload) for app in (house.app, other)))
-            assert len({(added.status, added.item.id, added.item.content_id, added.job_id) for added in both}) == 1
+            upload = await send(
+                house, owner, f"File {n}. {NOTE}".encode(), f"{n}.txt", "text/plain"
+            )
+            both = await asyncio.gather(
+                *(app.uploads.finish(caller, upload) for app in (house.app, other))
+            )
+            assert (
+                len(
+                    {
+                        (added.status, added.item.id, added.item.content_id, added.job_id)
+                        for added in both
+                    }
+                )
+                == 1
+            )
     assert (await house.app.library.page(house.owner, ItemFilter()))[1] == 3
 
 
 async def test_a_crash_in_finalize_leaves_an_item_and_its_answer_or_neither(
-        house: House, owner: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    house: House, owner: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def crash(*_: object) -> None:
         raise RuntimeError("The process ends here.")
 
     upload = await send(house, owner, NOTE.encode(), "herons.txt", "text/plain")
     with monkeypatch.context() as patch:
-        for part, verb in ((house.app.store.uploads, "finish"), (house.app.uploads._blobs, "delete")):
+        for part, verb in (
+            (house.app.store.uploads, "finish"),
+            (house.app.uploads._blobs, "delete"),
+        ):
             patch.setattr(part, verb, crash)
         assert (await finish(owner, upload)).status_code == 500
     [item] = await items(owner)

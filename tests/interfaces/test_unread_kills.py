@@ -29,11 +29,15 @@ SECONDS = 120
 def place(request: pytest.FixtureRequest, data_dir: Path) -> dict[str, str]:
     if request.param == "sqlite":
         return {}
-    return {"database_url": request.getfixturevalue("postgres_url"), "database_schema": request.getfixturevalue("postgres_schema")}
+    return {
+        "database_url": request.getfixturevalue("postgres_url"),
+        "database_schema": request.getfixturevalue("postgres_schema"),
+    }
 
 
 def signed_in(data_dir: Path, place: dict[str, str]) -> tuple[str, str]:
     """The secret of a browser's session, and a token."""
+
     async def enter() -> tuple[str, str]:
         async with open_app(Settings(data_dir=data_dir, embedder="static", **place)) as app:  # type: ignore[arg-type]
             person, token = await app.people.create_with_token("Ada", "ada@example.org")
@@ -45,8 +49,12 @@ def signed_in(data_dir: Path, place: dict[str, str]) -> tuple[str, str]:
 def add_all(address: str, session: str, first: int) -> list[str]:
     """What was acknowledged: files by their last byte, notes by their answer."""
     told: list[str] = []
-    with httpx.Client(base_url=address, cookies={f"commonplace_{urlsplit(address).port}": session}, timeout=30) as client:
-        found = re.search(r'data-csrf="(\w+)"', client.get("/", headers={"Accept": "text/html"}).text)
+    with httpx.Client(
+        base_url=address, cookies={f"commonplace_{urlsplit(address).port}": session}, timeout=30
+    ) as client:
+        found = re.search(
+            r'data-csrf="(\w+)"', client.get("/", headers={"Accept": "text/html"}).text
+        )
         assert found
         headers = {"X-CSRF-Token": found[1], "Accept": "application/json"}
         for n in range(first, first + ADDS):
@@ -70,7 +78,9 @@ def wait_until(address: str, token: str, enough: Callable[[int], bool]) -> list[
             items = client.get("/api/v1/items", params={"per_page": 100}).json()["items"]
             if enough(sum(item["status"] == "ready" for item in items)):
                 return [client.get(f"/api/v1/items/{item['id']}").json()["text"] for item in items]
-            assert time.monotonic() < until, [(item["status"], item["status_reason"]) for item in items]
+            assert time.monotonic() < until, [
+                (item["status"], item["status_reason"]) for item in items
+            ]
             time.sleep(0.1)
 
 
@@ -79,8 +89,14 @@ def test_what_was_acknowledged_is_read_after_a_kill(data_dir: Path, place: dict[
     session, token = signed_in(data_dir, place)
     settings = {"rate_requests_per_minute": "0", **place}
     told: list[str] = []
-    for n in range(KILLS):  # without workers at first, so that all is unread; then at some point of reading
-        with serving(Commands(data_dir, workers=str(min(n, 1)), **settings)) as (address, _, process):
+    for n in range(
+        KILLS
+    ):  # without workers at first, so that all is unread; then at some point of reading
+        with serving(Commands(data_dir, workers=str(min(n, 1)), **settings)) as (
+            address,
+            _,
+            process,
+        ):
             told += add_all(address, session, n * ADDS)
             if n:
                 some = random.randrange(len(told))
@@ -89,9 +105,13 @@ def test_what_was_acknowledged_is_read_after_a_kill(data_dir: Path, place: dict[
             process.wait()
     run_sql(Settings(data_dir=data_dir, **place), "UPDATE jobs SET leased_until = 0")  # type: ignore[arg-type]
     with serving(Commands(data_dir, workers="0", **settings)) as (address, _, process):
-        worker = Commands(data_dir, **settings).start("worker", start_new_session=True)  # another process reads
+        worker = Commands(data_dir, **settings).start(
+            "worker", start_new_session=True
+        )  # another process reads
         try:
-            assert sorted(wait_until(address, token, lambda ready: ready == len(told))) == sorted(told), "each is there once"
+            assert sorted(wait_until(address, token, lambda ready: ready == len(told))) == sorted(
+                told
+            ), "each is there once"
         finally:
             worker.terminate()
             finish(worker)

@@ -26,20 +26,30 @@ class Row:
 
     target: str | None = None
     writes: bool = False
-    hosts: bool = False   # only those who say who belongs to the library get on
+    hosts: bool = False  # only those who say who belongs to the library get on
     form: tuple[tuple[str, str], ...] = ()
     json: dict[str, Any] | None = None
-    own: bool = False     # about whoever asks, and nothing of a library
+    own: bool = False  # about whoever asks, and nothing of a library
     only_operator: bool = False
-    answer: int = 200     # what the owner gets for a GET; a form that is taken leads somewhere (303) or says so in JSON
+    answer: int = 200  # what the owner gets for a GET; a form that is taken leads somewhere (303) or says so in JSON
 
 
 NOTES = "We decided to use Postgres for the archive because it is there already. Always rotate the keys every month."
 IN_FORM: dict[str | None, str] = {"chosen": "item", "viewed": "token", "waiting": "on"}
 OWN = Row(own=True)
-OPEN = {("GET", "/sign-in"), ("POST", "/sign-in"), ("GET", "/claim/{secret}"),
-        ("POST", "/claim/{secret}"), ("POST", "/passkeys/ask"), ("POST", "/passkeys/sign-in"), ("GET", "/d/{public_id}"),
-        ("GET", "/join/{secret}"), ("POST", "/join/{secret}"), ("POST", "/join/{secret}/offer"), ("POST", "/join/{secret}/passkey")}
+OPEN = {
+    ("GET", "/sign-in"),
+    ("POST", "/sign-in"),
+    ("GET", "/claim/{secret}"),
+    ("POST", "/claim/{secret}"),
+    ("POST", "/passkeys/ask"),
+    ("POST", "/passkeys/sign-in"),
+    ("GET", "/d/{public_id}"),
+    ("GET", "/join/{secret}"),
+    ("POST", "/join/{secret}"),
+    ("POST", "/join/{secret}/offer"),
+    ("POST", "/join/{secret}/passkey"),
+}
 ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/"): Row(),
     ("GET", "/counts"): Row(),
@@ -53,41 +63,69 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/uploads"): Row(writes=True, json={"name": "a.txt", "type": "text/plain", "size": 3}),
     ("GET", "/live"): Row(),
     ("GET", "/items/{item_id}"): Row("item"),
-    ("POST", "/d/{public_id}/save"): OWN, ("POST", "/d/{public_id}/forget"): OWN,  # of other libraries: see test_web_published.py
-    ("POST", "/items/{item_id}"): Row("item", writes=True, form=(("title", "Renamed"), ("in_kb", "1"))),
-    ("POST", "/items/{item_id}/refresh"): Row("item", writes=True, answer=422),  # a text has no address to be fetched from
+    ("POST", "/d/{public_id}/save"): OWN,
+    ("POST", "/d/{public_id}/forget"): OWN,  # of other libraries: see test_web_published.py
+    ("POST", "/items/{item_id}"): Row(
+        "item", writes=True, form=(("title", "Renamed"), ("in_kb", "1"))
+    ),
+    ("POST", "/items/{item_id}/refresh"): Row(
+        "item", writes=True, answer=422
+    ),  # a text has no address to be fetched from
     ("POST", "/items/{item_id}/retry"): Row("item", writes=True),
-    ("GET", "/items/{item_id}/original"): Row("item", answer=404),               # originals are not kept here
-    ("POST", "/items/{item_id}/notes"): Row("item", writes=True, form=(("text", "Worth reading twice"),)),
+    ("GET", "/items/{item_id}/original"): Row("item", answer=404),  # originals are not kept here
+    ("POST", "/items/{item_id}/notes"): Row(
+        "item", writes=True, form=(("text", "Worth reading twice"),)
+    ),
     ("GET", "/items/{item_id}/versions/{revision}"): Row("rewritten"),
-    ("GET", "/work"): Row(), ("POST", "/work"): Row(writes=True, form=(("kind", "project"), ("title", "Plans"))),
+    ("GET", "/work"): Row(),
+    ("POST", "/work"): Row(writes=True, form=(("kind", "project"), ("title", "Plans"))),
     ("POST", "/work/{entity_id}"): Row("task", writes=True, form=(("title", "Called otherwise"),)),
-    ("GET", "/work/{entity_id}"): Row("task"), ("POST", "/work/{entity_id}/move"): Row("task", writes=True, form=(("status", "doing"),)),
-    ("POST", "/work/{entity_id}/wait"): Row("waiting", writes=True, answer=422),  # for itself, which nothing can
+    ("GET", "/work/{entity_id}"): Row("task"),
+    ("POST", "/work/{entity_id}/move"): Row("task", writes=True, form=(("status", "doing"),)),
+    ("POST", "/work/{entity_id}/wait"): Row(
+        "waiting", writes=True, answer=422
+    ),  # for itself, which nothing can
     ("POST", "/work/{entity_id}/note"): Row("task", writes=True, form=(("text", "Looked at"),)),
-    ("GET", "/graph"): Row(), ("GET", "/graph/{item_id}"): Row("item"),
-    ("GET", "/disks"): Row(), ("GET", "/disks/{disk_id}/publish"): Row("item"),
+    ("GET", "/graph"): Row(),
+    ("GET", "/graph/{item_id}"): Row("item"),
+    ("GET", "/disks"): Row(),
+    ("GET", "/disks/{disk_id}/publish"): Row("item"),
     ("POST", "/disks/{disk_id}/publish"): Row("item", writes=True),
     ("POST", "/disks/{disk_id}/unpublish"): Row("published", writes=True),
     ("GET", "/review/captures"): Row(),
-    ("GET", "/review"): Row(), ("POST", "/review"): Row(writes=True, form=(("content", NOTES),)),
+    ("GET", "/review"): Row(),
+    ("POST", "/review"): Row(writes=True, form=(("content", NOTES),)),
     ("POST", "/review/{candidate_id}"): Row("candidate", writes=True, form=(("action", "accept"),)),
-    ("GET", "/tokens"): Row(writes=True), ("POST", "/tokens"): Row(writes=True, form=(("name", "New"),)),
-    ("GET", "/tokens/{token_id}"): Row("token", writes=True), ("POST", "/tokens/{token_id}/revoke"): Row("token", writes=True),
+    ("GET", "/tokens"): Row(writes=True),
+    ("POST", "/tokens"): Row(writes=True, form=(("name", "New"),)),
+    ("GET", "/tokens/{token_id}"): Row("token", writes=True),
+    ("POST", "/tokens/{token_id}/revoke"): Row("token", writes=True),
     ("POST", "/view-as"): Row("viewed", writes=True),
-    ("GET", "/connect"): Row(), ("POST", "/connect"): Row(writes=True, form=(("client", "curl"),)),
+    ("GET", "/connect"): Row(),
+    ("POST", "/connect"): Row(writes=True, form=(("client", "curl"),)),
     ("GET", "/connect/{token_id}/live"): Row("token", writes=True),
-    ("GET", "/people"): Row(), ("POST", "/people"): Row(hosts=True, form=(("role", "viewer"),)),
+    ("GET", "/people"): Row(),
+    ("POST", "/people"): Row(hosts=True, form=(("role", "viewer"),)),
     ("POST", "/people/invitations/{invitation_id}/withdraw"): Row("invitation", hosts=True),
     ("POST", "/people/{person_id}/role"): Row("person", hosts=True, form=(("role", "viewer"),)),
     ("POST", "/people/{person_id}/remove"): Row("person", hosts=True),
     ("POST", "/library/name"): Row(hosts=True, form=(("name", "The lab"),)),
-    ("POST", "/leave"): OWN, ("POST", "/library"): OWN,  # see test_web_people.py
-    ("GET", "/health"): Row(), ("POST", "/jobs/{job_id}/retry"): Row("job", writes=True),
-    ("POST", "/export"): Row(), ("POST", "/backup"): Row(only_operator=True),
-    ("GET", "/account"): OWN, ("POST", "/account"): OWN, ("POST", "/account/password"): OWN,
-    ("POST", "/account/others"): OWN, ("POST", "/account/sessions/{session_id}"): OWN, ("POST", "/account/delete"): OWN, ("POST", "/sign-out"): OWN,
-    ("POST", "/passkeys/offer"): OWN, ("POST", "/passkeys"): OWN, ("POST", "/passkeys/{passkey_id}/remove"): OWN,
+    ("POST", "/leave"): OWN,
+    ("POST", "/library"): OWN,  # see test_web_people.py
+    ("GET", "/health"): Row(),
+    ("POST", "/jobs/{job_id}/retry"): Row("job", writes=True),
+    ("POST", "/export"): Row(),
+    ("POST", "/backup"): Row(only_operator=True),
+    ("GET", "/account"): OWN,
+    ("POST", "/account"): OWN,
+    ("POST", "/account/password"): OWN,
+    ("POST", "/account/others"): OWN,
+    ("POST", "/account/sessions/{session_id}"): OWN,
+    ("POST", "/account/delete"): OWN,
+    ("POST", "/sign-out"): OWN,
+    ("POST", "/passkeys/offer"): OWN,
+    ("POST", "/passkeys"): OWN,
+    ("POST", "/passkeys/{passkey_id}/remove"): OWN,
 }
 
 
@@ -98,7 +136,9 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House
 
 
 async def browser(house: House, character: str) -> httpx.AsyncClient:
-    client = httpx.AsyncClient(transport=httpx.ASGITransport(house.asgi), base_url=ADDRESS, headers=PAGE)
+    client = httpx.AsyncClient(
+        transport=httpx.ASGITransport(house.asgi), base_url=ADDRESS, headers=PAGE
+    )
     if character != "nobody":
         client.cookies.set("commonplace_8642", await session(house, character), domain="127.0.0.1")
     return client
@@ -106,7 +146,9 @@ async def browser(house: House, character: str) -> httpx.AsyncClient:
 
 async def session(house: House, character: str) -> str:
     if character in ("owner", "stranger"):
-        return await house.app.accounts.enter((house.stranger if character == "stranger" else house.owner).person_id, "")
+        return await house.app.accounts.enter(
+            (house.stranger if character == "stranger" else house.owner).person_id, ""
+        )
     known = {member.name: member for member in await house.app.members.all(house.owner)}
     if character not in ("viewer", *known):
         await house.join(character)
@@ -123,32 +165,52 @@ async def target(house: House, what: str | None) -> str:
             return str((await house.add("Long", text=f"{uuid4()}\n\n{LONG_TEXT}"))[1])
         case "task" | "waiting":
             entities = house.app.entities
-            project = await entities.add(house.owner, NewEntity("Plans", "All plans", "project"), sync=True)
+            project = await entities.add(
+                house.owner, NewEntity("Plans", "All plans", "project"), sync=True
+            )
             task = NewEntity("Do it", "As planned", "task", project=project.item.entity_id)
             return (await entities.add(house.owner, task, sync=True)).item.id
         case "rewritten":
-            idea = (await house.app.entities.add(house.owner, NewEntity("Before", "What was said", "idea"), sync=True)).item
-            return (await house.app.entities.update(house.owner, idea.id, {"content": "What is said now"})).id
+            idea = (
+                await house.app.entities.add(
+                    house.owner, NewEntity("Before", "What was said", "idea"), sync=True
+                )
+            ).item
+            return (
+                await house.app.entities.update(
+                    house.owner, idea.id, {"content": "What is said now"}
+                )
+            ).id
         case "published":
             item_id = (await house.add(f"Open {uuid4()}"))[0]
             await house.app.disks.publish(house.owner, item_id)
             return item_id
         case "candidate":
-            found = await house.app.reflection.reflect(house.owner, Notes(f"{NOTES} {uuid4()}", persist=True, review=True))
+            found = await house.app.reflection.reflect(
+                house.owner, Notes(f"{NOTES} {uuid4()}", persist=True, review=True)
+            )
             return next(each.queued.id for each in found.candidates if each.queued)
         case "folder":
             return (await house.app.library.create_folder(house.owner, f"Folder {uuid4()}")).id
         case "person":
             await house.join(f"Guest {uuid4()}".replace(" ", "."))
-            return next(m.person_id for m in await house.app.members.all(house.owner) if m.name.startswith("Guest"))
+            return next(
+                m.person_id
+                for m in await house.app.members.all(house.owner)
+                if m.name.startswith("Guest")
+            )
         case "invitation":
             return (await house.app.members.invite(house.owner, Role.VIEWER))[0].id
         case "token" | "viewed":
             made, _ = await house.app.people.create_token(house.owner, NewToken("Used"))
-            await house.app.store.tokens.record([Event(made.library_id, made.id, "search", None, True)])
+            await house.app.store.tokens.record(
+                [Event(made.library_id, made.id, "search", None, True)]
+            )
             return made.id
         case "item" | "chosen":
-            return (await house.add(f"Item {len(await house.app.library.recent(house.owner, 100))}"))[0]
+            return (
+                await house.add(f"Item {len(await house.app.library.recent(house.owner, 100))}")
+            )[0]
     raise AssertionError(what)
 
 
@@ -156,7 +218,9 @@ def filled(path: str, value: str) -> str:
     return re.sub(r"\{[^}]+\}", value, path.replace("{revision}", "1"))
 
 
-async def send(client: httpx.AsyncClient, method: str, path: str, row: Row, **extra: str) -> httpx.Response:
+async def send(
+    client: httpx.AsyncClient, method: str, path: str, row: Row, **extra: str
+) -> httpx.Response:
     if method == "GET":
         return await client.get(path)
     page = await client.get("/account")
@@ -164,7 +228,11 @@ async def send(client: httpx.AsyncClient, method: str, path: str, row: Row, **ex
     headers = {"Accept": "application/json", "X-CSRF-Token": token[1] if token else ""}
     if row.json is not None:
         return await client.post(path, json=row.json, headers=headers)
-    return await client.post(path, data={**{name: value.replace("*", str(uuid4())) for name, value in row.form}, **extra}, headers=headers)
+    return await client.post(
+        path,
+        data={**{name: value.replace("*", str(uuid4())) for name, value in row.form}, **extra},
+        headers=headers,
+    )
 
 
 async def test_every_door_has_a_row(house: House) -> None:
@@ -176,13 +244,18 @@ async def test_every_door_has_a_row(house: House) -> None:
 
 async def test_nobody_gets_in(house: House) -> None:
     async with await browser(house, "nobody") as client:
-        for (method, path) in [*ROWS, ("GET", "/nowhere")]:
+        for method, path in [*ROWS, ("GET", "/nowhere")]:
             asked = await client.request(method, filled(path, "x"))
             if method == "GET":
-                assert (asked.status_code, asked.headers["location"].startswith("/sign-in")) == (303, True), path
+                assert (asked.status_code, asked.headers["location"].startswith("/sign-in")) == (
+                    303,
+                    True,
+                ), path
             else:
                 assert (asked.status_code, asked.json()["error"]) == (401, "unauthorized"), path
-            program = await client.request(method, filled(path, "x"), headers={"Accept": "application/json"})
+            program = await client.request(
+                method, filled(path, "x"), headers={"Accept": "application/json"}
+            )
             assert (program.status_code, program.json()["error"]) == (401, "unauthorized"), path
 
 
@@ -191,21 +264,41 @@ async def test_no_form_is_taken_without_its_token(house: House, character: str) 
     async with await browser(house, character) as client:
         for method, path in [*ROWS, *OPEN]:
             if method == "POST":
-                refused = await client.post(filled(path, "x"), data={"csrf": "0" * 43}, headers={"Accept": "application/json"})
+                refused = await client.post(
+                    filled(path, "x"),
+                    data={"csrf": "0" * 43},
+                    headers={"Accept": "application/json"},
+                )
                 assert refused.status_code == 403, path
 
 
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if not row.own], ids=" ".join)
 async def test_viewers_read_and_strangers_see_nothing(house: House, name: tuple[str, str]) -> None:
     (method, path), row = name, ROWS[name]
-    for character in ("stranger", "viewer", "member", "owner"):  # the owner last: what they do may be for good
+    for character in (
+        "stranger",
+        "viewer",
+        "member",
+        "owner",
+    ):  # the owner last: what they do may be for good
         made = await target(house, row.target)
         async with await browser(house, character) as client:
-            answer = await send(client, method, filled(path, made), row, **({IN_FORM[row.target]: made} if row.target in IN_FORM else {}))
-            refused = (character == "viewer" and row.writes) or (character in ("viewer", "member") and row.hosts) or (
-                character != "owner" and row.only_operator)
+            answer = await send(
+                client,
+                method,
+                filled(path, made),
+                row,
+                **({IN_FORM[row.target]: made} if row.target in IN_FORM else {}),
+            )
+            refused = (
+                (character == "viewer" and row.writes)
+                or (character in ("viewer", "member") and row.hosts)
+                or (character != "owner" and row.only_operator)
+            )
             # A member sees of the tokens only their own.
-            unseen = row.target is not None and (character == "stranger" or (character == "member" and row.target == "token"))
+            unseen = row.target is not None and (
+                character == "stranger" or (character == "member" and row.target == "token")
+            )
             taken = {row.answer, 303} if method == "POST" else {row.answer}
             expected = {403} if refused else {404} if unseen else taken
             assert answer.status_code in expected, (character, answer.status_code, answer.text)
@@ -216,7 +309,9 @@ async def test_pages_that_are_not_there(house: House) -> None:
         for path in ("/nowhere", "/items/zzzzzzzzzzzz", "/static/x/nothing.js"):
             answer = await client.get(path)
             assert answer.status_code == 404
-            assert "Not found" in answer.text and answer.headers["content-type"].startswith("text/html")
+            assert "Not found" in answer.text and answer.headers["content-type"].startswith(
+                "text/html"
+            )
         assert (await client.post("/")).status_code == 405
 
 
@@ -225,17 +320,31 @@ async def test_no_database_is_asked_for_what_none_can_keep(house: House) -> None
         assert (await nobody.get("/d/%00")).status_code == 422
         for method, path in [*ROWS, *OPEN]:
             if method == "GET":
-                assert (await client.get(filled(path, "%00") if "{" in path else f"{path}?q=%00")).status_code == 422, path
-        sent = await send(client, "POST", "/add", Row(form=(("text", "A note that is long enough\0 to be kept."),)))
-        assert (sent.status_code, sent.json()["message"]) == (422, "What was sent contains a NUL character; remove it.")
+                assert (
+                    await client.get(filled(path, "%00") if "{" in path else f"{path}?q=%00")
+                ).status_code == 422, path
+        sent = await send(
+            client,
+            "POST",
+            "/add",
+            Row(form=(("text", "A note that is long enough\0 to be kept."),)),
+        )
+        assert (sent.status_code, sent.json()["message"]) == (
+            422,
+            "What was sent contains a NUL character; remove it.",
+        )
 
 
 async def test_scripts_and_styles_come_packed_to_who_can_unpack_them(house: House) -> None:
     async with await browser(house, "nobody") as client:
         packed = await client.get("/static/x/style.css", headers={"Accept-Encoding": "gzip, br"})
         plain = await client.get("/static/x/style.css", headers={"Accept-Encoding": "identity"})
-        assert packed.text == plain.text and len(plain.content) > 3 * int(packed.headers["content-length"])
-        assert packed.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
+        assert packed.text == plain.text and len(plain.content) > 3 * int(
+            packed.headers["content-length"]
+        )
+        assert (
+            packed.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
+        )
         assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
         page = await client.get("/sign-in", headers={"Accept-Encoding": "gzip"})
         assert "content-encoding" not in page.headers
@@ -243,8 +352,17 @@ async def test_scripts_and_styles_come_packed_to_who_can_unpack_them(house: Hous
 
 async def test_every_answer_carries_the_strict_policy(house: House) -> None:
     async with await browser(house, "owner") as client:
-        for path in ("/", "/search?q=zebra", "/account", "/nowhere", "/sign-in", "/static/x/app.js"):
+        for path in (
+            "/",
+            "/search?q=zebra",
+            "/account",
+            "/nowhere",
+            "/sign-in",
+            "/static/x/app.js",
+        ):
             headers = (await client.get(path)).headers
             assert "unsafe" not in headers["content-security-policy"]
-            assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+            assert headers["content-security-policy"].startswith(
+                "default-src 'none'; script-src 'self'; style-src 'self'"
+            )
             assert headers["x-content-type-options"] == "nosniff"

@@ -16,25 +16,43 @@ from tests.interfaces.test_web_people import browser, csrf
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_task_under_way_is_not_archived_and_does_not_keep_the_others_from_it(house: House) -> None:
-    project = (await house.app.entities.add(house.owner, NewEntity("Auth", "The services.", "project"))).item
-    task = (await house.app.entities.add(house.owner, NewEntity("Login", "The page.", "task", project=project.id))).item
+async def test_a_task_under_way_is_not_archived_and_does_not_keep_the_others_from_it(
+    house: House,
+) -> None:
+    project = (
+        await house.app.entities.add(house.owner, NewEntity("Auth", "The services.", "project"))
+    ).item
+    task = (
+        await house.app.entities.add(
+            house.owner, NewEntity("Login", "The page.", "task", project=project.id)
+        )
+    ).item
     await house.app.work.step(house.owner, task.id, "start_task")
     note, _ = await house.add("A note")
     async with await browser(house, house.owner.person_id) as client:
-        sent = await client.post("/items", data={"csrf": await csrf(client), "action": "archive", "item": [task.id, note]},
-                                 headers={"Accept": "application/json"})
+        sent = await client.post(
+            "/items",
+            data={"csrf": await csrf(client), "action": "archive", "item": [task.id, note]},
+            headers={"Accept": "application/json"},
+        )
     assert sent.status_code == 422
     assert "is doing, so it cannot become archived" in sent.text and "1 item archived." in sent.text
     items = {item.id: item for item in await house.app.library.recent(house.owner)}
-    assert (items[task.id].archived, items[task.id].status, items[note].archived) == (False, "doing", True)
+    assert (items[task.id].archived, items[task.id].status, items[note].archived) == (
+        False,
+        "doing",
+        True,
+    )
 
 
 async def test_a_page_that_has_become_empty_leads_to_the_last_one(house: House) -> None:
     notes = [await house.add(f"Note {number:02}") for number in range(31)]
     async with await browser(house, house.owner.person_id) as client:
-        sent = await client.post("/items", data={"csrf": await csrf(client), "action": "archive", "item": notes[-1][0]},
-                                 headers={"Referer": f"{client.base_url}/?order=title&page=2"})
+        sent = await client.post(
+            "/items",
+            data={"csrf": await csrf(client), "action": "archive", "item": notes[-1][0]},
+            headers={"Referer": f"{client.base_url}/?order=title&page=2"},
+        )
         assert (sent.status_code, sent.headers["location"]) == (303, "/?order=title&page=2")
         back = await client.get(sent.headers["location"])
         assert (back.status_code, back.headers["location"]) == (303, "/?order=title&page=1")
@@ -48,12 +66,17 @@ async def test_a_browser_stays_signed_in_for_as_long_after_its_last_visit(house:
         secret = client.cookies["commonplace_8642"]
         await house.app.store.accounts.prolong_session(digest(secret), now() + LIFETIME / 2)
         renewed = (await client.get("/")).headers["set-cookie"]
-        assert renewed.startswith(f"commonplace_8642={secret};") and f"Max-Age={LIFETIME.days * 86400}" in renewed
+        assert (
+            renewed.startswith(f"commonplace_8642={secret};")
+            and f"Max-Age={LIFETIME.days * 86400}" in renewed
+        )
         assert "set-cookie" not in (await client.get("/")).headers
 
 
 @pytest.mark.parametrize("in_kb", [True, False])
-async def test_others_do_not_wait_while_a_book_is_set(house: House, monkeypatch: pytest.MonkeyPatch, in_kb: bool) -> None:
+async def test_others_do_not_wait_while_a_book_is_set(
+    house: House, monkeypatch: pytest.MonkeyPatch, in_kb: bool
+) -> None:
     set_by, rendered = set(), reader.rendered
 
     def noting(*text: Any) -> Any:
@@ -67,7 +90,9 @@ async def test_others_do_not_wait_while_a_book_is_set(house: House, monkeypatch:
     assert set_by and threading.main_thread() not in set_by
 
 
-async def test_the_report_passes_over_what_is_deleted_meanwhile(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_report_passes_over_what_is_deleted_meanwhile(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stays, _ = await house.add("Stays")
     goes, _ = await house.add("Goes")
     await house.app.removals.later(house.owner, [stays, goes])

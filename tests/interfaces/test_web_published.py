@@ -19,7 +19,9 @@ TEXT = """Owls hear mice under deep snow because their ears sit at different hei
 At night owls hunt by ear alone. Call the ranger at ranger@example.org: his password is <script>snowy</script>-4417."""
 
 
-async def published(house: House, title: str = "Owls & <ears>", audience: Audience = Audience.ANYONE) -> str:
+async def published(
+    house: House, title: str = "Owls & <ears>", audience: Audience = Audience.ANYONE
+) -> str:
     added = await house.app.library.add(house.owner, Draft("text", title, TEXT))
     return (await house.app.disks.publish(house.owner, added.item.id, audience)).public_id
 
@@ -31,10 +33,20 @@ async def test_anybody_reads_the_redacted_view_without_an_account(house: House) 
         assert page.status_code == 200
         assert "Owls &amp; &lt;ears&gt;</h1>" in page.text and "owls" in page.text
         tags = dict(re.findall(r'<meta property="og:(\w+)" content="([^"]*)"', page.text))
-        assert tags["title"] == "Owls &amp; &lt;ears&gt;" and tags["url"] == f"{ADDRESS}/d/{disk}" and "owls" in tags["description"]
+        assert (
+            tags["title"] == "Owls &amp; &lt;ears&gt;"
+            and tags["url"] == f"{ADDRESS}/d/{disk}"
+            and "owls" in tags["description"]
+        )
         assert "Save to my library" not in page.text and f"/sign-in?next=/d/{disk}" in page.text
-        assert "deep snow because" not in page.text and "ranger@" not in page.text and "4417" not in page.text
-        assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+        assert (
+            "deep snow because" not in page.text
+            and "ranger@" not in page.text
+            and "4417" not in page.text
+        )
+        assert page.headers["content-security-policy"].startswith(
+            "default-src 'none'; script-src 'self'; style-src 'self'"
+        )
 
 
 async def test_the_owner_writes_a_summary_in_the_form(house: House) -> None:
@@ -99,7 +111,9 @@ async def test_people_without_an_account_are_counted_by_their_address(tmp_path: 
             seen = [await client.get(f"/d/{disk}") for _ in range(4)]
             assert [page.status_code for page in seen] == [200, 200, 200, 429]
             assert "Slow down" in seen[3].text and int(seen[3].headers["retry-after"]) > 0
-            assert (await client.get("/d/zzzzzzzzzzzz")).status_code == 429, "also for what is not there"
+            assert (await client.get("/d/zzzzzzzzzzzz")).status_code == 429, (
+                "also for what is not there"
+            )
         async with await browser(house, "stranger") as client:
             assert (await client.get(f"/d/{disk}")).status_code == 200
 
@@ -108,7 +122,9 @@ async def test_it_is_one_page_for_everybody_that_is_asked_for_again_each_time(ho
     disk = await published(house)
     async with await browser(house, "nobody") as client:
         page = await client.get(f"/d/{disk}")
-        assert page.headers["cache-control"] == "public, no-cache" and page.headers["vary"] == "Cookie"
+        assert (
+            page.headers["cache-control"] == "public, no-cache" and page.headers["vary"] == "Cookie"
+        )
         assert "set-cookie" not in page.headers
         same = {"If-None-Match": page.headers["etag"]}
         assert (await client.get(f"/d/{disk}", headers=same)).status_code == 304

@@ -16,15 +16,30 @@ from tests.interfaces.house import House, call_tool
 pytestmark = pytest.mark.anyio
 
 
-async def manage(client: httpx.AsyncClient, action: str, entity_id: str | None = None, data: dict[str, Any] | None = None,
-                 **more: Any) -> dict[str, Any]:
-    arguments = {"action": action, **({"entity_id": entity_id} if entity_id else {}), **({"data": data} if data is not None else {}), **more}
+async def manage(
+    client: httpx.AsyncClient,
+    action: str,
+    entity_id: str | None = None,
+    data: dict[str, Any] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    arguments = {
+        "action": action,
+        **({"entity_id": entity_id} if entity_id else {}),
+        **({"data": data} if data is not None else {}),
+        **more,
+    }
     answer = await call_tool(client, "manage", arguments, "/mcp/graph")
     return dict(answer["result"]["structuredContent"] if "result" in answer else answer["error"])
 
 
 async def add(client: httpx.AsyncClient, title: str, entity_type: str = "task", **more: Any) -> str:
-    body = {"title": title, "content": f"What {title} is about.", "entity_type": entity_type, **more}
+    body = {
+        "title": title,
+        "content": f"What {title} is about.",
+        "entity_type": entity_type,
+        **more,
+    }
     made = await client.post("/api/entities?sync=true", json=body)
     assert made.status_code == 201, made.text
     return str(made.json()["id"])
@@ -34,9 +49,15 @@ async def test_a_task_lives_through_manage(owner: httpx.AsyncClient) -> None:
     project = await add(owner, "Auth", "project")
     epic = await add(owner, "OAuth", "epic", project=project)
     task = await add(owner, "GitHub callback", project=project, priority="high")
-    moved = await manage(owner, "update_task", task, {"epic": epic, "due_date": "2026-12-24", "assignees": ["alice"]})
+    moved = await manage(
+        owner, "update_task", task, {"epic": epic, "due_date": "2026-12-24", "assignees": ["alice"]}
+    )
     assert moved["success"] and moved["entity_id"] == task and moved["revision"] == 2
-    assert (moved["data"]["epic"], moved["data"]["due_date"], moved["data"]["assignees"]) == (epic, "2026-12-24", ["alice"])
+    assert (moved["data"]["epic"], moved["data"]["due_date"], moved["data"]["assignees"]) == (
+        epic,
+        "2026-12-24",
+        ["alice"],
+    )
     started = await manage(owner, "start_task", task, expected_revision=2)
     assert (started["data"]["status"], started["revision"]) == ("doing", 3)
     assert "OAuth is now in_progress" in started["message"]
@@ -49,28 +70,52 @@ async def test_a_task_lives_through_manage(owner: httpx.AsyncClient) -> None:
     assert refused["data"]["allowed"] == ["doing", "archived"]
     await manage(owner, "unblock_task", task)
     noted = await manage(owner, "add_note", task, {"content": "Asked the axolotl team."})
-    assert [note["text"] for note in noted["data"]["metadata"]["notes"]] == ["Asked the axolotl team."]
+    assert [note["text"] for note in noted["data"]["metadata"]["notes"]] == [
+        "Asked the axolotl team."
+    ]
     await manage(owner, "submit_review", task, {"pr_url": "https://example.org/pr/1"})
     open_epic = await manage(owner, "complete_epic", epic)
     assert open_epic["code"] == -32602 and "GitHub callback" in open_epic["message"]
-    done = await manage(owner, "complete_task", task, {"learnings": "State must be checked first.", "actual_hours": 3})
+    done = await manage(
+        owner,
+        "complete_task",
+        task,
+        {"learnings": "State must be checked first.", "actual_hours": 3},
+    )
     assert (done["data"]["status"], done["data"]["metadata"]["actual_hours"]) == ("done", 3.0)
     episode = (await owner.get(f"/api/entities/{done['data']['learnings_id']}")).json()
-    assert (episode["entity_type"], episode["content"], episode["project"]) == ("episode", "State must be checked first.", project)
-    related = (await owner.get(f"/api/entities/{task}/relations", params={"relationship_types": "DERIVED_FROM"})).json()
+    assert (episode["entity_type"], episode["content"], episode["project"]) == (
+        "episode",
+        "State must be checked first.",
+        project,
+    )
+    related = (
+        await owner.get(
+            f"/api/entities/{task}/relations", params={"relationship_types": "DERIVED_FROM"}
+        )
+    ).json()
     assert [entity["id"] for entity in related["entities"]] == [episode["id"]]
     assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "completed"
     found = await call_tool(owner, "search", {"query": "axolotl"})
     assert found["result"]["structuredContent"]["results"][0]["id"] == task
 
 
-async def test_facts_can_be_added_to_a_task_however_much_was_noted_on_it(owner: httpx.AsyncClient) -> None:
+async def test_facts_can_be_added_to_a_task_however_much_was_noted_on_it(
+    owner: httpx.AsyncClient,
+) -> None:
     task = await add(owner, "Measure", project=await add(owner, "Bench", "project"))
     await manage(owner, "add_note", task, {"content": "as before " * 2_100})
     changed = await owner.patch(f"/api/entities/{task}", json={"metadata": {"host": "bench-1"}})
-    assert (changed.status_code, changed.json()["metadata"]["host"], len(changed.json()["metadata"]["notes"])) == (200, "bench-1", 1)
+    assert (
+        changed.status_code,
+        changed.json()["metadata"]["host"],
+        len(changed.json()["metadata"]["notes"]),
+    ) == (200, "bench-1", 1)
     much = await owner.patch(f"/api/entities/{task}", json={"metadata": {"log": "x" * 20_000}})
-    assert much.status_code == 422 and "`metadata` may have 20,000 characters" in much.json()["message"]
+    assert (
+        much.status_code == 422
+        and "`metadata` may have 20,000 characters" in much.json()["message"]
+    )
 
 
 async def test_plans_explain_themselves(owner: httpx.AsyncClient) -> None:
@@ -81,9 +126,16 @@ async def test_plans_explain_themselves(owner: httpx.AsyncClient) -> None:
     assert [task["id"] for task in order["data"]["tasks"]] == [first, second]
     assert any("Walls" in reason for reason in order["data"]["tasks"][0]["reasons"])
     next_one = await manage(owner, "suggest", None, {"project": project})
-    assert [(s["id"], s["action"]) for s in next_one["data"]["suggestions"]] == [(first, "start_task")]
-    assert (await owner.get("/api/tasks/next", params={"project": project})).json()["suggestions"] == next_one["data"]["suggestions"]
-    assert (await manage(owner, "detect_cycles", project))["data"] == {"cycles": [], "has_cycles": False}
+    assert [(s["id"], s["action"]) for s in next_one["data"]["suggestions"]] == [
+        (first, "start_task")
+    ]
+    assert (await owner.get("/api/tasks/next", params={"project": project})).json()[
+        "suggestions"
+    ] == next_one["data"]["suggestions"]
+    assert (await manage(owner, "detect_cycles", project))["data"] == {
+        "cycles": [],
+        "has_cycles": False,
+    }
     circle = await manage(owner, "update_task", first, {"depends_on": [second]})
     assert circle["code"] == -32602 and "Foundations -> Walls -> Foundations" in circle["message"]
     estimate = await manage(owner, "estimate", first)
@@ -91,7 +143,9 @@ async def test_plans_explain_themselves(owner: httpx.AsyncClient) -> None:
     assert estimate["message"] == estimate["data"]["explanation"] != ""
 
 
-async def test_no_more_cycles_are_named_than_were_asked_for(house: House, owner: httpx.AsyncClient) -> None:
+async def test_no_more_cycles_are_named_than_were_asked_for(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     project = await add(owner, "Knots", "project")
     for name in ("Bow", "Hitch"):
         first = await add(owner, f"{name} first", project=project)
@@ -99,7 +153,9 @@ async def test_no_more_cycles_are_named_than_were_asked_for(house: House, owner:
         last = await add(owner, f"{name} last", project=project, depends_on=[unseen])
         for entity in (first, last):
             await house.app.library.file(house.owner, entity, [house.folders["Red"]])
-        async with house.client("one_folder") as client:  # who does not see what lies between is not told of a cycle
+        async with house.client(
+            "one_folder"
+        ) as client:  # who does not see what lies between is not told of a cycle
             assert (await manage(client, "update_task", first, {"depends_on": [last]}))["success"]
     for limit, found in ((20, 2), (1, 1)):
         told = await manage(owner, "detect_cycles", project, {"limit": limit})
@@ -107,14 +163,21 @@ async def test_no_more_cycles_are_named_than_were_asked_for(house: House, owner:
 
 
 async def test_memory_is_corrected_through_manage(owner: httpx.AsyncClient) -> None:
-    old, new = await add(owner, "Use MySQL", "decision"), await add(owner, "Use Postgres", "decision")
+    old, new = (
+        await add(owner, "Use MySQL", "decision"),
+        await add(owner, "Use Postgres", "decision"),
+    )
     gone = await manage(owner, "supersede", old, {"by": new, "reason": "JSON"})
     assert (gone["data"]["status"], gone["data"]["superseded_by"]) == ("superseded", new)
     assert (await manage(owner, "restore", old))["data"]["status"] == ""
     assert (await manage(owner, "mark_wrong", old, {"reason": "no"}))["data"]["status"] == "wrong"
     assert (await manage(owner, "mark_stale", new))["data"]["status"] == "stale"
     deleted = await manage(owner, "delete", old)
-    assert (deleted["success"], deleted["data"], deleted["revision"]) == (True, {"deleted": True}, None)
+    assert (deleted["success"], deleted["data"], deleted["revision"]) == (
+        True,
+        {"deleted": True},
+        None,
+    )
     assert (await owner.get(f"/api/entities/{old}")).status_code == 404
 
 
@@ -122,24 +185,53 @@ async def test_mistakes_are_told_in_words(owner: httpx.AsyncClient) -> None:
     project = await add(owner, "P", "project")
     task, decision = await add(owner, "T", project=project), await add(owner, "D", "decision")
     for arguments, said in [
-            ({"action": "begin_task", "entity_id": task}, "start_task, block_task"),
-            ({"action": "start_task"}, "`entity_id` is required for start_task"),
-            ({"action": "block_task", "entity_id": task}, "In `data`: `reason` is required"),
-            ({"action": "block_task", "entity_id": task, "data": {"reason": " "}}, "must not be blank"),
-            ({"action": "start_task", "entity_id": task, "data": {"colour": "red"}}, "Unknown field `colour`"),
-            ({"action": "update_task", "entity_id": task, "data": {"priority": "huge"}}, "critical, high"),
-            ({"action": "update_task", "entity_id": task, "data": {"due_date": "soon"}}, "ISO date"),
-            ({"action": "update_task", "entity_id": task, "data": {"status": "finished"}}, "There is no status 'finished'"),
-            ({"action": "update_task", "entity_id": task, "data": {}}, "at least one field"),
-            ({"action": "update_task", "entity_id": task, "data": {"depends_on": [decision]}}, "is a decision, not a task or epic"),
-            ({"action": "add_note", "entity_id": task, "data": {}}, "`content` is required"),
-            ({"action": "complete_task", "entity_id": task, "data": {"actual_hours": -1}}, "actual_hours"),
-            ({"action": "start_task", "entity_id": decision}, "is a decision, not a task"),
-            ({"action": "estimate", "entity_id": task, "data": {"x": 1}}, "Unknown field `x`; there are none."),
-            ({"action": "start_task", "entity_id": task, "expected_revision": 1, "data": {"expected_revision": 2}}, "twice")]:
+        ({"action": "begin_task", "entity_id": task}, "start_task, block_task"),
+        ({"action": "start_task"}, "`entity_id` is required for start_task"),
+        ({"action": "block_task", "entity_id": task}, "In `data`: `reason` is required"),
+        ({"action": "block_task", "entity_id": task, "data": {"reason": " "}}, "must not be blank"),
+        (
+            {"action": "start_task", "entity_id": task, "data": {"colour": "red"}},
+            "Unknown field `colour`",
+        ),
+        (
+            {"action": "update_task", "entity_id": task, "data": {"priority": "huge"}},
+            "critical, high",
+        ),
+        ({"action": "update_task", "entity_id": task, "data": {"due_date": "soon"}}, "ISO date"),
+        (
+            {"action": "update_task", "entity_id": task, "data": {"status": "finished"}},
+            "There is no status 'finished'",
+        ),
+        ({"action": "update_task", "entity_id": task, "data": {}}, "at least one field"),
+        (
+            {"action": "update_task", "entity_id": task, "data": {"depends_on": [decision]}},
+            "is a decision, not a task or epic",
+        ),
+        ({"action": "add_note", "entity_id": task, "data": {}}, "`content` is required"),
+        (
+            {"action": "complete_task", "entity_id": task, "data": {"actual_hours": -1}},
+            "actual_hours",
+        ),
+        ({"action": "start_task", "entity_id": decision}, "is a decision, not a task"),
+        (
+            {"action": "estimate", "entity_id": task, "data": {"x": 1}},
+            "Unknown field `x`; there are none.",
+        ),
+        (
+            {
+                "action": "start_task",
+                "entity_id": task,
+                "expected_revision": 1,
+                "data": {"expected_revision": 2},
+            },
+            "twice",
+        ),
+    ]:
         error = (await call_tool(owner, "manage", arguments))["error"]
         assert error["code"] == -32602 and said in error["message"], error
-    missing = (await call_tool(owner, "manage", {"action": "start_task", "entity_id": "task_nowhere"}))["error"]
+    missing = (
+        await call_tool(owner, "manage", {"action": "start_task", "entity_id": "task_nowhere"})
+    )["error"]
     assert (missing["code"], missing["data"]["error"]) == (-32603, "not_found")
     assert (await owner.get(f"/api/tasks/{task}")).json()["revision"] == 1
 
@@ -151,86 +243,165 @@ def test_the_schema_names_every_action() -> None:
 
 async def test_tasks_and_epics_over_rest(owner: httpx.AsyncClient) -> None:
     project = await add(owner, "Auth", "project")
-    assert (await owner.post("/api/tasks", json={"title": "T", "content": "c"})).json()["message"] == "Tasks require a project"
-    assert (await owner.post("/api/epics", json={"title": "E", "content": "c"})).json()["message"] == "Epics require a project"
-    epic = (await owner.post("/api/epics", json={"title": "E", "content": "c", "project": project})).json()
+    assert (await owner.post("/api/tasks", json={"title": "T", "content": "c"})).json()[
+        "message"
+    ] == "Tasks require a project"
+    assert (await owner.post("/api/epics", json={"title": "E", "content": "c"})).json()[
+        "message"
+    ] == "Epics require a project"
+    epic = (
+        await owner.post("/api/epics", json={"title": "E", "content": "c", "project": project})
+    ).json()
     assert epic["status"] == "planning"
-    made = await owner.post("/api/tasks", json={"title": "T", "content": "c", "project": project, "epic": epic["id"], "priority": "high",
-                                                "assignees": ["ann"]})
-    assert (made.status_code, made.json()["status"], made.json()["epic"]) == (201, "todo", epic["id"])
-    other = (await owner.post("/api/tasks", json={"title": "Other", "content": "c", "project": project})).json()
+    made = await owner.post(
+        "/api/tasks",
+        json={
+            "title": "T",
+            "content": "c",
+            "project": project,
+            "epic": epic["id"],
+            "priority": "high",
+            "assignees": ["ann"],
+        },
+    )
+    assert (made.status_code, made.json()["status"], made.json()["epic"]) == (
+        201,
+        "todo",
+        epic["id"],
+    )
+    other = (
+        await owner.post("/api/tasks", json={"title": "Other", "content": "c", "project": project})
+    ).json()
     task = f"/api/tasks/{made.json()['id']}"
-    for query, found in [({}, 2), ({"epic": epic["id"]}, 1), ({"priority": "high"}, 1), ({"assignee": "ann"}, 1), ({"status": "todo"}, 2),
-                         ({"project": project, "status": ["doing", "done"]}, 0), ({"per_page": 1}, 2)]:
+    for query, found in [
+        ({}, 2),
+        ({"epic": epic["id"]}, 1),
+        ({"priority": "high"}, 1),
+        ({"assignee": "ann"}, 1),
+        ({"status": "todo"}, 2),
+        ({"project": project, "status": ["doing", "done"]}, 0),
+        ({"per_page": 1}, 2),
+    ]:
         page = (await owner.get("/api/tasks", params=query)).json()
         assert page["total"] == found, query
     assert page["has_more"] and [entry["id"] for entry in page["tasks"]] == [other["id"]]
     assert (await owner.post(f"{task}/start")).json()["status"] == "doing"
     assert (await owner.get("/api/epics", params={"status": "in_progress"})).json()["total"] == 1
     assert (await owner.post(f"{task}/block", json={})).status_code == 422
-    assert (await owner.post(f"{task}/block", json={"reason": "key"})).json()["metadata"]["blocked_reason"] == "key"
+    assert (await owner.post(f"{task}/block", json={"reason": "key"})).json()["metadata"][
+        "blocked_reason"
+    ] == "key"
     assert (await owner.post(f"{task}/unblock", json={})).json()["status"] == "doing"
-    assert (await owner.post(f"{task}/review", json={"commit_shas": ["abc"]})).json()["metadata"]["commit_shas"] == ["abc"]
-    assert (await owner.post(f"{task}/notes", json={"content": "Fine."})).json()["message"] == "Noted: T"
+    assert (await owner.post(f"{task}/review", json={"commit_shas": ["abc"]})).json()["metadata"][
+        "commit_shas"
+    ] == ["abc"]
+    assert (await owner.post(f"{task}/notes", json={"content": "Fine."})).json()[
+        "message"
+    ] == "Noted: T"
     stale = await owner.patch(task, json={"priority": "low", "expected_revision": 2})
-    assert (stale.status_code, stale.json()["error"], stale.json()["revision"]) == (409, "conflict", 6)
-    assert (await owner.patch(task, json={"priority": "low", "due_date": None, "epic": None})).json()["epic"] is None
+    assert (stale.status_code, stale.json()["error"], stale.json()["revision"]) == (
+        409,
+        "conflict",
+        6,
+    )
+    assert (
+        await owner.patch(task, json={"priority": "low", "due_date": None, "epic": None})
+    ).json()["epic"] is None
     refused = await owner.patch(task, json={"status": "backlog"})
     assert (refused.status_code, refused.json()["allowed"]) == (422, list(TASK.next["review"]))
-    assert (await owner.post(f"{task}/complete", json={"actual_hours": 2.5, "learnings": "Much."})).json()["status"] == "done"
+    assert (
+        await owner.post(f"{task}/complete", json={"actual_hours": 2.5, "learnings": "Much."})
+    ).json()["status"] == "done"
     assert (await owner.post(f"{task}/archive")).json()["status"] == "archived"
     full = (await owner.get(task)).json()
     assert (full["content"], full["status"]) == ("c", "archived")
     assert (await owner.get(f"/api/tasks/{epic['id']}")).status_code == 422
     assert (await owner.get(f"{task}/estimate")).json()["confidence"] == "none"
     assert (await owner.post(f"/api/epics/{epic['id']}/complete")).json()["status"] == "completed"
-    assert (await owner.patch(f"/api/epics/{epic['id']}", json={"title": "Epic"})).json()["title"] == "Epic"
+    assert (await owner.patch(f"/api/epics/{epic['id']}", json={"title": "Epic"})).json()[
+        "title"
+    ] == "Epic"
 
 
-async def test_what_is_there_already_is_told_when_a_task_or_an_epic_is_added_over_rest(owner: httpx.AsyncClient) -> None:
+async def test_what_is_there_already_is_told_when_a_task_or_an_epic_is_added_over_rest(
+    owner: httpx.AsyncClient,
+) -> None:
     project = await add(owner, "Gateway", "project")
-    for path, said in (("/api/tasks", "Rotate the signing keys of the gateway."), ("/api/epics", "Single sign-on for all customers.")):
+    for path, said in (
+        ("/api/tasks", "Rotate the signing keys of the gateway."),
+        ("/api/epics", "Single sign-on for all customers."),
+    ):
         body = {"title": said, "content": said, "project": project}
         first, second = [(await owner.post(path, json=body)).json() for _ in range(2)]
         assert first["conflicts"] == []
-        assert [(found["id"], found["kind"]) for found in second["conflicts"]] == [(first["id"], "duplicate")]
-        assert (await owner.post(path, json=body | {"check_conflicts": False})).json()["conflicts"] == []
+        assert [(found["id"], found["kind"]) for found in second["conflicts"]] == [
+            (first["id"], "duplicate")
+        ]
+        assert (await owner.post(path, json=body | {"check_conflicts": False})).json()[
+            "conflicts"
+        ] == []
 
 
-async def test_a_scoped_token_moves_what_it_sees_and_nothing_else_moves(house: House, owner: httpx.AsyncClient) -> None:
+async def test_a_scoped_token_moves_what_it_sees_and_nothing_else_moves(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     project = await add(owner, "Secret", "project")
     epic = await add(owner, "Secret epic", "epic", project=project)
     task = await add(owner, "Red task", project=project)
     await manage(owner, "update_task", task, {"epic": epic})
-    await house.app.library.file(house.owner, (await owner.get(f"/api/tasks/{task}")).json()["item_id"], [house.folders["Red"]])
+    await house.app.library.file(
+        house.owner,
+        (await owner.get(f"/api/tasks/{task}")).json()["item_id"],
+        [house.folders["Red"]],
+    )
     async with house.client("one_folder") as one:
         started = await manage(one, "start_task", task)
         assert "Secret" not in str(started) and started["data"]["epic"] is None
         assert (await manage(one, "start_epic", epic))["data"]["error"] == "not_found"
         nowhere = await manage(one, "update_task", task, {"epic": epic})
         assert nowhere["code"] == -32602 and "There is no epic" in nowhere["message"]
-    assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "in_progress"  # right for those who see it
+    assert (await owner.get(f"/api/epics/{epic}")).json()[
+        "status"
+    ] == "in_progress"  # right for those who see it
     async with house.client("one_folder") as one:
         own = await add(one, "Red project", "project")
-        assert "Secret" not in str(await manage(one, "update_task", task, {"project": own, "epic": None}))
+        assert "Secret" not in str(
+            await manage(one, "update_task", task, {"project": own, "epic": None})
+        )
         assert "Secret" not in str(await manage(one, "complete_task", task))
     assert (await owner.get(f"/api/tasks/{task}")).json()["epic"] is None
-    assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "in_progress"  # it left before it was done
+    assert (await owner.get(f"/api/epics/{epic}")).json()[
+        "status"
+    ] == "in_progress"  # it left before it was done
 
 
-async def test_an_epic_is_completed_for_everybody_or_not_at_all(house: House, owner: httpx.AsyncClient) -> None:
+async def test_an_epic_is_completed_for_everybody_or_not_at_all(
+    house: House, owner: httpx.AsyncClient
+) -> None:
     project = await add(owner, "Auth", "project")
     epic = await add(owner, "OAuth", "epic", project=project)
-    seen, hidden = [await add(owner, title, project=project, epic=epic) for title in ("Red task", "Secret task")]
+    seen, hidden = [
+        await add(owner, title, project=project, epic=epic) for title in ("Red task", "Secret task")
+    ]
     for entity in (project, epic, seen):
-        await owner.post(f"/api/v1/items/{entity}/folders", json={"folder_ids": [house.folders["Red"]]})
+        await owner.post(
+            f"/api/v1/items/{entity}/folders", json={"folder_ids": [house.folders["Red"]]}
+        )
     async with house.client("one_folder") as one:
         await manage(one, "start_task", seen)
         told = await manage(one, "complete_epic", epic)
-        assert told["data"]["open_tasks"] == [seen] and "has 1 open task: Red task" in told["message"]
+        assert (
+            told["data"]["open_tasks"] == [seen] and "has 1 open task: Red task" in told["message"]
+        )
         assert "is now" not in (await manage(one, "complete_task", seen))["message"]
-        for refused in (await manage(one, "complete_epic", epic), await manage(one, "update_epic", epic, {"status": "completed"})):
-            assert refused["data"]["open_tasks"] == [] and "cannot be completed yet" in refused["message"]
+        for refused in (
+            await manage(one, "complete_epic", epic),
+            await manage(one, "update_epic", epic, {"status": "completed"}),
+        ):
+            assert (
+                refused["data"]["open_tasks"] == []
+                and "cannot be completed yet" in refused["message"]
+            )
             assert not any(word in str(refused) for word in ("Secret", hidden, "1 "))
         assert (await one.get(f"/api/epics/{epic}")).json()["status"] == "in_progress"
         await manage(owner, "archive_task", hidden)
@@ -238,7 +409,11 @@ async def test_an_epic_is_completed_for_everybody_or_not_at_all(house: House, ow
 
 
 async def relations_of(client: httpx.AsyncClient, entity_id: str, kind: str) -> list[str]:
-    found = (await client.get(f"/api/entities/{entity_id}/relations", params={"relationship_types": kind})).json()
+    found = (
+        await client.get(
+            f"/api/entities/{entity_id}/relations", params={"relationship_types": kind}
+        )
+    ).json()
     return [relation["to"] for relation in found["relations"] if relation["from"] == entity_id]
 
 
@@ -258,21 +433,38 @@ async def test_joining_a_task_to_an_epic_is_setting_its_epic(owner: httpx.AsyncC
     await manage(owner, "complete_task", task)
     assert (await owner.get(f"/api/epics/{second}")).json()["status"] == "completed"
     assert (await owner.delete(path, params={"to": first, "type": "PART_OF"})).status_code == 404
-    assert (await owner.delete(path, params={"to": second, "type": "PART_OF"})).json() == {"ok": True}
+    assert (await owner.delete(path, params={"to": second, "type": "PART_OF"})).json() == {
+        "ok": True
+    }
     assert (await owner.get(f"/api/tasks/{task}")).json()["epic"] is None
-    refused = await owner.post(f"/api/entities/{note}/relations", json={"to": first, "type": "PART_OF"})
-    assert refused.status_code == 422 and "only tasks can be part of an epic" in refused.json()["message"]
+    refused = await owner.post(
+        f"/api/entities/{note}/relations", json={"to": first, "type": "PART_OF"}
+    )
+    assert (
+        refused.status_code == 422
+        and "only tasks can be part of an epic" in refused.json()["message"]
+    )
 
 
 async def test_a_task_has_a_project_and_can_be_moved_to_another(owner: httpx.AsyncClient) -> None:
-    first, second, third = [await add(owner, name, "project") for name in ("Auth", "Billing", "Search")]
+    first, second, third = [
+        await add(owner, name, "project") for name in ("Auth", "Billing", "Search")
+    ]
     epic = await add(owner, "OAuth", "epic", project=first)
-    task, note = await add(owner, "Callback", project=first), await add(owner, "Note", "episode", project=first)
+    task, note = (
+        await add(owner, "Callback", project=first),
+        await add(owner, "Note", "episode", project=first),
+    )
     for work in (task, epic):
         path = f"/api/entities/{work}/relations"
         refused = await owner.delete(path, params={"to": first, "type": "BELONGS_TO"})
-        assert refused.status_code == 422 and "has a project; to move it, join it to another" in refused.json()["message"]
-        assert (await owner.post(path, json={"to": second, "type": "BELONGS_TO"})).status_code == 201
+        assert (
+            refused.status_code == 422
+            and "has a project; to move it, join it to another" in refused.json()["message"]
+        )
+        assert (
+            await owner.post(path, json={"to": second, "type": "BELONGS_TO"})
+        ).status_code == 201
         assert await relations_of(owner, work, "BELONGS_TO") == [second]
         moved = await manage(owner, f"update_{work.partition('_')[0]}", work, {"project": third})
         assert moved["data"]["project"] == third
@@ -280,14 +472,23 @@ async def test_a_task_has_a_project_and_can_be_moved_to_another(owner: httpx.Asy
     wrong = await manage(owner, "update_task", task, {"project": epic})
     assert wrong["code"] == -32602 and "must name a project" in wrong["message"]
     await owner.post(f"/api/entities/{note}/relations", json={"to": second, "type": "BELONGS_TO"})
-    assert sorted(await relations_of(owner, note, "BELONGS_TO")) == sorted([first, second])  # a memory may bear on several
-    assert (await owner.delete(f"/api/entities/{note}/relations", params={"to": first, "type": "BELONGS_TO"})).status_code == 200
+    assert sorted(await relations_of(owner, note, "BELONGS_TO")) == sorted(
+        [first, second]
+    )  # a memory may bear on several
+    assert (
+        await owner.delete(
+            f"/api/entities/{note}/relations", params={"to": first, "type": "BELONGS_TO"}
+        )
+    ).status_code == 200
 
 
 async def test_an_epic_follows_whatever_way_its_tasks_come_and_go(owner: httpx.AsyncClient) -> None:
     project = await add(owner, "Auth", "project")
     epic = await add(owner, "OAuth", "epic", project=project)
-    done, late = await add(owner, "Callback", project=project, epic=epic), await add(owner, "Login", project=project, epic=epic)
+    done, late = (
+        await add(owner, "Callback", project=project, epic=epic),
+        await add(owner, "Login", project=project, epic=epic),
+    )
     for action in ("start_task", "complete_task"):
         await manage(owner, action, done)
     assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "in_progress"
@@ -302,23 +503,37 @@ async def test_an_epic_follows_whatever_way_its_tasks_come_and_go(owner: httpx.A
     folder = (await owner.post("/api/v1/folders", json={"name": "Later"})).json()["id"]
     filed = await owner.post(f"/api/v1/items/{again}/folders", json={"folder_ids": [folder]})
     assert filed.status_code == 200, filed.text
-    assert (await owner.delete(f"/api/v1/folders/{folder}", params={"cascade_items": True})).status_code == 200
+    assert (
+        await owner.delete(f"/api/v1/folders/{folder}", params={"cascade_items": True})
+    ).status_code == 200
     assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "completed"
 
 
 async def test_archiving_a_task_is_a_step_by_whatever_face(owner: httpx.AsyncClient) -> None:
     project = await add(owner, "Auth", "project")
     epic = await add(owner, "OAuth", "epic", project=project)
-    done, task = await add(owner, "Callback", project=project, epic=epic), await add(owner, "Login", project=project, epic=epic)
+    done, task = (
+        await add(owner, "Callback", project=project, epic=epic),
+        await add(owner, "Login", project=project, epic=epic),
+    )
     for action in ("start_task", "complete_task"):
         await manage(owner, action, done)
     await manage(owner, "start_task", task)
     refused = await owner.patch(f"/api/v1/items/{task}", json={"archived": True})
-    assert refused.status_code == 422 and "it can go to: blocked, review, done, todo" in refused.json()["message"]
+    assert (
+        refused.status_code == 422
+        and "it can go to: blocked, review, done, todo" in refused.json()["message"]
+    )
     await manage(owner, "block_task", task, {"reason": "frost"})
-    assert (await owner.patch(f"/api/v1/items/{task}", json={"archived": True, "category": "login"})).json()["archived"]
+    assert (
+        await owner.patch(f"/api/v1/items/{task}", json={"archived": True, "category": "login"})
+    ).json()["archived"]
     shown = (await owner.get(f"/api/tasks/{task}")).json()
-    assert (shown["status"], shown["category"], shown["metadata"].get("blocked_reason")) == ("archived", "login", None)
+    assert (shown["status"], shown["category"], shown["metadata"].get("blocked_reason")) == (
+        "archived",
+        "login",
+        None,
+    )
     assert (await owner.get(f"/api/epics/{epic}")).json()["status"] == "completed"
     back = await owner.patch(f"/api/v1/items/{task}", json={"archived": False})
     assert back.status_code == 422 and "cannot go anywhere" in back.json()["message"]
@@ -332,17 +547,70 @@ async def make_project(data_dir: Path) -> str:
 def test_tasks_by_the_command_line(data_dir: Path) -> None:
     project, run = anyio.run(make_project, data_dir), Commands(data_dir)
     assert "no entity" in run.fails("task", "add", "Dig", "--project", "project_nowhere")
-    dig = run.json("task", "add", "Dig", "--project", project, "--priority", "high", "--assignee", "ann", "--due", "2030-01-31")
+    dig = run.json(
+        "task",
+        "add",
+        "Dig",
+        "--project",
+        project,
+        "--priority",
+        "high",
+        "--assignee",
+        "ann",
+        "--due",
+        "2030-01-31",
+    )
     assert (dig["status"], dig["priority"], dig["project"]) == ("todo", "high", project)
-    plant = run.json("task", "add", "Plant", "--project", project, "--depends-on", dig["id"], "--content", "-", stdin="Three quinces.")
-    assert [task["title"] for task in run.json("task", "list", "--project", project)] == ["Plant", "Dig"]
+    plant = run.json(
+        "task",
+        "add",
+        "Plant",
+        "--project",
+        project,
+        "--depends-on",
+        dig["id"],
+        "--content",
+        "-",
+        stdin="Three quinces.",
+    )
+    assert [task["title"] for task in run.json("task", "list", "--project", project)] == [
+        "Plant",
+        "Dig",
+    ]
     assert [task["title"] for task in run.json("task", "list", "--priority", "high")] == ["Dig"]
     [suggested] = run.json("task", "next")["suggestions"]
     assert suggested["id"] == dig["id"]
     assert "Dig\n    priority high" in run.text("task", "next")
-    epic = run.json("graph", "add", "Orchard", "--content", "Fruit trees.", "--type", "epic", "--project", project)["id"]
-    changed = run.json("task", "update", plant["id"], "--epic", epic, "--priority", "low", "--due", "2030-02-01", "--assignee", "bob")
-    assert (changed["epic"], changed["priority"], changed["due_date"], changed["assignees"]) == (epic, "low", "2030-02-01", ["bob"])
+    epic = run.json(
+        "graph",
+        "add",
+        "Orchard",
+        "--content",
+        "Fruit trees.",
+        "--type",
+        "epic",
+        "--project",
+        project,
+    )["id"]
+    changed = run.json(
+        "task",
+        "update",
+        plant["id"],
+        "--epic",
+        epic,
+        "--priority",
+        "low",
+        "--due",
+        "2030-02-01",
+        "--assignee",
+        "bob",
+    )
+    assert (changed["epic"], changed["priority"], changed["due_date"], changed["assignees"]) == (
+        epic,
+        "low",
+        "2030-02-01",
+        ["bob"],
+    )
     changed = run.json("task", "update", plant["id"], "--epic", "", "--due", "")
     assert (changed["epic"], changed["due_date"], changed["priority"]) == (None, None, "low")
     assert "at least one field" in run.fails("task", "update", plant["id"])
@@ -353,7 +621,9 @@ def test_tasks_by_the_command_line(data_dir: Path) -> None:
     run.text("task", "unblock", dig["id"])
     run.text("task", "note", dig["id"], "The ground is soft.")
     run.text("task", "review", dig["id"])
-    done = run.json("task", "complete", dig["id"], "--learnings", "Wait for the thaw.", "--hours", "2")
+    done = run.json(
+        "task", "complete", dig["id"], "--learnings", "Wait for the thaw.", "--hours", "2"
+    )
     assert (done["status"], done["metadata"]["actual_hours"]) == ("done", 2.0)
     assert done["learnings_id"].startswith("episode_")
     shown = run.text("task", "show", dig["id"])
@@ -365,20 +635,51 @@ def test_tasks_by_the_command_line(data_dir: Path) -> None:
 
 def test_epics_by_the_command_line(data_dir: Path) -> None:
     project, run = anyio.run(make_project, data_dir), Commands(data_dir)
-    orchard = run.json("epic", "add", "Orchard", "--project", project, "--priority", "high", "--content", "-", stdin="Fruit trees.")
-    assert (orchard["status"], orchard["priority"], orchard["project"]) == ("planning", "high", project)
+    orchard = run.json(
+        "epic",
+        "add",
+        "Orchard",
+        "--project",
+        project,
+        "--priority",
+        "high",
+        "--content",
+        "-",
+        stdin="Fruit trees.",
+    )
+    assert (orchard["status"], orchard["priority"], orchard["project"]) == (
+        "planning",
+        "high",
+        project,
+    )
     task = run.json("task", "add", "Dig", "--project", project, "--epic", orchard["id"])["id"]
     assert run.text("epic", "start", orchard["id"]) == "Started: Orchard\n"
     assert "has 1 open task: Dig" in run.fails("epic", "complete", orchard["id"])
     assert "the epic" not in run.text("task", "start", task)
     assert "the epic Orchard is now completed" in run.text("task", "complete", task)
-    changed = run.json("epic", "update", orchard["id"], "--title", "The orchard", "--due", "2030-01-31", "--assignee", "ann")
-    assert (changed["title"], changed["due_date"], changed["assignees"]) == ("The orchard", "2030-01-31", ["ann"])
+    changed = run.json(
+        "epic",
+        "update",
+        orchard["id"],
+        "--title",
+        "The orchard",
+        "--due",
+        "2030-01-31",
+        "--assignee",
+        "ann",
+    )
+    assert (changed["title"], changed["due_date"], changed["assignees"]) == (
+        "The orchard",
+        "2030-01-31",
+        ["ann"],
+    )
     assert run.json("epic", "update", orchard["id"], "--due", "")["due_date"] is None
     run.text("epic", "note", orchard["id"], "Quinces first.")
     shown = run.text("epic", "show", orchard["id"])
     assert "status: completed" in shown and "Fruit trees." in shown and "Quinces first." in shown
     assert "is an epic, not a task" in run.fails("task", "show", orchard["id"])
-    assert [epic["id"] for epic in run.json("epic", "list", "--status", "completed")] == [orchard["id"]]
+    assert [epic["id"] for epic in run.json("epic", "list", "--status", "completed")] == [
+        orchard["id"]
+    ]
     assert run.json("epic", "archive", orchard["id"])["status"] == "archived"
     assert "cannot go anywhere" in run.fails("epic", "start", orchard["id"])

@@ -10,12 +10,12 @@ from work import Work
 
 
 class Base:
-    over = "library"        # or MCP, REST: how a user of the product reaches it
-    answers = "passages"    # or ids: what a search brings, without asking again
-    durable = "yes"         # whether a write is on the disk (fsync) when it is answered; seen by what it asks of the system
-    own_vectors = False     # True: what it embeds is not exactly the note, so there is no exact answer to compare with
+    over = "library"  # or MCP, REST: how a user of the product reaches it
+    answers = "passages"  # or ids: what a search brings, without asking again
+    durable = "yes"  # whether a write is on the disk (fsync) when it is answered; seen by what it asks of the system
+    own_vectors = False  # True: what it embeds is not exactly the note, so there is no exact answer to compare with
     modes: tuple[str, ...] = ("semantic",)
-    scopes = False          # whether it can search within a group
+    scopes = False  # whether it can search within a group
     batch = 1000
     _pool: "ThreadPoolExecutor | None" = None
 

@@ -32,7 +32,9 @@ class Driver(Base):
         return self.loop.run_until_complete(step)
 
     async def _open(self, folder: Path) -> None:
-        self.app = await self.stack.enter_async_context(open_app(Settings(data_dir=folder / "data", embedder="static"), workers=1))
+        self.app = await self.stack.enter_async_context(
+            open_app(Settings(data_dir=folder / "data", embedder="static"), workers=1)
+        )
         await self.app.people.ensure_owner()
         self.owner = await self.app.access.owner()
         self.folders = {each.name: each.id for each in await self.app.library.folders(self.owner)}
@@ -43,7 +45,9 @@ class Driver(Base):
             self.folders[name] = self._run(self.app.library.create_folder(self.owner, name)).id
 
     def _within(self, group: "str | None") -> Caller:
-        return replace(self.owner, folders=frozenset({self.folders[group]})) if group else self.owner
+        return (
+            replace(self.owner, folders=frozenset({self.folders[group]})) if group else self.owner
+        )
 
     def add(self, n: int) -> None:
         draft = Draft("text", Work.name(n), self.work.texts[n])
@@ -54,11 +58,25 @@ class Driver(Base):
 
     async def _put_all(self, notes: range) -> None:
         """As an import does."""
+
         async def lots():
             for start in range(notes.start, notes.stop, AT_ONCE):
-                yield [Record(Item(new_id(), self.owner.library_id, new_public_id(), "", "document", "text", Work.name(n),
-                                   folders=(self.folders[Work.group(n)],)), self.work.texts[n])
-                       for n in range(start, min(start + AT_ONCE, notes.stop))]
+                yield [
+                    Record(
+                        Item(
+                            new_id(),
+                            self.owner.library_id,
+                            new_public_id(),
+                            "",
+                            "document",
+                            "text",
+                            Work.name(n),
+                            folders=(self.folders[Work.group(n)],),
+                        ),
+                        self.work.texts[n],
+                    )
+                    for n in range(start, min(start + AT_ONCE, notes.stop))
+                ]
 
         async for _ in self.app.library.put_all(self.owner, lots()):
             pass

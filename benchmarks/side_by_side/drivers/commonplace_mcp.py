@@ -24,16 +24,45 @@ class Driver(Server):
     def open(self, folder: Path, work: Work) -> None:
         self.work, self.folder = work, folder
         self.env = os.environ | {
-            "COMMONPLACE_DATA_DIR": str(folder / "data"), "COMMONPLACE_EMBEDDER": "static",
-            **{f"COMMONPLACE_RATE_{name}": "0" for name in ("REQUESTS_PER_MINUTE", "READS_PER_HOUR", "WRITES_PER_HOUR", "DELETES_PER_HOUR")}}
+            "COMMONPLACE_DATA_DIR": str(folder / "data"),
+            "COMMONPLACE_EMBEDDER": "static",
+            **{
+                f"COMMONPLACE_RATE_{name}": "0"
+                for name in (
+                    "REQUESTS_PER_MINUTE",
+                    "READS_PER_HOUR",
+                    "WRITES_PER_HOUR",
+                    "DELETES_PER_HOUR",
+                )
+            },
+        }
         port, first = free_port(), not (folder / "data").exists()
-        self.server = subprocess.Popen([sys.executable, "-m", "commonplace", "serve", "--port", str(port)], env=self.env,
-                                       stdout=subprocess.DEVNULL, stderr=(folder / "server.log").open("ab"))
+        self.server = subprocess.Popen(
+            [sys.executable, "-m", "commonplace", "serve", "--port", str(port)],
+            env=self.env,
+            stdout=subprocess.DEVNULL,
+            stderr=(folder / "server.log").open("ab"),
+        )
         self.http = Http(port)
         self.http.wait("/healthz", self.server)
         if first:
-            made = subprocess.run([sys.executable, "-m", "commonplace", "token", "create", "--name", "bench", "--write", "--json"],
-                                  env=self.env, capture_output=True, check=True, text=True)
+            made = subprocess.run(
+                [
+                    sys.executable,
+                    "-m",
+                    "commonplace",
+                    "token",
+                    "create",
+                    "--name",
+                    "bench",
+                    "--write",
+                    "--json",
+                ],
+                env=self.env,
+                capture_output=True,
+                check=True,
+                text=True,
+            )
             self.token, self.tokens, self.ids = json.loads(made.stdout)["token"], {}, {}
 
     def prepare(self) -> None:
@@ -41,19 +70,40 @@ class Driver(Server):
         for n in range(GROUPS):
             name = Work.group(n)
             folder = self._rest("POST", "/api/v1/folders", {"name": name})["id"]
-            self.tokens[name] = self._rest("POST", "/api/v1/tokens", {
-                "name": name, "capabilities": ["read", "write"], "folder_ids": [folder]})["token"]
+            self.tokens[name] = self._rest(
+                "POST",
+                "/api/v1/tokens",
+                {"name": name, "capabilities": ["read", "write"], "folder_ids": [folder]},
+            )["token"]
 
     def _rest(self, method: str, path: str, body=None, token: "str | None" = None):
-        status, _, answer = self.http.ask(method, path, body, {"Authorization": f"Bearer {token or self.token}"})
+        status, _, answer = self.http.ask(
+            method, path, body, {"Authorization": f"Bearer {token or self.token}"}
+        )
         assert status < 300, answer
         return answer
 
     def _call(self, token: str, tool: str, arguments: dict) -> dict:
-        meta = {"io.modelcontextprotocol/protocolVersion": PROTOCOL, "io.modelcontextprotocol/clientCapabilities": {}}
-        status, _, answer = self.http.ask("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-            "name": tool, "arguments": arguments, "_meta": meta}}, {
-            "Authorization": f"Bearer {token}", "MCP-Protocol-Version": PROTOCOL, "Mcp-Method": "tools/call", "Mcp-Name": tool})
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": PROTOCOL,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        status, _, answer = self.http.ask(
+            "POST",
+            "/mcp",
+            {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "tools/call",
+                "params": {"name": tool, "arguments": arguments, "_meta": meta},
+            },
+            {
+                "Authorization": f"Bearer {token}",
+                "MCP-Protocol-Version": PROTOCOL,
+                "Mcp-Method": "tools/call",
+                "Mcp-Name": tool,
+            },
+        )
         assert status == 200 and "result" in answer, answer
         return answer["result"]["structuredContent"]
 
@@ -67,7 +117,10 @@ class Driver(Server):
         return self._call(self.token, "get_item", {"item_id": item})
 
     def add(self, n: int) -> None:
-        kept = self._keep(self.tokens[Work.group(n)], {"kind": "text", "title": Work.name(n), "text": self.work.texts[n]})
+        kept = self._keep(
+            self.tokens[Work.group(n)],
+            {"kind": "text", "title": Work.name(n), "text": self.work.texts[n]},
+        )
         self.ids[n] = kept["user_item_id"]
 
     def lay_out(self, notes: range) -> None:
@@ -75,11 +128,18 @@ class Driver(Server):
         for n in notes:
             file = root / Work.group(n) / f"{Work.name(n)}.md"
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(f"---\ntitle: {Work.name(n)}\n---\n{self.work.texts[n]}", "utf-8", "ignore")
+            file.write_text(
+                f"---\ntitle: {Work.name(n)}\n---\n{self.work.texts[n]}", "utf-8", "ignore"
+            )
 
     def bulk(self, notes: range) -> None:
         root = self.folder / f"import-{notes.start}"
-        done = subprocess.run([sys.executable, "-m", "commonplace", "import", str(root)], env=self.env, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "commonplace", "import", str(root)],
+            env=self.env,
+            capture_output=True,
+            text=True,
+        )
         if done.returncode:
             raise RuntimeError(done.stderr[-300:])
         subprocess.run(["rm", "-r", str(root)], check=True)
@@ -92,7 +152,9 @@ class Driver(Server):
             time.sleep(0.1)
 
     def search_text(self, mode, text, vector, group=None):
-        found = self._find(self.tokens[group] if group else self.token, {"query": text, "mode": mode, "limit": 10})
+        found = self._find(
+            self.tokens[group] if group else self.token, {"query": text, "mode": mode, "limit": 10}
+        )
         return [number(hit["title"]) for hit in found["hits"]]
 
     def get(self, n: int) -> None:

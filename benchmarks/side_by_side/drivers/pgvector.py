@@ -36,9 +36,14 @@ class Driver(Base):
         return self.local.db
 
     def bulk(self, notes: range) -> None:
-        with self.db().cursor() as cursor, cursor.copy("COPY notes (n, part, text, v) FROM STDIN") as copy:
+        with (
+            self.db().cursor() as cursor,
+            cursor.copy("COPY notes (n, part, text, v) FROM STDIN") as copy,
+        ):
             for n in notes:
-                copy.write_row((n, Work.group(n), self.work.texts[n], _vector(self.work.vectors[n])))
+                copy.write_row(
+                    (n, Work.group(n), self.work.texts[n], _vector(self.work.vectors[n]))
+                )
 
     def settle(self, patience: float) -> None:
         self.db().execute("ANALYZE notes")
@@ -50,8 +55,14 @@ class Driver(Base):
             query = f"""SELECT n, min(text) FROM (SELECT n, text, row_number() OVER () AS place FROM ({near}) AS a
                 UNION ALL SELECT n, text, row_number() OVER () FROM ({words}) AS b) AS c GROUP BY n ORDER BY sum(1.0 / (60 + place)) DESC LIMIT 10"""
         else:
-            query = NEAR.format(where=where, limit=10) if mode == "semantic" else WORDS.format(and_=and_, limit=10)
-        rows = self.db().execute(query, {"v": _vector(vector), "part": group, "words": " | ".join(plain(text).split())})
+            query = (
+                NEAR.format(where=where, limit=10)
+                if mode == "semantic"
+                else WORDS.format(and_=and_, limit=10)
+            )
+        rows = self.db().execute(
+            query, {"v": _vector(vector), "part": group, "words": " | ".join(plain(text).split())}
+        )
         return [row[0] for row in rows]
 
     def get(self, n: int) -> None:

@@ -24,12 +24,35 @@ class Driver(Server):
         # What counts tokens would fetch its list from the network; the same list lies in a package that Sibyl installs.
         lists = next(home.glob("lib/python*/site-packages/litellm/litellm_core_utils/tokenizers"))
         env = os.environ | {
-            "PYTHONPATH": "", "HOME": str(folder), "SIBYL_EMBEDDED_DATA_DIR": str(folder / "data"), "SIBYL_RATE_LIMIT_ENABLED": "false",
-            "SIBYL_JWT_SECRET": "bench" * 8, "SIBYL_ACCESS_TOKEN_EXPIRE_MINUTES": "600", "TIKTOKEN_CACHE_DIR": str(lists),
-            "OPENAI_BASE_URL": os.environ["BENCH_EMBEDDING"], "OPENAI_API_KEY": "none", "SIBYL_OPENAI_API_KEY": "none",
-            "SIBYL_EMBEDDING_DIMENSIONS": str(work.dimensions), "SIBYL_GRAPH_EMBEDDING_DIMENSIONS": str(work.dimensions)}
-        command = [str(home / "bin" / "sibyld"), "serve", "--embedded", "--host", "127.0.0.1", "--port", str(port)]
-        self.server = subprocess.Popen(command, env=env, cwd=folder, stdout=subprocess.DEVNULL, stderr=(folder / "server.log").open("ab"))
+            "PYTHONPATH": "",
+            "HOME": str(folder),
+            "SIBYL_EMBEDDED_DATA_DIR": str(folder / "data"),
+            "SIBYL_RATE_LIMIT_ENABLED": "false",
+            "SIBYL_JWT_SECRET": "bench" * 8,
+            "SIBYL_ACCESS_TOKEN_EXPIRE_MINUTES": "600",
+            "TIKTOKEN_CACHE_DIR": str(lists),
+            "OPENAI_BASE_URL": os.environ["BENCH_EMBEDDING"],
+            "OPENAI_API_KEY": "none",
+            "SIBYL_OPENAI_API_KEY": "none",
+            "SIBYL_EMBEDDING_DIMENSIONS": str(work.dimensions),
+            "SIBYL_GRAPH_EMBEDDING_DIMENSIONS": str(work.dimensions),
+        }
+        command = [
+            str(home / "bin" / "sibyld"),
+            "serve",
+            "--embedded",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+        ]
+        self.server = subprocess.Popen(
+            command,
+            env=env,
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=(folder / "server.log").open("ab"),
+        )
         self.http = Http(port)
         self.http.wait("/api/health", self.server)
         if not hasattr(self, "ids"):
@@ -39,8 +62,15 @@ class Driver(Server):
 
     def prepare(self) -> None:
         for n in range(GROUPS):
-            project = {"name": Work.group(n), "content": "a part of the notes", "entity_type": "project", "skip_conflicts": True}
-            self.projects[Work.group(n)] = self._ask("POST", "/api/entities?sync=true", project)["id"]
+            project = {
+                "name": Work.group(n),
+                "content": "a part of the notes",
+                "entity_type": "project",
+                "skip_conflicts": True,
+            }
+            self.projects[Work.group(n)] = self._ask("POST", "/api/entities?sync=true", project)[
+                "id"
+            ]
 
     def _ask(self, method: str, path: str, body=None):
         bearer = {"Authorization": f"Bearer {self.token}"} if hasattr(self, "token") else {}
@@ -50,8 +80,12 @@ class Driver(Server):
         return answer
 
     def _entity(self, n: int) -> dict:
-        return {"name": Work.name(n), "content": self.work.texts[n], "entity_type": "episode",
-                "metadata": {"project_id": self.projects[Work.group(n)]}}
+        return {
+            "name": Work.name(n),
+            "content": self.work.texts[n],
+            "entity_type": "episode",
+            "metadata": {"project_id": self.projects[Work.group(n)]},
+        }
 
     def add(self, n: int) -> None:
         self.ids[n] = self._ask("POST", "/api/entities?sync=true", self._entity(n))["id"]

@@ -33,20 +33,29 @@ class Driver(Base):
         db = self._db()
         with db:
             for n in notes:
-                db.execute("INSERT INTO notes VALUES (?, ?, ?)", (n, Work.group(n), self.work.texts[n]))
+                db.execute(
+                    "INSERT INTO notes VALUES (?, ?, ?)", (n, Work.group(n), self.work.texts[n])
+                )
                 db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (n, self.work.texts[n]))
-                db.execute("INSERT INTO vectors VALUES (?, ?, ?)", (n, Work.group(n), self.work.vectors[n].tobytes()))
+                db.execute(
+                    "INSERT INTO vectors VALUES (?, ?, ?)",
+                    (n, Work.group(n), self.work.vectors[n].tobytes()),
+                )
 
     def search_text(self, mode, text, vector, group=None):
         if mode == "semantic":
             part = " AND part = ?" if group else ""
-            rows = self._db().execute(f"SELECT n, (SELECT text FROM notes WHERE notes.n = vectors.n) FROM vectors WHERE v MATCH ? AND k = 10{part}",
-                                      (vector.tobytes(), *([group] if group else [])))
+            rows = self._db().execute(
+                f"SELECT n, (SELECT text FROM notes WHERE notes.n = vectors.n) FROM vectors WHERE v MATCH ? AND k = 10{part}",
+                (vector.tobytes(), *([group] if group else [])),
+            )
         else:
             words = " OR ".join(f'"{w}"' for w in plain(text).split())
             part = " AND rowid IN (SELECT n FROM notes WHERE part = ?)" if group else ""
-            rows = self._db().execute(f"SELECT rowid, (SELECT text FROM notes WHERE n = words.rowid) FROM words WHERE words MATCH ?{part} ORDER BY rank LIMIT 10",
-                                      (words, *([group] if group else [])))
+            rows = self._db().execute(
+                f"SELECT rowid, (SELECT text FROM notes WHERE n = words.rowid) FROM words WHERE words MATCH ?{part} ORDER BY rank LIMIT 10",
+                (words, *([group] if group else [])),
+            )
         return [row[0] for row in rows]
 
     def get(self, n: int) -> None:
@@ -56,7 +65,10 @@ class Driver(Base):
         db = self._db()
         with db:
             db.execute("DELETE FROM notes WHERE n = ?", (n,))
-            db.execute("INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", (n, self.work.texts[n]))
+            db.execute(
+                "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)",
+                (n, self.work.texts[n]),
+            )
             db.execute("DELETE FROM vectors WHERE n = ?", (n,))
 
     def close(self) -> None:

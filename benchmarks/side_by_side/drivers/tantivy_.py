@@ -24,7 +24,9 @@ class Driver(Base):
 
     def bulk(self, notes: range) -> None:
         for n in notes:
-            self.writer.add_document(tantivy.Document(n=n, part=Work.group(n), text=self.work.texts[n]))
+            self.writer.add_document(
+                tantivy.Document(n=n, part=Work.group(n), text=self.work.texts[n])
+            )
         self.writer.commit()
         self.index.reload()
 
@@ -33,11 +35,13 @@ class Driver(Base):
         query = f"text:({words})" if not group else f"+part:{group} +text:({words})"
         searcher = self.index.searcher()
         found = searcher.search(self.index.parse_query(query, ["text"]), 10).hits
-        return [note["n"][0] for note in (searcher.doc(address) for _, address in found) if note["text"]]
+        return [
+            note["n"][0] for note in (searcher.doc(address) for _, address in found) if note["text"]
+        ]
 
     def get(self, n: int) -> None:
         searcher = self.index.searcher()
-        (_, address), = searcher.search(self.index.parse_query(f"n:{n}", ["n"]), 1).hits
+        ((_, address),) = searcher.search(self.index.parse_query(f"n:{n}", ["n"]), 1).hits
         assert searcher.doc(address)["text"]
 
     def delete(self, n: int) -> None:

@@ -22,7 +22,9 @@ class Driver(Base):
             self.index.load(str(self.file))
 
     def bulk(self, notes: range) -> None:
-        self.index.add(np.arange(notes.start, notes.stop), self.work.vectors[notes.start:notes.stop])
+        self.index.add(
+            np.arange(notes.start, notes.stop), self.work.vectors[notes.start : notes.stop]
+        )
 
     def search_text(self, mode, text, vector, group=None):
         return [int(key) for key in self.index.search(vector, 10).keys]

@@ -28,11 +28,15 @@ def make_blobs(settings: Settings) -> Blobs:
     if not settings.blobs_url:
         return FolderBlobs(settings.data_dir / "blobs")
     if not settings.blobs_url.startswith(SCHEMES):
-        raise ConfigurationError(f"COMMONPLACE_BLOBS_URL must start with {', '.join(SCHEMES)} (leave it empty for a folder).")
+        raise ConfigurationError(
+            f"COMMONPLACE_BLOBS_URL must start with {', '.join(SCHEMES)} (leave it empty for a folder)."
+        )
     try:
         return RemoteBlobs(from_url(settings.blobs_url))
     except (BaseError, ValueError) as error:
-        raise ConfigurationError(f"COMMONPLACE_BLOBS_URL cannot be used: {_first_line(error)}") from None
+        raise ConfigurationError(
+            f"COMMONPLACE_BLOBS_URL cannot be used: {_first_line(error)}"
+        ) from None
 
 
 class _Stored:

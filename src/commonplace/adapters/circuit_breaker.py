@@ -23,7 +23,9 @@ class Breaker:
         self._consequence = consequence  # for the log: what happens without Redis
         self._closed = True
         self._ask_at = 0.0
-        self._left: set[asyncio.Future[Any]] = set()  # calls that nobody waits for, until they have cleaned up
+        self._left: set[asyncio.Future[Any]] = (
+            set()
+        )  # calls that nobody waits for, until they have cleaned up
 
     async def close(self) -> None:
         """Wait until calls that were given up have let go of their connections."""
@@ -40,15 +42,21 @@ class Breaker:
         task = asyncio.ensure_future(ask())
         try:
             await asyncio.wait([task], timeout=ANSWER_SECONDS)
-            for _ in range(3):  # the answer may be here already, when it was this process that was busy
+            for _ in range(
+                3
+            ):  # the answer may be here already, when it was this process that was busy
                 await asyncio.sleep(0)
             if not task.done():
                 raise Unavailable(f"no answer within {ANSWER_SECONDS * 1000:.0f} ms")
             answer = task.result()
         except (RedisError, OSError, Unavailable) as error:
             if self._closed:
-                log.warning("Redis does not answer (%s). %s; trying again in %.0f s",
-                            error, self._consequence, PAUSE_SECONDS)
+                log.warning(
+                    "Redis does not answer (%s). %s; trying again in %.0f s",
+                    error,
+                    self._consequence,
+                    PAUSE_SECONDS,
+                )
             self._closed, self._ask_at = False, time.monotonic() + PAUSE_SECONDS
             raise Unavailable from error
         finally:

@@ -12,22 +12,43 @@ from commonplace.model import Json
 
 PAUSES: Sequence[float] = (0.5, 1, 2, 4)
 TIMEOUT = 30.0
-Failure = Callable[[str, int | None], CommonplaceError]   # of a sentence, and the HTTP status where there was one
+Failure = Callable[
+    [str, int | None], CommonplaceError
+]  # of a sentence, and the HTTP status where there was one
 
 
 class Service:
     """`setting` begins the names of its settings; `pauses` are the seconds between attempts, unless it says Retry-After."""
 
-    def __init__(self, name: str, url: str, key: str, *, headers: Mapping[str, str], setting: str, failure: Failure,
-                 pauses: Sequence[float], timeout: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        key: str,
+        *,
+        headers: Mapping[str, str],
+        setting: str,
+        failure: Failure,
+        pauses: Sequence[float],
+        timeout: float,
+    ) -> None:
         if not url.startswith(("http://", "https://")):
-            raise ConfigurationError(f"{setting}_URL must begin with http:// or https://, not {url!r}.")
+            raise ConfigurationError(
+                f"{setting}_URL must begin with http:// or https://, not {url!r}."
+            )
         self._name, self._key, self._setting, self._failure = name, key, setting, failure
         self._pauses, self._timeout = pauses, timeout
         self._client = httpx.AsyncClient(base_url=url, headers=headers if key else {})
 
-    async def ask(self, method: str, path: str, patience: float, body: Callable[[], Json] = dict, *,
-                  repeatable: bool = True) -> Json:
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        patience: float,
+        body: Callable[[], Json] = dict,
+        *,
+        repeatable: bool = True,
+    ) -> Json:
         """The answer's JSON. An attempt that could not begin within the patience is not made.
 
         `body` makes httpx's arguments anew for each attempt. What is not `repeatable` is asked again only when the
@@ -38,18 +59,26 @@ class Service:
         while True:
             pause = next(pauses, None)
             try:
-                response = await self._client.request(method, path, timeout=min(self._timeout, patience), **body())
+                response = await self._client.request(
+                    method, path, timeout=min(self._timeout, patience), **body()
+                )
             except httpx.TimeoutException as error:
                 untouched = isinstance(error, httpx.ConnectTimeout)
                 wait, failure = pause, _passing(self.failed("did not answer in time"))
             except httpx.TransportError as error:
                 untouched = isinstance(error, httpx.ConnectError)
-                wait, failure = pause, _passing(self.failed(f"cannot be reached ({error or type(error).__name__})"))
+                wait, failure = (
+                    pause,
+                    _passing(self.failed(f"cannot be reached ({error or type(error).__name__})")),
+                )
             else:
                 if response.is_success:
                     return self._json(response)
                 untouched = response.status_code in (429, 503, 529)
-                wait, failure = _wait(response, pause), _passing(self._refused(response), response.status_code)
+                wait, failure = (
+                    _wait(response, pause),
+                    _passing(self._refused(response), response.status_code),
+                )
             if wait is None or not (repeatable or untouched) or monotonic() + wait > deadline:
                 raise failure
             await anyio.sleep(wait)
@@ -73,7 +102,9 @@ class Service:
     def _refused(self, response: httpx.Response) -> CommonplaceError:
         status = response.status_code
         if status in (401, 403):
-            return self.failed(f"refused the key (HTTP {status}); check {self._setting}_KEY", status)
+            return self.failed(
+                f"refused the key (HTTP {status}); check {self._setting}_KEY", status
+            )
         if status == 429:
             return self.failed("is over its rate limit (HTTP 429)", status)
         if status >= 500:

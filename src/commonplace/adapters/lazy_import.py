@@ -12,7 +12,9 @@ def chosen(setting: str, table: Mapping[str, str], package: str, settings: Setti
     """`table` says `module:Class` within the package; the class is made from the settings."""
     name = getattr(settings, setting)
     if name not in table:
-        raise ConfigurationError(f"{PREFIX}{setting.upper()} must be one of {', '.join(table)}, not {name!r}.")
+        raise ConfigurationError(
+            f"{PREFIX}{setting.upper()} must be one of {', '.join(table)}, not {name!r}."
+        )
     module, adapter = table[name].split(":")
     return getattr(import_module(f"{package}.{module}"), adapter)(settings)
 

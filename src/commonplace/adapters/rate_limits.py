@@ -18,7 +18,9 @@ class MemoryLimits:
         at = time.monotonic()
         if at > self._forget_at:
             self._forget_at = at + FORGET_SECONDS
-            self._uses = {k: uses for k, uses in self._uses.items() if uses[-1] > at - FORGET_SECONDS}
+            self._uses = {
+                k: uses for k, uses in self._uses.items() if uses[-1] > at - FORGET_SECONDS
+            }
         uses = self._uses.setdefault(key, deque(maxlen=amount))
         if len(uses) == amount and uses[0] > at - seconds:
             return uses[0] + seconds - at
@@ -32,6 +34,8 @@ class MemoryLimits:
 def make_limits(settings: Settings) -> Limits:
     if not settings.redis_url:
         return MemoryLimits()
-    from commonplace.adapters.redis_limits import RedisLimits  # its client takes a tenth of a second to import
+    from commonplace.adapters.redis_limits import (
+        RedisLimits,
+    )  # its client takes a tenth of a second to import
 
     return RedisLimits(settings.redis_url, MemoryLimits())

@@ -18,14 +18,17 @@ class RedisLimits:
 
     def __init__(self, url: str, meanwhile: Limits) -> None:
         self._pool = ConnectionPool.from_url(url, retry=Retry(NoBackoff(), 1))
-        self._window = MovingWindowRateLimiter(RedisStorage(
-            f"async+{url}", implementation="redispy", connection_pool=self._pool))  # type: ignore[arg-type]
+        self._window = MovingWindowRateLimiter(
+            RedisStorage(f"async+{url}", implementation="redispy", connection_pool=self._pool)
+        )  # type: ignore[arg-type]
         self._meanwhile = meanwhile
         self._breaker = Breaker("This server counts requests by itself")
 
     async def hit(self, key: str, amount: int, seconds: int) -> float | None:
         try:
-            return await self._breaker.call(lambda: self._hit(key, RateLimitItemPerSecond(amount, seconds)))
+            return await self._breaker.call(
+                lambda: self._hit(key, RateLimitItemPerSecond(amount, seconds))
+            )
         except Unavailable:
             return await self._meanwhile.hit(key, amount, seconds)
 

@@ -28,6 +28,8 @@ class LocalWake:
 def make_wake(settings: Settings) -> Wake:
     if not settings.redis_url:
         return LocalWake()
-    from commonplace.adapters.redis_wakeup import RedisWake  # its client takes a tenth of a second to import
+    from commonplace.adapters.redis_wakeup import (
+        RedisWake,
+    )  # its client takes a tenth of a second to import
 
     return RedisWake(settings.redis_url, LocalWake())

@@ -12,7 +12,7 @@ from typing import Any
 
 from commonplace.thread_pool import Threads
 
-MOST = 64             # in one commit
+MOST = 64  # in one commit
 QUICK_SECONDS = 0.003  # on the processor
 
 Work = Callable[..., Any]
@@ -21,7 +21,7 @@ Work = Callable[..., Any]
 @dataclass(slots=True)
 class _Write:
     work: Callable[[Any], Any]
-    kind: Any                      # what its duration is remembered by: closures differ, their code is the same
+    kind: Any  # what its duration is remembered by: closures differ, their code is the same
     done: bool = False
     result: Any = None
     error: BaseException | None = None
@@ -44,12 +44,19 @@ class Group:
         return mine.result
 
     def _turn(self, mine: _Write) -> None:
-        while not mine.done:  # somebody before may have taken it along; and who came before comes first
+        while (
+            not mine.done
+        ):  # somebody before may have taken it along; and who came before comes first
             self._next()
 
     def _next(self) -> None:
         group = [self._waiting.popleft()]
-        while self._waiting and len(group) < MOST and self._is_quick(group[-1]) and self._is_quick(self._waiting[0]):
+        while (
+            self._waiting
+            and len(group) < MOST
+            and self._is_quick(group[-1])
+            and self._is_quick(self._waiting[0])
+        ):
             group.append(self._waiting.popleft())
         if len(group) > 1:
             self._try(group)

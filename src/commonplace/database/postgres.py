@@ -27,19 +27,42 @@ CONNECTIONS = 8
 ATTEMPTS = 6
 CONNECT_SECONDS = 10
 FEW = 4  # rows that are sent sooner one by one than copied
-COUNTED_FROM, COUNTED_EVERY = 500, 4  # rows copied into a table, and how many times as many until the next time
+COUNTED_FROM, COUNTED_EVERY = (
+    500,
+    4,
+)  # rows copied into a table, and how many times as many until the next time
 MIGRATION_LOCK = 0x636F6D6D6F6E  # one for the database: the vector extension belongs to all schemas
 
 # Columns that rows are copied into, where they are no text.
-_TYPES = {"section_id": "int8", "position": "int4", "word_count": "int4", "length": "int4", "terms": "bytea", "counts": "bytea",
-          "sequence": "bytea", "embedding": "bytea", "in_kb": "int4", "archived": "int4", "revision": "int4",
-          "attempts": "int4", "progress": "float8", "created_at": "int8", "updated_at": "int8", "run_after": "int8"}
+_TYPES = {
+    "section_id": "int8",
+    "position": "int4",
+    "word_count": "int4",
+    "length": "int4",
+    "terms": "bytea",
+    "counts": "bytea",
+    "sequence": "bytea",
+    "embedding": "bytea",
+    "in_kb": "int4",
+    "archived": "int4",
+    "revision": "int4",
+    "attempts": "int4",
+    "progress": "float8",
+    "created_at": "int8",
+    "updated_at": "int8",
+    "run_after": "int8",
+}
 
 # What a change of the schema leaves to do that SQL cannot.
 FOLLOWED_BY: dict[int, Callable[["PostgresTx"], None]] = {20: read_words_anew}
 
 # A rival came between a check and the write that relied on it; run again, the check itself tells the caller.
-_RIVALS = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation, errors.ForeignKeyViolation)
+_RIVALS = (
+    errors.SerializationFailure,
+    errors.DeadlockDetected,
+    errors.UniqueViolation,
+    errors.ForeignKeyViolation,
+)
 _LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
@@ -91,7 +114,10 @@ class PostgresTx:
             for row in rows:
                 self._connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})", row)
             return
-        with self._connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT binary)") as copy:
+        with (
+            self._connection.cursor() as cursor,
+            cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT binary)") as copy,
+        ):
             copy.set_types([_TYPES.get(column, "text") for column in columns.split(", ")])
             for row in rows:
                 copy.write_row(row)
@@ -104,7 +130,9 @@ class PostgresTx:
 @lru_cache(maxsize=512)
 def _statement(text: str) -> str:
     """Lists are arrays here: one prepared statement whatever their length."""
-    return percent_style(re.sub(r"\bIN (:[a-z_]+)", r"= ANY(\1)", text).replace("lowered(", "lower("))
+    return percent_style(
+        re.sub(r"\bIN (:[a-z_]+)", r"= ANY(\1)", text).replace("lowered(", "lower(")
+    )
 
 
 class PostgresDatabase:
@@ -115,8 +143,17 @@ class PostgresDatabase:
         self._url, self._schema = url, schema
         self._threads = Threads(CONNECTIONS, "postgres")
         self._pool: ConnectionPool[Connection[DictRow]] = ConnectionPool(
-            url, min_size=1, max_size=CONNECTIONS, open=False, configure=self._configure, timeout=CONNECT_SECONDS,
-            reconnect_timeout=0, num_workers=1, name="commonplace", kwargs={"row_factory": dict_row})
+            url,
+            min_size=1,
+            max_size=CONNECTIONS,
+            open=False,
+            configure=self._configure,
+            timeout=CONNECT_SECONDS,
+            reconnect_timeout=0,
+            num_workers=1,
+            name="commonplace",
+            kwargs={"row_factory": dict_row},
+        )
         self._search_path = sql.Composed([])
         self._copied: Counter[str] = Counter()
         self._counted_at: dict[str, int] = {}
@@ -159,8 +196,11 @@ class PostgresDatabase:
         try:
             # Readers see one snapshot; writers see what was committed by the time they hold a row's lock.
             connection.read_only = read_only
-            connection.isolation_level = (psycopg.IsolationLevel.REPEATABLE_READ if read_only
-                                          else psycopg.IsolationLevel.READ_COMMITTED)
+            connection.isolation_level = (
+                psycopg.IsolationLevel.REPEATABLE_READ
+                if read_only
+                else psycopg.IsolationLevel.READ_COMMITTED
+            )
             tx = PostgresTx(connection)
             try:
                 result = work(tx, *args, **kwargs)
@@ -178,7 +218,9 @@ class PostgresDatabase:
                 self._have_counted(connection, tx.copied)
             return result
         except errors.ReadOnlySqlTransaction as error:
-            raise StorageFailed("The Postgres server takes no writes: it is a standby, or set read-only.") from error
+            raise StorageFailed(
+                "The Postgres server takes no writes: it is a standby, or set read-only."
+            ) from error
         finally:
             if not connection.closed:
                 connection.rollback()
@@ -188,7 +230,11 @@ class PostgresDatabase:
         """The server counts its rows within a minute or so. Until then it takes a new table for a small one and reads all of it
         for each lot of an import: of 6,000 notes, in five times the time. Nobody waits for whoever vacuums or indexes a table."""
         self._copied.update(copied)
-        grown = [table for table in copied if self._copied[table] >= self._counted_at.get(table, COUNTED_FROM)]
+        grown = [
+            table
+            for table in copied
+            if self._copied[table] >= self._counted_at.get(table, COUNTED_FROM)
+        ]
         self._counted_at |= {table: COUNTED_EVERY * self._copied[table] for table in grown}
         if grown:
             with suppress(psycopg.Error):  # what was written is written
@@ -199,7 +245,9 @@ class PostgresDatabase:
         try:
             return self._pool.getconn()
         except PoolTimeout as error:
-            raise StorageFailed("The Postgres server cannot be reached; nothing was stored. Try again.") from error
+            raise StorageFailed(
+                "The Postgres server cannot be reached; nothing was stored. Try again."
+            ) from error
 
     def _configure(self, connection: Connection[DictRow]) -> None:
         connection.execute(self._search_path)
@@ -210,19 +258,29 @@ class PostgresDatabase:
         try:
             password = conninfo_to_dict(self._url).get("password")
         except psycopg.ProgrammingError:
-            raise ConfigurationError("COMMONPLACE_DATABASE_URL is not a valid postgresql:// address.") from None
+            raise ConfigurationError(
+                "COMMONPLACE_DATABASE_URL is not a valid postgresql:// address."
+            ) from None
         try:
-            with psycopg.connect(self._url, row_factory=dict_row, connect_timeout=CONNECT_SECONDS) as connection:
+            with psycopg.connect(
+                self._url, row_factory=dict_row, connect_timeout=CONNECT_SECONDS
+            ) as connection:
                 _require_server(connection)
                 self._search_path = _bring_up_to_date(connection, self._schema)
         except CommonplaceError:
             raise
         except _LOST as error:
-            reason = str(error).strip().replace(str(password), "***") if password else str(error).strip()
-            raise ConfigurationError(f"COMMONPLACE_DATABASE_URL: the Postgres server does not answer ({reason}).") from None
+            reason = (
+                str(error).strip().replace(str(password), "***") if password else str(error).strip()
+            )
+            raise ConfigurationError(
+                f"COMMONPLACE_DATABASE_URL: the Postgres server does not answer ({reason})."
+            ) from None
         except errors.InsufficientPrivilege as error:
-            raise ConfigurationError(f"COMMONPLACE_DATABASE_URL: the Postgres user may not set up the schema "
-                                     f"{self._schema!r} ({error}).") from None
+            raise ConfigurationError(
+                f"COMMONPLACE_DATABASE_URL: the Postgres user may not set up the schema "
+                f"{self._schema!r} ({error})."
+            ) from None
         self._pool.open(wait=True, timeout=CONNECT_SECONDS)
 
 
@@ -235,18 +293,24 @@ class _Lost(Exception):
 
 def _explain(error: psycopg.Error) -> NoReturn:
     if isinstance(error, errors.DiskFull):
-        raise StorageFailed("The disk of the Postgres server is full: nothing was stored.") from error
+        raise StorageFailed(
+            "The disk of the Postgres server is full: nothing was stored."
+        ) from error
     if isinstance(error, errors.QueryCanceled | errors.LockNotAvailable):
         raise StorageFailed("The Postgres server gave up waiting; try again.") from error
-    raise StorageFailed("The connection to the Postgres server was lost; whether the last write was kept is not known. "
-                        "Look before you repeat it.") from error
+    raise StorageFailed(
+        "The connection to the Postgres server was lost; whether the last write was kept is not known. "
+        "Look before you repeat it."
+    ) from error
 
 
 def _require_server(connection: Connection[DictRow]) -> None:
     if connection.info.server_version < 150000:
         raise ConfigurationError("COMMONPLACE_DATABASE_URL: Postgres 15 or newer is needed.")
     if connection.info.parameter_status("server_encoding") != "UTF8":
-        raise ConfigurationError("COMMONPLACE_DATABASE_URL: the database must have the encoding UTF8.")
+        raise ConfigurationError(
+            "COMMONPLACE_DATABASE_URL: the database must have the encoding UTF8."
+        )
 
 
 def _bring_up_to_date(connection: Connection[DictRow], schema: str) -> sql.Composed:
@@ -255,10 +319,15 @@ def _bring_up_to_date(connection: Connection[DictRow], schema: str) -> sql.Compo
     if not connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [schema]).fetchone():
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
     vector_schema = _vector_schema(connection)
-    search_path = sql.SQL("SET search_path = {}, {}").format(sql.Identifier(schema), sql.Identifier(vector_schema))
+    search_path = sql.SQL("SET search_path = {}, {}").format(
+        sql.Identifier(schema), sql.Identifier(vector_schema)
+    )
     connection.execute(search_path)
     connection.execute("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")
-    applied = [row["version"] for row in connection.execute("SELECT version FROM schema_version").fetchall()]
+    applied = [
+        row["version"]
+        for row in connection.execute("SELECT version FROM schema_version").fetchall()
+    ]
     for version, script in missing("postgres", applied):
         connection.execute(script)
         if version in FOLLOWED_BY:
@@ -276,12 +345,16 @@ def _vector_schema(connection: Connection[DictRow]) -> str:
         try:
             connection.execute("CREATE EXTENSION vector SCHEMA public")
         except psycopg.Error as error:
-            raise ConfigurationError("COMMONPLACE_DATABASE_URL: the server lacks the extension pgvector "
-                                     f"({str(error).splitlines()[0]}). Install it, or have an administrator run "
-                                     "CREATE EXTENSION vector in this database.") from None
+            raise ConfigurationError(
+                "COMMONPLACE_DATABASE_URL: the server lacks the extension pgvector "
+                f"({str(error).splitlines()[0]}). Install it, or have an administrator run "
+                "CREATE EXTENSION vector in this database."
+            ) from None
         row = connection.execute(find).fetchone()
     assert row is not None
     if tuple(int(part) for part in row["extversion"].split(".")[:2]) < (0, 7):
-        raise ConfigurationError(f"COMMONPLACE_DATABASE_URL: pgvector 0.7 or newer is needed, not {row['extversion']} "
-                                 "(ALTER EXTENSION vector UPDATE).")
+        raise ConfigurationError(
+            f"COMMONPLACE_DATABASE_URL: pgvector 0.7 or newer is needed, not {row['extversion']} "
+            "(ALTER EXTENSION vector UPDATE)."
+        )
     return str(row["nspname"])

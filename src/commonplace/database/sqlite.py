@@ -27,7 +27,11 @@ T = TypeVar("T")
 READERS = 2  # more would only take turns: half of a search needs the interpreter, and four made it dearer by a tenth
 READ, WRITE = "BEGIN", "BEGIN IMMEDIATE"
 BUSY_SECONDS = 60
-OLDEST_ENGINE = (3, 51, 3)  # the first without the WAL-reset bug: https://sqlite.org/wal.html#walresetbug
+OLDEST_ENGINE = (
+    3,
+    51,
+    3,
+)  # the first without the WAL-reset bug: https://sqlite.org/wal.html#walresetbug
 STATEMENTS = 256  # prepared statements, and column names, kept per connection
 RECALLED = 10_000  # answers kept while nothing is written
 FILES = ("", "-wal", "-shm")  # the database and what lies beside it while it is open
@@ -35,8 +39,10 @@ MARKER = "commonplace.created"  # lies in the data folder once there is a librar
 _MARKER_TEXT = """A library was created in this folder. While this file is here, Commonplace does not start with a database
 that is missing or empty. Restore a backup with `commonplace restore FILE`, or delete this file to start a new library.
 """
-_DAMAGED = ("The database file is damaged or not a Commonplace database. Stop all servers and restore a backup with "
-            "`commonplace restore FILE --force`, which keeps the damaged file beside the new one.")
+_DAMAGED = (
+    "The database file is damaged or not a Commonplace database. Stop all servers and restore a backup with "
+    "`commonplace restore FILE --force`, which keeps the damaged file beside the new one."
+)
 _WAL_MAGIC = (0x377F0682, 0x377F0683)
 _WAL_HEADER = 32  # bytes
 _LISTS = (list, tuple, set, frozenset)
@@ -125,8 +131,16 @@ class SqliteTx:
 
     def _execute(self, sql: str, values: dict[str, Any]) -> apsw.Cursor:
         """Lists travel as JSON: one prepared statement whatever their length."""
-        lists = {name: orjson.dumps(list(value)).decode() for name, value in values.items() if isinstance(value, _LISTS)}
-        return self._connection.execute(_with_lists(sql), values | lists) if lists else self._connection.execute(sql, values)
+        lists = {
+            name: orjson.dumps(list(value)).decode()
+            for name, value in values.items()
+            if isinstance(value, _LISTS)
+        }
+        return (
+            self._connection.execute(_with_lists(sql), values | lists)
+            if lists
+            else self._connection.execute(sql, values)
+        )
 
 
 @lru_cache(maxsize=512)
@@ -183,7 +197,11 @@ class SqliteDatabase:
             connection = self._connection()
             connection.execute(begin)
             try:
-                result = work(SqliteTx(connection, self._local.recalled if begin == READ else None), *args, **kwargs)
+                result = work(
+                    SqliteTx(connection, self._local.recalled if begin == READ else None),
+                    *args,
+                    **kwargs,
+                )
                 connection.execute("COMMIT")
                 return result
             finally:
@@ -200,8 +218,10 @@ class SqliteDatabase:
             _switch_to_wal(connection)
             # FULL: an acknowledged write survives a power cut, not only a crash of the process.
             # No memory-mapped I/O: a disk error would end the process, and a stray write would reach the file.
-            connection.execute("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
-                               "PRAGMA cache_size=-4096; PRAGMA mmap_size=0").fetchall()
+            connection.execute(
+                "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
+                "PRAGMA cache_size=-4096; PRAGMA mmap_size=0"
+            ).fetchall()
             connection.create_scalar_function("lowered", _lowered, 1, deterministic=True)
             self._local.connection, self._local.recalled = connection, Recalled()
             with self._guard:
@@ -212,12 +232,16 @@ class SqliteDatabase:
         _refuse_old_engine()
         folder, marker = self._path.parent, self._path.with_name(MARKER)
         if folder.exists() and not folder.is_dir():
-            raise ConfigurationError(f"The data folder {folder} is a file. "
-                                     "Choose a folder with COMMONPLACE_DATA_DIR or --data-dir.")
+            raise ConfigurationError(
+                f"The data folder {folder} is a file. "
+                "Choose a folder with COMMONPLACE_DATA_DIR or --data-dir."
+            )
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _refuse_damage(self._path, marker)
         if not self._path.exists():
-            self._path.touch(0o600)  # what SQLite keeps beside the file is as open to others as the file is when it is begun
+            self._path.touch(
+                0o600
+            )  # what SQLite keeps beside the file is as open to others as the file is when it is begun
         self._within(WRITE, _bring_up_to_date, (), {})
         self._path.chmod(0o600)
         if not marker.exists():
@@ -231,7 +255,9 @@ def _lowered(*texts: Any) -> Any:
 
 def _bring_up_to_date(tx: SqliteTx) -> None:
     tx.run("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")
-    for version, script in missing("sqlite", [row["version"] for row in tx.all("SELECT version FROM schema_version")]):
+    for version, script in missing(
+        "sqlite", [row["version"] for row in tx.all("SELECT version FROM schema_version")]
+    ):
         for statement in _statements(script):
             tx.run(statement)
         tx.run("INSERT INTO schema_version VALUES (:version)", version=version)
@@ -264,29 +290,36 @@ def _refuse_old_engine() -> None:
     if tuple(map(int, version.split("."))) < OLDEST_ENGINE:
         raise ConfigurationError(
             f"SQLite {version} can lose committed data; {'.'.join(map(str, OLDEST_ENGINE))} or newer is needed. "
-            "Install a current `apsw` from its wheel, which brings one along.")
+            "Install a current `apsw` from its wheel, which brings one along."
+        )
 
 
 def _refuse_damage(path: Path, marker: Path) -> None:
     """Refuse what SQLite would take for a new database, or for a log without a single commit."""
     size = path.stat().st_size if path.exists() else -1
     if size <= 0 and marker.exists():
-        raise Damaged(f"The database {path} is {'missing' if size < 0 else 'empty'}, but there was a library in this folder. "
-                      f"Restore a backup with `commonplace restore FILE`, or delete {marker} to start a new library.",
-                      missing=True)
+        raise Damaged(
+            f"The database {path} is {'missing' if size < 0 else 'empty'}, but there was a library in this folder. "
+            f"Restore a backup with `commonplace restore FILE`, or delete {marker} to start a new library.",
+            missing=True,
+        )
     log = path.with_name(f"{path.name}-wal")
     if size > 0 and log.exists() and log.stat().st_size > _WAL_HEADER:
         with log.open("rb") as file:
             if int.from_bytes(file.read(4)) not in _WAL_MAGIC:
-                raise Damaged(f"The write-ahead log {log} is damaged. Restore a backup with `commonplace restore FILE --force`, "
-                              "or delete that file to lose only the latest changes.")
+                raise Damaged(
+                    f"The write-ahead log {log} is damaged. Restore a backup with `commonplace restore FILE --force`, "
+                    "or delete that file to lose only the latest changes."
+                )
 
 
 def set_aside(path: Path) -> None:
     """Rename a damaged database, and what lies beside it, out of the way of another one."""
     for end in FILES:
         with suppress(FileNotFoundError):
-            path.with_name(path.name + end).replace(path.with_name(f"{path.stem}-damaged{path.suffix}{end}"))
+            path.with_name(path.name + end).replace(
+                path.with_name(f"{path.stem}-damaged{path.suffix}{end}")
+            )
 
 
 def check(tx: SqliteTx) -> None:
@@ -302,11 +335,17 @@ def _plain_errors() -> Iterator[None]:
     try:
         yield
     except apsw.FullError as error:
-        raise StorageFailed("The disk is full: nothing was stored. Free some space and try again.") from error
+        raise StorageFailed(
+            "The disk is full: nothing was stored. Free some space and try again."
+        ) from error
     except (apsw.NotADBError, apsw.CorruptError) as error:
         raise Damaged(_DAMAGED) from error
     except (apsw.BusyError, apsw.LockedError) as error:
-        raise StorageFailed(f"Another process kept the database busy for {BUSY_SECONDS} s; try again.") from error
+        raise StorageFailed(
+            f"Another process kept the database busy for {BUSY_SECONDS} s; try again."
+        ) from error
     except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
-        raise StorageFailed(f"The database cannot be read or written ({error}); "
-                            "check the disk and the data folder's permissions.") from error
+        raise StorageFailed(
+            f"The database cannot be read or written ({error}); "
+            "check the disk and the data folder's permissions."
+        ) from error

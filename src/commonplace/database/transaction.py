@@ -103,4 +103,5 @@ def refuse_newer(found: int, known: int) -> None:
     if found > known:
         raise ConfigurationError(
             f"The database was written by a newer Commonplace (schema {found}; this version knows {known}). "
-            "Upgrade Commonplace, or point it at another data folder. Nothing was changed.")
+            "Upgrade Commonplace, or point it at another data folder. Nothing was changed."
+        )

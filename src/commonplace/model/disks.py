@@ -32,7 +32,7 @@ class Audience(StrEnum):
 class OutlinedSection:
     """A section for others: what it is about. There is no field that its text could be put into."""
 
-    index: int                     # from 1
+    index: int  # from 1
     word_count: int
     key_points: tuple[str, ...]
     snippet: str
@@ -59,8 +59,10 @@ class RedactedDisk(Told):
 
     @classmethod
     def of(cls, view: Json) -> "RedactedDisk":
-        sections = tuple(OutlinedSection(**(section | {"key_points": tuple(section["key_points"])}))
-                         for section in view["sections"])
+        sections = tuple(
+            OutlinedSection(**(section | {"key_points": tuple(section["key_points"])}))
+            for section in view["sections"]
+        )
         return cls(**(view | {"tags": tuple(view["tags"]), "sections": sections}))
 
 
@@ -93,11 +95,11 @@ class Published:
     audience: Audience
     view: RedactedDisk
     stale: bool
-    change: int                    # of the item, counted; what a newly derived view answers to
+    change: int  # of the item, counted; what a newly derived view answers to
     created_at: datetime
     published_at: datetime
-    own_summary: str = ""              # the owner's own words for others
-    saved_at: datetime | None = None   # by the library that asks
+    own_summary: str = ""  # the owner's own words for others
+    saved_at: datetime | None = None  # by the library that asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,4 +108,4 @@ class DiskFilter:
 
     category: str | None = None
     tag: str | None = None
-    text: str | None = None        # part of title or tags
+    text: str | None = None  # part of title or tags

@@ -12,12 +12,13 @@ from typing import Any, Literal
 
 Json = dict[str, Any]
 
-_MOST_MARKS = 30    # on one letter, as in Unicode's Stream-Safe Text Format
+_MOST_MARKS = 30  # on one letter, as in Unicode's Stream-Safe Text Format
 # A long run of characters from the blocks that have combining marks: few texts have one. Written as
 # one and thirty, which is searched for twice as fast as thirty-one.
 _BLOCKS = (
     "[\u0300-\u1dff\u20d0-\u20ff\u2cef-\u2cf1\u2d7f\u2de0-\u2dff\u302a-\u302f\u3099\u309a"
-    "\ua66f-\uabed\ufb1e\ufe20-\ufe2f\uff9e\uff9f\U000101fd-\U0001efff]")
+    "\ua66f-\uabed\ufb1e\ufe20-\ufe2f\uff9e\uff9f\U000101fd-\U0001efff]"
+)
 _MARKS_PERHAPS = re.compile(f"{_BLOCKS}{_BLOCKS}{{30}}")
 
 

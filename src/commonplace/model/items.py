@@ -37,10 +37,10 @@ class EntityType(StrEnum):
 class Origin(StrEnum):
     """Where the text of an item came from, decided when the item is added."""
 
-    YOU = "you"                    # a person, in the web app or at the command line
-    AGENT = "agent"                # sent over MCP or REST with a token
-    WEB = "web"                    # fetched from an address
-    UPLOAD = "upload"              # a file
+    YOU = "you"  # a person, in the web app or at the command line
+    AGENT = "agent"  # sent over MCP or REST with a token
+    WEB = "web"  # fetched from an address
+    UPLOAD = "upload"  # a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class Stakes:
     """What goes, or stays, with a folder that is deleted."""
 
     items: int
-    alone: int       # of these, what lies in no other folder
-    tokens: int      # that see this folder and nothing else: they are revoked with it
+    alone: int  # of these, what lies in no other folder
+    tokens: int  # that see this folder and nothing else: they are revoked with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ class Section:
 
     position: int
     text: str
-    heading: str = ""        # the headings above it, outermost first, joined by " > "
-    extra: str = ""          # derived search words: parts of identifiers, pairs of CJK characters
+    heading: str = ""  # the headings above it, outermost first, joined by " > "
+    extra: str = ""  # derived search words: parts of identifiers, pairs of CJK characters
     word_count: int = 0
     key_points: tuple[str, ...] = ()
-    locator: Json = field(default_factory=dict)   # where it was: page, seconds ...
-    vector: bytes | None = None                    # float16, normalised
+    locator: Json = field(default_factory=dict)  # where it was: page, seconds ...
+    vector: bytes | None = None  # float16, normalised
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,14 @@ class Content:
     key: str
     text: str
     url: str | None = None
-    segments: tuple[Json, ...] = ()               # {"at": character, "locator": {...}}: where its parts were in the source
-    about: Json = field(default_factory=dict)     # what the source says of itself: title, author, published_at, language
-    hash: str = ""                                # of the text
-    redirected: tuple[str, ...] = ()              # written, not read back
+    segments: tuple[
+        Json, ...
+    ] = ()  # {"at": character, "locator": {...}}: where its parts were in the source
+    about: Json = field(
+        default_factory=dict
+    )  # what the source says of itself: title, author, published_at, language
+    hash: str = ""  # of the text
+    redirected: tuple[str, ...] = ()  # written, not read back
 
     def __post_init__(self) -> None:
         if not self.hash:
@@ -113,7 +117,7 @@ class Version:
     """What an item said before its text was replaced."""
 
     item_id: str
-    revision: int                  # that the item had then
+    revision: int  # that the item had then
     title: str
     word_count: int
     replaced_at: datetime
@@ -127,7 +131,7 @@ class Item:
     public_id: str
     content_id: str
     entity_type: str
-    kind: str                      # text, url, file: how it came in
+    kind: str  # text, url, file: how it came in
     title: str
     url: str | None = None
     summary: str = ""
@@ -144,13 +148,15 @@ class Item:
     created_by: str | None = None  # the token; lets it file what it added itself
     created_at: datetime = field(default_factory=now)
     updated_at: datetime = field(default_factory=now)
-    status: str = ""               # of tasks, epics and memories
+    status: str = ""  # of tasks, epics and memories
     priority: str = ""
-    due_date: str | None = None    # ISO date
+    due_date: str | None = None  # ISO date
     languages: tuple[str, ...] = ()
     technologies: tuple[str, ...] = ()
     assignees: tuple[str, ...] = ()
-    annotates: str | None = None   # the item in whose margin this one is a note; set by annotating alone
+    annotates: str | None = (
+        None  # the item in whose margin this one is a note; set by annotating alone
+    )
     origin: str = Origin.YOU
     folders: tuple[str, ...] = ()  # within the reader's scope
     ingest_status: str | None = None  # queued or failed while its source is unread
@@ -197,15 +203,17 @@ class Upload:
 
     id: str
     library_id: str
-    owner: str                     # who may finish it: the caller's `limit_key`
+    owner: str  # who may finish it: the caller's `limit_key`
     filename: str
     content_type: str
     size: int
     expires_at: datetime
     created_at: datetime = field(default_factory=now)
-    item_id: str | None = None     # what came of it
-    on_arrival: Json | None = None # queue it when its last byte arrives, in `folder`; None: it waits for finalize
-    answer: Json | None = None     # what finalize answered first
+    item_id: str | None = None  # what came of it
+    on_arrival: Json | None = (
+        None  # queue it when its last byte arrives, in `folder`; None: it waits for finalize
+    )
+    answer: Json | None = None  # what finalize answered first
 
     @property
     def key(self) -> str:
@@ -224,12 +232,12 @@ class Subscription:
     person_id: str
     token_id: str | None = None
     folder_id: str | None = None
-    newest: int = 10               # entries that the first visit takes
+    newest: int = 10  # entries that the first visit takes
     created_at: datetime = field(default_factory=now)
     polled_at: datetime | None = None
     poll_at: datetime = field(default_factory=now)
-    error: str | None = None       # why the last visit brought nothing
-    validators: Json = field(default_factory=dict)   # what its last answer can be recognised by
+    error: str | None = None  # why the last visit brought nothing
+    validators: Json = field(default_factory=dict)  # what its last answer can be recognised by
 
 
 class Outcome(StrEnum):
@@ -290,11 +298,11 @@ class ItemFilter:
     archived: bool | None = None
     entity_types: tuple[str, ...] = ()
     not_entity_types: tuple[str, ...] = ()
-    text: str | None = None        # part of title, address or tags
+    text: str | None = None  # part of title, address or tags
     statuses: tuple[str, ...] = ()
     not_statuses: tuple[str, ...] = ()
     category: str | None = None
-    notes: bool | None = None      # only notes in margins, or none of them
+    notes: bool | None = None  # only notes in margins, or none of them
     tag: str | None = None
     language: str | None = None
     assignee: str | None = None
@@ -333,5 +341,5 @@ class Reading:
     item: Item
     text: str
     sections: tuple[Section, ...]
-    folders: tuple[Folder, ...]       # as far as the reader sees them; not counted
+    folders: tuple[Folder, ...]  # as far as the reader sees them; not counted
     transcription: Job | None = None  # while it is not done

@@ -20,11 +20,11 @@ class Quote:
 class Proposal:
     """A memory that a text seems to hold."""
 
-    kind: str                      # an entity type
+    kind: str  # an entity type
     title: str
     content: str
-    confidence: float              # 0..1
-    reason: str                    # what in the text speaks for it
+    confidence: float  # 0..1
+    reason: str  # what in the text speaks for it
     quotes: tuple[Quote, ...]
 
 
@@ -40,11 +40,11 @@ class Candidate:
 
     id: str
     library_id: str
-    source_id: str                 # the item that holds the notes; the candidate goes when it goes
-    owner: str                     # who queued it: a token's id, else the person's
+    source_id: str  # the item that holds the notes; the candidate goes when it goes
+    owner: str  # who queued it: a token's id, else the person's
     proposal: Proposal
     project_id: str | None = None
     state: CandidateState = CandidateState.PENDING
-    item_id: str | None = None     # what it became; the candidate goes when it goes
+    item_id: str | None = None  # what it became; the candidate goes when it goes
     created_at: datetime = field(default_factory=now)
     decided_at: datetime | None = None

@@ -51,12 +51,14 @@ class Caller:
     kb_only: bool = False
     token_id: str | None = None
     limit_key: str | None = None  # what allowances are counted by; None: not counted
-    role: Role = Role.MEMBER      # of the person, in this library
-    agent: bool = False           # a program with a token, or over MCP; otherwise a person at the web app or the command line
+    role: Role = Role.MEMBER  # of the person, in this library
+    agent: bool = False  # a program with a token, or over MCP; otherwise a person at the web app or the command line
 
     def origin(self, kind: str) -> Origin:
         """Where an item of this kind comes from when this caller adds it."""
-        return {"url": Origin.WEB, "file": Origin.UPLOAD}.get(kind) or (Origin.AGENT if self.agent else Origin.YOU)
+        return {"url": Origin.WEB, "file": Origin.UPLOAD}.get(kind) or (
+            Origin.AGENT if self.agent else Origin.YOU
+        )
 
     @property
     def scope(self) -> Scope:
@@ -74,7 +76,11 @@ class Caller:
     @property
     def only_folder(self) -> str | None:
         """The folder that new items are filed in, when there is exactly one it can be."""
-        return next(iter(self.folders)) if self.folders is not None and len(self.folders) == 1 else None
+        return (
+            next(iter(self.folders))
+            if self.folders is not None and len(self.folders) == 1
+            else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,9 @@ class Token:
     expires_at: datetime | None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
-    role: Role | None = field(default=None, compare=False)  # its person's, as of now; None: not a member (any more)
+    role: Role | None = field(
+        default=None, compare=False
+    )  # its person's, as of now; None: not a member (any more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,24 +8,26 @@ from typing import NamedTuple
 from commonplace.model.ids import Json, digest, now
 from commonplace.model.items import Item
 
-SUPERSEDED = "superseded"          # statuses of a memory that is not what it was: something newer says otherwise,
-WRONG = "wrong"                    # or it never was true,
-STALE = "stale"                    # or nobody has looked whether it still is
+SUPERSEDED = (
+    "superseded"  # statuses of a memory that is not what it was: something newer says otherwise,
+)
+WRONG = "wrong"  # or it never was true,
+STALE = "stale"  # or nobody has looked whether it still is
 
 
 class Kind(StrEnum):
     """Kinds of relations that mean something to us; others may be kept too."""
 
     RELATED_TO = "RELATED_TO"
-    DEPENDS_ON = "DEPENDS_ON"      # a task, on what must be done before it
-    BELONGS_TO = "BELONGS_TO"      # a task, epic or memory, to its project
-    PART_OF = "PART_OF"            # a task, to its epic
-    SUPERSEDES = "SUPERSEDES"      # the new, to the old
+    DEPENDS_ON = "DEPENDS_ON"  # a task, on what must be done before it
+    BELONGS_TO = "BELONGS_TO"  # a task, epic or memory, to its project
+    PART_OF = "PART_OF"  # a task, to its epic
+    SUPERSEDES = "SUPERSEDES"  # the new, to the old
     CONTRADICTS = "CONTRADICTS"
     REQUIRES = "REQUIRES"
     SUPPORTS = "SUPPORTS"
     DERIVED_FROM = "DERIVED_FROM"  # what was learnt, to where it was learnt
-    ANNOTATES = "ANNOTATES"        # a note, to what it is about
+    ANNOTATES = "ANNOTATES"  # a note, to what it is about
 
 
 class ExploreMode(StrEnum):
@@ -42,7 +44,7 @@ class Relation:
     kind: str
     to_id: str
     weight: float = 1.0
-    explicit: bool = True          # somebody said so; otherwise found by likeness
+    explicit: bool = True  # somebody said so; otherwise found by likeness
     created_at: datetime = field(default_factory=now)
 
 
@@ -53,8 +55,8 @@ class Reached:
     item: Item
     distance: int
     kind: str
-    direction: str                 # outgoing, incoming: as seen from `via`
-    via: str                       # the entity id of the item before it
+    direction: str  # outgoing, incoming: as seen from `via`
+    via: str  # the entity id of the item before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Surroundings:
     reached: tuple[Reached, ...]
     relations: tuple[Relation, ...]  # between the items that are shown
     total: int
-    cut: bool = False              # there is more than a walk follows
+    cut: bool = False  # there is more than a walk follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Dependencies:
     """An item, all that it depends on, and what of that was asked for."""
 
     center: Item
-    items: tuple[Item, ...]        # the item itself among them
+    items: tuple[Item, ...]  # the item itself among them
     relations: tuple[Relation, ...]
     asked: frozenset[str]
     cut: bool = False
@@ -82,9 +84,9 @@ class Worth:
     """What an open task counts by itself, so that a store can tell which of very many are compared at all."""
 
     priorities: tuple[tuple[str, int], ...]
-    otherwise: int                 # with no or another priority
-    due: tuple[tuple[str, int], ...]   # (before this ISO date, points), soonest first
-    begun: tuple[str, ...]         # statuses, which are looked at beside those that are not
+    otherwise: int  # with no or another priority
+    due: tuple[tuple[str, int], ...]  # (before this ISO date, points), soonest first
+    begun: tuple[str, ...]  # statuses, which are looked at beside those that are not
 
 
 class Ticket(NamedTuple):
@@ -95,9 +97,9 @@ class Ticket(NamedTuple):
     status: str
     priority: str
     due_date: str | None
-    created_at: int                # microseconds
-    inside: bool = True            # in the project that was asked for
-    theirs: bool = True            # of whom was asked for, or nobody's
+    created_at: int  # microseconds
+    inside: bool = True  # in the project that was asked for
+    theirs: bool = True  # of whom was asked for, or nobody's
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class Capture:
     item_id: str
     title: str
     text: str
-    owner: str                     # who captured it: a token's id, else the person's
+    owner: str  # who captured it: a token's id, else the person's
     idempotency_key: str | None = None
     source: Json = field(default_factory=dict)
     created_at: datetime = field(default_factory=now)

@@ -49,7 +49,7 @@ class Passage(NamedTuple):
     metadata: Json
     created_at: datetime
     origin: str = Origin.YOU
-    added_by: str | None = None    # the name of the token, for those who see the whole library
+    added_by: str | None = None  # the name of the token, for those who see the whole library
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,15 @@ from commonplace.model.ids import Json
 class Fetched:
     """What an address answered, in a file that the fetcher's `async with` removes again."""
 
-    url: str                       # where it was in the end, after redirects
-    media_type: str                # lower case, without parameters; "" when the server said nothing
+    url: str  # where it was in the end, after redirects
+    media_type: str  # lower case, without parameters; "" when the server said nothing
     charset: str | None
     path: Path
     size: int
-    validators: Json = field(default_factory=dict)   # what the answer can be recognised by: etag, last_modified
-    unchanged: bool = False                          # the server has nothing newer than what was known; the file is empty
+    validators: Json = field(
+        default_factory=dict
+    )  # what the answer can be recognised by: etag, last_modified
+    unchanged: bool = False  # the server has nothing newer than what was known; the file is empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,13 @@ class Extracted:
     author: str | None = None
     published_at: datetime | None = None
     language: str | None = None
-    links: tuple[str, ...] = ()    # audio and feeds that a page points to, best first
-    truncated: bool = False        # whether the source says more than this text
+    links: tuple[str, ...] = ()  # audio and feeds that a page points to, best first
+    truncated: bool = False  # whether the source says more than this text
 
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    id: str                        # the feed's own name for it, else its address: what "seen before" is decided by
+    id: str  # the feed's own name for it, else its address: what "seen before" is decided by
     title: str
     url: str | None
     audio_url: str | None = None
@@ -65,7 +67,7 @@ class Soundtrack:
     """What a video says of its sound."""
 
     title: str
-    seconds: float = 0.0           # 0: it does not say
+    seconds: float = 0.0  # 0: it does not say
     author: str | None = None
     published_at: datetime | None = None
 
@@ -74,7 +76,7 @@ class Soundtrack:
 class Utterance:
     """A stretch of speech."""
 
-    start: float                   # seconds
+    start: float  # seconds
     end: float
     text: str
 
@@ -83,7 +85,7 @@ class Utterance:
 class Errand:
     """What a service was asked to do, remembered outside of it: who goes on with it neither sends nor pays again."""
 
-    begun: str | None                          # the service's own name for it
+    begun: str | None  # the service's own name for it
     remember: Callable[[str | None], Awaitable[None]]
     pause: Callable[[float], Awaitable[None]]  # so many seconds, or until there may be news
 
@@ -91,7 +93,7 @@ class Errand:
 @dataclass(frozen=True, slots=True)
 class Transcript:
     utterances: tuple[Utterance, ...]
-    seconds: float                 # how long the recording is: what quotas count
+    seconds: float  # how long the recording is: what quotas count
     language: str | None = None
 
 
@@ -105,4 +107,4 @@ class Transformed:
     tags: tuple[str, ...]
     category: str
     by_model: bool = False
-    cost_usd: float | None = 0.0   # None: it cost something, but the model's price is not known
+    cost_usd: float | None = 0.0  # None: it cost something, but the model's price is not known

@@ -11,17 +11,30 @@ def with_note(item: Item, author: str, text: str) -> Json:
     kept = item.metadata.get("notes")
     if kept is not None and notes(item) != kept:
         raise Invalid("Its metadata keeps something else under `notes`; rename that first.")
-    return item.metadata | {"notes": [*notes(item), {"at": now().isoformat(), "author": author, "text": text}]}
+    return item.metadata | {
+        "notes": [*notes(item), {"at": now().isoformat(), "author": author, "text": text}]
+    }
 
 
 def notes(item: Item) -> list[Json]:
     """Metadata is anybody's: what lies there under this name need not be notes."""
     kept = item.metadata.get("notes")
-    return [note for note in kept if isinstance(note, dict) and all(isinstance(note.get(name), str) for name in _SAID)] \
-        if isinstance(kept, list) else []
+    return (
+        [
+            note
+            for note in kept
+            if isinstance(note, dict) and all(isinstance(note.get(name), str) for name in _SAID)
+        ]
+        if isinstance(kept, list)
+        else []
+    )
 
 
 def searchable(item: Item, text: str) -> str:
     """What an item is found by: its text, and after it what was noted."""
     found = notes(item)
-    return "\n\n".join([text, "## Notes", *(f"{note['author']}: {note['text']}" for note in found)]) if found else text
+    return (
+        "\n\n".join([text, "## Notes", *(f"{note['author']}: {note['text']}" for note in found)])
+        if found
+        else text
+    )

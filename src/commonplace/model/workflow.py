@@ -25,37 +25,62 @@ class Machine:
         if to in allowed and (not only_from or at in only_from):
             return
         if to not in self.next:
-            raise Invalid(f"There is no status {to!r} for {a(self.entity_type)}; the statuses are: {', '.join(self.next)}.",
-                          status=at, allowed=list(allowed))
-        where = f"from there it can go to: {', '.join(allowed)}" if allowed else "it cannot go anywhere from there"
-        refused = f"it is not {' or '.join(only_from)}" if only_from and at not in only_from else f"it cannot become {to}"
-        raise Invalid(f"The {self.entity_type} {item.title!r} is {at}, so {refused}; {where}.", status=at, allowed=list(allowed))
+            raise Invalid(
+                f"There is no status {to!r} for {a(self.entity_type)}; the statuses are: {', '.join(self.next)}.",
+                status=at,
+                allowed=list(allowed),
+            )
+        where = (
+            f"from there it can go to: {', '.join(allowed)}"
+            if allowed
+            else "it cannot go anywhere from there"
+        )
+        refused = (
+            f"it is not {' or '.join(only_from)}"
+            if only_from and at not in only_from
+            else f"it cannot become {to}"
+        )
+        raise Invalid(
+            f"The {self.entity_type} {item.title!r} is {at}, so {refused}; {where}.",
+            status=at,
+            allowed=list(allowed),
+        )
 
     def require(self, item: Item) -> None:
         if item.entity_type != self.entity_type:
-            raise Invalid(f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not {a(self.entity_type)}.")
+            raise Invalid(
+                f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not {a(self.entity_type)}."
+            )
 
 
-TASK = Machine(EntityType.TASK, "todo", {
-    "backlog": ("todo",),
-    "todo": ("doing", "archived"),
-    "doing": ("blocked", "review", "done", "todo"),
-    "blocked": ("doing", "archived"),
-    "review": ("doing", "done", "archived"),
-    "done": ("archived",),
-    "archived": (),
-})
-EPIC = Machine(EntityType.EPIC, "planning", {
-    "planning": ("in_progress", "archived"),
-    "in_progress": ("planning", "completed", "archived"),
-    "completed": ("in_progress", "archived"),
-    "archived": (),
-})
+TASK = Machine(
+    EntityType.TASK,
+    "todo",
+    {
+        "backlog": ("todo",),
+        "todo": ("doing", "archived"),
+        "doing": ("blocked", "review", "done", "todo"),
+        "blocked": ("doing", "archived"),
+        "review": ("doing", "done", "archived"),
+        "done": ("archived",),
+        "archived": (),
+    },
+)
+EPIC = Machine(
+    EntityType.EPIC,
+    "planning",
+    {
+        "planning": ("in_progress", "archived"),
+        "in_progress": ("planning", "completed", "archived"),
+        "completed": ("in_progress", "archived"),
+        "archived": (),
+    },
+)
 MACHINES: Mapping[str, Machine] = {machine.entity_type: machine for machine in (TASK, EPIC)}
 
 STATUSES = tuple(dict.fromkeys((*TASK.next, *EPIC.next, SUPERSEDED, WRONG, STALE)))
-CLOSED = ("done", "archived")            # a task that nothing has to wait for
-ENDED = (*CLOSED, "completed")           # a task or an epic
+CLOSED = ("done", "archived")  # a task that nothing has to wait for
+ENDED = (*CLOSED, "completed")  # a task or an epic
 UNDERWAY = ("doing", "blocked", "review")
 
 
@@ -63,7 +88,9 @@ def known_statuses(named: Iterable[str]) -> tuple[str, ...]:
     """What to keep to, each perhaps several by commas. What nothing can be in is refused: an empty answer would mislead."""
     found = tuple(part.strip() for names in named for part in names.split(","))
     if any(status not in STATUSES for status in found):
-        raise Invalid(f"`status` must be one or more of {', '.join(STATUSES)}, separated by commas.")
+        raise Invalid(
+            f"`status` must be one or more of {', '.join(STATUSES)}, separated by commas."
+        )
     return found
 
 
@@ -73,7 +100,7 @@ class Step:
 
     machine: Machine
     to: str
-    said: str                            # of what was done, in the answer
+    said: str  # of what was done, in the answer
     only_from: tuple[str, ...] = ()
 
 
@@ -107,7 +134,9 @@ def follow(epic: str, tasks: Mapping[str, int]) -> str:
 def entered(item: Item, to: str, about: Json | None = None) -> dict[str, Any]:
     """The fields of an item that enters a state: when work began and ended, and why it stands still."""
     at = now().isoformat()
-    metadata = {key: value for key, value in item.metadata.items() if key != "blocked_reason"} | (about or {})
+    metadata = {key: value for key, value in item.metadata.items() if key != "blocked_reason"} | (
+        about or {}
+    )
     if to in ("doing", "in_progress"):
         metadata.setdefault("started_at", at)
         metadata.pop("completed_at", None)

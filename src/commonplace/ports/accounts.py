@@ -19,13 +19,16 @@ class Accounts(Protocol):
         """Its hash."""
         ...
 
-    async def set_password(self, person_id: str, hash: str, *, keep: str | None = None, void: str | None = None) -> None:
+    async def set_password(
+        self, person_id: str, hash: str, *, keep: str | None = None, void: str | None = None
+    ) -> None:
         """And sign out all browsers of the person but the one with the session `keep`, by digest. `void`: the purpose of
         secrets for one use that end with the old password."""
         ...
 
-    async def claim(self, digest: str, purpose: str, person_id: str, name: str, email: str,
-                    hash: str | None) -> bool:
+    async def claim(
+        self, digest: str, purpose: str, person_id: str, name: str, email: str, hash: str | None
+    ) -> bool:
         """Redeem a secret, rename the person and set their password, or none of it; whether the secret was good. Other
         secrets of the person for that purpose end with it. A new password signs out all browsers of the person; None keeps
         the old one."""
@@ -57,11 +60,15 @@ class Accounts(Protocol):
         """The session is in that library from now on, seen with the person's own eyes."""
         ...
 
-    async def close_sessions(self, person_id: str, *, only: str | None = None, but: str | None = None) -> None:
+    async def close_sessions(
+        self, person_id: str, *, only: str | None = None, but: str | None = None
+    ) -> None:
         """All of a person's, or only one, or all but one; by digest."""
         ...
 
-    async def promise(self, digest: str, purpose: str, person_id: str | None, expires_at: datetime) -> None:
+    async def promise(
+        self, digest: str, purpose: str, person_id: str | None, expires_at: datetime
+    ) -> None:
         """A secret that is good for one use. What has expired is forgotten."""
         ...
 

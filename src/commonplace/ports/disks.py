@@ -15,8 +15,9 @@ class Disks(Protocol):
     async def keep_preview(self, scope: Scope, item: Item, view: RedactedDisk) -> None:
         """Keep the view of an item for its owner alone. It goes with the item, and is old once the item has changed."""
 
-    async def publish(self, scope: Scope, item: Item, audience: Audience, view: RedactedDisk,
-                      summary: str = "") -> Published:
+    async def publish(
+        self, scope: Scope, item: Item, audience: Audience, view: RedactedDisk, summary: str = ""
+    ) -> Published:
         """Seen by others from now on. `item`: as it was when the view was derived."""
         ...
 
@@ -40,7 +41,9 @@ class Disks(Protocol):
         """Those of the library's items that are published."""
         ...
 
-    async def saved(self, saver: str, where: DiskFilter, *, limit: int, offset: int) -> tuple[list[Published], int]:
+    async def saved(
+        self, saver: str, where: DiskFilter, *, limit: int, offset: int
+    ) -> tuple[list[Published], int]:
         """What a library saved and is still published, saved last first; and how many there are in all."""
         ...
 
@@ -70,6 +73,8 @@ class Disks(Protocol):
 
     async def view_vector(self, published: Published, stamp: str) -> bytes | None: ...
 
-    async def saved_vectors(self, saver: str, stamp: str, limit: int) -> list[tuple[str, str, bytes]]:
+    async def saved_vectors(
+        self, saver: str, stamp: str, limit: int
+    ) -> list[tuple[str, str, bytes]]:
         """(public_id, title, vector of the view) of what a library saved last."""
         ...

@@ -12,7 +12,7 @@ class Totals:
     items: int
     words: int
     sections: int
-    characters: int                  # of text, as kept
+    characters: int  # of text, as kept
     by_type: dict[str, int]
 
 

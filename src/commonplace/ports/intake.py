@@ -8,8 +8,17 @@ from commonplace.model import Content, Item, Job, Json, Scope, Section, Upload
 
 
 class Unread(Protocol):
-    async def complete(self, scope: Scope, item: Item, content: Content, changes: dict[str, Any], *,
-                       sections: Sequence[Section], stamp: str, jobs: Sequence[Job]) -> Item:
+    async def complete(
+        self,
+        scope: Scope,
+        item: Item,
+        content: Content,
+        changes: dict[str, Any],
+        *,
+        sections: Sequence[Section],
+        stamp: str,
+        jobs: Sequence[Job],
+    ) -> Item:
         """Give an unread item what its source said. Where the scope already holds that, the answer is the item that is there:
         it takes the unread one's place, ids included, unless somebody has changed that one or related something to it.
         NotFound: it was deleted meanwhile. Conflict: it was changed, or the key stands for something else by now."""

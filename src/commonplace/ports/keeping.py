@@ -62,10 +62,23 @@ class Folders(Protocol):
 
 
 class Items(Protocol):
-    async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
-                  folder_id: str | None, stamp: str, jobs: Sequence[Job], relations: Sequence[Relation] = (),
-                  capture: Capture | None = None, once: bool = True, beside: Revised | None = None,
-                  accepts: Candidate | None = None, upload: Upload | None = None) -> tuple[Item, bool]:
+    async def add(
+        self,
+        item: Item,
+        content: Content,
+        sections: Sequence[Section],
+        *,
+        scope: Scope,
+        folder_id: str | None,
+        stamp: str,
+        jobs: Sequence[Job],
+        relations: Sequence[Relation] = (),
+        capture: Capture | None = None,
+        once: bool = True,
+        beside: Revised | None = None,
+        accepts: Candidate | None = None,
+        upload: Upload | None = None,
+    ) -> tuple[Item, bool]:
         """All of it in one transaction, also what becomes of another item `beside` it. What the scope already holds with this
         content and type (and, for texts, title): that, and False, unless it need not be there `once` only. Conflict: by now the
         key stands for a content that says something else, or the other item is at another revision. NotFound: a relation leads
@@ -74,14 +87,24 @@ class Items(Protocol):
         to give for it from now on; Conflict if it was finished already."""
         ...
 
-    async def known(self, scope: Scope, key: str, entity_type: str, *,
-                    token_id: str | None = None) -> tuple[Content | None, Item | None]:
+    async def known(
+        self, scope: Scope, key: str, entity_type: str, *, token_id: str | None = None
+    ) -> tuple[Content | None, Item | None]:
         """What the key stands for, and the item that has it: in scope, or added by the token and not filed yet."""
         ...
 
-    async def renew(self, scope: Scope, item_id: str, content: Content, changes: dict[str, Any], *,
-                    sections: Sequence[Section], stamp: str, jobs: Sequence[Job],
-                    expected_revision: int | None = None) -> Item:
+    async def renew(
+        self,
+        scope: Scope,
+        item_id: str,
+        content: Content,
+        changes: dict[str, Any],
+        *,
+        sections: Sequence[Section],
+        stamp: str,
+        jobs: Sequence[Job],
+        expected_revision: int | None = None,
+    ) -> Item:
         """From now on the content's key stands for this content, and the item has it. Others keep what they have."""
         ...
 
@@ -110,24 +133,46 @@ class Items(Protocol):
         """By the items' ids, in one query; those that are gone by now are left out."""
         ...
 
-    async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int,
-                   order: Order = Order.NEWEST, count: bool = True) -> tuple[list[Item], int]:
+    async def page(
+        self,
+        scope: Scope,
+        where: ItemFilter,
+        *,
+        limit: int,
+        offset: int,
+        order: Order = Order.NEWEST,
+        count: bool = True,
+    ) -> tuple[list[Item], int]:
         """In this order, and how many there are in all; 0 when they need not be counted."""
         ...
 
-    async def update(self, scope: Scope, item_id: str, changes: dict[str, Any], *, expected_revision: int | None,
-                     sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job],
-                     relations: Sequence[Relation] = (), dropped: Sequence[Relation] = ()) -> Item:
+    async def update(
+        self,
+        scope: Scope,
+        item_id: str,
+        changes: dict[str, Any],
+        *,
+        expected_revision: int | None,
+        sections: Sequence[Section] | None,
+        stamp: str,
+        jobs: Sequence[Job],
+        relations: Sequence[Relation] = (),
+        dropped: Sequence[Relation] = (),
+    ) -> Item:
         """Change fields; `sections` (when not None) replace those that are there. A new title needs new ones. Relations
         come and go in the same transaction; those to be `dropped` begin or end at the item, and may lead out of the scope; one
         that is not there is as good as dropped."""
         ...
 
-    async def delete(self, scope: Scope, item_id: str, *, expected_revision: int | None = None) -> None:
+    async def delete(
+        self, scope: Scope, item_id: str, *, expected_revision: int | None = None
+    ) -> None:
         """What also lies in a folder out of the scope is taken out of the scope's own, and stays there."""
         ...
 
-    async def file(self, scope: Scope, ref: ItemRef, folder_ids: Sequence[str], *, token_id: str | None) -> list[str]:
+    async def file(
+        self, scope: Scope, ref: ItemRef, folder_ids: Sequence[str], *, token_id: str | None
+    ) -> list[str]:
         """Folders it was not in before. A token may also file what it added and nobody has filed yet."""
         ...
 
@@ -155,7 +200,9 @@ class Contents(Protocol):
         """Told to all jobs that wait for it."""
         ...
 
-    async def fulfil(self, content_id: str, text: str, segments: Sequence[Json], about: Json) -> None:
+    async def fulfil(
+        self, content_id: str, text: str, segments: Sequence[Json], about: Json
+    ) -> None:
         """It has its text; those who waited go on."""
         ...
 
@@ -183,7 +230,9 @@ class Quotas(Protocol):
 
     async def used(self, library_id: str, person_id: str, month: str) -> float: ...
 
-    async def reserve(self, job: Job, person_id: str, month: str, seconds: float, cap: float) -> bool:
+    async def reserve(
+        self, job: Job, person_id: str, month: str, seconds: float, cap: float
+    ) -> bool:
         """Whether there is room for so many seconds more; 0: no cap. Asking again for one job replaces what it had."""
         ...
 
@@ -194,10 +243,10 @@ class Quotas(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    words: Words | None           # None: not asked for
+    words: Words | None  # None: not asked for
     vector: Vector | None
-    stamp: str                    # whose vectors it may be compared with
-    limit: int                    # of each kind
+    stamp: str  # whose vectors it may be compared with
+    limit: int  # of each kind
 
 
 class Matches(NamedTuple):
@@ -219,26 +268,43 @@ class Sections(Protocol):
         """With vectors of this stamp, of some item that has the content under this title, and no notes; none if there is none."""
         ...
 
-    async def keyword(self, scope: Scope, words: Words, limit: int, where: ItemFilter | None = None) -> list[Scored]:
+    async def keyword(
+        self, scope: Scope, words: Words, limit: int, where: ItemFilter | None = None
+    ) -> list[Scored]:
         """Best first; scores are above 0 and comparable within one answer only. `where`: only of these items."""
         ...
 
-    async def nearest(self, scope: Scope, vector: Vector, stamp: str, limit: int,
-                      where: ItemFilter | None = None) -> list[Scored]:
+    async def nearest(
+        self, scope: Scope, vector: Vector, stamp: str, limit: int, where: ItemFilter | None = None
+    ) -> list[Scored]:
         """Cosines, best first."""
         ...
 
-    async def nearest_to_each(self, scope: Scope, vectors: Sequence[Vector], stamp: str, limit: int,
-                              where: ItemFilter | None = None) -> list[list[Scored]]:
+    async def nearest_to_each(
+        self,
+        scope: Scope,
+        vectors: Sequence[Vector],
+        stamp: str,
+        limit: int,
+        where: ItemFilter | None = None,
+    ) -> list[list[Scored]]:
         """The same for several vectors at once, as of one moment."""
         ...
 
-    async def matches(self, scope: Scope, question: Question, where: ItemFilter | None = None) -> Matches:
+    async def matches(
+        self, scope: Scope, question: Question, where: ItemFilter | None = None
+    ) -> Matches:
         """What both kinds of search find, and what each says of the other's. In no order."""
         ...
 
-    async def search(self, scope: Scope, question: Question, choose: Callable[[Matches], list[Scored]], limit: int,
-                     where: ItemFilter | None = None) -> list[tuple[float, Passage]]:
+    async def search(
+        self,
+        scope: Scope,
+        question: Question,
+        choose: Callable[[Matches], list[Scored]],
+        limit: int,
+        where: ItemFilter | None = None,
+    ) -> list[tuple[float, Passage]]:
         """The first `limit` passages of those that `choose` puts in order, as of one moment; what is gone by now is left out."""
         ...
 
@@ -246,17 +312,21 @@ class Sections(Protocol):
         """In any order; what is out of scope or gone by now is left out."""
         ...
 
-    async def openings(self, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None) -> list[Passage]:
+    async def openings(
+        self, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None
+    ) -> list[Passage]:
         """The first passage of each of the items, in any order."""
         ...
 
-    async def opening_vectors(self, scope: Scope, item_ids: Sequence[str],
-                              stamp: str) -> tuple[list[str], NDArray[np.float32]]:
+    async def opening_vectors(
+        self, scope: Scope, item_ids: Sequence[str], stamp: str
+    ) -> tuple[list[str], NDArray[np.float32]]:
         """Of the first passage of each of the items that has a vector of this stamp: the item's id, and a row."""
         ...
 
-    async def unembedded(self, item_ids: Sequence[str], stamp: str,
-                         limit: int = 100_000) -> list[tuple[str, str, int, Section]]:
+    async def unembedded(
+        self, item_ids: Sequence[str], stamp: str, limit: int = 100_000
+    ) -> list[tuple[str, str, int, Section]]:
         """(item_id, title, section_id, section) without a vector of this stamp, in order of item and position."""
         ...
 
@@ -285,28 +355,55 @@ class Relations(Protocol):
 
     async def drop(self, scope: Scope, from_id: str, kind: str, to_id: str) -> None: ...
 
-    async def of(self, scope: Scope, item_ids: Sequence[str], kinds: Sequence[str] = (), *,
-                 outgoing: bool = False) -> list[Relation]:
+    async def of(
+        self,
+        scope: Scope,
+        item_ids: Sequence[str],
+        kinds: Sequence[str] = (),
+        *,
+        outgoing: bool = False,
+    ) -> list[Relation]:
         """Those that begin or end at one of the items, or with `outgoing` only those that begin there, oldest first."""
         ...
 
-    async def has_task(self, scope: Scope, epic_id: str, statuses: Sequence[str], *, but: bool = False) -> bool:
+    async def has_task(
+        self, scope: Scope, epic_id: str, statuses: Sequence[str], *, but: bool = False
+    ) -> bool:
         """Whether a task of the epic has one of these statuses, or with `but` another one."""
         ...
 
-    async def around(self, scope: Scope, ref: ItemRef, *, depth: int, limit: int, offset: int = 0, kinds: Sequence[str] = (),
-                     where: ItemFilter = EVERYTHING) -> Surroundings:
+    async def around(
+        self,
+        scope: Scope,
+        ref: ItemRef,
+        *,
+        depth: int,
+        limit: int,
+        offset: int = 0,
+        kinds: Sequence[str] = (),
+        where: ItemFilter = EVERYTHING,
+    ) -> Surroundings:
         """What can be reached in so many steps, near before far, then the best joined first. Nothing out of scope is
         walked through; what `where` leaves out is, but not shown."""
         ...
 
-    async def dependencies(self, scope: Scope, ref: ItemRef, where: ItemFilter = EVERYTHING) -> Dependencies: ...
+    async def dependencies(
+        self, scope: Scope, ref: ItemRef, where: ItemFilter = EVERYTHING
+    ) -> Dependencies: ...
 
-    async def waits(self, scope: Scope) -> list[tuple[str, str]]: ...  # what depends on what, by ids
+    async def waits(
+        self, scope: Scope
+    ) -> list[tuple[str, str]]: ...  # what depends on what, by ids
 
-    async def tickets(self, scope: Scope, where: ItemFilter = EVERYTHING, *, project_id: str | None = None,
-                      assignee: str | None = None,
-                      worth: Worth | None = None) -> tuple[list[Ticket], list[tuple[str, str]], int | None]:
+    async def tickets(
+        self,
+        scope: Scope,
+        where: ItemFilter = EVERYTHING,
+        *,
+        project_id: str | None = None,
+        assignee: str | None = None,
+        worth: Worth | None = None,
+    ) -> tuple[list[Ticket], list[tuple[str, str]], int | None]:
         """Tasks and epics that are asked for, in any order, and all that depends on something. They say whether they are inside
         the project, and this person's or nobody's. With `worth`, of more than 1,000 only those that count most by themselves
         and what they depend on; then the number of all tasks inside that are theirs is told as well."""
@@ -340,18 +437,31 @@ class Candidates(Protocol):
         """Whether there is one, decided or not, that this item brought."""
         ...
 
-    async def page(self, library_id: str, owner: str | None, state: str | None, *, limit: int,
-                   offset: int) -> tuple[list[Candidate], int]:
+    async def page(
+        self, library_id: str, owner: str | None, state: str | None, *, limit: int, offset: int
+    ) -> tuple[list[Candidate], int]:
         """Newest and surest first, and how many there are in all."""
         ...
 
     async def get(self, library_id: str, owner: str | None, candidate_id: str) -> Candidate: ...
 
-    async def change(self, library_id: str, owner: str | None, candidate_id: str, proposal: Proposal,
-                     project_id: str | None) -> Candidate: ...
+    async def change(
+        self,
+        library_id: str,
+        owner: str | None,
+        candidate_id: str,
+        proposal: Proposal,
+        project_id: str | None,
+    ) -> Candidate: ...
 
-    async def decide(self, library_id: str, owner: str | None, candidate_id: str, state: CandidateState,
-                     item_id: str | None = None) -> Candidate: ...
+    async def decide(
+        self,
+        library_id: str,
+        owner: str | None,
+        candidate_id: str,
+        state: CandidateState,
+        item_id: str | None = None,
+    ) -> Candidate: ...
 
 
 class Feeds(Protocol):
@@ -375,4 +485,12 @@ class Feeds(Protocol):
 
     async def note(self, feed: Subscription, entries: Sequence[str], *, ok: bool) -> None: ...
 
-    async def polled(self, feed: Subscription, *, title: str, error: str | None, poll_at: datetime, validators: Json) -> None: ...
+    async def polled(
+        self,
+        feed: Subscription,
+        *,
+        title: str,
+        error: str | None,
+        poll_at: datetime,
+        validators: Json,
+    ) -> None: ...

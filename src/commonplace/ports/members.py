@@ -34,8 +34,15 @@ class Members(Protocol):
 
     async def rename_library(self, library_id: str, name: str) -> None: ...
 
-    async def accept(self, invitation: Invitation, person: Person, token: tuple[Token, str] | None, *, new: bool,
-                     sign_in: str | Passkey | None = None) -> None:
+    async def accept(
+        self,
+        invitation: Invitation,
+        person: Person,
+        token: tuple[Token, str] | None,
+        *,
+        new: bool,
+        sign_in: str | Passkey | None = None,
+    ) -> None:
         """In one transaction: the person (when `new`, with a library of their own), the membership, the token (with its
         digest) if they want one, what they sign in with (a password's hash, or a passkey of nobody yet), and the invitation is
         used up. Conflict: it is by now, or they are a member already. NameTaken: the address is known."""

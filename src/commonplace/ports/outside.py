@@ -8,9 +8,19 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.model import Errand, Extracted, Feed, Fetched, Json, Proposal, Soundtrack, Transcript, Transformed
+from commonplace.model import (
+    Errand,
+    Extracted,
+    Feed,
+    Fetched,
+    Json,
+    Proposal,
+    Soundtrack,
+    Transcript,
+    Transformed,
+)
 
-Vectors = NDArray[np.float32]   # (n, dimensions), rows of length one
+Vectors = NDArray[np.float32]  # (n, dimensions), rows of length one
 
 
 Vector = NDArray[np.float32]
@@ -21,7 +31,7 @@ class Embedder(Protocol):
 
     stamp: str
     dimensions: int
-    quick: bool        # so that what is added in bulk gets its vectors as it is written, not by jobs
+    quick: bool  # so that what is added in bulk gets its vectors as it is written, not by jobs
 
     async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
         """Per document, its passages in order (contextualised models see them together)."""
@@ -57,8 +67,9 @@ class Wake(Protocol):
 class Fetcher(Protocol):
     """The only way out to the web. It refuses private networks by itself; no caller has to remember."""
 
-    def get(self, url: str, *, max_bytes: int, taste: int | None = None,
-            known: Json | None = None) -> AbstractAsyncContextManager[Fetched]:
+    def get(
+        self, url: str, *, max_bytes: int, taste: int | None = None, known: Json | None = None
+    ) -> AbstractAsyncContextManager[Fetched]:
         """IngestFailed, with a reason in words, when it cannot be had. The file lasts as long as the context.
 
         `taste`: of a recording, as the server calls it, only about so many bytes; enough to tell what it is.
@@ -79,8 +90,16 @@ class Extractor(Protocol):
         """The media type that the file really has."""
         ...
 
-    async def extract(self, path: Path, media_type: str, *, charset: str | None = None,
-                      url: str | None = None, name: str = "", queue: str = "") -> Extracted:
+    async def extract(
+        self,
+        path: Path,
+        media_type: str,
+        *,
+        charset: str | None = None,
+        url: str | None = None,
+        name: str = "",
+        queue: str = "",
+    ) -> Extracted:
         """IngestFailed, with a reason in words, when nothing can be read in it."""
         ...
 
@@ -116,8 +135,12 @@ class Transcriber(Protocol):
 
     name: str
 
-    async def transcribe(self, recording: Path | None, progress: Callable[[float], Awaitable[None]],
-                         errand: Errand | None = None) -> Transcript:
+    async def transcribe(
+        self,
+        recording: Path | None,
+        progress: Callable[[float], Awaitable[None]],
+        errand: Errand | None = None,
+    ) -> Transcript:
         """IngestFailed when the recording is at fault; TranscriptionFailed when the transcriber is (worth another try).
 
         Transcribers elsewhere have what they began remembered by the errand; one that has begun needs no recording.

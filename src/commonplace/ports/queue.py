@@ -22,7 +22,15 @@ class Jobs(Protocol):
 
     async def finish(self, worker: str, job_ids: Sequence[str]) -> None: ...
 
-    async def fail(self, worker: str, job_id: str, error: str, retry_at: datetime | None, *, counted: bool = True) -> None:
+    async def fail(
+        self,
+        worker: str,
+        job_id: str,
+        error: str,
+        retry_at: datetime | None,
+        *,
+        counted: bool = True,
+    ) -> None:
         """Back to the queue at `retry_at`, or failed for good. `counted`: as one of the attempts that a job has."""
         ...
 
@@ -48,8 +56,15 @@ class Jobs(Protocol):
         """Take these items' jobs of a kind out of the queue, as long as nobody runs them; how many."""
         ...
 
-    async def within(self, scope: Scope, *, states: Sequence[JobState], kinds: Sequence[str] = (), item_ids: Sequence[str] = (),
-                     limit: int) -> list[Job]:
+    async def within(
+        self,
+        scope: Scope,
+        *,
+        states: Sequence[JobState],
+        kinds: Sequence[str] = (),
+        item_ids: Sequence[str] = (),
+        limit: int,
+    ) -> list[Job]:
         """Of what the scope sees, newest first; no kinds or items named: of all."""
         ...
 

@@ -30,29 +30,40 @@ _UNSEEN = {
 _FORGOTTEN = """INSERT INTO forgotten (library_id, mark) SELECT library_id, max({mark}) FROM {gone} GROUP BY library_id
                 ON CONFLICT (library_id) DO UPDATE SET mark = excluded.mark"""
 _PRUNE = {
-    "sqlite": [_FORGOTTEN.format(mark="seq", gone="changes WHERE seq < :seq"), "DELETE FROM changes WHERE seq < :seq"],
+    "sqlite": [
+        _FORGOTTEN.format(mark="seq", gone="changes WHERE seq < :seq"),
+        "DELETE FROM changes WHERE seq < :seq",
+    ],
     # Never what may still be looked at again: else a gap could go unseen. Of two at a time, each notes what it deletes itself.
-    "postgres": ["""WITH gone AS (DELETE FROM changes WHERE xid < least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+    "postgres": [
+        """WITH gone AS (DELETE FROM changes WHERE xid < least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
                       (SELECT xid FROM changes WHERE seq >= :seq ORDER BY seq LIMIT 1)) RETURNING library_id, xid)
-                    """ + _FORGOTTEN.format(mark="xid", gone="gone")],
+                    """
+        + _FORGOTTEN.format(mark="xid", gone="gone")
+    ],
 }
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    horizon: int                # where to begin the next time
-    items: dict[int, str]       # by the change's number
-    again: frozenset[int]       # those of them that the next time will bring once more
-    complete: bool              # False: too far behind, changes were forgotten meanwhile
-    behind: bool                # the transaction is older than the mark, and may not see all that was seen by then
+    horizon: int  # where to begin the next time
+    items: dict[int, str]  # by the change's number
+    again: frozenset[int]  # those of them that the next time will bring once more
+    complete: bool  # False: too far behind, changes were forgotten meanwhile
+    behind: (
+        bool  # the transaction is older than the mark, and may not see all that was seen by then
+    )
 
 
 def note(tx: Tx, items: Sequence[tuple[str, str]]) -> None:
     """(library, item) of each."""
     *others, (library_id, item_id) = items
     tx.insert("changes", "library_id, item_id", others)
-    seq = tx.all("INSERT INTO changes (library_id, item_id) VALUES (:library_id, :item_id) RETURNING seq",
-                 library_id=library_id, item_id=item_id)[0]["seq"]
+    seq = tx.all(
+        "INSERT INTO changes (library_id, item_id) VALUES (:library_id, :item_id) RETURNING seq",
+        library_id=library_id,
+        item_id=item_id,
+    )[0]["seq"]
     if seq % _PRUNED_EVERY < len(items):
         for statement in _PRUNE[tx.engine]:
             tx.run(statement, seq=seq - KEPT)
@@ -63,7 +74,10 @@ def since(tx: Tx, library_id: str, mark: int | None, most: int = 1 << 62) -> New
     found = tx.all(_UNSEEN[tx.engine], library_id=library_id, mark=mark, most=most)
     horizon, forgotten = max(found[0]["horizon"], mark or 0), found[0]["forgotten"]
     seen = [row for row in found if row["seq"] is not None]
-    return News(horizon, {row["seq"]: row["item_id"] for row in seen},
-                frozenset(row["seq"] for row in seen if row["mark"] >= horizon),
-                complete=mark is not None and (forgotten is None or mark > forgotten),
-                behind=mark is not None and found[0]["horizon"] < mark)
+    return News(
+        horizon,
+        {row["seq"]: row["item_id"] for row in seen},
+        frozenset(row["seq"] for row in seen if row["mark"] >= horizon),
+        complete=mark is not None and (forgotten is None or mark > forgotten),
+        behind=mark is not None and found[0]["horizon"] < mark,
+    )

@@ -25,8 +25,8 @@ from commonplace.database.transaction import Tx
 from commonplace.model import new_id
 from commonplace.search_index import change_log
 
-FORMAT = 4          # another one for each change of what the arrays mean
-UNUSED_DAYS = 1     # after which a file goes that no longer says what the rows say, and that nobody has written anew
+FORMAT = 4  # another one for each change of what the arrays mean
+UNUSED_DAYS = 1  # after which a file goes that no longer says what the rows say, and that nobody has written anew
 _PIECE = 1 << 20
 _END = struct.Struct("<QI")
 
@@ -34,7 +34,9 @@ _SERVER = {"sqlite": "''", "postgres": "(SELECT system_identifier::text FROM pg_
 _MIGRATIONS = "(SELECT count(*) FROM schema_version)"
 
 Arrays = dict[str, NDArray[Any]]
-Named = Iterable[tuple[str, NDArray[Any], int]]  # part and name, what is in it, and how much more there is to be room for
+Named = Iterable[
+    tuple[str, NDArray[Any], int]
+]  # part and name, what is in it, and how much more there is to be room for
 
 log = logging.getLogger(__name__)
 
@@ -76,13 +78,20 @@ class Checkpoint:
             with self.path.open("rb") as file:
                 for name, kind, (length, *others), room, offset, checksum in self.listed:
                     shape = (length + room, *others)
-                    array: Any = np.memmap(file, kind, "c", offset, shape) if all(shape) else np.zeros(shape, kind)
+                    array: Any = (
+                        np.memmap(file, kind, "c", offset, shape)
+                        if all(shape)
+                        else np.zeros(shape, kind)
+                    )
                     if zlib.crc32(array[:length]) != checksum:
                         _log_damage(self.path)
                         return None
                     part, own = name.split()
                     parts.setdefault(part, {})[own] = array.view(np.ndarray)
-        except (OSError, ValueError):  # it was replaced by a shorter one just now, or cannot be read
+        except (
+            OSError,
+            ValueError,
+        ):  # it was replaced by a shorter one just now, or cannot be read
             return None
         return parts
 
@@ -100,33 +109,61 @@ class Checkpoints:
         told = _told(path) if self._least else None
         if told is None or told["library_id"] != library_id:
             return None
-        row = tx.one(f"""SELECT mark FROM checkpoints WHERE library_id = :library_id AND id = :id AND migrations = {_MIGRATIONS}
-                         AND server = {_SERVER[tx.engine]}""", library_id=library_id, id=told["id"])
-        return Checkpoint(path, row["mark"], told["stamp"], told["written_at"], told["count"], told["arrays"]) if row else None
+        row = tx.one(
+            f"""SELECT mark FROM checkpoints WHERE library_id = :library_id AND id = :id AND migrations = {_MIGRATIONS}
+                         AND server = {_SERVER[tx.engine]}""",
+            library_id=library_id,
+            id=told["id"],
+        )
+        return (
+            Checkpoint(
+                path, row["mark"], told["stamp"], told["written_at"], told["count"], told["arrays"]
+            )
+            if row
+            else None
+        )
 
     def write(self, holding: Holding) -> Draft | None:
         """None where there is no room to write, or no right to."""
-        draft = Draft(new_id(), self._folder / f".{new_id()}", holding, (_told(self._path(holding.library_id)) or {}).get("id"))
+        draft = Draft(
+            new_id(),
+            self._folder / f".{new_id()}",
+            holding,
+            (_told(self._path(holding.library_id)) or {}).get("id"),
+        )
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            with open(os.open(draft.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with open(
+                os.open(draft.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
+            ) as file:
                 _write(file, draft)
         except OSError as error:
             self.drop(draft)
             self._least = 0  # not tried again and again: a disk that is full is needed for rows
-            log.info("No checkpoint of what is searched can be kept in %s: %s.", self._folder, error.strerror)
+            log.info(
+                "No checkpoint of what is searched can be kept in %s: %s.",
+                self._folder,
+                error.strerror,
+            )
             return None
         return draft
 
     def register(self, tx: Tx, draft: Draft) -> None:
         """To be committed before the draft gets its name."""
         held = draft.holding
-        tx.run("""DELETE FROM checkpoints WHERE library_id = :library_id
+        tx.run(
+            """DELETE FROM checkpoints WHERE library_id = :library_id
                   AND (id = :before OR mark <= (SELECT mark FROM forgotten WHERE library_id = :library_id))""",
-               library_id=held.library_id, before=draft.before or "")
-        tx.run(f"""INSERT INTO checkpoints (library_id, id, mark, server, migrations)
+            library_id=held.library_id,
+            before=draft.before or "",
+        )
+        tx.run(
+            f"""INSERT INTO checkpoints (library_id, id, mark, server, migrations)
                    SELECT id, :id, :mark, {_SERVER[tx.engine]}, {_MIGRATIONS} FROM libraries WHERE id = :library_id""",
-               library_id=held.library_id, id=draft.id, mark=held.mark)
+            library_id=held.library_id,
+            id=draft.id,
+            mark=held.mark,
+        )
 
     def name(self, draft: Draft) -> None:
         draft.path.replace(self._path(draft.holding.library_id))
@@ -162,13 +199,26 @@ def _write(file: IO[bytes], draft: Draft) -> None:
             raise OSError(28, "the disk is nearly full")
         step = max(1, _PIECE * len(array) // max(1, array.nbytes))
         for start in range(0, len(array), step):
-            piece = array[start:start + step].tobytes()  # a copy: it may change between its sum and its writing
+            piece = array[
+                start : start + step
+            ].tobytes()  # a copy: it may change between its sum and its writing
             checksum = zlib.crc32(piece, checksum)
             file.write(piece)
-        file.seek(array.nbytes // max(1, len(array)) * room, os.SEEK_CUR)  # a hole, which takes nothing on the disk
+        file.seek(
+            array.nbytes // max(1, len(array)) * room, os.SEEK_CUR
+        )  # a hole, which takes nothing on the disk
         listed.append([name, array.dtype.str, array.shape, room, offset, checksum])
-    told = json.dumps({"format": FORMAT, "id": draft.id, "library_id": draft.holding.library_id, "stamp": draft.holding.stamp,
-                       "written_at": time.time(), "count": draft.holding.count, "arrays": listed}).encode()
+    told = json.dumps(
+        {
+            "format": FORMAT,
+            "id": draft.id,
+            "library_id": draft.holding.library_id,
+            "stamp": draft.holding.stamp,
+            "written_at": time.time(),
+            "count": draft.holding.count,
+            "arrays": listed,
+        }
+    ).encode()
     file.write(told + _END.pack(len(told), zlib.crc32(told)))
     file.flush()
     os.fsync(file.fileno())

@@ -9,10 +9,15 @@ from commonplace.model import WRONG, ItemFilter, Scope
 from commonplace.search_index.snapshot import Pool, View
 from commonplace.store import rows
 
-POOLS_KEPT, POOL_BYTES = 256, 64_000_000  # scopes that are remembered until the library changes, and what they may take
+POOLS_KEPT, POOL_BYTES = (
+    256,
+    64_000_000,
+)  # scopes that are remembered until the library changes, and what they may take
 
 
-FOUND = ItemFilter(not_statuses=(WRONG,))  # what a search finds in a scope if nothing else is asked for
+FOUND = ItemFilter(
+    not_statuses=(WRONG,)
+)  # what a search finds in a scope if nothing else is asked for
 
 
 def pools(tx: Tx, view: View, scope: Scope, where: ItemFilter, current: bool) -> tuple[Pool, Pool]:
@@ -41,10 +46,18 @@ def _scoped(tx: Tx, view: View, scope: Scope, where: ItemFilter, current: bool) 
     if (kept := view.pools.get(_key(scope, where))) is not None:
         return kept
     # Few items have a status or type that is left out, so they are named instead of all others.
-    made = view.pool(_filed(tx, scope), [*_with(tx, scope, "status", where.not_statuses),
-                                         *_with(tx, scope, "entity_type", where.not_entity_types)])
+    made = view.pool(
+        _filed(tx, scope),
+        [
+            *_with(tx, scope, "status", where.not_statuses),
+            *_with(tx, scope, "entity_type", where.not_entity_types),
+        ],
+    )
     if current:
-        if len(view.pools) >= POOLS_KEPT or made.nbytes + sum(each.nbytes for each in list(view.pools.values())) > POOL_BYTES:
+        if (
+            len(view.pools) >= POOLS_KEPT
+            or made.nbytes + sum(each.nbytes for each in list(view.pools.values())) > POOL_BYTES
+        ):
             view.pools.clear()
         view.pools[_key(scope, where)] = made
     return made
@@ -62,11 +75,30 @@ def _only_leaves_out(where: ItemFilter) -> bool:
 def _filed(tx: Tx, scope: Scope) -> list[str] | None:
     """What lies in the scope's folders; None: everything is in scope."""
     # Some of them twice: for the sake of DISTINCT's order SQLite would read the filings of the whole library.
-    return None if scope.folders is None else [item_id for item_id, in tx.bare(
-        "SELECT item_id FROM folder_items WHERE library_id = :library_id AND folder_id IN :folders",
-        library_id=scope.library_id, folders=sorted(scope.folders))]
+    return (
+        None
+        if scope.folders is None
+        else [
+            item_id
+            for (item_id,) in tx.bare(
+                "SELECT item_id FROM folder_items WHERE library_id = :library_id AND folder_id IN :folders",
+                library_id=scope.library_id,
+                folders=sorted(scope.folders),
+            )
+        ]
+    )
 
 
 def _with(tx: Tx, scope: Scope, column: str, values: tuple[str, ...]) -> list[str]:
-    return [row["id"] for row in tx.all(f"SELECT id FROM items WHERE library_id = :library_id AND {column} IN :values",
-                                        library_id=scope.library_id, values=sorted(values))] if values else []
+    return (
+        [
+            row["id"]
+            for row in tx.all(
+                f"SELECT id FROM items WHERE library_id = :library_id AND {column} IN :values",
+                library_id=scope.library_id,
+                values=sorted(values),
+            )
+        ]
+        if values
+        else []
+    )

@@ -15,9 +15,11 @@ from commonplace.store import rows
 from commonplace.text.stems import packed
 
 SHELVES_KEPT = 64  # libraries that stay in memory
-_LOT = 1_000       # sections that are written at once
+_LOT = 1_000  # sections that are written at once
 
-_SECTION = "library_id, item_id, position, title, heading, text, extra, word_count, key_points, locator"
+_SECTION = (
+    "library_id, item_id, position, title, heading, text, extra, word_count, key_points, locator"
+)
 
 
 class SectionIndex:
@@ -36,8 +38,11 @@ class SectionIndex:
         change_log.note(tx, [(item.library_id, item.id) for item, _ in cut])
 
     def remove(self, tx: Tx, library_id: str, item_id: str) -> None:
-        tx.run("DELETE FROM sections WHERE library_id = :library_id AND item_id = :item_id",
-               library_id=library_id, item_id=item_id)
+        tx.run(
+            "DELETE FROM sections WHERE library_id = :library_id AND item_id = :item_id",
+            library_id=library_id,
+            item_id=item_id,
+        )
         change_log.note(tx, [(library_id, item_id)])
 
     def refile(self, tx: Tx, library_id: str, item_id: str) -> None:
@@ -46,25 +51,46 @@ class SectionIndex:
 
     def set_vectors(self, tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
         _put_vectors(tx, stamp, vectors)
-        given = tx.all("SELECT DISTINCT library_id, item_id FROM sections WHERE id IN :ids",
-                       ids=[section_id for section_id, _ in vectors])
+        given = tx.all(
+            "SELECT DISTINCT library_id, item_id FROM sections WHERE id IN :ids",
+            ids=[section_id for section_id, _ in vectors],
+        )
         if given:
             change_log.note(tx, [(row["library_id"], row["item_id"]) for row in given])
 
-    def vectors(self, tx: Tx, library_id: str, item_ids: Sequence[str]) -> dict[int, tuple[str, bytes]]:
+    def vectors(
+        self, tx: Tx, library_id: str, item_ids: Sequence[str]
+    ) -> dict[int, tuple[str, bytes]]:
         """Stamp and float16 bytes by section id."""
         form = FORMATS[tx.engine]
-        found = tx.all(f"""SELECT section_id, stamp, {form.column} AS vector FROM vectors
-                           WHERE library_id = :library_id AND item_id IN :ids""", library_id=library_id, ids=list(item_ids))
-        return {row["section_id"]: (row["stamp"], form.matrix([row["vector"]]).tobytes()) for row in found}
+        found = tx.all(
+            f"""SELECT section_id, stamp, {form.column} AS vector FROM vectors
+                           WHERE library_id = :library_id AND item_id IN :ids""",
+            library_id=library_id,
+            ids=list(item_ids),
+        )
+        return {
+            row["section_id"]: (row["stamp"], form.matrix([row["vector"]]).tobytes())
+            for row in found
+        }
 
-    def matches(self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None) -> Matches:
-        view, current = self._shelf(scope.library_id).view(tx, None if question.vector is None else question.stamp)
-        return view.matches(tx, question, *filters.pools(tx, view, scope, where or ItemFilter(), current))
+    def matches(
+        self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None
+    ) -> Matches:
+        view, current = self._shelf(scope.library_id).view(
+            tx, None if question.vector is None else question.stamp
+        )
+        return view.matches(
+            tx, question, *filters.pools(tx, view, scope, where or ItemFilter(), current)
+        )
 
-    def glance(self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None) -> Matches | None:
+    def glance(
+        self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None
+    ) -> Matches | None:
         """The same, if all that it takes is in memory and not much."""
-        view = self._shelf(scope.library_id).glance(tx, None if question.vector is None else question.stamp)
+        view = self._shelf(scope.library_id).glance(
+            tx, None if question.vector is None else question.stamp
+        )
         pools = view and filters.known(view, scope, where or ItemFilter())
         return view.matches(tx, question, *pools) if view and pools else None
 
@@ -89,37 +115,90 @@ class SectionIndex:
 
 
 def _insert(tx: Tx, lot: Sequence[tuple[Item, Section]], stamp: str) -> None:
-    tx.insert("sections", _SECTION, [
-        (item.library_id, item.id, s.position, item.title, s.heading, s.text, s.extra, s.word_count,
-         rows.as_json(s.key_points), rows.as_json(s.locator)) for item, s in lot])
+    tx.insert(
+        "sections",
+        _SECTION,
+        [
+            (
+                item.library_id,
+                item.id,
+                s.position,
+                item.title,
+                s.heading,
+                s.text,
+                s.extra,
+                s.word_count,
+                rows.as_json(s.key_points),
+                rows.as_json(s.locator),
+            )
+            for item, s in lot
+        ],
+    )
     positions = [s.position for _, s in lot]
-    ids = {(row["item_id"], row["position"]): row["id"] for row in tx.all(
-        """SELECT id, item_id, position FROM sections WHERE library_id = :library_id AND item_id IN :ids
-           AND position BETWEEN :low AND :high""", library_id=lot[0][0].library_id, low=min(positions), high=max(positions),
-        ids=list({item.id for item, _ in lot}))}
+    ids = {
+        (row["item_id"], row["position"]): row["id"]
+        for row in tx.all(
+            """SELECT id, item_id, position FROM sections WHERE library_id = :library_id AND item_id IN :ids
+           AND position BETWEEN :low AND :high""",
+            library_id=lot[0][0].library_id,
+            low=min(positions),
+            high=max(positions),
+            ids=list({item.id for item, _ in lot}),
+        )
+    }
     written = [(item, ids[item.id, s.position], s) for item, s in lot]
-    put_terms(tx, [(item.library_id, item.id, item.title, section_id, s) for item, section_id, s in written])
+    put_terms(
+        tx,
+        [(item.library_id, item.id, item.title, section_id, s) for item, section_id, s in written],
+    )
     form = FORMATS[tx.engine]
-    tx.insert("vectors", f"library_id, item_id, section_id, stamp, {form.name}", [
-        (item.library_id, item.id, section_id, stamp, form.value(s.vector)) for item, section_id, s in written
-        if s.vector is not None])
+    tx.insert(
+        "vectors",
+        f"library_id, item_id, section_id, stamp, {form.name}",
+        [
+            (item.library_id, item.id, section_id, stamp, form.value(s.vector))
+            for item, section_id, s in written
+            if s.vector is not None
+        ],
+    )
 
 
 def put_terms(tx: Tx, sections: Sequence[tuple[str, str, str, int, Section]]) -> None:
     """Of each: its library, its item, the item's title, its number."""
-    given = [(library_id, item_id, section_id, *packed(title, section))
-             for library_id, item_id, title, section_id, section in sections]
-    tx.insert("section_terms", "library_id, item_id, section_id, length, terms, counts",
-              [(*of_section, length, terms, counts) for *of_section, terms, counts, _, length in given])
-    tx.insert("sequences", "section_id, sequence", [(section_id, sequence) for _, _, section_id, _, _, sequence, _ in given])
+    given = [
+        (library_id, item_id, section_id, *packed(title, section))
+        for library_id, item_id, title, section_id, section in sections
+    ]
+    tx.insert(
+        "section_terms",
+        "library_id, item_id, section_id, length, terms, counts",
+        [(*of_section, length, terms, counts) for *of_section, terms, counts, _, length in given],
+    )
+    tx.insert(
+        "sequences",
+        "section_id, sequence",
+        [(section_id, sequence) for _, _, section_id, _, _, sequence, _ in given],
+    )
 
 
 def read_words_anew(tx: Tx) -> None:
     """For databases that kept words in another way before."""
     for found in tx.lots("SELECT * FROM sections ORDER BY library_id, item_id, position", 1_000):
-        put_terms(tx, [(row["library_id"], row["item_id"], row["title"], row["id"], rows.section(row)) for row in found])
+        put_terms(
+            tx,
+            [
+                (row["library_id"], row["item_id"], row["title"], row["id"], rows.section(row))
+                for row in found
+            ],
+        )
 
 
 def _put_vectors(tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
     form = FORMATS[tx.engine]
-    tx.many(form.put, [{"id": section_id, "stamp": stamp, "vector": form.value(vector)} for section_id, vector in vectors])
+    tx.many(
+        form.put,
+        [
+            {"id": section_id, "stamp": stamp, "vector": form.value(vector)}
+            for section_id, vector in vectors
+        ],
+    )

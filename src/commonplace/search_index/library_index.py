@@ -26,7 +26,10 @@ RELOAD_FROM = 20_000  # changed items; reading everything again is faster then
 DEAD_SHARE, DEAD_ROWS = 0.2, 1_000  # more than these, and everything is read again
 GLANCED = 20_000  # rows that are searched in a few milliseconds, so that nobody minds to wait
 ROOM = 8  # an eighth more rows can come before what there is must be copied; room that is not used takes no memory
-KEEP_SHARE, KEEP_SECONDS = 0.05, 3_600  # more changed, or anything so long ago, and it is written to a file
+KEEP_SHARE, KEEP_SECONDS = (
+    0.05,
+    3_600,
+)  # more changed, or anything so long ago, and it is written to a file
 _ITEMS, _ROWS = 500, 4_000  # read at once
 
 _TERMS = "SELECT item_id, section_id, terms, counts, length FROM section_terms WHERE library_id = :library_id"
@@ -39,8 +42,8 @@ def _vectors(form: Format) -> str:
 class Shelf:
     """A row a section. Rows only ever grow and dropped ones are marked, so that a view stays true to what it was made of."""
 
-    _mark: int | None       # where in `changes` to go on
-    _seen: frozenset[int]   # what is behind it and known already
+    _mark: int | None  # where in `changes` to go on
+    _seen: frozenset[int]  # what is behind it and known already
 
     def __init__(self, library_id: str, checkpoints: Checkpoints) -> None:
         self._guard = threading.Lock()
@@ -61,8 +64,14 @@ class Shelf:
             if self._view is None:
                 count = self._owners.count
                 self._vectors.reserve(count)
-                self._view = View(self._owners, self._ids[:count], self._lengths[:count], self._alive[:count], self._runs,
-                                  self._vectors)
+                self._view = View(
+                    self._owners,
+                    self._ids[:count],
+                    self._lengths[:count],
+                    self._alive[:count],
+                    self._runs,
+                    self._vectors,
+                )
                 if self._read_all:
                     give_back()  # reading and sorting take several times what is kept
                     self._read_all = False
@@ -79,7 +88,10 @@ class Shelf:
             news = tx.recall(change_log.since, self._library_id, self._mark, len(self._seen) + 1)
             if not news.complete or news.behind or news.items.keys() != self._seen:
                 return None
-            self._mark, self._seen = news.horizon, news.again  # else all that others write would be gone through again and again
+            self._mark, self._seen = (
+                news.horizon,
+                news.again,
+            )  # else all that others write would be gone through again and again
             return self._view
         finally:
             self._guard.release()
@@ -92,20 +104,28 @@ class Shelf:
         """All of it, when it is time to write it to a file: much is not in the one that is there, or something is still."""
         with self._guard:
             count, now = self.count, time.time()
-            due = (self._changed > KEEP_SHARE * count or (self._changed and now - self._kept_at > KEEP_SECONDS)
-                   or (self._gone and stopping))
+            due = (
+                self._changed > KEEP_SHARE * count
+                or (self._changed and now - self._kept_at > KEEP_SECONDS)
+                or (self._gone and stopping)
+            )
             if self._mark is None or not due:
                 return None
             self._kept(now)
             self._vectors.reserve(count)
             alive = self._alive[:count].copy()
-            return Holding(self._library_id, self._mark, self._stamp, int(np.count_nonzero(alive)), _arrays(
-                alive, self._ids, self._lengths, self._owners, self._runs, self._vectors))
+            return Holding(
+                self._library_id,
+                self._mark,
+                self._stamp,
+                int(np.count_nonzero(alive)),
+                _arrays(alive, self._ids, self._lengths, self._owners, self._runs, self._vectors),
+            )
 
     def _kept(self, at: float) -> None:
         self._kept_at = at
-        self._changed = 0     # rows since
-        self._gone = False    # some of them
+        self._changed = 0  # rows since
+        self._gone = False  # some of them
 
     def _begin_anew(self) -> None:
         self._mark, self._seen = None, frozenset()
@@ -133,11 +153,13 @@ class Shelf:
             self._reload(tx)
         elif changed:
             for start in range(0, len(changed), _ITEMS):
-                self._follow(tx, changed[start:start + _ITEMS])
+                self._follow(tx, changed[start : start + _ITEMS])
             if self._dead > DEAD_SHARE * self._owners.count + DEAD_ROWS:
                 self._reload(tx)
         self._mark = news.horizon
-        if current:  # whoever is older than the shelf brings nothing, and does not know all that it has seen
+        if (
+            current
+        ):  # whoever is older than the shelf brings nothing, and does not know all that it has seen
             self._seen = news.again
         if self._fresh:
             self._runs, self._fresh = settled(self._runs, self._fresh, self._owners.count), []
@@ -147,14 +169,21 @@ class Shelf:
         """From a file, if there is one that is not too far behind."""
         found = self._checkpoints.find(tx, self._library_id)
         news = tx.recall(change_log.since, self._library_id, found.mark) if found else None
-        near = news is not None and news.complete and not news.behind and len(news.items) <= RELOAD_FROM
+        near = (
+            news is not None
+            and news.complete
+            and not news.behind
+            and len(news.items) <= RELOAD_FROM
+        )
         if found and near and (parts := found.parts()):
             self._clear()
             self._ids, self._lengths = parts["rows"]["ids"], parts["rows"]["lengths"]
             self._owners = Owners.of(parts["owners"], found.count)
             self._alive = np.zeros(len(self._ids), bool)
-            self._alive[:found.count] = True
-            self._runs = [Run.of(arrays) for name, arrays in parts.items() if name.startswith("run")]
+            self._alive[: found.count] = True
+            self._runs = [
+                Run.of(arrays) for name, arrays in parts.items() if name.startswith("run")
+            ]
             self._stamp, self._vectors = found.stamp, Vectors.of(parts["vectors"])
             self._mark = found.mark
             self._kept(found.written_at)
@@ -163,7 +192,10 @@ class Shelf:
         """Everything anew, a lot at a time: small leftovers of one big answer would stay in the process for good."""
         self._clear()
         self._read_all = True
-        [row] = tx.all("SELECT count(*) AS n FROM section_terms WHERE library_id = :library_id", library_id=self._library_id)
+        [row] = tx.all(
+            "SELECT count(*) AS n FROM section_terms WHERE library_id = :library_id",
+            library_id=self._library_id,
+        )
         self._reserve(row["n"] + row["n"] // ROOM)
         for found in tx.lots(_TERMS, _ROWS, library_id=self._library_id):
             self._append(found)
@@ -183,29 +215,53 @@ class Shelf:
         self._view = None
         which = {"library_id": self._library_id, "ids": list(item_ids)}
         rows = self._rows_of(item_ids)
-        there = np.array([row["section_id"] for row in tx.all(
-            "SELECT section_id FROM section_terms WHERE library_id = :library_id AND item_id IN :ids", **which)], np.int64)
+        there = np.array(
+            [
+                row["section_id"]
+                for row in tx.all(
+                    "SELECT section_id FROM section_terms WHERE library_id = :library_id AND item_id IN :ids",
+                    **which,
+                )
+            ],
+            np.int64,
+        )
         known = self._ids[rows]
         gone = rows[~np.isin(known, there)]
         self._alive[gone] = False
         self._dead += len(gone)
-        self._changed, self._gone = self._changed + len(there) + len(gone), self._gone or len(gone) > 0
-        new = np.setdiff1d(there, known)  # a section's terms never change, so only those of new ones are read
+        self._changed, self._gone = (
+            self._changed + len(there) + len(gone),
+            self._gone or len(gone) > 0,
+        )
+        new = np.setdiff1d(
+            there, known
+        )  # a section's terms never change, so only those of new ones are read
         if len(new):
             # The sign: else SQLite looks for every item with every section.
-            self._append(tx.all(f"{_TERMS} AND item_id IN :ids AND +section_id IN :new", **which, new=new.tolist()))
+            self._append(
+                tx.all(
+                    f"{_TERMS} AND item_id IN :ids AND +section_id IN :new",
+                    **which,
+                    new=new.tolist(),
+                )
+            )
         if self._stamp is not None:
             rows, form = self._rows_of(item_ids), FORMATS[tx.engine]
             found = tx.all(f"{_vectors(form)} AND item_id IN :ids", **which, stamp=self._stamp)
             self._vectors.reserve(self._owners.count)
             # Those that have one keep it all the while: others search the same rows.
-            self._vectors.forget(rows[~np.isin(self._ids[rows], [row["section_id"] for row in found])])
+            self._vectors.forget(
+                rows[~np.isin(self._ids[rows], [row["section_id"] for row in found])]
+            )
             self._give_vectors(rows, found, form)
 
     def _reserve(self, size: int) -> None:
         self._owners.reserve(size)
         count = self._owners.count
-        self._ids, self._lengths = room_for(self._ids, size, count), room_for(self._lengths, size, count)
+        self._ids, self._lengths = (
+            room_for(self._ids, size, count),
+            room_for(self._lengths, size, count),
+        )
         self._alive = room_for(self._alive, size, count)
 
     def _append(self, found: Sequence[Any]) -> None:
@@ -218,7 +274,9 @@ class Shelf:
         self._alive[start:end] = True
         self._owners.append(item_keys(row["item_id"] for row in found))
         counts = np.frombuffer(b"".join(row["counts"] for row in found), np.uint8)
-        numbers = np.repeat(np.arange(start, end, dtype=np.uint32), [len(row["counts"]) for row in found])
+        numbers = np.repeat(
+            np.arange(start, end, dtype=np.uint32), [len(row["counts"]) for row in found]
+        )
         each = np.frombuffer(b"".join(row["terms"] for row in found), np.uint32)
         self._fresh.append(packed(each, numbers, counts))
 
@@ -238,8 +296,14 @@ class Shelf:
         return rows[self._alive[rows]]
 
 
-def _arrays(alive: NDArray[np.bool_], ids: NDArray[np.uint32], lengths: NDArray[np.uint16], owners: Owners, runs: Sequence[Run],
-            vectors: Vectors) -> Named:
+def _arrays(
+    alive: NDArray[np.bool_],
+    ids: NDArray[np.uint32],
+    lengths: NDArray[np.uint16],
+    owners: Owners,
+    runs: Sequence[Run],
+    vectors: Vectors,
+) -> Named:
     """Of the living, one after the other: nothing of what was deleted is in them."""
     whole = bool(alive.all())
     rows: Rows | slice = slice(len(alive)) if whole else alive.nonzero()[0]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-COMMON_SHARE = 5      # a term in more than a fifth of a large run is kept as one byte a section: its postings would take more
+COMMON_SHARE = 5  # a term in more than a fifth of a large run is kept as one byte a section: its postings would take more
 LARGE_RUN = 4_096
-SPREAD_FROM = 1_000   # rows: to look so many up one by one takes longer than to spread a term's postings over all rows first
+SPREAD_FROM = 1_000  # rows: to look so many up one by one takes longer than to spread a term's postings over all rows first
 
 Rows = NDArray[np.intp]
 Scores = NDArray[np.float32]
@@ -44,7 +44,9 @@ class Run:
         if counts is None:
             having = self._span(term)[0]
             return len(having) if among is None else int(np.count_nonzero(among[having]))
-        return int(np.count_nonzero(counts if among is None else counts[among[self.first:self.last]]))
+        return int(
+            np.count_nonzero(counts if among is None else counts[among[self.first : self.last]])
+        )
 
     def among(self, term: int, rows: Rows) -> tuple[Rows, Scores]:
         """Places of those rows, which are in order, that have the term, and how much it counts there."""
@@ -75,8 +77,14 @@ class Run:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "Run":
-        return cls(arrays["terms"], arrays["starts"], arrays["rows"], arrays["counts"],
-                   dict(zip(arrays["common"].tolist(), arrays["dense"], strict=True)), *arrays["span"].tolist())
+        return cls(
+            arrays["terms"],
+            arrays["starts"],
+            arrays["rows"],
+            arrays["counts"],
+            dict(zip(arrays["common"].tolist(), arrays["dense"], strict=True)),
+            *arrays["span"].tolist(),
+        )
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """What it can be made of again."""
@@ -93,10 +101,17 @@ class Run:
         before = np.append(0, np.cumsum(alive))
         kept = alive[self.rows]
         starts = np.append(0, np.cumsum(kept))[self.starts]
-        used, mine = starts[1:] > starts[:-1], alive[self.first:self.last]
+        used, mine = starts[1:] > starts[:-1], alive[self.first : self.last]
         common = {term: counts[mine] for term, counts in self.common.items()}
-        return Run(self.terms[used], np.append(starts[:-1][used], starts[-1]), before[self.rows[kept]].astype(np.uint32),
-                   self.counts[kept], common, int(before[self.first]), int(before[self.last]))
+        return Run(
+            self.terms[used],
+            np.append(starts[:-1][used], starts[-1]),
+            before[self.rows[kept]].astype(np.uint32),
+            self.counts[kept],
+            common,
+            int(before[self.first]),
+            int(before[self.last]),
+        )
 
     def postings(self) -> Postings:
         """Everything again as term, row and count in one number each."""
@@ -104,11 +119,19 @@ class Run:
         often = []
         for term, counts in self.common.items():
             rows = counts.nonzero()[0]
-            often.append(packed(np.full(len(rows), term, np.uint32), (rows + self.first).astype(np.uint32), counts[rows]))
+            often.append(
+                packed(
+                    np.full(len(rows), term, np.uint32),
+                    (rows + self.first).astype(np.uint32),
+                    counts[rows],
+                )
+            )
         return np.concatenate([rare, *often])
 
 
-def packed(each: NDArray[np.uint32], rows: NDArray[np.uint32], counts: NDArray[np.uint8]) -> Postings:
+def packed(
+    each: NDArray[np.uint32], rows: NDArray[np.uint32], counts: NDArray[np.uint8]
+) -> Postings:
     """Term, row and count in one number, which numpy sorts fastest. There is room for 16 million rows."""
     return each.astype(np.uint64) << np.uint64(32) | rows.astype(np.uint64) << np.uint64(8) | counts
 
@@ -127,15 +150,30 @@ def settled(runs: Sequence[Run], fresh: Sequence[Postings], last: int) -> list[R
 
 
 def _run(postings: Postings, first: int, last: int) -> Run:
-    each, rows = (postings >> np.uint64(32)).astype(np.uint32), (postings >> np.uint64(8)).astype(np.uint32) & np.uint32(0xFFFFFF)
+    each, rows = (
+        (postings >> np.uint64(32)).astype(np.uint32),
+        (postings >> np.uint64(8)).astype(np.uint32) & np.uint32(0xFFFFFF),
+    )
     counts = postings.astype(np.uint8)
     starts = np.append(np.flatnonzero(np.append(len(each) > 0, each[1:] != each[:-1])), len(each))
     distinct, lengths = each[starts[:-1]], np.diff(starts)
-    often = lengths > (last - first) // COMMON_SHARE if last - first >= LARGE_RUN else np.zeros(len(lengths), bool)
+    often = (
+        lengths > (last - first) // COMMON_SHARE
+        if last - first >= LARGE_RUN
+        else np.zeros(len(lengths), bool)
+    )
     kept, common = np.ones(len(each), bool), {}
     for place in often.nonzero()[0]:
         span = slice(starts[place], starts[place + 1])
         dense = np.zeros(last - first, np.uint8)
         dense[rows[span] - first] = counts[span]
         kept[span], common[int(distinct[place])] = False, dense
-    return Run(distinct[~often], np.concatenate([[0], np.cumsum(lengths[~often])]), rows[kept], counts[kept], common, first, last)
+    return Run(
+        distinct[~often],
+        np.concatenate([[0], np.cumsum(lengths[~often])]),
+        rows[kept],
+        counts[kept],
+        common,
+        first,
+        last,
+    )

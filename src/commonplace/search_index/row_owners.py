@@ -12,7 +12,10 @@ from commonplace.search_index.postings import Rows
 class Owners:
     def __init__(self) -> None:
         self._items = np.empty(0, np.int64)
-        self._sorted = (self._items, np.empty(0, np.intp))  # of the first rows: their items in order, and where each was
+        self._sorted = (
+            self._items,
+            np.empty(0, np.intp),
+        )  # of the first rows: their items in order, and where each was
         self.count = 0
 
     @classmethod
@@ -30,7 +33,7 @@ class Owners:
 
     def append(self, items: NDArray[np.int64]) -> None:
         self.reserve(self.count + len(items))
-        self._items[self.count:self.count + len(items)] = items
+        self._items[self.count : self.count + len(items)] = items
         self.count += len(items)
 
     def rows_of(self, items: NDArray[np.int64]) -> Rows:
@@ -46,7 +49,9 @@ class Owners:
         rows = np.sort(order[places])
         if sorted_part == count:
             return rows
-        return np.concatenate([rows, np.flatnonzero(np.isin(self._items[sorted_part:count], wanted)) + sorted_part])
+        return np.concatenate(
+            [rows, np.flatnonzero(np.isin(self._items[sorted_part:count], wanted)) + sorted_part]
+        )
 
 
 def item_keys(item_ids: Iterable[str]) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ def sign_words(matrix: NDArray[np.floating]) -> NDArray[np.uint64]:
     """Packed into 64-bit words, one word a row of the result."""
     packed = np.packbits(sign_bits(matrix), axis=1)
     padded = np.zeros((len(matrix), -(-packed.shape[1] // 8) * 8), np.uint8)
-    padded[:, :packed.shape[1]] = packed
+    padded[:, : packed.shape[1]] = packed
     return np.ascontiguousarray(padded.view(np.uint64).T)
 
 
@@ -35,6 +35,11 @@ def _projection(dimensions: int) -> NDArray[np.float32]:
     hadamard = np.ones((1, 1), np.float32)
     while len(hadamard) < dimensions:
         hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
-    flips = np.unpackbits(np.frombuffer(shake_256(b"commonplace signs").digest(dimensions), np.uint8))[:2 * dimensions]
-    halves = [hadamard[:dimensions, :dimensions] * (2.0 * half[:, None] - 1) for half in flips.reshape(2, dimensions)]
-    return np.ascontiguousarray(np.hstack(halves)[:, :bits(dimensions)], np.float32)
+    flips = np.unpackbits(
+        np.frombuffer(shake_256(b"commonplace signs").digest(dimensions), np.uint8)
+    )[: 2 * dimensions]
+    halves = [
+        hadamard[:dimensions, :dimensions] * (2.0 * half[:, None] - 1)
+        for half in flips.reshape(2, dimensions)
+    ]
+    return np.ascontiguousarray(np.hstack(halves)[:, : bits(dimensions)], np.float32)

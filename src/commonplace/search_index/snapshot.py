@@ -17,18 +17,18 @@ from commonplace.search_index.vectors import FAR, SCANNED_AT_ONCE, Vectors, cosi
 from commonplace.text.stems import phrase_counts, terms
 
 K1, B = 1.2, 0.75
-MEAN_LENGTH = 150     # terms of a section; a constant, because the library's own mean depends on sections that a scope hides
-PHRASED = 64          # best sections that are looked at for phrases; with five times as many no ranking got better
-PHRASE = 0.75         # what a phrase counts: its words have been counted already
-FAINT = 0.01          # what a word that is only part of a phrase counts in choosing them
-FEW = 8               # less than an eighth of all: looked up one by one; more: all are worked out, and some left out
-EXACT_UP_TO = 2_000   # vectors that are cheaper to compare than to scan
+MEAN_LENGTH = 150  # terms of a section; a constant, because the library's own mean depends on sections that a scope hides
+PHRASED = 64  # best sections that are looked at for phrases; with five times as many no ranking got better
+PHRASE = 0.75  # what a phrase counts: its words have been counted already
+FAINT = 0.01  # what a word that is only part of a phrase counts in choosing them
+FEW = 8  # less than an eighth of all: looked up one by one; more: all are worked out, and some left out
+EXACT_UP_TO = 2_000  # vectors that are cheaper to compare than to scan
 ONE_SCAN_UP_TO = 8_000  # vectors whose sign bits are all looked at: too few for it to be worth leaving some out first
 # Best by sign bits that are compared exactly: a twentieth, within bounds, or a two hundredth of very many. recall@10 stays
 # above .99 on real vectors, from 4,000 to 656,000 of them.
 RESCORED, MOST_RESCORED = 600, 1_200
-SCANNED_WORDS = 4     # of sign bits, all rows': what differs is counted in bytes. The others are looked at in the likelier rows
-LIKELIER = 6          # times as many as are compared exactly
+SCANNED_WORDS = 4  # of sign bits, all rows': what differs is counted in bytes. The others are looked at in the likelier rows
+LIKELIER = 6  # times as many as are compared exactly
 
 NO_ROWS: Rows = np.empty(0, np.intp)
 
@@ -37,26 +37,43 @@ NO_ROWS: Rows = np.empty(0, np.intp)
 class Pool:
     """Which rows a search may find."""
 
-    rows: Rows | None                # these few, in order; None: those of all that `mask` has
-    mask: NDArray[np.bool_] | None   # None: every one
+    rows: Rows | None  # these few, in order; None: those of all that `mask` has
+    mask: NDArray[np.bool_] | None  # None: every one
     size: int
-    seen: Rows | None                # places of those that have a vector; None: all but `unseen`
-    unseen: Rows                     # of all rows, those that have no vector or may not be found
+    seen: Rows | None  # places of those that have a vector; None: all but `unseen`
+    unseen: Rows  # of all rows, those that have no vector or may not be found
 
     @property
     def nbytes(self) -> int:
-        return sum(part.nbytes for part in (self.rows, self.mask, self.seen, self.unseen) if part is not None)
+        return sum(
+            part.nbytes
+            for part in (self.rows, self.mask, self.seen, self.unseen)
+            if part is not None
+        )
 
 
 class View:
     """Nothing in it changes but what it remembers. `pools`: what was asked for before, by whatever name the asker has for it."""
 
-    def __init__(self, owners: Owners, ids: NDArray[np.uint32], lengths: NDArray[np.uint16], alive: NDArray[np.bool_],
-                 runs: Sequence[Run], vectors: Vectors) -> None:
+    def __init__(
+        self,
+        owners: Owners,
+        ids: NDArray[np.uint32],
+        lengths: NDArray[np.uint16],
+        alive: NDArray[np.bool_],
+        runs: Sequence[Run],
+        vectors: Vectors,
+    ) -> None:
         self._owners, self._ids, self._alive, self._runs = owners, ids, alive, runs
-        self._matrix, self._signs, self._has = vectors.matrix, vectors.signs, vectors.has[:len(ids)]
+        self._matrix, self._signs, self._has = (
+            vectors.matrix,
+            vectors.signs,
+            vectors.has[: len(ids)],
+        )
         # How much a section's length damps what a word counts in it.
-        self._damped = np.float32(K1 * (1 - B)) + np.float32(K1 * B / MEAN_LENGTH) * lengths.astype(np.float32)
+        self._damped = np.float32(K1 * (1 - B)) + np.float32(K1 * B / MEAN_LENGTH) * lengths.astype(
+            np.float32
+        )
         self.pools: dict[Hashable, Pool] = {}
 
     def pool(self, items: Iterable[str] | None, but: Sequence[str] = ()) -> Pool:
@@ -71,8 +88,13 @@ class View:
         mask[out] = False
         size, sighted = int(np.count_nonzero(mask)), mask & self._has
         few = np.count_nonzero(sighted) <= EXACT_UP_TO
-        return Pool(None, None if size == len(mask) else mask, size, sighted.nonzero()[0] if few else None,
-                    NO_ROWS if few else (~sighted).nonzero()[0])
+        return Pool(
+            None,
+            None if size == len(mask) else mask,
+            size,
+            sighted.nonzero()[0] if few else None,
+            NO_ROWS if few else (~sighted).nonzero()[0],
+        )
 
     def matches(self, tx: Tx, question: Question, pool: Pool, counted: Pool) -> Matches:
         """The best by words, the best by meaning, and what each side says of the other's.
@@ -81,27 +103,39 @@ class View:
         pools change nothing in the answer: no score, and not which of several equal rows are returned.
         """
         limit = question.limit
-        worded, scores = self._by_words(tx, question.words, limit, pool, counted) if question.words else (NO_ROWS, None)
+        worded, scores = (
+            self._by_words(tx, question.words, limit, pool, counted)
+            if question.words
+            else (NO_ROWS, None)
+        )
         places, near = worded, np.full(len(worded), np.nan, np.float32)
         if question.vector is not None and self._signs:
             likely = self._likely(question.vector, limit, pool)
             where = likely.searchsorted(worded)
-            both = likely.take(where, mode="clip") == worded if len(likely) else np.zeros(len(worded), bool)
+            both = (
+                likely.take(where, mode="clip") == worded
+                if len(likely)
+                else np.zeros(len(worded), bool)
+            )
             places = np.concatenate([likely, worded[~both]])
             rows = places if pool.rows is None else pool.rows[places]
             near = cosines(self._matrix, rows, question.vector)
-            near[len(likely):][~self._has[rows[len(likely):]]] = np.nan
+            near[len(likely) :][~self._has[rows[len(likely) :]]] = np.nan
             if len(likely) > limit:
-                kept = near >= np.partition(near[:len(likely)], -limit)[-limit]
+                kept = near >= np.partition(near[: len(likely)], -limit)[-limit]
                 kept[where[both]] = True
-                kept[len(likely):] = True
+                kept[len(likely) :] = True
                 places, near = places[kept], near[kept]
         ids = self._ids[places if pool.rows is None else pool.rows[places]].astype(np.int64)
-        return Matches(ids, np.zeros(len(ids), np.float32) if scores is None else scores[places], near)
+        return Matches(
+            ids, np.zeros(len(ids), np.float32) if scores is None else scores[places], near
+        )
 
     # -- by words
 
-    def _by_words(self, tx: Tx, words: Words, limit: int, pool: Pool, counted: Pool) -> tuple[Rows, Scores]:
+    def _by_words(
+        self, tx: Tx, words: Words, limit: int, pool: Pool, counted: Pool
+    ) -> tuple[Rows, Scores]:
         """Places of the best, in order, and the scores of the few rows or of all, with 0 for what may not be found."""
         phrases = [tuple(terms(" ".join(phrase))) for phrase in words.phrases]
         single = {phrase[0] for phrase in phrases if len(phrase) == 1}
@@ -113,7 +147,9 @@ class View:
         best = _top(leaning, max(limit, PHRASED), ids)
         if longer:
             chosen = best[_top(leaning[best], PHRASED, ids[best])]
-            scores[chosen] += self._by_phrases(tx, longer, chosen if pool.rows is None else pool.rows[chosen], counted.size)
+            scores[chosen] += self._by_phrases(
+                tx, longer, chosen if pool.rows is None else pool.rows[chosen], counted.size
+            )
         return best[scores[best] > 0], scores
 
     def _bm25(self, asked: Iterable[int], pool: Pool, counted: Pool) -> Scores:
@@ -124,14 +160,20 @@ class View:
                 weight = self._weight(self._frequency(term, counted), counted)
                 for run in self._runs:
                     if (dense := run.dense(term)) is not None:
-                        scores[run.first:run.last] += weight * (dense / (dense + damped[run.first:run.last]))
+                        scores[run.first : run.last] += weight * (
+                            dense / (dense + damped[run.first : run.last])
+                        )
                         continue
                     places, counts = run.listed(term)
                     scores[places] += weight * (counts / (counts + damped[places]))
             else:
                 found = [run.among(term, pool.rows) for run in self._runs]
-                weight = self._weight(sum(len(places) for places, _ in found) if pool is counted
-                                      else self._frequency(term, counted), counted)
+                weight = self._weight(
+                    sum(len(places) for places, _ in found)
+                    if pool is counted
+                    else self._frequency(term, counted),
+                    counted,
+                )
                 for places, counts in found:
                     scores[places] += weight * (counts / (counts + damped[places]))
         if pool.mask is not None:
@@ -147,15 +189,27 @@ class View:
             return sum(len(run.among(term, pool.rows)[0]) for run in self._runs)
         return sum(run.frequency(term, pool.mask) for run in self._runs)
 
-    def _by_phrases(self, tx: Tx, phrases: Sequence[tuple[int, ...]], rows: Rows, size: int) -> Scores:
+    def _by_phrases(
+        self, tx: Tx, phrases: Sequence[tuple[int, ...]], rows: Rows, size: int
+    ) -> Scores:
         ids = self._ids[rows].tolist()
-        by_id = dict(tx.bare("SELECT section_id, sequence FROM sequences WHERE section_id IN :ids", ids=ids))
+        by_id = dict(
+            tx.bare("SELECT section_id, sequence FROM sequences WHERE section_id IN :ids", ids=ids)
+        )
         parts = [by_id.get(section_id, b"") for section_id in ids]
-        sequence, ends = np.frombuffer(b"".join(parts), np.uint16), np.cumsum([len(part) // 2 for part in parts])
+        sequence, ends = (
+            np.frombuffer(b"".join(parts), np.uint16),
+            np.cumsum([len(part) // 2 for part in parts]),
+        )
         total, damped = np.zeros(len(rows), np.float32), self._damped[rows]
         for found in phrase_counts(sequence, ends, phrases):
-            counts, frequency = found.astype(np.float32), int(np.count_nonzero(found))  # the candidates hold nearly all there are
-            total += counts * np.float32(_idf(frequency, size) * (K1 + 1) * PHRASE) / (counts + damped)
+            counts, frequency = (
+                found.astype(np.float32),
+                int(np.count_nonzero(found)),
+            )  # the candidates hold nearly all there are
+            total += (
+                counts * np.float32(_idf(frequency, size) * (K1 + 1) * PHRASE) / (counts + damped)
+            )
         return total
 
     # -- by meaning
@@ -167,21 +221,37 @@ class View:
         size = len(self._ids) - len(pool.unseen) if pool.seen is None else len(pool.seen)
         words = sign_words(vector.reshape(1, -1))[:, 0]
         wanted = max(limit, min(size, RESCORED), min(size // 20, MOST_RESCORED), size // 200)
-        if size <= ONE_SCAN_UP_TO:  # as all else here by the pool's own size: others must not change what is found
-            seen = np.delete(np.arange(len(self._ids)), pool.unseen) if pool.seen is None else pool.seen
-            return seen[_smallest(self._differing(seen if pool.rows is None else pool.rows[seen], words), wanted)]
+        if (
+            size <= ONE_SCAN_UP_TO
+        ):  # as all else here by the pool's own size: others must not change what is found
+            seen = (
+                np.delete(np.arange(len(self._ids)), pool.unseen)
+                if pool.seen is None
+                else pool.seen
+            )
+            return seen[
+                _smallest(
+                    self._differing(seen if pool.rows is None else pool.rows[seen], words), wanted
+                )
+            ]
         if pool.seen is None:
             distances = self._scan(words[:SCANNED_WORDS])
             distances[pool.unseen] = FAR
         else:
             rows = pool.seen if pool.rows is None else pool.rows[pool.seen]
-            distances = self._differing(rows, words[:SCANNED_WORDS]).astype(np.uint8)  # as a scan counts them
+            distances = self._differing(rows, words[:SCANNED_WORDS]).astype(
+                np.uint8
+            )  # as a scan counts them
         likely = _smallest(distances, LIKELIER * wanted, FAR)
-        further = self._differing(likely if pool.seen is None else rows[likely], words[SCANNED_WORDS:], SCANNED_WORDS)
+        further = self._differing(
+            likely if pool.seen is None else rows[likely], words[SCANNED_WORDS:], SCANNED_WORDS
+        )
         likely = likely[_smallest(distances[likely] + further, wanted)]
         return likely if pool.seen is None else pool.seen[likely]
 
-    def _differing(self, rows: Rows, words: NDArray[np.uint64], first: int = 0) -> NDArray[np.uint16]:
+    def _differing(
+        self, rows: Rows, words: NDArray[np.uint64], first: int = 0
+    ) -> NDArray[np.uint16]:
         """Sign bits, in so many words from one on."""
         total = np.zeros(len(rows), np.uint16)
         for signs, word in zip(self._signs[first:], words, strict=False):
@@ -192,14 +262,16 @@ class View:
         """Sign bits that differ, of all rows, in the first words."""
         total, changed = np.zeros(len(self._ids), np.uint8), np.empty(SCANNED_AT_ONCE, np.uint64)
         for start in range(0, len(total), SCANNED_AT_ONCE):
-            part = total[start:start + SCANNED_AT_ONCE]
+            part = total[start : start + SCANNED_AT_ONCE]
             for signs, word in zip(self._signs, words, strict=False):
-                part += np.bitwise_count(np.bitwise_xor(signs[start:start + len(part)], word, out=changed[:len(part)]))
+                part += np.bitwise_count(
+                    np.bitwise_xor(signs[start : start + len(part)], word, out=changed[: len(part)])
+                )
         return total
 
     def _rows_of(self, items: Iterable[str]) -> Rows:
         rows = self._owners.rows_of(item_keys(items))
-        rows = rows[:rows.searchsorted(len(self._ids))]  # without what came in since
+        rows = rows[: rows.searchsorted(len(self._ids))]  # without what came in since
         return rows[self._alive[rows]]
 
 
@@ -211,7 +283,7 @@ def _top(scores: Scores, limit: int, ids: NDArray[np.uint32]) -> Rows:
     """Places of the best scores above 0, in order of place; of equal ones those with the lowest ids."""
     # The best of each of many groups: as many of these as are wanted, and no wanted one is below them.
     each = max(1, len(scores) // (8 * limit))
-    groups = scores[:len(scores) // each * each].reshape(each, -1).max(axis=0)
+    groups = scores[: len(scores) // each * each].reshape(each, -1).max(axis=0)
     bound = np.partition(groups, -limit)[-limit] if len(groups) >= limit else 0
     places: Rows = (scores >= bound if bound > 0 else scores > 0).nonzero()[0]
     if len(places) <= limit:
@@ -219,7 +291,7 @@ def _top(scores: Scores, limit: int, ids: NDArray[np.uint32]) -> Rows:
     found = scores[places]
     bound = np.partition(found, -limit)[-limit]
     above, tied = places[found > bound], places[found == bound]
-    return np.sort(np.concatenate([above, tied[ids[tied].argsort()[:limit - len(above)]]]))
+    return np.sort(np.concatenate([above, tied[ids[tied].argsort()[: limit - len(above)]]]))
 
 
 def _smallest(distances: NDArray[np.unsignedinteger], wanted: int, far: int = 65_535) -> Rows:

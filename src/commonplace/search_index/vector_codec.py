@@ -12,11 +12,11 @@ Halves = NDArray[np.float16]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    column: str                                     # how a vector is read, as bytes
-    name: str                                       # the column itself
-    put: str                                        # writes :vector of section :id with :stamp, if there is such a section
-    value: Callable[[bytes], Any]                   # what :vector is given as
-    matrix: Callable[[Sequence[bytes]], Halves]     # rows of what was read, all of one length
+    column: str  # how a vector is read, as bytes
+    name: str  # the column itself
+    put: str  # writes :vector of section :id with :stamp, if there is such a section
+    value: Callable[[bytes], Any]  # what :vector is given as
+    matrix: Callable[[Sequence[bytes]], Halves]  # rows of what was read, all of one length
 
 
 def _plain(read: Sequence[bytes]) -> Halves:
@@ -39,15 +39,22 @@ def _to_send(vector: bytes) -> Sent:
 
 FORMATS = {
     "sqlite": Format(
-        "vector", "vector", """INSERT INTO vectors (library_id, item_id, section_id, stamp, vector)
+        "vector",
+        "vector",
+        """INSERT INTO vectors (library_id, item_id, section_id, stamp, vector)
                      SELECT library_id, item_id, id, :stamp, :vector FROM sections WHERE id = :id
                      ON CONFLICT (library_id, item_id, section_id)
                      DO UPDATE SET stamp = excluded.stamp, vector = excluded.vector""",
-        bytes, _plain),
+        bytes,
+        _plain,
+    ),
     "postgres": Format(
-        "halfvec_send(embedding)", "embedding",
+        "halfvec_send(embedding)",
+        "embedding",
         """INSERT INTO vectors (library_id, item_id, section_id, stamp, embedding)
            SELECT s.library_id, s.item_id, s.id, :stamp, :vector::halfvec FROM sections AS s WHERE s.id = :id FOR KEY SHARE OF s
            ON CONFLICT (section_id) DO UPDATE SET stamp = excluded.stamp, embedding = excluded.embedding""",
-        _to_send, _sent),
+        _to_send,
+        _sent,
+    ),
 }

@@ -13,7 +13,9 @@ from commonplace.search_index.row_owners import room_for
 from commonplace.search_index.sign_bits import sign_words
 from commonplace.search_index.vector_codec import Halves
 
-SCANNED_AT_ONCE = 16_384  # rows, so that what is worked out on the way stays in the processor's cache
+SCANNED_AT_ONCE = (
+    16_384  # rows, so that what is worked out on the way stays in the processor's cache
+)
 FAR = 255  # sign bits that differ, for what may not be found
 
 

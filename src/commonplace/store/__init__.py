@@ -126,5 +126,10 @@ def make_store(settings: Settings) -> SqlStore:
         return SqlStore(sqlite.SqliteDatabase(settings.data_dir / FILE), checkpoints)
     if settings.database_url.startswith(("postgresql://", "postgres://")):
         from commonplace.database.postgres import PostgresDatabase
-        return SqlStore(PostgresDatabase(settings.database_url, settings.database_schema), checkpoints)
-    raise ConfigurationError("COMMONPLACE_DATABASE_URL must start with postgresql:// (leave it empty for SQLite).")
+
+        return SqlStore(
+            PostgresDatabase(settings.database_url, settings.database_schema), checkpoints
+        )
+    raise ConfigurationError(
+        "COMMONPLACE_DATABASE_URL must start with postgresql:// (leave it empty for SQLite)."
+    )

@@ -15,18 +15,25 @@ class SqlAccounts:
         self._db = db
 
     async def person(self, person_id: str) -> Person | None:
-        row = await self._db.read(lambda tx: tx.one("SELECT * FROM people WHERE id = :id", id=person_id))
+        row = await self._db.read(
+            lambda tx: tx.one("SELECT * FROM people WHERE id = :id", id=person_id)
+        )
         return rows.person(row) if row else None
 
     async def by_email(self, email: str) -> Person | None:
-        row = await self._db.read(lambda tx: tx.one("SELECT * FROM people WHERE lower(email) = lower(:email)", email=email))
+        row = await self._db.read(
+            lambda tx: tx.one(
+                "SELECT * FROM people WHERE lower(email) = lower(:email)", email=email
+            )
+        )
         return rows.person(row) if row else None
 
     async def rename(self, person_id: str, name: str, email: str) -> None:
         await self._db.write(_rename, person_id, name, email)
 
-    async def claim(self, digest: str, purpose: str, person_id: str, name: str, email: str,
-                    hash: str | None) -> bool:
+    async def claim(
+        self, digest: str, purpose: str, person_id: str, name: str, email: str, hash: str | None
+    ) -> bool:
         def work(tx: Tx) -> bool:
             if not _redeem(tx, digest, purpose)[0]:
                 return False
@@ -42,10 +49,14 @@ class SqlAccounts:
     # -- passwords and passkeys
 
     async def password(self, person_id: str) -> str | None:
-        row = await self._db.read(lambda tx: tx.one("SELECT hash FROM passwords WHERE person_id = :id", id=person_id))
+        row = await self._db.read(
+            lambda tx: tx.one("SELECT hash FROM passwords WHERE person_id = :id", id=person_id)
+        )
         return row["hash"] if row else None
 
-    async def set_password(self, person_id: str, hash: str, *, keep: str | None = None, void: str | None = None) -> None:
+    async def set_password(
+        self, person_id: str, hash: str, *, keep: str | None = None, void: str | None = None
+    ) -> None:
         def work(tx: Tx) -> None:
             put_password(tx, person_id, hash)
             _void(tx, person_id, void)
@@ -57,21 +68,37 @@ class SqlAccounts:
         await self._db.write(insert_passkey, passkey)
 
     async def passkey(self, passkey_id: str) -> Passkey | None:
-        row = await self._db.read(lambda tx: tx.one("SELECT * FROM passkeys WHERE id = :id", id=passkey_id))
+        row = await self._db.read(
+            lambda tx: tx.one("SELECT * FROM passkeys WHERE id = :id", id=passkey_id)
+        )
         return _passkey(row) if row else None
 
     async def passkeys(self, person_id: str) -> list[Passkey]:
-        found = await self._db.read(lambda tx: tx.all(
-            "SELECT * FROM passkeys WHERE person_id = :id ORDER BY created_at, id", id=person_id))
+        found = await self._db.read(
+            lambda tx: tx.all(
+                "SELECT * FROM passkeys WHERE person_id = :id ORDER BY created_at, id", id=person_id
+            )
+        )
         return [_passkey(row) for row in found]
 
     async def used_passkey(self, passkey_id: str, uses: int) -> None:
-        await self._db.write(lambda tx: tx.run("UPDATE passkeys SET uses = :uses, used_at = :at WHERE id = :id",
-                                               id=passkey_id, uses=uses, at=rows.micros(now())))
+        await self._db.write(
+            lambda tx: tx.run(
+                "UPDATE passkeys SET uses = :uses, used_at = :at WHERE id = :id",
+                id=passkey_id,
+                uses=uses,
+                at=rows.micros(now()),
+            )
+        )
 
     async def drop_passkey(self, person_id: str, passkey_id: str) -> bool:
-        dropped: int = await self._db.write(lambda tx: tx.run(
-            "DELETE FROM passkeys WHERE id = :id AND person_id = :person_id", id=passkey_id, person_id=person_id))
+        dropped: int = await self._db.write(
+            lambda tx: tx.run(
+                "DELETE FROM passkeys WHERE id = :id AND person_id = :person_id",
+                id=passkey_id,
+                person_id=person_id,
+            )
+        )
         return dropped > 0
 
     # -- sessions
@@ -79,11 +106,17 @@ class SqlAccounts:
     async def open_session(self, session: WebSession) -> None:
         def work(tx: Tx) -> None:
             tx.run("DELETE FROM web_sessions WHERE expires_at < :now", now=rows.micros(now()))
-            tx.run("""INSERT INTO web_sessions (digest, person_id, library_id, view_as, about, created_at, expires_at)
+            tx.run(
+                """INSERT INTO web_sessions (digest, person_id, library_id, view_as, about, created_at, expires_at)
                       VALUES (:digest, :person_id, :library_id, :view_as, :about, :created_at, :expires_at)""",
-                   digest=session.digest, person_id=session.person_id, library_id=session.library_id,
-                   view_as=session.view_as, about=session.about, created_at=rows.micros(session.created_at),
-                   expires_at=rows.micros(session.expires_at))
+                digest=session.digest,
+                person_id=session.person_id,
+                library_id=session.library_id,
+                view_as=session.view_as,
+                about=session.about,
+                created_at=rows.micros(session.created_at),
+                expires_at=rows.micros(session.expires_at),
+            )
 
         await self._db.write(work)
 
@@ -92,35 +125,62 @@ class SqlAccounts:
         return found if found and found[0].expires_at > now() else None
 
     async def sessions(self, person_id: str) -> list[WebSession]:
-        found = await self._db.read(lambda tx: tx.all(
-            "SELECT * FROM web_sessions WHERE person_id = :id AND expires_at > :now ORDER BY created_at",
-            id=person_id, now=rows.micros(now())))
+        found = await self._db.read(
+            lambda tx: tx.all(
+                "SELECT * FROM web_sessions WHERE person_id = :id AND expires_at > :now ORDER BY created_at",
+                id=person_id,
+                now=rows.micros(now()),
+            )
+        )
         return [_session(row) for row in found]
 
     async def prolong_session(self, digest: str, expires_at: datetime) -> None:
-        await self._db.write(lambda tx: tx.run("UPDATE web_sessions SET expires_at = :at WHERE digest = :digest",
-                                               at=rows.micros(expires_at), digest=digest))
+        await self._db.write(
+            lambda tx: tx.run(
+                "UPDATE web_sessions SET expires_at = :at WHERE digest = :digest",
+                at=rows.micros(expires_at),
+                digest=digest,
+            )
+        )
 
     async def view_as(self, digest: str, token_id: str | None) -> None:
-        await self._db.write(lambda tx: tx.run("UPDATE web_sessions SET view_as = :token_id WHERE digest = :digest",
-                                               token_id=token_id, digest=digest))
+        await self._db.write(
+            lambda tx: tx.run(
+                "UPDATE web_sessions SET view_as = :token_id WHERE digest = :digest",
+                token_id=token_id,
+                digest=digest,
+            )
+        )
 
     async def turn_to(self, digest: str, library_id: str) -> None:
-        await self._db.write(lambda tx: tx.run(
-            "UPDATE web_sessions SET library_id = :library_id, view_as = NULL WHERE digest = :digest",
-            library_id=library_id, digest=digest))
+        await self._db.write(
+            lambda tx: tx.run(
+                "UPDATE web_sessions SET library_id = :library_id, view_as = NULL WHERE digest = :digest",
+                library_id=library_id,
+                digest=digest,
+            )
+        )
 
-    async def close_sessions(self, person_id: str, *, only: str | None = None, but: str | None = None) -> None:
+    async def close_sessions(
+        self, person_id: str, *, only: str | None = None, but: str | None = None
+    ) -> None:
         await self._db.write(_close_sessions, person_id, only, but)
 
     # -- secrets for one use
 
-    async def promise(self, digest: str, purpose: str, person_id: str | None, expires_at: datetime) -> None:
+    async def promise(
+        self, digest: str, purpose: str, person_id: str | None, expires_at: datetime
+    ) -> None:
         def work(tx: Tx) -> None:
             tx.run("DELETE FROM once_only WHERE expires_at < :now", now=rows.micros(now()))
-            tx.run("""INSERT INTO once_only (digest, purpose, person_id, expires_at)
+            tx.run(
+                """INSERT INTO once_only (digest, purpose, person_id, expires_at)
                       VALUES (:digest, :purpose, :person_id, :at)""",
-                   digest=digest, purpose=purpose, person_id=person_id, at=rows.micros(expires_at))
+                digest=digest,
+                purpose=purpose,
+                person_id=person_id,
+                at=rows.micros(expires_at),
+            )
 
         await self._db.write(work)
 
@@ -131,67 +191,132 @@ class SqlAccounts:
         return await self._db.write(_redeem, digest, purpose)
 
 
-
 def _rename(tx: Tx, person_id: str, name: str, email: str) -> None:
-    if tx.one("SELECT 1 FROM people WHERE lower(email) = lower(:email) AND id <> :id", email=email, id=person_id):
+    if tx.one(
+        "SELECT 1 FROM people WHERE lower(email) = lower(:email) AND id <> :id",
+        email=email,
+        id=person_id,
+    ):
         raise NameTaken(f"Somebody else has the address {email}.")
-    tx.run("""UPDATE libraries SET name = :name WHERE id = :id
-              AND name = (SELECT p.name FROM people AS p WHERE p.id = :id)""", name=name, id=person_id)
-    tx.run("UPDATE people SET name = :name, email = :email WHERE id = :id", name=name, email=email, id=person_id)
+    tx.run(
+        """UPDATE libraries SET name = :name WHERE id = :id
+              AND name = (SELECT p.name FROM people AS p WHERE p.id = :id)""",
+        name=name,
+        id=person_id,
+    )
+    tx.run(
+        "UPDATE people SET name = :name, email = :email WHERE id = :id",
+        name=name,
+        email=email,
+        id=person_id,
+    )
 
 
 def _redeem(tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
     good, person_id = _promised(tx, digest, purpose)
-    return bool(tx.run("DELETE FROM once_only WHERE digest = :digest", digest=digest)) and good, person_id
+    return bool(
+        tx.run("DELETE FROM once_only WHERE digest = :digest", digest=digest)
+    ) and good, person_id
 
 
 def _void(tx: Tx, person_id: str, purpose: str | None) -> None:
     """Delete the secrets of a person for one purpose that nobody has used yet."""
-    tx.run("DELETE FROM once_only WHERE person_id = :id AND purpose = :purpose", id=person_id, purpose=purpose)
+    tx.run(
+        "DELETE FROM once_only WHERE person_id = :id AND purpose = :purpose",
+        id=person_id,
+        purpose=purpose,
+    )
 
 
 def _close_sessions(tx: Tx, person_id: str, only: str | None, but: str | None) -> None:
-    tx.run("""DELETE FROM web_sessions WHERE person_id = :id AND digest = coalesce(:only, digest)
-              AND digest <> coalesce(:but, '')""", id=person_id, only=only, but=but)
+    tx.run(
+        """DELETE FROM web_sessions WHERE person_id = :id AND digest = coalesce(:only, digest)
+              AND digest <> coalesce(:but, '')""",
+        id=person_id,
+        only=only,
+        but=but,
+    )
 
 
 def put_password(tx: Tx, person_id: str, hash: str) -> None:
-    tx.run("""INSERT INTO passwords (person_id, hash, changed_at) VALUES (:id, :hash, :at)
+    tx.run(
+        """INSERT INTO passwords (person_id, hash, changed_at) VALUES (:id, :hash, :at)
               ON CONFLICT (person_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at""",
-           id=person_id, hash=hash, at=rows.micros(now()))
+        id=person_id,
+        hash=hash,
+        at=rows.micros(now()),
+    )
 
 
 def insert_passkey(tx: Tx, passkey: Passkey) -> None:
-    tx.run("""INSERT INTO passkeys (id, person_id, name, public_key, uses, created_at)
+    tx.run(
+        """INSERT INTO passkeys (id, person_id, name, public_key, uses, created_at)
               VALUES (:id, :person_id, :name, :public_key, :uses, :at)""",
-           id=passkey.id, person_id=passkey.person_id, name=passkey.name, uses=passkey.uses,
-           public_key=urlsafe_b64encode(passkey.public_key).decode(), at=rows.micros(passkey.created_at))
+        id=passkey.id,
+        person_id=passkey.person_id,
+        name=passkey.name,
+        uses=passkey.uses,
+        public_key=urlsafe_b64encode(passkey.public_key).decode(),
+        at=rows.micros(passkey.created_at),
+    )
+
 
 def _whose(tx: Tx, digest: str) -> tuple[WebSession, Person, list[Membership]] | None:
-    row = tx.one("""SELECT s.*, p.name, p.email, p.created_at AS joined_at FROM web_sessions AS s
-                    JOIN people AS p ON p.id = s.person_id WHERE s.digest = :digest""", digest=digest)
+    row = tx.one(
+        """SELECT s.*, p.name, p.email, p.created_at AS joined_at FROM web_sessions AS s
+                    JOIN people AS p ON p.id = s.person_id WHERE s.digest = :digest""",
+        digest=digest,
+    )
     if row is None:
         return None
     person = Person(row["person_id"], row["name"], row["email"], rows.when(row["joined_at"]))
-    libraries = tx.all("""SELECT m.library_id, l.name, m.role FROM members AS m JOIN libraries AS l ON l.id = m.library_id
-                          WHERE m.person_id = :person_id ORDER BY l.name, l.id""", person_id=person.id)
-    return _session(row), person, sorted(
-        (Membership(each["library_id"], each["name"], Role(each["role"])) for each in libraries),
-        key=lambda each: each.library_id != person.id)
+    libraries = tx.all(
+        """SELECT m.library_id, l.name, m.role FROM members AS m JOIN libraries AS l ON l.id = m.library_id
+                          WHERE m.person_id = :person_id ORDER BY l.name, l.id""",
+        person_id=person.id,
+    )
+    return (
+        _session(row),
+        person,
+        sorted(
+            (
+                Membership(each["library_id"], each["name"], Role(each["role"]))
+                for each in libraries
+            ),
+            key=lambda each: each.library_id != person.id,
+        ),
+    )
 
 
 def _promised(tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
-    row = tx.one("""SELECT person_id FROM once_only WHERE digest = :digest AND purpose = :purpose AND expires_at > :now""",
-                 digest=digest, purpose=purpose, now=rows.micros(now()))
+    row = tx.one(
+        """SELECT person_id FROM once_only WHERE digest = :digest AND purpose = :purpose AND expires_at > :now""",
+        digest=digest,
+        purpose=purpose,
+        now=rows.micros(now()),
+    )
     return row is not None, row["person_id"] if row else None
 
 
 def _passkey(row: Any) -> Passkey:
-    return Passkey(row["id"], row["person_id"], row["name"], urlsafe_b64decode(row["public_key"]), row["uses"],
-                   rows.when(row["created_at"]), rows.moment(row["used_at"]))
+    return Passkey(
+        row["id"],
+        row["person_id"],
+        row["name"],
+        urlsafe_b64decode(row["public_key"]),
+        row["uses"],
+        rows.when(row["created_at"]),
+        rows.moment(row["used_at"]),
+    )
 
 
 def _session(row: Any) -> WebSession:
-    return WebSession(digest=row["digest"], person_id=row["person_id"], library_id=row["library_id"],
-                      expires_at=rows.when(row["expires_at"]), about=row["about"], view_as=row["view_as"],
-                      created_at=rows.when(row["created_at"]))
+    return WebSession(
+        digest=row["digest"],
+        person_id=row["person_id"],
+        library_id=row["library_id"],
+        expires_at=rows.when(row["expires_at"]),
+        about=row["about"],
+        view_as=row["view_as"],
+        created_at=rows.when(row["created_at"]),
+    )

@@ -27,17 +27,34 @@ FORMAT = 1
 AT_ONCE = 500
 # In an order in which they can be written again, with the keys they are read by.
 TABLES = {
-    "people": ("id",), "libraries": ("id",), "members": ("library_id", "person_id"), "folders": ("library_id", "id"),
-    "tokens": ("library_id", "id"), "token_folders": ("library_id", "token_id", "folder_id"), "events": (),
-    "contents": ("id",), "redirects": ("key",), "items": ("library_id", "id"),
+    "people": ("id",),
+    "libraries": ("id",),
+    "members": ("library_id", "person_id"),
+    "folders": ("library_id", "id"),
+    "tokens": ("library_id", "id"),
+    "token_folders": ("library_id", "token_id", "folder_id"),
+    "events": (),
+    "contents": ("id",),
+    "redirects": ("key",),
+    "items": ("library_id", "id"),
     "folder_items": ("library_id", "folder_id", "item_id"),
-    "versions": ("library_id", "item_id", "revision"), "aliases": ("library_id", "id"),
-    "sections": (), "jobs": ("library_id", "id"), "transcriptions": ("library_id", "id"), "uploads": ("library_id", "id"),
-    "feeds": ("library_id", "id"), "feed_entries": ("library_id", "feed_id", "entry"),
-    "relations": ("library_id", "from_id", "kind", "to_id"), "captures": ("library_id", "id"),
+    "versions": ("library_id", "item_id", "revision"),
+    "aliases": ("library_id", "id"),
+    "sections": (),
+    "jobs": ("library_id", "id"),
+    "transcriptions": ("library_id", "id"),
+    "uploads": ("library_id", "id"),
+    "feeds": ("library_id", "id"),
+    "feed_entries": ("library_id", "feed_id", "entry"),
+    "relations": ("library_id", "from_id", "kind", "to_id"),
+    "captures": ("library_id", "id"),
     "candidates": ("library_id", "id"),
-    "passwords": ("person_id",), "passkeys": ("id",), "web_sessions": ("digest",), "once_only": ("digest",),
-    "published": ("library_id", "item_id"), "saves": ("library_id", "owner_id", "item_id"),
+    "passwords": ("person_id",),
+    "passkeys": ("id",),
+    "web_sessions": ("digest",),
+    "once_only": ("digest",),
+    "published": ("library_id", "item_id"),
+    "saves": ("library_id", "owner_id", "item_id"),
     "invitations": ("library_id", "id"),
 }
 _SECTION = ("position", "heading", "text", "extra", "word_count", "key_points", "locator")
@@ -63,14 +80,19 @@ def dump(tx: Tx, index: SectionIndex, file: Path, advance: Advance) -> Counts:
 def load(tx: Tx, index: SectionIndex, file: Path, replace: bool, advance: Advance) -> Counts:
     _make_room(tx, index, replace)
     counts: Counter[str] = Counter(dict.fromkeys(TABLES, 0))
-    for (table, _), lines in groupby(_read(file, lambda share: advance(round(100 * share), 100)),
-                                     key=lambda line: (line[0], tuple(line[1]))):
+    for (table, _), lines in groupby(
+        _read(file, lambda share: advance(round(100 * share), 100)),
+        key=lambda line: (line[0], tuple(line[1])),
+    ):
         if table == "sections":
             counts[table] += _restore_sections(tx, index, (row for _, row in lines))
             continue
         for batch in _batches(row for _, row in lines):
             names = list(batch[0])
-            tx.many(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})", batch)
+            tx.many(
+                f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})",
+                batch,
+            )
             counts[table] += len(batch)
     # Another version may have derived them by other rules.
     tx.run("UPDATE published SET change = change + 1")
@@ -78,6 +100,7 @@ def load(tx: Tx, index: SectionIndex, file: Path, replace: bool, advance: Advanc
 
 
 # -- writing
+
 
 def _write(tx: Tx, index: SectionIndex, out: IO[str], tell: Callable[[float], None]) -> Counts:
     total = sum(tx.all(f"SELECT count(*) AS n FROM {table}")[0]["n"] for table in TABLES)
@@ -106,26 +129,39 @@ def _rows(tx: Tx, table: str, key: tuple[str, ...]) -> Iterator[dict[str, Any]]:
         yield from (dict(row) for row in tx.all(f"SELECT * FROM {table}"))
         return
     columns, after, last = ", ".join(key), "", dict[str, Any]()
-    while found := tx.all(f"SELECT * FROM {table} {after} ORDER BY {columns} LIMIT {AT_ONCE}", **last):
+    while found := tx.all(
+        f"SELECT * FROM {table} {after} ORDER BY {columns} LIMIT {AT_ONCE}", **last
+    ):
         yield from (dict(row) for row in found)
         after = f"WHERE ({columns}) > ({', '.join(':' + name for name in key)})"
         last = {name: found[-1][name] for name in key}
 
 
 def _sections(tx: Tx, index: SectionIndex) -> Iterator[dict[str, Any]]:
-    for library_id, items in groupby(_rows(tx, "items", TABLES["items"]), key=lambda item: item["library_id"]):
+    for library_id, items in groupby(
+        _rows(tx, "items", TABLES["items"]), key=lambda item: item["library_id"]
+    ):
         for batch in _batches(items):
             ids = [item["id"] for item in batch]
             vectors = index.vectors(tx, library_id, ids)
-            for row in tx.all(f"SELECT id, item_id, {', '.join(_SECTION)} FROM sections"
-                              " WHERE library_id = :library_id AND item_id IN :ids ORDER BY item_id, position",
-                              library_id=library_id, ids=ids):
+            for row in tx.all(
+                f"SELECT id, item_id, {', '.join(_SECTION)} FROM sections"
+                " WHERE library_id = :library_id AND item_id IN :ids ORDER BY item_id, position",
+                library_id=library_id,
+                ids=ids,
+            ):
                 stamp, vector = vectors.get(row["id"], (None, b""))
-                yield {"library_id": library_id, "item_id": row["item_id"], **{name: row[name] for name in _SECTION},
-                       "stamp": stamp, "vector": b64encode(vector).decode()}
+                yield {
+                    "library_id": library_id,
+                    "item_id": row["item_id"],
+                    **{name: row[name] for name in _SECTION},
+                    "stamp": stamp,
+                    "vector": b64encode(vector).decode(),
+                }
 
 
 # -- reading
+
 
 def _read(file: Path, tell: Callable[[float], None]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every row, if the file is whole and of a version that this one knows."""
@@ -155,7 +191,10 @@ def _check_head(line: str, file: Path) -> None:
     kind, head = json.loads(line) if line.startswith('["commonplace"') else ("", {})
     if kind != "commonplace":
         raise Invalid(f"{file} is not a backup of Commonplace.")
-    refuse_newer(head["schema"], max(version for engine in ("sqlite", "postgres") for version, _ in migrations(engine)))
+    refuse_newer(
+        head["schema"],
+        max(version for engine in ("sqlite", "postgres") for version, _ in migrations(engine)),
+    )
     refuse_newer(head["format"], FORMAT)
 
 
@@ -164,10 +203,19 @@ def _damaged(file: Path) -> Invalid:
 
 
 def _make_room(tx: Tx, index: SectionIndex, replace: bool) -> None:
-    held = {table: tx.all(f"SELECT count(*) AS n FROM {table}")[0]["n"] for table in ("items", "folders", "tokens")}
+    held = {
+        table: tx.all(f"SELECT count(*) AS n FROM {table}")[0]["n"]
+        for table in ("items", "folders", "tokens")
+    }
     if any(held.values()) and not replace:
-        there = ", ".join(f"{count:,} {table[:-1] if count == 1 else table}" for table, count in held.items() if count)
-        raise Conflict(f"There is a library already ({there}); --force replaces all of it by the backup.")
+        there = ", ".join(
+            f"{count:,} {table[:-1] if count == 1 else table}"
+            for table, count in held.items()
+            if count
+        )
+        raise Conflict(
+            f"There is a library already ({there}); --force replaces all of it by the backup."
+        )
     for item in _rows(tx, "items", TABLES["items"]):
         delete_items(tx, index, item["library_id"], [item["id"]])
     tx.run("DELETE FROM checkpoints")
@@ -178,8 +226,14 @@ def _make_room(tx: Tx, index: SectionIndex, replace: bool) -> None:
 
 def _restore_sections(tx: Tx, index: SectionIndex, found: Iterable[dict[str, Any]]) -> int:
     count = 0
-    for (library_id, item_id, stamp), group in groupby(found, key=lambda s: (s["library_id"], s["item_id"], s["stamp"])):
-        item = tx.one(f"{rows.SELECT_ITEM} WHERE i.library_id = :library_id AND i.id = :id", library_id=library_id, id=item_id)
+    for (library_id, item_id, stamp), group in groupby(
+        found, key=lambda s: (s["library_id"], s["item_id"], s["stamp"])
+    ):
+        item = tx.one(
+            f"{rows.SELECT_ITEM} WHERE i.library_id = :library_id AND i.id = :id",
+            library_id=library_id,
+            id=item_id,
+        )
         sections = [rows.section(row, b64decode(row["vector"]) or None) for row in group]
         index.insert(tx, [(rows.item(item), sections)], stamp or "")
         count += len(sections)

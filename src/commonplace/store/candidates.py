@@ -10,9 +10,24 @@ from commonplace.errors import Conflict, NotFound
 from commonplace.model import Candidate, CandidateState, Proposal, Quote, now
 from commonplace.store import rows
 
-_COLUMNS = ("library_id", "id", "source_id", "owner", "kind", "title", "content", "confidence", "reason", "quotes", "project_id",
-            "state", "item_id", "created_at", "decided_at")
-_INSERT = f"""INSERT INTO candidates ({', '.join(_COLUMNS)}) VALUES ({', '.join(':' + c for c in _COLUMNS)})
+_COLUMNS = (
+    "library_id",
+    "id",
+    "source_id",
+    "owner",
+    "kind",
+    "title",
+    "content",
+    "confidence",
+    "reason",
+    "quotes",
+    "project_id",
+    "state",
+    "item_id",
+    "created_at",
+    "decided_at",
+)
+_INSERT = f"""INSERT INTO candidates ({", ".join(_COLUMNS)}) VALUES ({", ".join(":" + c for c in _COLUMNS)})
               ON CONFLICT (library_id, id) DO NOTHING"""
 
 
@@ -21,21 +36,36 @@ class SqlCandidates:
         self._db = db
 
     async def put(self, candidates: Sequence[Candidate]) -> None:
-        await self._db.write(lambda tx: tx.many(_INSERT, [_values(candidate) for candidate in candidates]))
+        await self._db.write(
+            lambda tx: tx.many(_INSERT, [_values(candidate) for candidate in candidates])
+        )
 
     async def drawn_from(self, library_id: str, source_id: str) -> bool:
-        return await self._db.read(lambda tx: tx.one(
-            "SELECT 1 FROM candidates WHERE library_id = :library_id AND source_id = :source_id LIMIT 1",
-            library_id=library_id, source_id=source_id)) is not None
+        return (
+            await self._db.read(
+                lambda tx: tx.one(
+                    "SELECT 1 FROM candidates WHERE library_id = :library_id AND source_id = :source_id LIMIT 1",
+                    library_id=library_id,
+                    source_id=source_id,
+                )
+            )
+            is not None
+        )
 
-    async def page(self, library_id: str, owner: str | None, state: str | None, *, limit: int,
-                   offset: int) -> tuple[list[Candidate], int]:
+    async def page(
+        self, library_id: str, owner: str | None, state: str | None, *, limit: int, offset: int
+    ) -> tuple[list[Candidate], int]:
         def work(tx: Tx) -> tuple[list[Candidate], int]:
             condition, values = _within(library_id, owner)
             if state is not None:
                 condition, values = f"{condition} AND state = :state", values | {"state": state}
-            found = tx.all(f"""SELECT * FROM candidates WHERE {condition} ORDER BY created_at DESC, confidence DESC, id
-                               LIMIT :limit OFFSET :offset""", limit=limit, offset=offset, **values)
+            found = tx.all(
+                f"""SELECT * FROM candidates WHERE {condition} ORDER BY created_at DESC, confidence DESC, id
+                               LIMIT :limit OFFSET :offset""",
+                limit=limit,
+                offset=offset,
+                **values,
+            )
             total = tx.one(f"SELECT count(*) AS n FROM candidates WHERE {condition}", **values)
             return [_candidate(row) for row in found], total["n"] if total else 0
 
@@ -44,25 +74,55 @@ class SqlCandidates:
     async def get(self, library_id: str, owner: str | None, candidate_id: str) -> Candidate:
         return await self._db.read(_find, library_id, owner, candidate_id)
 
-    async def change(self, library_id: str, owner: str | None, candidate_id: str, proposal: Proposal,
-                     project_id: str | None) -> Candidate:
+    async def change(
+        self,
+        library_id: str,
+        owner: str | None,
+        candidate_id: str,
+        proposal: Proposal,
+        project_id: str | None,
+    ) -> Candidate:
         def work(tx: Tx) -> Candidate:
             before = _pending(tx, library_id, owner, candidate_id)
             after = replace(before, proposal=proposal, project_id=project_id)
-            tx.run("""UPDATE candidates SET kind = :kind, title = :title, content = :content, project_id = :project_id
-                      WHERE library_id = :library_id AND id = :id""", library_id=library_id, id=candidate_id,
-                   kind=proposal.kind, title=proposal.title, content=proposal.content, project_id=project_id)
+            tx.run(
+                """UPDATE candidates SET kind = :kind, title = :title, content = :content, project_id = :project_id
+                      WHERE library_id = :library_id AND id = :id""",
+                library_id=library_id,
+                id=candidate_id,
+                kind=proposal.kind,
+                title=proposal.title,
+                content=proposal.content,
+                project_id=project_id,
+            )
             return after
 
         return await self._db.write(work)
 
-    async def decide(self, library_id: str, owner: str | None, candidate_id: str, state: CandidateState,
-                     item_id: str | None = None) -> Candidate:
+    async def decide(
+        self,
+        library_id: str,
+        owner: str | None,
+        candidate_id: str,
+        state: CandidateState,
+        item_id: str | None = None,
+    ) -> Candidate:
         def work(tx: Tx) -> Candidate:
-            after = replace(_pending(tx, library_id, owner, candidate_id), state=state, item_id=item_id, decided_at=now())
-            tx.run("""UPDATE candidates SET state = :state, item_id = :item_id, decided_at = :decided_at
-                      WHERE library_id = :library_id AND id = :id""", library_id=library_id, id=candidate_id,
-                   state=state.value, item_id=item_id, decided_at=rows.micros(after.decided_at))
+            after = replace(
+                _pending(tx, library_id, owner, candidate_id),
+                state=state,
+                item_id=item_id,
+                decided_at=now(),
+            )
+            tx.run(
+                """UPDATE candidates SET state = :state, item_id = :item_id, decided_at = :decided_at
+                      WHERE library_id = :library_id AND id = :id""",
+                library_id=library_id,
+                id=candidate_id,
+                state=state.value,
+                item_id=item_id,
+                decided_at=rows.micros(after.decided_at),
+            )
             return after
 
         return await self._db.write(work)
@@ -72,11 +132,19 @@ def accept_candidate(tx: Tx, candidate: Candidate, item_id: str) -> None:
     """Mark a pending candidate as accepted, as it reads now, in the transaction that writes its memory."""
     _pending(tx, candidate.library_id, None, candidate.id)
     said = candidate.proposal
-    tx.run("""UPDATE candidates SET kind = :kind, title = :title, content = :content, project_id = :project_id,
+    tx.run(
+        """UPDATE candidates SET kind = :kind, title = :title, content = :content, project_id = :project_id,
               state = :state, item_id = :item_id, decided_at = :at WHERE library_id = :library_id AND id = :id""",
-           kind=said.kind, title=said.title, content=said.content, project_id=candidate.project_id,
-           state=CandidateState.ACCEPTED.value, item_id=item_id, at=rows.micros(now()),
-           library_id=candidate.library_id, id=candidate.id)
+        kind=said.kind,
+        title=said.title,
+        content=said.content,
+        project_id=candidate.project_id,
+        state=CandidateState.ACCEPTED.value,
+        item_id=item_id,
+        at=rows.micros(now()),
+        library_id=candidate.library_id,
+        id=candidate.id,
+    )
 
 
 def _within(library_id: str, owner: str | None) -> tuple[str, dict[str, Any]]:
@@ -85,10 +153,14 @@ def _within(library_id: str, owner: str | None) -> tuple[str, dict[str, Any]]:
     return "library_id = :library_id AND owner = :owner", {"library_id": library_id, "owner": owner}
 
 
-def _find(tx: Tx, library_id: str, owner: str | None, candidate_id: str, *, lock: bool = False) -> Candidate:
+def _find(
+    tx: Tx, library_id: str, owner: str | None, candidate_id: str, *, lock: bool = False
+) -> Candidate:
     condition, values = _within(library_id, owner)
     end = " FOR UPDATE" if lock and tx.engine == "postgres" else ""
-    row = tx.one(f"SELECT * FROM candidates WHERE {condition} AND id = :id{end}", id=candidate_id, **values)
+    row = tx.one(
+        f"SELECT * FROM candidates WHERE {condition} AND id = :id{end}", id=candidate_id, **values
+    )
     if row is None:
         raise NotFound("Candidate not found")
     return _candidate(row)
@@ -103,16 +175,41 @@ def _pending(tx: Tx, library_id: str, owner: str | None, candidate_id: str) -> C
 
 def _values(candidate: Candidate) -> dict[str, Any]:
     proposal = candidate.proposal
-    return {"library_id": candidate.library_id, "id": candidate.id, "source_id": candidate.source_id, "owner": candidate.owner,
-            "kind": proposal.kind, "title": proposal.title, "content": proposal.content, "confidence": proposal.confidence,
-            "reason": proposal.reason, "project_id": candidate.project_id, "state": candidate.state.value,
-            "quotes": json.dumps([[quote.start, quote.end, quote.text] for quote in proposal.quotes], ensure_ascii=False),
-            "item_id": candidate.item_id, "created_at": rows.micros(candidate.created_at),
-            "decided_at": rows.micros(candidate.decided_at)}
+    return {
+        "library_id": candidate.library_id,
+        "id": candidate.id,
+        "source_id": candidate.source_id,
+        "owner": candidate.owner,
+        "kind": proposal.kind,
+        "title": proposal.title,
+        "content": proposal.content,
+        "confidence": proposal.confidence,
+        "reason": proposal.reason,
+        "project_id": candidate.project_id,
+        "state": candidate.state.value,
+        "quotes": json.dumps(
+            [[quote.start, quote.end, quote.text] for quote in proposal.quotes], ensure_ascii=False
+        ),
+        "item_id": candidate.item_id,
+        "created_at": rows.micros(candidate.created_at),
+        "decided_at": rows.micros(candidate.decided_at),
+    }
 
 
 def _candidate(row: Any) -> Candidate:
     quotes = tuple(Quote(*quote) for quote in json.loads(row["quotes"]))
-    proposal = Proposal(row["kind"], row["title"], row["content"], row["confidence"], row["reason"], quotes)
-    return Candidate(row["id"], row["library_id"], row["source_id"], row["owner"], proposal, row["project_id"],
-                     CandidateState(row["state"]), row["item_id"], rows.when(row["created_at"]), rows.moment(row["decided_at"]))
+    proposal = Proposal(
+        row["kind"], row["title"], row["content"], row["confidence"], row["reason"], quotes
+    )
+    return Candidate(
+        row["id"],
+        row["library_id"],
+        row["source_id"],
+        row["owner"],
+        proposal,
+        row["project_id"],
+        CandidateState(row["state"]),
+        row["item_id"],
+        rows.when(row["created_at"]),
+        rows.moment(row["decided_at"]),
+    )

@@ -20,24 +20,40 @@ class SqlCaptures:
         self._db = db
 
     async def by_key(self, library_id: str, owner: str, idempotency_key: str) -> Capture | None:
-        row = await self._db.read(lambda tx: tx.one(
-            """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
+        row = await self._db.read(
+            lambda tx: tx.one(
+                """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
                AND idempotency_key = :idempotency_key""",
-            library_id=library_id, owner=owner, idempotency_key=idempotency_key))
+                library_id=library_id,
+                owner=owner,
+                idempotency_key=idempotency_key,
+            )
+        )
         return capture(row) if row else None
 
     async def by_prefix(self, library_id: str, owner: str, prefix: str) -> list[Capture]:
-        found = await self._db.read(lambda tx: tx.all(
-            """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
+        found = await self._db.read(
+            lambda tx: tx.all(
+                """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
                AND substr(idempotency_key, 1, :length) = :prefix ORDER BY created_at, id""",
-            library_id=library_id, owner=owner, prefix=prefix, length=len(prefix)))
+                library_id=library_id,
+                owner=owner,
+                prefix=prefix,
+                length=len(prefix),
+            )
+        )
         return [capture(row) for row in found]
 
     async def of_item(self, scope: Scope, item_id: str) -> Capture:
         condition, values = rows.visible(scope)
-        row = await self._db.read(lambda tx: tx.one(
-            f"""SELECT c.* FROM captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id
-                WHERE c.item_id = :item_id AND {condition} ORDER BY c.created_at LIMIT 1""", item_id=item_id, **values))
+        row = await self._db.read(
+            lambda tx: tx.one(
+                f"""SELECT c.* FROM captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id
+                WHERE c.item_id = :item_id AND {condition} ORDER BY c.created_at LIMIT 1""",
+                item_id=item_id,
+                **values,
+            )
+        )
         if row is None:
             raise NotFound("Capture not found")
         return capture(row)
@@ -47,8 +63,12 @@ class SqlCaptures:
         joined = f"captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id WHERE {condition}"
 
         def work(tx: Tx) -> tuple[list[Capture], int]:
-            found = tx.all(f"SELECT c.* FROM {joined} ORDER BY c.created_at DESC, c.id DESC LIMIT :limit OFFSET :offset",
-                           limit=limit, offset=offset, **values)
+            found = tx.all(
+                f"SELECT c.* FROM {joined} ORDER BY c.created_at DESC, c.id DESC LIMIT :limit OFFSET :offset",
+                limit=limit,
+                offset=offset,
+                **values,
+            )
             total = tx.one(f"SELECT count(*) AS n FROM {joined}", **values)
             return [capture(row) for row in found], total["n"] if total else 0
 
@@ -57,12 +77,21 @@ class SqlCaptures:
 
 def insert_capture(tx: Tx, new: Capture) -> None:
     """Conflict: the key stands for another capture, which was perhaps written at the same moment."""
-    done = tx.run("""INSERT INTO captures (library_id, id, item_id, title, text, hash, source, idempotency_key, owner, created_at)
+    done = tx.run(
+        """INSERT INTO captures (library_id, id, item_id, title, text, hash, source, idempotency_key, owner, created_at)
               VALUES (:library_id, :id, :item_id, :title, :text, :hash, :source, :idempotency_key, :owner, :created_at)
               ON CONFLICT (library_id, owner, idempotency_key) DO NOTHING""",
-           library_id=new.library_id, id=new.id, item_id=new.item_id, title=new.title, text=new.text, hash=new.hash,
-           source=json.dumps(new.source, ensure_ascii=False), idempotency_key=new.idempotency_key, owner=new.owner,
-           created_at=rows.micros(new.created_at))
+        library_id=new.library_id,
+        id=new.id,
+        item_id=new.item_id,
+        title=new.title,
+        text=new.text,
+        hash=new.hash,
+        source=json.dumps(new.source, ensure_ascii=False),
+        idempotency_key=new.idempotency_key,
+        owner=new.owner,
+        created_at=rows.micros(new.created_at),
+    )
     if not done:
         raise Conflict("The idempotency key was used already.")
 
@@ -71,15 +100,36 @@ def forget_for_blind(tx: Tx, library_id: str, item_id: str) -> None:
     """An item was deleted where some look and stays where they do not: their keys stand for nothing, and nothing that they have
     queued quotes it, as if it were gone."""
     of_item = {"library_id": library_id, "item_id": item_id}
-    for kept in map(capture, tx.all(f"SELECT * FROM captures WHERE library_id = :library_id AND item_id = :item_id AND {_BLIND}",
-                                    **of_item)):
+    for kept in map(
+        capture,
+        tx.all(
+            f"SELECT * FROM captures WHERE library_id = :library_id AND item_id = :item_id AND {_BLIND}",
+            **of_item,
+        ),
+    ):
         # Nobody changes a capture; one without a key says the same.
-        tx.run("DELETE FROM captures WHERE library_id = :library_id AND id = :id", library_id=library_id, id=kept.id)
+        tx.run(
+            "DELETE FROM captures WHERE library_id = :library_id AND id = :id",
+            library_id=library_id,
+            id=kept.id,
+        )
         insert_capture(tx, replace(kept, idempotency_key=None))
-    tx.run(f"""DELETE FROM candidates WHERE library_id = :library_id AND (source_id = :item_id OR item_id = :item_id)
-               AND {_BLIND}""", **of_item)
+    tx.run(
+        f"""DELETE FROM candidates WHERE library_id = :library_id AND (source_id = :item_id OR item_id = :item_id)
+               AND {_BLIND}""",
+        **of_item,
+    )
 
 
 def capture(row: Any) -> Capture:
-    return Capture(row["id"], row["library_id"], row["item_id"], row["title"], row["text"], row["owner"],
-                   row["idempotency_key"], json.loads(row["source"]), rows.when(row["created_at"]))
+    return Capture(
+        row["id"],
+        row["library_id"],
+        row["item_id"],
+        row["title"],
+        row["text"],
+        row["owner"],
+        row["idempotency_key"],
+        json.loads(row["source"]),
+        rows.when(row["created_at"]),
+    )

@@ -20,13 +20,17 @@ class SqlContents:
         self._db = db
 
     async def get(self, content_id: str) -> Content:
-        row = await self._db.peek(lambda tx: tx.one("SELECT * FROM contents WHERE id = :id", id=content_id))
+        row = await self._db.peek(
+            lambda tx: tx.one("SELECT * FROM contents WHERE id = :id", id=content_id)
+        )
         if row is None:
             raise NotFound("Item not found")
         return content(row)
 
     async def known(self, keys: Sequence[str]) -> set[str]:
-        found = await self._db.read(lambda tx: tx.all("SELECT key FROM contents WHERE key IN :keys", keys=list(keys)))
+        found = await self._db.read(
+            lambda tx: tx.all("SELECT key FROM contents WHERE key IN :keys", keys=list(keys))
+        )
         return {row["key"] for row in found}
 
     async def redirect(self, key: str, content_id: str) -> None:
@@ -34,47 +38,83 @@ class SqlContents:
 
     async def claim(self, content_id: str, job_id: str, until: datetime) -> bool:
         def work(tx: Tx) -> bool:
-            claimed = tx.run("""UPDATE contents SET claimed_by = :job_id, claimed_until = :until WHERE id = :id AND text = ''
+            claimed = tx.run(
+                """UPDATE contents SET claimed_by = :job_id, claimed_until = :until WHERE id = :id AND text = ''
                                 AND (claimed_by IS NULL OR claimed_by = :job_id OR claimed_until < :now
-                                     OR claimed_until > :ahead)""", id=content_id, job_id=job_id, until=rows.micros(until),
-                             now=rows.micros(now()), ahead=rows.micros(now() + AHEAD))
+                                     OR claimed_until > :ahead)""",
+                id=content_id,
+                job_id=job_id,
+                until=rows.micros(until),
+                now=rows.micros(now()),
+                ahead=rows.micros(now() + AHEAD),
+            )
             if claimed:
-                tx.run("""UPDATE items SET transcription_status = 'running'
-                          WHERE content_id = :id AND transcription_status = 'queued'""", id=content_id)
+                tx.run(
+                    """UPDATE items SET transcription_status = 'running'
+                          WHERE content_id = :id AND transcription_status = 'queued'""",
+                    id=content_id,
+                )
             return bool(claimed)
 
         return await self._db.write(work)
 
     async def progress(self, content_id: str, share: float) -> None:
-        await self._db.write(lambda tx: tx.run(
-            f"UPDATE jobs SET progress = :share WHERE state <> 'done' AND {_JOBS_OF}", share=share, content_id=content_id))
+        await self._db.write(
+            lambda tx: tx.run(
+                f"UPDATE jobs SET progress = :share WHERE state <> 'done' AND {_JOBS_OF}",
+                share=share,
+                content_id=content_id,
+            )
+        )
 
-    async def fulfil(self, content_id: str, text: str, segments: Sequence[Json], about: Json) -> None:
+    async def fulfil(
+        self, content_id: str, text: str, segments: Sequence[Json], about: Json
+    ) -> None:
         def work(tx: Tx) -> None:
-            tx.run("""UPDATE contents SET text = :text, hash = :hash, segments = :segments, about = :about,
+            tx.run(
+                """UPDATE contents SET text = :text, hash = :hash, segments = :segments, about = :about,
                       claimed_by = NULL, claimed_until = NULL WHERE id = :id AND text = ''""",
-                   id=content_id, text=text, hash=digest(text), segments=rows.as_json(segments),
-                   about=rows.as_json(about))
+                id=content_id,
+                text=text,
+                hash=digest(text),
+                segments=rows.as_json(segments),
+                about=rows.as_json(about),
+            )
             _wake_waiting(tx, content_id)
 
         await self._db.write(work)
 
     async def release(self, content_id: str, job_id: str) -> None:
         def work(tx: Tx) -> None:
-            if tx.run("""UPDATE contents SET claimed_by = NULL, claimed_until = NULL
-                         WHERE id = :id AND claimed_by = :job_id""", id=content_id, job_id=job_id):
+            if tx.run(
+                """UPDATE contents SET claimed_by = NULL, claimed_until = NULL
+                         WHERE id = :id AND claimed_by = :job_id""",
+                id=content_id,
+                job_id=job_id,
+            ):
                 _wake_waiting(tx, content_id)
 
         await self._db.write(work)
 
     async def give_up(self, content_id: str, error: str) -> None:
         def work(tx: Tx) -> None:
-            tx.run("UPDATE contents SET claimed_by = NULL, claimed_until = NULL WHERE id = :id", id=content_id)
-            tx.run("""UPDATE items SET transcription_status = 'failed', status_reason = :error
-                      WHERE content_id = :id AND transcription_status IN ('queued', 'running')""", id=content_id, error=error)
-            tx.run(f"""UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL, leased_until = NULL,
+            tx.run(
+                "UPDATE contents SET claimed_by = NULL, claimed_until = NULL WHERE id = :id",
+                id=content_id,
+            )
+            tx.run(
+                """UPDATE items SET transcription_status = 'failed', status_reason = :error
+                      WHERE content_id = :id AND transcription_status IN ('queued', 'running')""",
+                id=content_id,
+                error=error,
+            )
+            tx.run(
+                f"""UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL, leased_until = NULL,
                        updated_at = :at WHERE state IN ('queued', 'running') AND {_JOBS_OF}""",
-                   error=error, at=rows.micros(now()), content_id=content_id)
+                error=error,
+                at=rows.micros(now()),
+                content_id=content_id,
+            )
 
         await self._db.write(work)
 
@@ -86,61 +126,112 @@ class SqlQuotas:
     async def used(self, library_id: str, person_id: str, month: str) -> float:
         return await self._db.read(_used, library_id, person_id, month)
 
-    async def reserve(self, job: Job, person_id: str, month: str, seconds: float, cap: float) -> bool:
+    async def reserve(
+        self, job: Job, person_id: str, month: str, seconds: float, cap: float
+    ) -> bool:
         def work(tx: Tx) -> bool:
-            if tx.engine == "postgres":  # SQLite has one writer at a time; here those who ask for one person take turns
+            if (
+                tx.engine == "postgres"
+            ):  # SQLite has one writer at a time; here those who ask for one person take turns
                 tx.one("SELECT 1 FROM people WHERE id = :id FOR NO KEY UPDATE", id=person_id)
-            tx.run("DELETE FROM transcriptions WHERE library_id = :library_id AND id = :id",
-                   library_id=job.library_id, id=job.id)
+            tx.run(
+                "DELETE FROM transcriptions WHERE library_id = :library_id AND id = :id",
+                library_id=job.library_id,
+                id=job.id,
+            )
             if cap and _used(tx, job.library_id, person_id, month) + seconds > cap:
                 return False
-            tx.run("INSERT INTO transcriptions VALUES (:library_id, :id, :person_id, :month, :seconds)",
-                   library_id=job.library_id, id=job.id, person_id=person_id, month=month, seconds=seconds)
+            tx.run(
+                "INSERT INTO transcriptions VALUES (:library_id, :id, :person_id, :month, :seconds)",
+                library_id=job.library_id,
+                id=job.id,
+                person_id=person_id,
+                month=month,
+                seconds=seconds,
+            )
             return True
 
         return await self._db.write(work)
 
     async def settle(self, job: Job, seconds: float) -> None:
-        await self._db.write(lambda tx: tx.run(
-            "UPDATE transcriptions SET seconds = :seconds WHERE library_id = :library_id AND id = :id",
-            seconds=seconds, library_id=job.library_id, id=job.id))
+        await self._db.write(
+            lambda tx: tx.run(
+                "UPDATE transcriptions SET seconds = :seconds WHERE library_id = :library_id AND id = :id",
+                seconds=seconds,
+                library_id=job.library_id,
+                id=job.id,
+            )
+        )
 
 
 def content(row: Any) -> Content:
-    return Content(row["id"], row["key"], row["text"], row["url"], tuple(json.loads(row["segments"])),
-                   json.loads(row["about"]), row["hash"])
+    return Content(
+        row["id"],
+        row["key"],
+        row["text"],
+        row["url"],
+        tuple(json.loads(row["segments"])),
+        json.loads(row["about"]),
+        row["hash"],
+    )
 
 
 def insert_contents(tx: Tx, new: Sequence[tuple[Content, datetime]]) -> None:
-    tx.insert("contents", "id, key, hash, text, url, segments, about, created_at", [
-        (content.id, content.key, content.hash, content.text, content.url, rows.as_json(content.segments),
-         rows.as_json(content.about), rows.micros(at)) for content, at in new])
+    tx.insert(
+        "contents",
+        "id, key, hash, text, url, segments, about, created_at",
+        [
+            (
+                content.id,
+                content.key,
+                content.hash,
+                content.text,
+                content.url,
+                rows.as_json(content.segments),
+                rows.as_json(content.about),
+                rows.micros(at),
+            )
+            for content, at in new
+        ],
+    )
 
 
 def put_content(tx: Tx, new: Content, at: datetime) -> tuple[str, bool]:
     """The id of the content with this key, which another may have put there first, and whether it says the same."""
     # The update that changes nothing locks the row: two adds of one source take turns, and the second finds the
     # first's item; a deletion at the same moment takes its turn too.
-    found = tx.all("""INSERT INTO contents (id, key, hash, text, url, segments, about, created_at)
+    found = tx.all(
+        """INSERT INTO contents (id, key, hash, text, url, segments, about, created_at)
                       VALUES (:id, :key, :hash, :text, :url, :segments, :about, :at)
                       ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING id, text = :text AS same""",
-                   id=new.id, key=new.key, hash=new.hash, text=new.text, url=new.url, segments=rows.as_json(new.segments),
-                   about=rows.as_json(new.about), at=rows.micros(at))
+        id=new.id,
+        key=new.key,
+        hash=new.hash,
+        text=new.text,
+        url=new.url,
+        segments=rows.as_json(new.segments),
+        about=rows.as_json(new.about),
+        at=rows.micros(at),
+    )
     content_id = str(found[0]["id"])
     put_redirects(tx, content_id, new.redirected)
     return content_id, bool(found[0]["same"])
 
 
 def put_redirects(tx: Tx, content_id: str, keys: Sequence[str]) -> None:
-    tx.many("""INSERT INTO redirects (key, content_id) VALUES (:key, :content_id)
+    tx.many(
+        """INSERT INTO redirects (key, content_id) VALUES (:key, :content_id)
                ON CONFLICT (key) DO UPDATE SET content_id = excluded.content_id""",
-            [{"key": key, "content_id": content_id} for key in keys])
+        [{"key": key, "content_id": content_id} for key in keys],
+    )
 
 
 def find_content(tx: Tx, key: str) -> Content | None:
     """What is kept under the key, or under the address that it redirected to."""
     row = tx.one("SELECT * FROM contents WHERE key = :key", key=key) or tx.one(
-        "SELECT c.* FROM redirects AS r JOIN contents AS c ON c.id = r.content_id WHERE r.key = :key", key=key)
+        "SELECT c.* FROM redirects AS r JOIN contents AS c ON c.id = r.content_id WHERE r.key = :key",
+        key=key,
+    )
     return content(row) if row else None
 
 
@@ -154,9 +245,15 @@ def renew_content(tx: Tx, new: Content, at: datetime) -> str:
         tx.run(f"UPDATE contents SET {_KEY_OF_ITS_OWN} WHERE key = :key", key=key)
     content_id, same = put_content(tx, new, at)
     if not same:
-        raise Conflict("The source was read by somebody else at the same moment, and said something else to them.")
+        raise Conflict(
+            "The source was read by somebody else at the same moment, and said something else to them."
+        )
     if held:
-        tx.run("UPDATE redirects SET content_id = :new WHERE content_id = :old", new=content_id, old=held["id"])
+        tx.run(
+            "UPDATE redirects SET content_id = :new WHERE content_id = :old",
+            new=content_id,
+            old=held["id"],
+        )
     return content_id
 
 
@@ -166,17 +263,27 @@ def set_apart(tx: Tx, content_id: str) -> None:
 
 
 def drop_unused_content(tx: Tx, content_id: str) -> None:
-    tx.run("""DELETE FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM items WHERE items.content_id = contents.id)
-              AND NOT EXISTS (SELECT 1 FROM versions WHERE versions.content_id = contents.id)""", id=content_id)
+    tx.run(
+        """DELETE FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM items WHERE items.content_id = contents.id)
+              AND NOT EXISTS (SELECT 1 FROM versions WHERE versions.content_id = contents.id)""",
+        id=content_id,
+    )
 
 
 def _wake_waiting(tx: Tx, content_id: str) -> None:
-    tx.run(f"UPDATE jobs SET run_after = :at WHERE state = 'queued' AND run_after > :at AND {_JOBS_OF}",
-           at=rows.micros(now()), content_id=content_id)
+    tx.run(
+        f"UPDATE jobs SET run_after = :at WHERE state = 'queued' AND run_after > :at AND {_JOBS_OF}",
+        at=rows.micros(now()),
+        content_id=content_id,
+    )
 
 
 def _used(tx: Tx, library_id: str, person_id: str, month: str) -> float:
-    row = tx.one("""SELECT coalesce(sum(seconds), 0) AS seconds FROM transcriptions
+    row = tx.one(
+        """SELECT coalesce(sum(seconds), 0) AS seconds FROM transcriptions
                     WHERE library_id = :library_id AND person_id = :person_id AND month = :month""",
-                 library_id=library_id, person_id=person_id, month=month)
+        library_id=library_id,
+        person_id=person_id,
+        month=month,
+    )
     return float(row["seconds"]) if row else 0.0

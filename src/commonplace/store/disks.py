@@ -26,7 +26,7 @@ from commonplace.search_index.index import SectionIndex
 from commonplace.store import rows
 from commonplace.store.items import find
 
-_PREVIEW = ""                      # the audience of a view that nobody but the owner may see yet
+_PREVIEW = ""  # the audience of a view that nobody but the owner may see yet
 _COLUMNS = """p.library_id, p.item_id, p.audience, p.published_at, p.shown, p.change, p.derived, p.summary,
               i.public_id, i.entity_type, i.created_at, o.id AS owner_id, o.name AS owner_name"""
 # Without the previews that are kept beside them, which are for their owners alone.
@@ -36,7 +36,18 @@ _FROM = f"""FROM {_PUBLISHED} JOIN items AS i ON i.library_id = p.library_id AND
            JOIN people AS o ON o.id = (SELECT m.person_id FROM members AS m WHERE m.library_id = p.library_id
                                        AND m.role = 'owner' ORDER BY m.person_id LIMIT 1)"""
 _SAVED = "JOIN saves AS s ON s.owner_id = p.library_id AND s.item_id = p.item_id AND s.library_id = :saver"
-_BASIS = ("content_id", "title", "url", "summary", "key_points", "tags", "category", "metadata", "in_kb", "word_count")
+_BASIS = (
+    "content_id",
+    "title",
+    "url",
+    "summary",
+    "key_points",
+    "tags",
+    "category",
+    "metadata",
+    "in_kb",
+    "word_count",
+)
 
 
 class SqlDisks:
@@ -45,31 +56,52 @@ class SqlDisks:
         self._index = index
 
     async def preview(self, item: Item) -> RedactedDisk | None:
-        row = await self._db.read(lambda tx: tx.one(
-            "SELECT shown FROM published WHERE library_id = :library_id AND item_id = :item_id AND change = derived",
-            library_id=item.library_id, item_id=item.id))
+        row = await self._db.read(
+            lambda tx: tx.one(
+                "SELECT shown FROM published WHERE library_id = :library_id AND item_id = :item_id AND change = derived",
+                library_id=item.library_id,
+                item_id=item.id,
+            )
+        )
         return RedactedDisk.of(json.loads(row["shown"])) if row else None
 
     async def keep_preview(self, scope: Scope, item: Item, view: RedactedDisk) -> None:
         def work(tx: Tx) -> None:
             before = find(tx, scope, ItemRef(id=item.id), lock=True)
-            if before.visibility != PUBLISHED:  # what was published meanwhile may have its owner's summary, which this one lacks
-                _keep(tx, before, item, view, "ON CONFLICT DO NOTHING", audience=_PREVIEW, summary="")
+            if (
+                before.visibility != PUBLISHED
+            ):  # what was published meanwhile may have its owner's summary, which this one lacks
+                _keep(
+                    tx, before, item, view, "ON CONFLICT DO NOTHING", audience=_PREVIEW, summary=""
+                )
 
         await self._db.write(work)
 
-    async def publish(self, scope: Scope, item: Item, audience: Audience, view: RedactedDisk,
-                      summary: str = "") -> Published:
+    async def publish(
+        self, scope: Scope, item: Item, audience: Audience, view: RedactedDisk, summary: str = ""
+    ) -> Published:
         def work(tx: Tx) -> Published:
             before = find(tx, scope, ItemRef(id=item.id), lock=True)
             key = {"library_id": before.library_id, "item_id": before.id}
             # It counts as a change: a view that was derived meanwhile may have another summary.
-            _keep(tx, before, item, view, """ON CONFLICT (library_id, item_id) DO UPDATE SET
+            _keep(
+                tx,
+                before,
+                item,
+                view,
+                """ON CONFLICT (library_id, item_id) DO UPDATE SET
                       published_at = CASE published.audience WHEN '' THEN excluded.published_at ELSE published.published_at END,
                       audience = excluded.audience, summary = excluded.summary, change = published.change + 1""",
-                  audience=audience, summary=summary)
-            tx.run("""UPDATE items SET visibility = :visibility, updated_at = :at WHERE library_id = :library_id AND id = :item_id
-                      AND visibility <> :visibility""", visibility=PUBLISHED, at=rows.micros(now()), **key)
+                audience=audience,
+                summary=summary,
+            )
+            tx.run(
+                """UPDATE items SET visibility = :visibility, updated_at = :at WHERE library_id = :library_id AND id = :item_id
+                      AND visibility <> :visibility""",
+                visibility=PUBLISHED,
+                at=rows.micros(now()),
+                **key,
+            )
             return _one(tx, "p.library_id = :library_id AND p.item_id = :item_id", **key)
 
         return await self._db.write(work)
@@ -77,23 +109,39 @@ class SqlDisks:
     async def unpublish(self, scope: Scope, item_id: str) -> None:
         def work(tx: Tx) -> None:
             item = find(tx, scope, ItemRef(id=item_id), lock=True)
-            tx.run("DELETE FROM published WHERE library_id = :library_id AND item_id = :item_id",
-                   library_id=item.library_id, item_id=item.id)
-            tx.run("""UPDATE items SET visibility = :visibility, updated_at = :at WHERE library_id = :library_id AND id = :item_id
+            tx.run(
+                "DELETE FROM published WHERE library_id = :library_id AND item_id = :item_id",
+                library_id=item.library_id,
+                item_id=item.id,
+            )
+            tx.run(
+                """UPDATE items SET visibility = :visibility, updated_at = :at WHERE library_id = :library_id AND id = :item_id
                       AND visibility <> :visibility""",
-                   visibility=PRIVATE, at=rows.micros(now()), library_id=item.library_id, item_id=item.id)
+                visibility=PRIVATE,
+                at=rows.micros(now()),
+                library_id=item.library_id,
+                item_id=item.id,
+            )
 
         await self._db.write(work)
 
     async def derived(self, published: Published, view: RedactedDisk) -> None:
-        await self._db.write(lambda tx: _derive(tx, published.library_id, published.item_id, published.change, view))
+        await self._db.write(
+            lambda tx: _derive(tx, published.library_id, published.item_id, published.change, view)
+        )
 
     async def set_vector(self, published: Published, stamp: str, vector: bytes) -> None:
-        await self._db.write(lambda tx: tx.run(
-            """UPDATE published SET vector = :vector, stamp = :stamp
+        await self._db.write(
+            lambda tx: tx.run(
+                """UPDATE published SET vector = :vector, stamp = :stamp
                WHERE library_id = :library_id AND item_id = :item_id AND derived = :change""",
-            vector=b64encode(vector).decode(), stamp=stamp, library_id=published.library_id, item_id=published.item_id,
-            change=published.change))
+                vector=b64encode(vector).decode(),
+                stamp=stamp,
+                library_id=published.library_id,
+                item_id=published.item_id,
+                change=published.change,
+            )
+        )
 
     async def find(self, ref: ItemRef, saver: str | None) -> Published:
         def work(tx: Tx) -> Published:
@@ -101,44 +149,80 @@ class SqlDisks:
             found = _one(tx, named, name=ref.id or ref.public_id)
             if ref.entity_type not in (None, found.entity_type):
                 raise NotFound(NO_DISK)
-            saved = tx.one("""SELECT saved_at FROM saves
+            saved = tx.one(
+                """SELECT saved_at FROM saves
                               WHERE library_id = :saver AND owner_id = :library_id AND item_id = :item_id""",
-                           saver=saver, library_id=found.library_id, item_id=found.item_id)
+                saver=saver,
+                library_id=found.library_id,
+                item_id=found.item_id,
+            )
             return replace(found, saved_at=rows.when(saved["saved_at"])) if saved else found
 
         return await self._db.read(work)
 
     async def of_items(self, library_id: str, item_ids: Sequence[str]) -> dict[str, Published]:
-        found = await self._db.read(lambda tx: tx.all(
-            f"SELECT {_COLUMNS} {_FROM} WHERE p.library_id = :library_id AND p.item_id IN :ids",
-            library_id=library_id, ids=list(item_ids)))
+        found = await self._db.read(
+            lambda tx: tx.all(
+                f"SELECT {_COLUMNS} {_FROM} WHERE p.library_id = :library_id AND p.item_id IN :ids",
+                library_id=library_id,
+                ids=list(item_ids),
+            )
+        )
         return {row["item_id"]: _published(row) for row in found}
 
-    async def saved(self, saver: str, where: DiskFilter, *, limit: int, offset: int) -> tuple[list[Published], int]:
+    async def saved(
+        self, saver: str, where: DiskFilter, *, limit: int, offset: int
+    ) -> tuple[list[Published], int]:
         def work(tx: Tx) -> tuple[list[Published], int]:
             asked, values = _matching(where)
-            found = tx.all(f"""SELECT {_COLUMNS}, s.saved_at {_FROM} {_SAVED} WHERE {asked}
+            found = tx.all(
+                f"""SELECT {_COLUMNS}, s.saved_at {_FROM} {_SAVED} WHERE {asked}
                                ORDER BY s.saved_at DESC, p.item_id LIMIT :limit OFFSET :offset""",
-                           saver=saver, limit=limit, offset=offset, **values)
-            total = tx.one(f"SELECT count(*) AS n FROM {_PUBLISHED} {_SAVED} WHERE {asked}", saver=saver, **values)
+                saver=saver,
+                limit=limit,
+                offset=offset,
+                **values,
+            )
+            total = tx.one(
+                f"SELECT count(*) AS n FROM {_PUBLISHED} {_SAVED} WHERE {asked}",
+                saver=saver,
+                **values,
+            )
             return [_published(row) for row in found], total["n"] if total else 0
 
         return await self._db.read(work)
 
     async def stale(self, saver: str) -> list[Published]:
-        found = await self._db.read(lambda tx: tx.all(
-            f"SELECT {_COLUMNS} {_FROM} {_SAVED} WHERE p.change <> p.derived", saver=saver))
+        found = await self._db.read(
+            lambda tx: tx.all(
+                f"SELECT {_COLUMNS} {_FROM} {_SAVED} WHERE p.change <> p.derived", saver=saver
+            )
+        )
         return [_published(row) for row in found]
 
     async def save(self, saver: str, person_id: str, published: Published) -> Published:
         def work(tx: Tx) -> Published:
-            there = _one(tx, "p.library_id = :library_id AND p.item_id = :item_id", library_id=published.library_id,
-                         item_id=published.item_id)
-            tx.run("""INSERT INTO saves (library_id, owner_id, item_id, person_id, saved_at)
+            there = _one(
+                tx,
+                "p.library_id = :library_id AND p.item_id = :item_id",
+                library_id=published.library_id,
+                item_id=published.item_id,
+            )
+            tx.run(
+                """INSERT INTO saves (library_id, owner_id, item_id, person_id, saved_at)
                       VALUES (:saver, :owner_id, :item_id, :person_id, :at) ON CONFLICT DO NOTHING""",
-                   saver=saver, owner_id=there.library_id, item_id=there.item_id, person_id=person_id, at=rows.micros(now()))
-            row = tx.one("SELECT saved_at FROM saves WHERE library_id = :saver AND owner_id = :owner_id AND item_id = :item_id",
-                         saver=saver, owner_id=there.library_id, item_id=there.item_id)
+                saver=saver,
+                owner_id=there.library_id,
+                item_id=there.item_id,
+                person_id=person_id,
+                at=rows.micros(now()),
+            )
+            row = tx.one(
+                "SELECT saved_at FROM saves WHERE library_id = :saver AND owner_id = :owner_id AND item_id = :item_id",
+                saver=saver,
+                owner_id=there.library_id,
+                item_id=there.item_id,
+            )
             assert row is not None
             return replace(there, saved_at=rows.when(row["saved_at"]))
 
@@ -147,20 +231,32 @@ class SqlDisks:
     async def unsave(self, saver: str, ref: ItemRef) -> None:
         def work(tx: Tx) -> None:
             named = "i.id = :name" if ref.id is not None else "i.public_id = :name"
-            row = tx.one(f"""SELECT s.owner_id, s.item_id, i.entity_type FROM saves AS s
+            row = tx.one(
+                f"""SELECT s.owner_id, s.item_id, i.entity_type FROM saves AS s
                              JOIN items AS i ON i.library_id = s.owner_id AND i.id = s.item_id
-                             WHERE s.library_id = :saver AND {named}""", saver=saver, name=ref.id or ref.public_id)
+                             WHERE s.library_id = :saver AND {named}""",
+                saver=saver,
+                name=ref.id or ref.public_id,
+            )
             if row is None or ref.entity_type not in (None, row["entity_type"]):
                 raise NotFound(NO_DISK)
-            tx.run("DELETE FROM saves WHERE library_id = :saver AND owner_id = :owner_id AND item_id = :item_id",
-                   saver=saver, owner_id=row["owner_id"], item_id=row["item_id"])
+            tx.run(
+                "DELETE FROM saves WHERE library_id = :saver AND owner_id = :owner_id AND item_id = :item_id",
+                saver=saver,
+                owner_id=row["owner_id"],
+                item_id=row["item_id"],
+            )
 
         await self._db.write(work)
 
     async def owner(self, library_id: str) -> tuple[str, str]:
-        row = await self._db.read(lambda tx: tx.one(
-            """SELECT o.id, o.name FROM members AS m JOIN people AS o ON o.id = m.person_id
-               WHERE m.library_id = :library_id AND m.role = 'owner' ORDER BY m.person_id LIMIT 1""", library_id=library_id))
+        row = await self._db.read(
+            lambda tx: tx.one(
+                """SELECT o.id, o.name FROM members AS m JOIN people AS o ON o.id = m.person_id
+               WHERE m.library_id = :library_id AND m.role = 'owner' ORDER BY m.person_id LIMIT 1""",
+                library_id=library_id,
+            )
+        )
         return (row["id"], row["name"]) if row else (library_id, "")
 
     async def vectors(self, item: Item, stamp: str) -> list[bytes]:
@@ -169,36 +265,68 @@ class SqlDisks:
 
     async def names(self, scope: Scope, section_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
         condition, values = rows.visible(scope)
-        found = await self._db.read(lambda tx: tx.all(
-            f"""SELECT s.id, i.public_id, i.title FROM sections AS s CROSS JOIN items AS i
+        found = await self._db.read(
+            lambda tx: tx.all(
+                f"""SELECT s.id, i.public_id, i.title FROM sections AS s CROSS JOIN items AS i
                 WHERE s.id IN :ids AND i.library_id = s.library_id || '' AND i.id = s.item_id AND {condition}""",
-            ids=list(section_ids), **values))
+                ids=list(section_ids),
+                **values,
+            )
+        )
         return {row["id"]: (row["public_id"], row["title"]) for row in found}
 
     async def view_vector(self, published: Published, stamp: str) -> bytes | None:
-        row = await self._db.read(lambda tx: tx.one(
-            "SELECT vector FROM published WHERE library_id = :library_id AND item_id = :item_id AND stamp = :stamp",
-            library_id=published.library_id, item_id=published.item_id, stamp=stamp))
+        row = await self._db.read(
+            lambda tx: tx.one(
+                "SELECT vector FROM published WHERE library_id = :library_id AND item_id = :item_id AND stamp = :stamp",
+                library_id=published.library_id,
+                item_id=published.item_id,
+                stamp=stamp,
+            )
+        )
         return b64decode(row["vector"]) if row and row["vector"] else None
 
-    async def saved_vectors(self, saver: str, stamp: str, limit: int) -> list[tuple[str, str, bytes]]:
-        found = await self._db.read(lambda tx: tx.all(
-            f"""SELECT i.public_id, p.title, p.vector FROM {_PUBLISHED}
+    async def saved_vectors(
+        self, saver: str, stamp: str, limit: int
+    ) -> list[tuple[str, str, bytes]]:
+        found = await self._db.read(
+            lambda tx: tx.all(
+                f"""SELECT i.public_id, p.title, p.vector FROM {_PUBLISHED}
                 JOIN items AS i ON i.library_id = p.library_id AND i.id = p.item_id {_SAVED}
                 WHERE p.stamp = :stamp AND p.vector <> '' AND p.change = p.derived ORDER BY s.saved_at DESC LIMIT :limit""",
-            saver=saver, stamp=stamp, limit=limit))
+                saver=saver,
+                stamp=stamp,
+                limit=limit,
+            )
+        )
         return [(row["public_id"], row["title"], b64decode(row["vector"])) for row in found]
 
 
-def _keep(tx: Tx, now_is: Item, item: Item, view: RedactedDisk, otherwise: str, *, audience: str, summary: str) -> None:
+def _keep(
+    tx: Tx,
+    now_is: Item,
+    item: Item,
+    view: RedactedDisk,
+    otherwise: str,
+    *,
+    audience: str,
+    summary: str,
+) -> None:
     """Write the view of an item, with what happens to the one that is there. An item that has changed since it was read gets
     the view of now, which whoever asks first has derived."""
     key = {"library_id": now_is.library_id, "item_id": now_is.id}
-    tx.run(f"""INSERT INTO published (library_id, item_id, audience, published_at, title, category, tags, shown, vector, stamp,
+    tx.run(
+        f"""INSERT INTO published (library_id, item_id, audience, published_at, title, category, tags, shown, vector, stamp,
                                       change, derived, summary)
                VALUES (:library_id, :item_id, :audience, :at, '', '', '[]', '', '', '', 1, 0, :summary) {otherwise}""",
-           audience=audience, at=rows.micros(now()), summary=summary, **key)
-    row = tx.one("SELECT change FROM published WHERE library_id = :library_id AND item_id = :item_id", **key)
+        audience=audience,
+        at=rows.micros(now()),
+        summary=summary,
+        **key,
+    )
+    row = tx.one(
+        "SELECT change FROM published WHERE library_id = :library_id AND item_id = :item_id", **key
+    )
     assert row is not None
     same = all(getattr(now_is, name) == getattr(item, name) for name in _BASIS)
     _derive(tx, now_is.library_id, now_is.id, row["change"] if same else 0, view)
@@ -206,11 +334,18 @@ def _keep(tx: Tx, now_is: Item, item: Item, view: RedactedDisk, otherwise: str, 
 
 def _derive(tx: Tx, library_id: str, item_id: str, change: int, view: RedactedDisk) -> None:
     """An older view never replaces a newer one."""
-    tx.run("""UPDATE published SET shown = :shown, title = :title, category = :category, tags = :tags, derived = :change,
+    tx.run(
+        """UPDATE published SET shown = :shown, title = :title, category = :category, tags = :tags, derived = :change,
                      vector = '', stamp = ''
               WHERE library_id = :library_id AND item_id = :item_id AND derived <= :change""",
-           shown=json.dumps(asdict(view), ensure_ascii=False), title=view.title, category=view.category,
-           tags=json.dumps(view.tags, ensure_ascii=False), change=change, library_id=library_id, item_id=item_id)
+        shown=json.dumps(asdict(view), ensure_ascii=False),
+        title=view.title,
+        category=view.category,
+        tags=json.dumps(view.tags, ensure_ascii=False),
+        change=change,
+        library_id=library_id,
+        item_id=item_id,
+    )
 
 
 def _one(tx: Tx, condition: str, **values: Any) -> Published:
@@ -223,18 +358,34 @@ def _one(tx: Tx, condition: str, **values: Any) -> Published:
 def _published(row: Any) -> Published:
     saved_at = row["saved_at"] if "saved_at" in row.keys() else None  # noqa: SIM118 (a row of SQLite's is no mapping)
     return Published(
-        library_id=row["library_id"], item_id=row["item_id"], public_id=row["public_id"], entity_type=row["entity_type"],
-        owner_id=row["owner_id"], owner_name=row["owner_name"], audience=Audience(row["audience"]),
-        view=RedactedDisk.of(json.loads(row["shown"])), stale=row["change"] != row["derived"], change=row["change"],
-        created_at=rows.when(row["created_at"]), published_at=rows.when(row["published_at"]), saved_at=rows.moment(saved_at),
-        own_summary=row["summary"])
+        library_id=row["library_id"],
+        item_id=row["item_id"],
+        public_id=row["public_id"],
+        entity_type=row["entity_type"],
+        owner_id=row["owner_id"],
+        owner_name=row["owner_name"],
+        audience=Audience(row["audience"]),
+        view=RedactedDisk.of(json.loads(row["shown"])),
+        stale=row["change"] != row["derived"],
+        change=row["change"],
+        created_at=rows.when(row["created_at"]),
+        published_at=rows.when(row["published_at"]),
+        saved_at=rows.moment(saved_at),
+        own_summary=row["summary"],
+    )
 
 
 def _matching(where: DiskFilter) -> tuple[str, dict[str, Any]]:
     asked = {
         "p.category = :w_category": ("w_category", where.category, where.category),
         rows.listing("p.tags", "w_tag"): ("w_tag", where.tag, rows.in_list(where.tag)),
-        rows.having("w_text", where.text, "p.title", "p.tags"): ("w_text", where.text or None, rows.like(where.text)),
+        rows.having("w_text", where.text, "p.title", "p.tags"): (
+            "w_text",
+            where.text or None,
+            rows.like(where.text),
+        ),
     }
-    wanted = {sql: (name, value) for sql, (name, given, value) in asked.items() if given is not None}
+    wanted = {
+        sql: (name, value) for sql, (name, given, value) in asked.items() if given is not None
+    }
     return " AND ".join(wanted) or "TRUE", dict(wanted.values())

@@ -10,8 +10,21 @@ from commonplace.errors import NotFound
 from commonplace.model import Json, Subscription, now
 from commonplace.store import rows
 
-_COLUMNS = ("library_id", "id", "url", "title", "person_id", "token_id", "folder_id", "newest", "created_at", "polled_at",
-            "poll_at", "error", "validators")
+_COLUMNS = (
+    "library_id",
+    "id",
+    "url",
+    "title",
+    "person_id",
+    "token_id",
+    "folder_id",
+    "newest",
+    "created_at",
+    "polled_at",
+    "poll_at",
+    "error",
+    "validators",
+)
 
 
 class SqlFeeds:
@@ -21,11 +34,17 @@ class SqlFeeds:
     async def create(self, feed: Subscription) -> Subscription:
         def work(tx: Tx) -> Subscription:
             for known in _of(tx, feed.library_id):
-                if (known.url, known.token_id, known.folder_id) == (feed.url, feed.token_id, feed.folder_id):
+                if (known.url, known.token_id, known.folder_id) == (
+                    feed.url,
+                    feed.token_id,
+                    feed.folder_id,
+                ):
                     return known
-            tx.run(f"INSERT INTO feeds ({', '.join(_COLUMNS)}) VALUES ({', '.join(':' + c for c in _COLUMNS)})",
-                   **{column: rows.column_value(column, getattr(feed, column)) for column in _COLUMNS}
-                   | {"validators": json.dumps(feed.validators)})
+            tx.run(
+                f"INSERT INTO feeds ({', '.join(_COLUMNS)}) VALUES ({', '.join(':' + c for c in _COLUMNS)})",
+                **{column: rows.column_value(column, getattr(feed, column)) for column in _COLUMNS}
+                | {"validators": json.dumps(feed.validators)},
+            )
             return feed
 
         return await self._db.write(work)
@@ -35,8 +54,13 @@ class SqlFeeds:
         return [feed for feed in found if token_id in (None, feed.token_id)]
 
     async def delete(self, feed: Subscription) -> None:
-        if not await self._db.write(lambda tx: tx.run(
-                "DELETE FROM feeds WHERE library_id = :library_id AND id = :id", library_id=feed.library_id, id=feed.id)):
+        if not await self._db.write(
+            lambda tx: tx.run(
+                "DELETE FROM feeds WHERE library_id = :library_id AND id = :id",
+                library_id=feed.library_id,
+                id=feed.id,
+            )
+        ):
             raise NotFound("Feed not found")
 
     async def lease(self, seconds: int) -> Subscription | None:
@@ -47,48 +71,103 @@ class SqlFeeds:
             return None
 
         def work(tx: Tx) -> Subscription | None:
-            row = tx.one(due + (" FOR UPDATE SKIP LOCKED" if tx.engine == "postgres" else ""), now=rows.micros(at))
+            row = tx.one(
+                due + (" FOR UPDATE SKIP LOCKED" if tx.engine == "postgres" else ""),
+                now=rows.micros(at),
+            )
             if row is None:
                 return None
-            tx.run("UPDATE feeds SET poll_at = :until WHERE library_id = :library_id AND id = :id",
-                   until=rows.micros(at + timedelta(seconds=seconds)), library_id=row["library_id"], id=row["id"])
+            tx.run(
+                "UPDATE feeds SET poll_at = :until WHERE library_id = :library_id AND id = :id",
+                until=rows.micros(at + timedelta(seconds=seconds)),
+                library_id=row["library_id"],
+                id=row["id"],
+            )
             return _feed(row)
 
         return await self._db.write(work)
 
     async def taken(self, feed: Subscription, tries: int) -> set[str]:
-        found = await self._db.read(lambda tx: tx.all(
-            """SELECT entry FROM feed_entries
+        found = await self._db.read(
+            lambda tx: tx.all(
+                """SELECT entry FROM feed_entries
                WHERE library_id = :library_id AND feed_id = :feed_id AND (ok = 1 OR tries >= :tries)""",
-            library_id=feed.library_id, feed_id=feed.id, tries=tries))
+                library_id=feed.library_id,
+                feed_id=feed.id,
+                tries=tries,
+            )
+        )
         return {row["entry"] for row in found}
 
     async def note(self, feed: Subscription, entries: Sequence[str], *, ok: bool) -> None:
         def work(tx: Tx) -> None:
-            if tx.one("SELECT 1 FROM feeds WHERE library_id = :library_id AND id = :id",
-                      library_id=feed.library_id, id=feed.id) is None:
+            if (
+                tx.one(
+                    "SELECT 1 FROM feeds WHERE library_id = :library_id AND id = :id",
+                    library_id=feed.library_id,
+                    id=feed.id,
+                )
+                is None
+            ):
                 return  # somebody ended the subscription in the meantime
-            tx.many("""INSERT INTO feed_entries (library_id, feed_id, entry, tries, ok)
+            tx.many(
+                """INSERT INTO feed_entries (library_id, feed_id, entry, tries, ok)
                        VALUES (:library_id, :feed_id, :entry, 1, :ok)
                        ON CONFLICT (library_id, feed_id, entry) DO UPDATE SET tries = feed_entries.tries + 1, ok = excluded.ok""",
-                    [{"library_id": feed.library_id, "feed_id": feed.id, "entry": entry, "ok": int(ok)} for entry in entries])
+                [
+                    {
+                        "library_id": feed.library_id,
+                        "feed_id": feed.id,
+                        "entry": entry,
+                        "ok": int(ok),
+                    }
+                    for entry in entries
+                ],
+            )
 
         await self._db.write(work)
 
-    async def polled(self, feed: Subscription, *, title: str, error: str | None, poll_at: datetime, validators: Json) -> None:
-        await self._db.write(lambda tx: tx.run(
-            """UPDATE feeds SET title = :title, error = :error, polled_at = :at, poll_at = :poll_at, validators = :validators
-               WHERE library_id = :library_id AND id = :id""", title=title, error=error, at=rows.micros(now()),
-            validators=json.dumps(validators),
-            poll_at=rows.micros(poll_at), library_id=feed.library_id, id=feed.id))
+    async def polled(
+        self,
+        feed: Subscription,
+        *,
+        title: str,
+        error: str | None,
+        poll_at: datetime,
+        validators: Json,
+    ) -> None:
+        await self._db.write(
+            lambda tx: tx.run(
+                """UPDATE feeds SET title = :title, error = :error, polled_at = :at, poll_at = :poll_at, validators = :validators
+               WHERE library_id = :library_id AND id = :id""",
+                title=title,
+                error=error,
+                at=rows.micros(now()),
+                validators=json.dumps(validators),
+                poll_at=rows.micros(poll_at),
+                library_id=feed.library_id,
+                id=feed.id,
+            )
+        )
 
 
 def _of(tx: Tx, library_id: str) -> list[Subscription]:
-    return [_feed(row) for row in tx.all("SELECT * FROM feeds WHERE library_id = :library_id ORDER BY created_at, id",
-                                         library_id=library_id)]
+    return [
+        _feed(row)
+        for row in tx.all(
+            "SELECT * FROM feeds WHERE library_id = :library_id ORDER BY created_at, id",
+            library_id=library_id,
+        )
+    ]
 
 
 def _feed(row: Any) -> Subscription:
-    return Subscription(**{column: row[column] for column in _COLUMNS} | {
-        "created_at": rows.when(row["created_at"]), "polled_at": rows.moment(row["polled_at"]),
-        "poll_at": rows.when(row["poll_at"]), "validators": json.loads(row["validators"])})
+    return Subscription(
+        **{column: row[column] for column in _COLUMNS}
+        | {
+            "created_at": rows.when(row["created_at"]),
+            "polled_at": rows.moment(row["polled_at"]),
+            "poll_at": rows.when(row["poll_at"]),
+            "validators": json.loads(row["validators"]),
+        }
+    )

@@ -32,10 +32,15 @@ class SqlFolders:
     async def create(self, folder: Folder) -> None:
         def work(tx: Tx) -> None:
             _refuse_taken(tx, folder.library_id, folder.name)
-            tx.run("""INSERT INTO folders (library_id, id, name, name_key, created_at)
+            tx.run(
+                """INSERT INTO folders (library_id, id, name, name_key, created_at)
                       VALUES (:library_id, :id, :name, :name_key, :at)""",
-                   library_id=folder.library_id, id=folder.id, name=folder.name, name_key=folder.name.casefold(),
-                   at=rows.micros(folder.created_at))
+                library_id=folder.library_id,
+                id=folder.id,
+                name=folder.name,
+                name_key=folder.name.casefold(),
+                at=rows.micros(folder.created_at),
+            )
 
         await self._db.write(work)
 
@@ -46,8 +51,13 @@ class SqlFolders:
         def work(tx: Tx) -> Folder:
             _require(tx, scope, folder_id)
             _refuse_taken(tx, scope.library_id, name, but=folder_id)
-            tx.run("UPDATE folders SET name = :name, name_key = :name_key WHERE library_id = :library_id AND id = :id",
-                   library_id=scope.library_id, id=folder_id, name=name, name_key=name.casefold())
+            tx.run(
+                "UPDATE folders SET name = :name, name_key = :name_key WHERE library_id = :library_id AND id = :id",
+                library_id=scope.library_id,
+                id=folder_id,
+                name=name,
+                name_key=name.casefold(),
+            )
             return _require(tx, scope, folder_id)
 
         return await self._db.write(work)
@@ -55,11 +65,14 @@ class SqlFolders:
     async def stakes(self, scope: Scope, folder_id: str) -> Stakes:
         def work(tx: Tx) -> Stakes:
             _require(tx, scope, folder_id)
-            row = tx.one(f"""SELECT (SELECT count(*) FROM folder_items WHERE library_id = :library_id AND folder_id = :folder_id)
+            row = tx.one(
+                f"""SELECT (SELECT count(*) FROM folder_items WHERE library_id = :library_id AND folder_id = :folder_id)
                                     AS items,
                                     (SELECT count(*) FROM folder_items AS fi WHERE {_ALONE}) AS alone,
                                     (SELECT count(*) FROM tokens WHERE {_SEES_ONLY}) AS tokens""",
-                         library_id=scope.library_id, folder_id=folder_id)
+                library_id=scope.library_id,
+                folder_id=folder_id,
+            )
             assert row
             return Stakes(row["items"], row["alone"], row["tokens"])
 
@@ -74,24 +87,45 @@ class SqlFolders:
         if tx.engine == "postgres":
             # SQLite has one writer at a time; here whoever makes a token of this folder, or deletes the other folder of
             # one, takes turns with us: else it would be left with none.
-            tx.one("SELECT 1 FROM folders WHERE library_id = :library_id AND id = :folder_id FOR UPDATE", **key)
-            tx.all("""SELECT 1 FROM tokens WHERE library_id = :library_id AND id IN (SELECT token_id FROM token_folders
-                      WHERE library_id = :library_id AND folder_id = :folder_id) ORDER BY id FOR NO KEY UPDATE""", **key)
-        held = [row["item_id"] for row in tx.all(
-            "SELECT item_id FROM folder_items WHERE library_id = :library_id AND folder_id = :folder_id", **key)]
+            tx.one(
+                "SELECT 1 FROM folders WHERE library_id = :library_id AND id = :folder_id FOR UPDATE",
+                **key,
+            )
+            tx.all(
+                """SELECT 1 FROM tokens WHERE library_id = :library_id AND id IN (SELECT token_id FROM token_folders
+                      WHERE library_id = :library_id AND folder_id = :folder_id) ORDER BY id FOR NO KEY UPDATE""",
+                **key,
+            )
+        held = [
+            row["item_id"]
+            for row in tx.all(
+                "SELECT item_id FROM folder_items WHERE library_id = :library_id AND folder_id = :folder_id",
+                **key,
+            )
+        ]
         if cascade_items:
-            alone = [row["item_id"] for row in tx.all(f"SELECT fi.item_id FROM folder_items AS fi WHERE {_ALONE}", **key)]
+            alone = [
+                row["item_id"]
+                for row in tx.all(
+                    f"SELECT fi.item_id FROM folder_items AS fi WHERE {_ALONE}", **key
+                )
+            ]
             delete_items(tx, self._index, scope.library_id, alone)
             held = sorted(set(held) - set(alone))
         # A token scoped to this folder alone would turn into one that sees nothing for ever: it is revoked instead.
-        tx.run(f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=rows.micros(now()), **key)
+        tx.run(
+            f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=rows.micros(now()), **key
+        )
         tx.run("DELETE FROM folders WHERE library_id = :library_id AND id = :folder_id", **key)
         for item_id in held:
             self._index.refile(tx, scope.library_id, item_id)
 
 
 def _in_scope(tx: Tx, scope: Scope) -> list[Folder]:
-    sql, values = _FOLDERS.format(of_kb=_OF_KB if scope.kb_only else ""), dict[str, Any](library_id=scope.library_id)
+    sql, values = (
+        _FOLDERS.format(of_kb=_OF_KB if scope.kb_only else ""),
+        dict[str, Any](library_id=scope.library_id),
+    )
     if scope.folders is not None:
         sql += " AND d.id IN :scope_folders"
         values["scope_folders"] = sorted(scope.folders)
@@ -106,6 +140,12 @@ def _require(tx: Tx, scope: Scope, folder_id: str) -> Folder:
 
 
 def _refuse_taken(tx: Tx, library_id: str, name: str, but: str = "") -> None:
-    if tx.one("SELECT 1 FROM folders WHERE library_id = :library_id AND name_key = :name_key AND id <> :but",
-              library_id=library_id, name_key=name.casefold(), but=but):
-        raise NameTaken(f"There is already a folder named {name!r} (upper and lower case count as the same).")
+    if tx.one(
+        "SELECT 1 FROM folders WHERE library_id = :library_id AND name_key = :name_key AND id <> :but",
+        library_id=library_id,
+        name_key=name.casefold(),
+        but=but,
+    ):
+        raise NameTaken(
+            f"There is already a folder named {name!r} (upper and lower case count as the same)."
+        )

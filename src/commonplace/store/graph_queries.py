@@ -10,15 +10,26 @@ from typing import Any, NamedTuple
 
 from commonplace.database.transaction import Tx
 from commonplace.errors import NotFound
-from commonplace.model import Dependencies, Item, ItemFilter, ItemRef, Reached, Relation, Scope, Surroundings, Ticket, Worth
+from commonplace.model import (
+    Dependencies,
+    Item,
+    ItemFilter,
+    ItemRef,
+    Reached,
+    Relation,
+    Scope,
+    Surroundings,
+    Ticket,
+    Worth,
+)
 from commonplace.store import rows
 
-FAN = 30         # relations that are followed from one item, each way
-FRONT = 40      # items that the walk goes on from after a hop
-REACH = 1_000    # items that are kept of a hop
-CHAIN = 2_000    # items that one may depend on
-LEVELS = 50         # of what these depend on
-SHORTLIST = 500     # open tasks of very many that are compared: so many that are begun, and so many that are not
+FAN = 30  # relations that are followed from one item, each way
+FRONT = 40  # items that the walk goes on from after a hop
+REACH = 1_000  # items that are kept of a hop
+CHAIN = 2_000  # items that one may depend on
+LEVELS = 50  # of what these depend on
+SHORTLIST = 500  # open tasks of very many that are compared: so many that are begun, and so many that are not
 
 NO_ITEM = "Item not found"
 _COLUMNS = ", ".join(f"i.{column}" for column in rows.ITEM_COLUMNS)
@@ -38,54 +49,96 @@ class Step(NamedTuple):
 
     def relation(self, library_id: str) -> Relation:
         ends = (self.via, self.node) if self.direction == "outgoing" else (self.node, self.via)
-        return Relation(library_id, ends[0], self.kind, ends[1], self.weight, bool(self.explicit), rows.when(self.created_at))
+        return Relation(
+            library_id,
+            ends[0],
+            self.kind,
+            ends[1],
+            self.weight,
+            bool(self.explicit),
+            rows.when(self.created_at),
+        )
 
 
-def around(tx: Tx, scope: Scope, ref: ItemRef, depth: int, kinds: Sequence[str], where: ItemFilter, limit: int,
-           offset: int) -> Surroundings:
+def around(
+    tx: Tx,
+    scope: Scope,
+    ref: ItemRef,
+    depth: int,
+    kinds: Sequence[str],
+    where: ItemFilter,
+    limit: int,
+    offset: int,
+) -> Surroundings:
     # Direct neighbours can be paged through to the last; further away there is a bound to what is looked at.
     first = max(2 * FAN, offset + limit + 1) if depth == 1 else 2 * FAN
     asked, wanted = rows.matching(where)
     start, name = _named(scope, ref)
-    center = tx.one(f"SELECT {_COLUMNS} FROM items AS i WHERE {start}", **name, **rows.visible(scope)[1])
+    center = tx.one(
+        f"SELECT {_COLUMNS} FROM items AS i WHERE {start}", **name, **rows.visible(scope)[1]
+    )
     if center is None:
         return around(tx, scope, _merged_into(tx, scope, ref), depth, kinds, where, limit, offset)
-    met: dict[str, tuple[int, Step]] = {}  # distance, and the best way there, in the order to show them
+    met: dict[
+        str, tuple[int, Step]
+    ] = {}  # distance, and the best way there, in the order to show them
     followed: list[Step] = []
     front, cut = [center["id"]], False
     for distance in range(1, depth + 1):
         fan = first if distance == 1 else FAN
         steps = _steps(tx, scope, front, kinds, where if distance == depth else ItemFilter(), fan)
         hop = _best_ways(steps, {center["id"], *met}, max(REACH, 2 * first))
-        cut = cut or (len(hop) >= max(REACH, 2 * first) or (distance < depth and len(hop) > FRONT)
-                      or any(n >= fan for n in Counter((step.via, step.direction) for step in steps).values()))
+        cut = cut or (
+            len(hop) >= max(REACH, 2 * first)
+            or (distance < depth and len(hop) > FRONT)
+            or any(n >= fan for n in Counter((step.via, step.direction) for step in steps).values())
+        )
         met |= {node: (distance, step) for node, step in hop.items()}
         followed += steps
         front = list(hop)[:FRONT]
     if asked != "TRUE" and depth > 1:  # what lies on the way need not be what was asked for
-        kept = {found for found, in tx.bare(f"SELECT i.id FROM items AS i WHERE i.library_id = :library_id AND i.id IN :met"
-                                            f" AND {asked}", library_id=scope.library_id, met=list(met), **wanted)}
+        kept = {
+            found
+            for (found,) in tx.bare(
+                f"SELECT i.id FROM items AS i WHERE i.library_id = :library_id AND i.id IN :met"
+                f" AND {asked}",
+                library_id=scope.library_id,
+                met=list(met),
+                **wanted,
+            )
+        }
         met = {node: way for node, way in met.items() if node in kept}
-    shown = dict(list(met.items())[offset:offset + limit])
+    shown = dict(list(met.items())[offset : offset + limit])
     total = len(met)
     if cut and depth == 1:
         total, cut = tx.recall(_count, scope, center["id"], tuple(kinds), where), False
-    items = {row["id"]: rows.item(row) for row in tx.all(
-        f"SELECT {_COLUMNS} FROM items AS i WHERE i.library_id = :library_id AND i.id IN :ids", library_id=scope.library_id,
-        ids=[*{*shown, *(step.via for _, step in shown.values())}])}
-    reached = tuple(Reached(items[node], distance, step.kind, step.direction, items[step.via].entity_id)
-                    for node, (distance, step) in shown.items())
+    items = {
+        row["id"]: rows.item(row)
+        for row in tx.all(
+            f"SELECT {_COLUMNS} FROM items AS i WHERE i.library_id = :library_id AND i.id IN :ids",
+            library_id=scope.library_id,
+            ids=[*{*shown, *(step.via for _, step in shown.values())}],
+        )
+    }
+    reached = tuple(
+        Reached(items[node], distance, step.kind, step.direction, items[step.via].entity_id)
+        for node, (distance, step) in shown.items()
+    )
     places = {node: place for place, node in enumerate((center["id"], *shown))}
     between = [step for step in followed if step.node in places and step.via in places]
-    relations = dict.fromkeys(step.relation(scope.library_id) for step in sorted(
-        between, key=lambda step: (places[step.node], _rank(step))))
+    relations = dict.fromkeys(
+        step.relation(scope.library_id)
+        for step in sorted(between, key=lambda step: (places[step.node], _rank(step)))
+    )
     return Surroundings(rows.item(center), reached, tuple(relations), total, cut)
 
 
 def _best_ways(steps: Iterable[Step], seen: set[str], most: int) -> dict[str, Step]:
     """Return how to best come to each item that was not seen yet, the best item first."""
     ways: dict[str, Step] = {}
-    for step in sorted(steps, key=lambda step: (_rank(step), step.via, step.direction == "incoming", step.kind)):
+    for step in sorted(
+        steps, key=lambda step: (_rank(step), step.via, step.direction == "incoming", step.kind)
+    ):
         if step.node not in seen:
             ways.setdefault(step.node, step)
     return dict(sorted(ways.items(), key=lambda way: (_rank(way[1]), way[0]))[:most])
@@ -96,20 +149,35 @@ def _rank(step: Step) -> tuple[int, float, int]:
     return -step.explicit, -step.weight, -step.created_at
 
 
-def _steps(tx: Tx, scope: Scope, front: Sequence[str], kinds: Sequence[str], where: ItemFilter, fan: int) -> list[Step]:
+def _steps(
+    tx: Tx, scope: Scope, front: Sequence[str], kinds: Sequence[str], where: ItemFilter, fan: int
+) -> list[Step]:
     """Return the best relations of each item of the front, each way. An index has them in this order."""
     asked, wanted = rows.matching(where)
     ways = []
     for near, far, direction in _ENDS:
-        best = (f"FROM relations AS r WHERE r.{near} = h.id AND {_followed(scope, far, bool(kinds), asked)}"
-                f" ORDER BY {_best('r')}, r.{far} LIMIT :fan")
-        joined = (f"CROSS JOIN LATERAL (SELECT r.* {best}) AS b" if tx.engine == "postgres"
-                  else f"JOIN relations AS b ON b.rowid IN (SELECT r.rowid {best})")
+        best = (
+            f"FROM relations AS r WHERE r.{near} = h.id AND {_followed(scope, far, bool(kinds), asked)}"
+            f" ORDER BY {_best('r')}, r.{far} LIMIT :fan"
+        )
+        joined = (
+            f"CROSS JOIN LATERAL (SELECT r.* {best}) AS b"
+            if tx.engine == "postgres"
+            else f"JOIN relations AS b ON b.rowid IN (SELECT r.rowid {best})"
+        )
         ways.append(f"""SELECT b.{far}, h.id, '{direction}', b.kind, b.explicit, b.weight, b.created_at
                         FROM items AS h {joined} WHERE h.library_id = :library_id AND h.id IN :front""")
-    return [Step._make(row) for row in tx.bare(
-        " UNION ALL ".join(ways), front=list(front), fan=fan, **rows.visible(scope)[1], **wanted,
-        **({"kinds": list(kinds)} if kinds else {}))]
+    return [
+        Step._make(row)
+        for row in tx.bare(
+            " UNION ALL ".join(ways),
+            front=list(front),
+            fan=fan,
+            **rows.visible(scope)[1],
+            **wanted,
+            **({"kinds": list(kinds)} if kinds else {}),
+        )
+    ]
 
 
 def _followed(scope: Scope, far: str, of_kinds: bool, asked: str) -> str:
@@ -129,10 +197,18 @@ def _seen(scope: Scope, end: str, asked: str = "TRUE") -> str:
 def _count(tx: Tx, scope: Scope, center: str, kinds: tuple[str, ...], where: ItemFilter) -> int:
     """All neighbours of a hub: what takes longest of a page of them, and is the same for the next."""
     (asked, wanted), (_, values) = rows.matching(where), rows.visible(scope)
-    ways = " UNION ".join(f"SELECT r.{far} AS node FROM relations AS r WHERE r.{near} = :center"
-                          f" AND {_followed(scope, far, bool(kinds), asked)}" for near, far, _ in _ENDS)
-    row = tx.one(f"SELECT count(*) AS n FROM ({ways}) AS w", center=center, **values, **wanted,
-                 **({"kinds": list(kinds)} if kinds else {}))
+    ways = " UNION ".join(
+        f"SELECT r.{far} AS node FROM relations AS r WHERE r.{near} = :center"
+        f" AND {_followed(scope, far, bool(kinds), asked)}"
+        for near, far, _ in _ENDS
+    )
+    row = tx.one(
+        f"SELECT count(*) AS n FROM ({ways}) AS w",
+        center=center,
+        **values,
+        **wanted,
+        **({"kinds": list(kinds)} if kinds else {}),
+    )
     return row["n"] if row else 0
 
 
@@ -141,7 +217,8 @@ def dependencies(tx: Tx, scope: Scope, ref: ItemRef, where: ItemFilter) -> Depen
     condition, values = rows.visible(scope)
     start, name = _named(scope, ref)
     # CROSS JOIN: SQLite then goes from link to link of the chain, never through all relations for each.
-    found = tx.all(f"""
+    found = tx.all(
+        f"""
         WITH RECURSIVE chain (node) AS (
             SELECT i.id FROM items AS i WHERE {start}
             UNION SELECT i.id FROM chain CROSS JOIN relations AS r CROSS JOIN items AS i
@@ -150,17 +227,36 @@ def dependencies(tx: Tx, scope: Scope, ref: ItemRef, where: ItemFilter) -> Depen
         SELECT {_COLUMNS}, CASE WHEN {asked} THEN 1 ELSE 0 END AS asked
         FROM (SELECT node FROM chain LIMIT :bound) AS c CROSS JOIN items AS i
         WHERE i.library_id = :library_id AND i.id = c.node
-        ORDER BY i.created_at, i.id""", bound=CHAIN + 1, **name, **wanted, **values)
+        ORDER BY i.created_at, i.id""",
+        bound=CHAIN + 1,
+        **name,
+        **wanted,
+        **values,
+    )
     items = {row["id"]: rows.item(row) for row in found}
-    center = next((item for item in items.values() if item.id == ref.id or item.public_id == ref.public_id), None)
+    center = next(
+        (item for item in items.values() if item.id == ref.id or item.public_id == ref.public_id),
+        None,
+    )
     if center is None:
         return dependencies(tx, scope, _merged_into(tx, scope, ref), where)
-    return Dependencies(center, tuple(items.values()), tuple(_waits(tx, scope, list(items))),
-                        frozenset(row["id"] for row in found if row["asked"]), len(items) > CHAIN)
+    return Dependencies(
+        center,
+        tuple(items.values()),
+        tuple(_waits(tx, scope, list(items))),
+        frozenset(row["id"] for row in found if row["asked"]),
+        len(items) > CHAIN,
+    )
 
 
-def tickets(tx: Tx, scope: Scope, where: ItemFilter, project_id: str | None, assignee: str | None,
-            worth: Worth | None) -> tuple[list[Ticket], list[tuple[Any, ...]], int | None]:
+def tickets(
+    tx: Tx,
+    scope: Scope,
+    where: ItemFilter,
+    project_id: str | None,
+    assignee: str | None,
+    worth: Worth | None,
+) -> tuple[list[Ticket], list[tuple[Any, ...]], int | None]:
     """Only what orders them is read, by an index that has all of it."""
     (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
     inside, mine, theirs = "TRUE", "TRUE", "TRUE"
@@ -177,7 +273,11 @@ def tickets(tx: Tx, scope: Scope, where: ItemFilter, project_id: str | None, ass
     is_open = f"{condition} AND {asked} AND i.entity_type IN ('task', 'epic')"
     read = f"""SELECT i.id, i.entity_type, i.status, i.priority, i.due_date, i.created_at, {inside}, {theirs}
                FROM items AS i WHERE {is_open}"""
-    if worth and tx.bare(f"SELECT count(*) FROM items AS i WHERE {is_open}", **values)[0][0] > 2 * SHORTLIST:
+    if (
+        worth
+        and tx.bare(f"SELECT count(*) FROM items AS i WHERE {is_open}", **values)[0][0]
+        > 2 * SHORTLIST
+    ):
         best = f"ORDER BY points DESC, coalesce(due_date, '9'), created_at, id LIMIT {SHORTLIST}"
         first = tx.bare(
             f"""WITH mine AS MATERIALIZED (
@@ -186,38 +286,58 @@ def tickets(tx: Tx, scope: Scope, where: ItemFilter, project_id: str | None, ass
                 SELECT id, (SELECT count(*) FROM mine WHERE entity_type = 'task') FROM (
                     SELECT * FROM (SELECT * FROM mine WHERE status IN :begun {best}) AS b
                     UNION ALL SELECT * FROM (SELECT * FROM mine WHERE NOT status IN :begun {best}) AS n) AS f""",
-            begun=list(worth.begun), **_due(worth), **values)
-        return (*_with_needs(tx, read, is_open, [item_id for item_id, _ in first], values), first[0][1] if first else 0)
+            begun=list(worth.begun),
+            **_due(worth),
+            **values,
+        )
+        return (
+            *_with_needs(tx, read, is_open, [item_id for item_id, _ in first], values),
+            first[0][1] if first else 0,
+        )
     return list(map(Ticket._make, tx.bare(read, **values))), waits(tx, scope), None
 
 
 def waits(tx: Tx, scope: Scope) -> list[Any]:
     """(item, what it depends on), by an index of their own."""
-    return tx.bare(f"""SELECT r.from_id, r.to_id FROM relations AS r WHERE r.library_id = :library_id AND r.kind = 'DEPENDS_ON'
+    return tx.bare(
+        f"""SELECT r.from_id, r.to_id FROM relations AS r WHERE r.library_id = :library_id AND r.kind = 'DEPENDS_ON'
                        AND {_seen(scope, "from_id")} AND {_seen(scope, "to_id")} ORDER BY r.from_id, r.to_id""",
-                   **rows.visible(scope)[1])
+        **rows.visible(scope)[1],
+    )
 
 
-def _with_needs(tx: Tx, read: str, is_open: str, ids: Sequence[str],
-                values: dict[str, Any]) -> tuple[list[Ticket], list[tuple[Any, ...]]]:
+def _with_needs(
+    tx: Tx, read: str, is_open: str, ids: Sequence[str], values: dict[str, Any]
+) -> tuple[list[Ticket], list[tuple[Any, ...]]]:
     """These and what they depend on, near before far. What is too far to know what it depends on itself counts as outside."""
     known, frontier, needed = dict.fromkeys(ids), list(ids), list[tuple[Any, ...]]()
     for _ in range(LEVELS):
         if not frontier or len(known) > 3 * SHORTLIST:
             break
-        found = tx.bare(f"""SELECT r.from_id, r.to_id FROM relations AS r JOIN items AS i ON i.id = r.to_id AND {is_open}
+        found = tx.bare(
+            f"""SELECT r.from_id, r.to_id FROM relations AS r JOIN items AS i ON i.id = r.to_id AND {is_open}
                             WHERE r.library_id = :library_id AND r.from_id IN :ids AND r.kind = 'DEPENDS_ON'
-                            ORDER BY r.from_id, r.to_id LIMIT {10 * SHORTLIST}""", ids=frontier, **values)
+                            ORDER BY r.from_id, r.to_id LIMIT {10 * SHORTLIST}""",
+            ids=frontier,
+            **values,
+        )
         needed += found
         frontier = list({need: None for _, need in found if need not in known})
         known |= dict.fromkeys(frontier)
-    tickets, outside = map(Ticket._make, tx.bare(f"{read} AND i.id IN :ids", ids=list(known), **values)), set(frontier)
-    return [ticket._replace(inside=False) if ticket.id in outside else ticket for ticket in tickets], needed
+    tickets, outside = (
+        map(Ticket._make, tx.bare(f"{read} AND i.id IN :ids", ids=list(known), **values)),
+        set(frontier),
+    )
+    return [
+        ticket._replace(inside=False) if ticket.id in outside else ticket for ticket in tickets
+    ], needed
 
 
 def _points(worth: Worth) -> str:
     by_priority = " ".join(f"WHEN '{name}' THEN {points}" for name, points in worth.priorities)
-    by_date = " ".join(f"WHEN i.due_date < :due{n} THEN {points}" for n, (_, points) in enumerate(worth.due))
+    by_date = " ".join(
+        f"WHEN i.due_date < :due{n} THEN {points}" for n, (_, points) in enumerate(worth.due)
+    )
     return f"CASE i.priority {by_priority} ELSE {worth.otherwise} END + CASE {by_date} ELSE 0 END"
 
 
@@ -229,8 +349,11 @@ def circle(tx: Tx, scope: Scope, from_id: str, to_id: str, kind: str = "DEPENDS_
     """A shortest one: the way back from the second to the first. One statement, however long the chain behind it is."""
     condition, values = rows.visible(scope)
     if from_id != to_id and not tx.one(
-            "SELECT 1 FROM relations WHERE library_id = :library_id AND to_id = :from_id AND kind = :kind LIMIT 1",
-            library_id=scope.library_id, from_id=from_id, kind=kind):
+        "SELECT 1 FROM relations WHERE library_id = :library_id AND to_id = :from_id AND kind = :kind LIMIT 1",
+        library_id=scope.library_id,
+        from_id=from_id,
+        kind=kind,
+    ):
         return []  # nothing leads there; so it is with everything new
     reached = f"""WITH RECURSIVE reached (node) AS (
                       SELECT :to_id UNION
@@ -238,13 +361,18 @@ def circle(tx: Tx, scope: Scope, from_id: str, to_id: str, kind: str = "DEPENDS_
                       WHERE r.library_id = :library_id AND r.from_id = reached.node AND r.kind = :kind
                       AND i.id = r.to_id AND {condition})"""
     asked = {"to_id": to_id, "kind": kind, **values}
-    if not tx.one(f"{reached} SELECT 1 FROM reached WHERE node = :from_id LIMIT 1", from_id=from_id, **asked):
+    if not tx.one(
+        f"{reached} SELECT 1 FROM reached WHERE node = :from_id LIMIT 1", from_id=from_id, **asked
+    ):
         return []
     joined: dict[str, list[str]] = {}
-    for node, end in tx.bare(f"""{reached} SELECT r.from_id, r.to_id FROM reached CROSS JOIN relations AS r CROSS JOIN items AS i
+    for node, end in tx.bare(
+        f"""{reached} SELECT r.from_id, r.to_id FROM reached CROSS JOIN relations AS r CROSS JOIN items AS i
                                  WHERE r.library_id = :library_id AND r.from_id = reached.node AND r.kind = :kind
                                  AND i.id = r.to_id AND {condition}
-                                 ORDER BY i.created_at, r.from_id, r.to_id""", **asked):
+                                 ORDER BY i.created_at, r.from_id, r.to_id""",
+        **asked,
+    ):
         joined.setdefault(node, []).append(end)
     before, frontier = {to_id: to_id}, deque([to_id])
     while from_id not in before:
@@ -264,11 +392,17 @@ def circle(tx: Tx, scope: Scope, from_id: str, to_id: str, kind: str = "DEPENDS_
 def _waits(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Relation]:
     """What the items depend on among each other, in scope."""
     condition, values = rows.visible(scope)
-    return [rows.relation(row) for row in tx.all(
-        # An expression: else SQLite looks for each of them with each of them.
-        f"""SELECT r.* FROM relations AS r JOIN items AS i ON i.id = r.to_id AND {condition}
+    return [
+        rows.relation(row)
+        for row in tx.all(
+            # An expression: else SQLite looks for each of them with each of them.
+            f"""SELECT r.* FROM relations AS r JOIN items AS i ON i.id = r.to_id AND {condition}
             WHERE r.library_id = :library_id AND r.from_id IN :ids AND r.kind = 'DEPENDS_ON'
-            AND r.to_id || '' IN :ids ORDER BY i.created_at, r.from_id, r.to_id""", ids=list(ids), **values)]
+            AND r.to_id || '' IN :ids ORDER BY i.created_at, r.from_id, r.to_id""",
+            ids=list(ids),
+            **values,
+        )
+    ]
 
 
 def _named(scope: Scope, ref: ItemRef) -> tuple[str, dict[str, Any]]:
@@ -284,8 +418,11 @@ def _named(scope: Scope, ref: ItemRef) -> tuple[str, dict[str, Any]]:
 def _merged_into(tx: Tx, scope: Scope, ref: ItemRef) -> ItemRef:
     """Return the item that took the place of a queued one with this name; NotFound when there is none."""
     column, name = ("id", ref.id) if ref.id is not None else ("public_id", ref.public_id)
-    row = tx.one(f"SELECT item_id FROM aliases WHERE library_id = :library_id AND {column} = :name",
-                 library_id=scope.library_id, name=name)
+    row = tx.one(
+        f"SELECT item_id FROM aliases WHERE library_id = :library_id AND {column} = :name",
+        library_id=scope.library_id,
+        name=name,
+    )
     if row is None:
         raise NotFound(NO_ITEM)
     return ItemRef(id=row["item_id"], entity_type=ref.entity_type)

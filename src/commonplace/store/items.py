@@ -34,7 +34,14 @@ from commonplace.store import rows
 from commonplace.store.annotations import with_notes
 from commonplace.store.candidates import accept_candidate
 from commonplace.store.captures import forget_for_blind, insert_capture
-from commonplace.store.contents import drop_unused_content, find_content, insert_contents, put_content, renew_content, set_apart
+from commonplace.store.contents import (
+    drop_unused_content,
+    find_content,
+    insert_contents,
+    put_content,
+    renew_content,
+    set_apart,
+)
 from commonplace.store.duplicates import ADDED_AND_NOT_FILED, find_same, find_seen
 from commonplace.store.import_diff import brought, find_imported, fresh
 from commonplace.store.item_folders import folders_of, put_in_folder, require_folders
@@ -45,7 +52,9 @@ from commonplace.store.uploads import settle_upload
 from commonplace.store.versions import contents_of, keep_version
 
 NO_ITEM = "Item not found"
-_WITH_TEXT = rows.SELECT_ITEM.replace(" FROM items AS i", ", c.text FROM items AS i JOIN contents AS c ON c.id = i.content_id")
+_WITH_TEXT = rows.SELECT_ITEM.replace(
+    " FROM items AS i", ", c.text FROM items AS i JOIN contents AS c ON c.id = i.content_id"
+)
 
 
 class SqlItems:
@@ -53,15 +62,39 @@ class SqlItems:
         self._db = db
         self._index = index
 
-    async def add(self, item: Item, content: Content, sections: Sequence[Section], *, scope: Scope,
-                  folder_id: str | None, stamp: str, jobs: Sequence[Job], relations: Sequence[Relation] = (),
-                  capture: Capture | None = None, once: bool = True, beside: Revised | None = None,
-                  accepts: Candidate | None = None, upload: Upload | None = None) -> tuple[Item, bool]:
+    async def add(
+        self,
+        item: Item,
+        content: Content,
+        sections: Sequence[Section],
+        *,
+        scope: Scope,
+        folder_id: str | None,
+        stamp: str,
+        jobs: Sequence[Job],
+        relations: Sequence[Relation] = (),
+        capture: Capture | None = None,
+        once: bool = True,
+        beside: Revised | None = None,
+        accepts: Candidate | None = None,
+        upload: Upload | None = None,
+    ) -> tuple[Item, bool]:
         def work(tx: Tx) -> tuple[Item, bool]:
-            kept, created = self._add(tx, item, content, sections, scope, folder_id, stamp, jobs, once)
+            kept, created = self._add(
+                tx, item, content, sections, scope, folder_id, stamp, jobs, once
+            )
             if created:
                 if beside:
-                    self._update(tx, scope, beside.item_id, beside.changes, beside.expected_revision, None, stamp, ())
+                    self._update(
+                        tx,
+                        scope,
+                        beside.item_id,
+                        beside.changes,
+                        beside.expected_revision,
+                        None,
+                        stamp,
+                        (),
+                    )
                 put_relations(tx, scope, relations, new=kept.id)
                 if capture:
                     insert_capture(tx, capture)
@@ -74,16 +107,30 @@ class SqlItems:
 
         return await self._db.write(work)
 
-    def _add(self, tx: Tx, item: Item, content: Content, sections: Sequence[Section], scope: Scope,
-             folder_id: str | None, stamp: str, jobs: Sequence[Job], once: bool) -> tuple[Item, bool]:
+    def _add(
+        self,
+        tx: Tx,
+        item: Item,
+        content: Content,
+        sections: Sequence[Section],
+        scope: Scope,
+        folder_id: str | None,
+        stamp: str,
+        jobs: Sequence[Job],
+        once: bool,
+    ) -> tuple[Item, bool]:
         content_id, same = put_content(tx, content, item.created_at)
         seen = find_same(tx, scope, replace(content, id=content_id), item) if once else None
         if seen is not None:
             drop_unused_content(tx, content_id)
             return seen, False
         if not same:
-            raise Conflict("The source was read by somebody else at the same moment, and said something else to them.")
-        item = replace(item, content_id=content_id, folders=(folder_id,) if folder_id else item.folders)
+            raise Conflict(
+                "The source was read by somebody else at the same moment, and said something else to them."
+            )
+        item = replace(
+            item, content_id=content_id, folders=(folder_id,) if folder_id else item.folders
+        )
         self._insert(tx, [Entry(item, content, tuple(sections), tuple(jobs))], stamp)
         return item, True
 
@@ -91,20 +138,25 @@ class SqlItems:
         """What is new, of one library; their contents are there."""
         items = [entry.item for entry in entries]
         tx.insert("items", ", ".join(rows.ITEM_COLUMNS), list(map(rows.item_values, items)))
-        filed = [(item.library_id, folder_id, item.id) for item in items for folder_id in item.folders]
+        filed = [
+            (item.library_id, folder_id, item.id) for item in items for folder_id in item.folders
+        ]
         if filed:
             require_folders(tx, items[0].library_id, {folder_id for _, folder_id, _ in filed})
             tx.insert("folder_items", "library_id, folder_id, item_id", filed)
         self._index.insert(tx, [(entry.item, entry.sections) for entry in entries], stamp)
         insert_jobs(tx, [job for entry in entries for job in entry.jobs])
 
-    async def known(self, scope: Scope, key: str, entity_type: str, *,
-                    token_id: str | None = None) -> tuple[Content | None, Item | None]:
+    async def known(
+        self, scope: Scope, key: str, entity_type: str, *, token_id: str | None = None
+    ) -> tuple[Content | None, Item | None]:
         def work(tx: Tx) -> tuple[Content | None, Item | None]:
             content = find_content(tx, key)
             if content is None:
                 return None, None
-            return content, find_seen(tx, scope, token_id, entity_type, "c.id = :content_id", content_id=content.id)
+            return content, find_seen(
+                tx, scope, token_id, entity_type, "c.id = :content_id", content_id=content.id
+            )
 
         return await self._db.peek(work)
 
@@ -114,19 +166,32 @@ class SqlItems:
     def _put_all(self, tx: Tx, entries: Sequence[Entry], scope: Scope, stamp: str) -> list[Outcome]:
         """What nothing is known of is written in one go, whatever else there is one by one."""
         are_fresh = fresh(tx, scope, entries)
-        new = [replace(entry, item=replace(entry.item, content_id=entry.content.id))
-               for entry, is_fresh in zip(entries, are_fresh, strict=True) if is_fresh]
+        new = [
+            replace(entry, item=replace(entry.item, content_id=entry.content.id))
+            for entry, is_fresh in zip(entries, are_fresh, strict=True)
+            if is_fresh
+        ]
         if new:
             insert_contents(tx, [(entry.content, entry.item.created_at) for entry in new])
             self._insert(tx, new, stamp)
-        return [Outcome.ADDED if is_fresh else self._put(tx, entry, scope, stamp)
-                for entry, is_fresh in zip(entries, are_fresh, strict=True)]
+        return [
+            Outcome.ADDED if is_fresh else self._put(tx, entry, scope, stamp)
+            for entry, is_fresh in zip(entries, are_fresh, strict=True)
+        ]
 
     def _put(self, tx: Tx, entry: Entry, scope: Scope, stamp: str) -> Outcome:
-        content = replace(entry.content, id=put_content(tx, entry.content, entry.item.created_at)[0])
+        content = replace(
+            entry.content, id=put_content(tx, entry.content, entry.item.created_at)[0]
+        )
         item = replace(entry.item, content_id=content.id)
         known = _by_ref(tx, *rows.visible(scope), ItemRef(id=item.id), lock=True)
-        before = rows.item(known) if known else find_imported(tx, scope, content, entry) if entry.once else None
+        before = (
+            rows.item(known)
+            if known
+            else find_imported(tx, scope, content, entry)
+            if entry.once
+            else None
+        )
         if before is None:
             if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=item.public_id):
                 item = replace(item, public_id=new_public_id())
@@ -135,10 +200,22 @@ class SqlItems:
         changes = brought(item, before) if known else {}
         if changes:
             recut = bool(changes.keys() & {"content_id", "title", "in_kb"})
-            self._update(tx, scope, before.id, changes, None, entry.sections if recut else None, stamp,
-                         entry.jobs if recut else ())
+            self._update(
+                tx,
+                scope,
+                before.id,
+                changes,
+                None,
+                entry.sections if recut else None,
+                stamp,
+                entry.jobs if recut else (),
+            )
         drop_unused_content(tx, before.content_id if changes else content.id)
-        return Outcome.CHANGED if self._file(tx, before, item.folders) or changes else Outcome.UNCHANGED
+        return (
+            Outcome.CHANGED
+            if self._file(tx, before, item.folders) or changes
+            else Outcome.UNCHANGED
+        )
 
     async def get(self, scope: Scope, ref: ItemRef, *, token_id: str | None = None) -> Item:
         return await self._db.peek(_find_own, scope, ref, token_id)
@@ -149,7 +226,11 @@ class SqlItems:
     async def several(self, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
         def work(tx: Tx) -> dict[str, Item]:
             condition, values = rows.visible(scope)
-            found = tx.all(f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {condition}", ids=list(item_ids), **values)
+            found = tx.all(
+                f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {condition}",
+                ids=list(item_ids),
+                **values,
+            )
             folders = folders_of(tx, scope, [row["id"] for row in found])
             return {row["id"]: rows.item(row, folders.get(row["id"], ())) for row in found}
 
@@ -159,34 +240,76 @@ class SqlItems:
         return await self._db.peek(_text, item)
 
     async def texts(self, items: Sequence[Item]) -> dict[str, str]:
-        found = await self._db.read(lambda tx: tx.all(
-            "SELECT id, text FROM contents WHERE id IN :ids", ids=[item.content_id for item in items])) if items else []
+        found = (
+            await self._db.read(
+                lambda tx: tx.all(
+                    "SELECT id, text FROM contents WHERE id IN :ids",
+                    ids=[item.content_id for item in items],
+                )
+            )
+            if items
+            else []
+        )
         by_content = {row["id"]: str(row["text"]) for row in found}
-        return {item.id: by_content[item.content_id] for item in items if item.content_id in by_content}
+        return {
+            item.id: by_content[item.content_id] for item in items if item.content_id in by_content
+        }
 
-    async def page(self, scope: Scope, where: ItemFilter, *, limit: int, offset: int,
-                   order: Order = Order.NEWEST, count: bool = True) -> tuple[list[Item], int]:
+    async def page(
+        self,
+        scope: Scope,
+        where: ItemFilter,
+        *,
+        limit: int,
+        offset: int,
+        order: Order = Order.NEWEST,
+        count: bool = True,
+    ) -> tuple[list[Item], int]:
         return await self._db.read(_page, scope, where, limit, offset, order, count)
 
-    async def update(self, scope: Scope, item_id: str, changes: dict[str, Any], *, expected_revision: int | None,
-                     sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job],
-                     relations: Sequence[Relation] = (), dropped: Sequence[Relation] = ()) -> Item:
+    async def update(
+        self,
+        scope: Scope,
+        item_id: str,
+        changes: dict[str, Any],
+        *,
+        expected_revision: int | None,
+        sections: Sequence[Section] | None,
+        stamp: str,
+        jobs: Sequence[Job],
+        relations: Sequence[Relation] = (),
+        dropped: Sequence[Relation] = (),
+    ) -> Item:
         def work(tx: Tx) -> Item:
-            updated = self._update(tx, scope, item_id, changes, expected_revision, sections, stamp, jobs)
+            updated = self._update(
+                tx, scope, item_id, changes, expected_revision, sections, stamp, jobs
+            )
             drop_relations(tx, dropped)
             put_relations(tx, scope, relations)
             return updated
 
         return await self._db.write(work)
 
-    def _update(self, tx: Tx, scope: Scope, item_id: str, changes: dict[str, Any], expected_revision: int | None,
-                sections: Sequence[Section] | None, stamp: str, jobs: Sequence[Job]) -> Item:
+    def _update(
+        self,
+        tx: Tx,
+        scope: Scope,
+        item_id: str,
+        changes: dict[str, Any],
+        expected_revision: int | None,
+        sections: Sequence[Section] | None,
+        stamp: str,
+        jobs: Sequence[Job],
+    ) -> Item:
         before = find_at(tx, scope, item_id, expected_revision)
         after = replace(before, **changes, revision=before.revision + 1, updated_at=now())
         columns = [*changes, "revision", "updated_at"]
-        tx.run(f"UPDATE items SET {', '.join(f'{c} = :{c}' for c in columns)} WHERE library_id = :library_id AND id = :id",
-               library_id=after.library_id, id=after.id,
-               **{c: rows.column_value(c, getattr(after, c)) for c in columns})
+        tx.run(
+            f"UPDATE items SET {', '.join(f'{c} = :{c}' for c in columns)} WHERE library_id = :library_id AND id = :id",
+            library_id=after.library_id,
+            id=after.id,
+            **{c: rows.column_value(c, getattr(after, c)) for c in columns},
+        )
         if "status" in changes:
             settle_replaced(tx, after.library_id, replaced_by(tx, after.library_id, after.id))
         if after.content_id != before.content_id:
@@ -197,14 +320,31 @@ class SqlItems:
         insert_jobs(tx, jobs)
         return after
 
-    async def renew(self, scope: Scope, item_id: str, content: Content, changes: dict[str, Any], *,
-                    sections: Sequence[Section], stamp: str, jobs: Sequence[Job],
-                    expected_revision: int | None = None) -> Item:
+    async def renew(
+        self,
+        scope: Scope,
+        item_id: str,
+        content: Content,
+        changes: dict[str, Any],
+        *,
+        sections: Sequence[Section],
+        stamp: str,
+        jobs: Sequence[Job],
+        expected_revision: int | None = None,
+    ) -> Item:
         def work(tx: Tx) -> Item:
             before = find(tx, scope, ItemRef(id=item_id), lock=True)
             content_id = renew_content(tx, content, now())
-            after = self._update(tx, scope, item_id, {**changes, "content_id": content_id}, expected_revision,
-                                 sections, stamp, jobs)
+            after = self._update(
+                tx,
+                scope,
+                item_id,
+                {**changes, "content_id": content_id},
+                expected_revision,
+                sections,
+                stamp,
+                jobs,
+            )
             drop_unused_content(tx, before.content_id)
             return after
 
@@ -213,22 +353,47 @@ class SqlItems:
     async def annotate(self, made: Sequence[Annotation]) -> None:
         def work(tx: Tx) -> None:
             for columns, same in groupby(made, lambda each: tuple(each.changes)):
-                tx.many(f"""UPDATE items SET {', '.join(map(rows.unless_chosen, columns))}
+                tx.many(
+                    f"""UPDATE items SET {", ".join(map(rows.unless_chosen, columns))}
                             WHERE library_id = :library_id AND id = :item_id""",
-                        [{**_of(each.item), "revision": each.item.revision,
-                          **{c: rows.column_value(c, value) for c, value in each.changes.items()}} for each in same])
-            tx.many("""UPDATE sections SET key_points = :points
+                    [
+                        {
+                            **_of(each.item),
+                            "revision": each.item.revision,
+                            **{c: rows.column_value(c, value) for c, value in each.changes.items()},
+                        }
+                        for each in same
+                    ],
+                )
+            tx.many(
+                """UPDATE sections SET key_points = :points
                        WHERE library_id = :library_id AND item_id = :item_id AND position = :position""",
-                    [{**_of(each.item), "position": n, "points": rows.column_value("key_points", points)}
-                     for each in made for n, points in enumerate(each.key_points)])
+                [
+                    {
+                        **_of(each.item),
+                        "position": n,
+                        "points": rows.column_value("key_points", points),
+                    }
+                    for each in made
+                    for n, points in enumerate(each.key_points)
+                ],
+            )
 
         await self._db.write(work)
 
-    async def delete(self, scope: Scope, item_id: str, *, expected_revision: int | None = None) -> None:
+    async def delete(
+        self, scope: Scope, item_id: str, *, expected_revision: int | None = None
+    ) -> None:
         def work(tx: Tx) -> None:
             item = find_at(tx, scope, item_id, expected_revision)
-            if scope.folders is None or all(map(scope.folders.issuperset, folders_of(
-                    tx, Scope(item.library_id), with_notes(tx, item.library_id, [item.id])).values())):
+            if scope.folders is None or all(
+                map(
+                    scope.folders.issuperset,
+                    folders_of(
+                        tx, Scope(item.library_id), with_notes(tx, item.library_id, [item.id])
+                    ).values(),
+                )
+            ):
                 delete_items(tx, self._index, item.library_id, [item.id])
             else:
                 self._unfile(tx, item, item.folders)
@@ -237,7 +402,9 @@ class SqlItems:
 
         await self._db.write(work)
 
-    async def file(self, scope: Scope, ref: ItemRef, folder_ids: Sequence[str], *, token_id: str | None) -> list[str]:
+    async def file(
+        self, scope: Scope, ref: ItemRef, folder_ids: Sequence[str], *, token_id: str | None
+    ) -> list[str]:
         def work(tx: Tx) -> list[str]:
             item = _find_own(tx, scope, ref, token_id, lock=True)
             require_folders(tx, item.library_id, set(folder_ids))
@@ -247,9 +414,14 @@ class SqlItems:
 
     def _file(self, tx: Tx, item: Item, folder_ids: Sequence[str]) -> list[str]:
         """Folders it was not in before."""
-        held = {row["folder_id"] for row in tx.all(
-            "SELECT folder_id FROM folder_items WHERE library_id = :library_id AND item_id = :item_id",
-            library_id=item.library_id, item_id=item.id)}
+        held = {
+            row["folder_id"]
+            for row in tx.all(
+                "SELECT folder_id FROM folder_items WHERE library_id = :library_id AND item_id = :item_id",
+                library_id=item.library_id,
+                item_id=item.id,
+            )
+        }
         added = [folder_id for folder_id in dict.fromkeys(folder_ids) if folder_id not in held]
         for item_id in with_notes(tx, item.library_id, [item.id]) if added else ():
             for folder_id in added:
@@ -268,9 +440,13 @@ class SqlItems:
 
     def _unfile(self, tx: Tx, item: Item, folder_ids: Sequence[str]) -> None:
         for each in with_notes(tx, item.library_id, [item.id]):
-            tx.run("""DELETE FROM folder_items
+            tx.run(
+                """DELETE FROM folder_items
                       WHERE library_id = :library_id AND item_id = :item_id AND folder_id IN :folder_ids""",
-                   library_id=item.library_id, item_id=each, folder_ids=list(folder_ids))
+                library_id=item.library_id,
+                item_id=each,
+                folder_ids=list(folder_ids),
+            )
             self._index.refile(tx, item.library_id, each)
 
 
@@ -290,8 +466,10 @@ def find_at(tx: Tx, scope: Scope, item_id: str, expected_revision: int | None) -
     """To be changed by this transaction; Conflict when somebody was there since it was read."""
     item = find(tx, scope, ItemRef(id=item_id), lock=True)
     if expected_revision not in (None, item.revision):
-        raise Conflict(f"The item is at revision {item.revision}, not {expected_revision}; read it again first.",
-                       revision=item.revision)
+        raise Conflict(
+            f"The item is at revision {item.revision}, not {expected_revision}; read it again first.",
+            revision=item.revision,
+        )
     return item
 
 
@@ -300,12 +478,21 @@ def _whole(tx: Tx, scope: Scope, ref: ItemRef) -> Reading:
     if row is None:
         raise NotFound(NO_ITEM)
     of_item = {"library_id": row["library_id"], "item_id": row["id"]}
-    sections = tx.all("SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position", **of_item)
-    filed = tx.all("""SELECT d.id, d.library_id, d.name, d.created_at, 0 AS item_count
+    sections = tx.all(
+        "SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position",
+        **of_item,
+    )
+    filed = tx.all(
+        """SELECT d.id, d.library_id, d.name, d.created_at, 0 AS item_count
                       FROM folder_items AS f CROSS JOIN folders AS d WHERE f.library_id = :library_id AND f.item_id = :item_id
-                      AND d.library_id = f.library_id AND d.id = f.folder_id""", **of_item)
-    folders = tuple(rows.folder(each) for each in sorted(filed, key=lambda each: str(each["id"]))
-                    if scope.folders is None or each["id"] in scope.folders)
+                      AND d.library_id = f.library_id AND d.id = f.folder_id""",
+        **of_item,
+    )
+    folders = tuple(
+        rows.folder(each)
+        for each in sorted(filed, key=lambda each: str(each["id"]))
+        if scope.folders is None or each["id"] in scope.folders
+    )
     item = rows.item(row, tuple(folder.id for folder in folders))
     return Reading(item, row["text"], tuple(map(rows.section, sections)), folders)
 
@@ -323,60 +510,113 @@ def delete_items(tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequenc
         said = contents_of(tx, library_id, item_id)
         replaced = bridge(tx, library_id, item_id)
         index.remove(tx, library_id, item_id)
-        tx.run("DELETE FROM items WHERE library_id = :library_id AND id = :id", library_id=library_id, id=item_id)
+        tx.run(
+            "DELETE FROM items WHERE library_id = :library_id AND id = :id",
+            library_id=library_id,
+            id=item_id,
+        )
         settle_replaced(tx, library_id, replaced)
         for content_id in said:
             drop_unused_content(tx, content_id)
 
 
-def _by_ref(tx: Tx, condition: str, values: dict[str, Any], ref: ItemRef, *, lock: bool = False,
-            select: str = rows.SELECT_ITEM) -> Any | None:
+def _by_ref(
+    tx: Tx,
+    condition: str,
+    values: dict[str, Any],
+    ref: ItemRef,
+    *,
+    lock: bool = False,
+    select: str = rows.SELECT_ITEM,
+) -> Any | None:
     # SQLite has one writer at a time; on Postgres those who change one item take turns.
     end = " FOR NO KEY UPDATE OF i" if lock and tx.engine == "postgres" else ""
     column, name = ("id", ref.id) if ref.id is not None else ("public_id", ref.public_id)
     row = tx.one(f"{select} WHERE {condition} AND i.{column} = :name{end}", name=name, **values)
     if row is None:
-        row = tx.one(f"""{select} WHERE {condition} AND i.id =
+        row = tx.one(
+            f"""{select} WHERE {condition} AND i.id =
                          (SELECT a.item_id FROM aliases AS a WHERE a.library_id = :library_id AND a.{column} = :name){end}""",
-                     name=name, **values)
+            name=name,
+            **values,
+        )
     return row if row and ref.entity_type in (None, row["entity_type"]) else None
 
 
-def _find_own(tx: Tx, scope: Scope, ref: ItemRef, token_id: str | None, *, lock: bool = False) -> Item:
+def _find_own(
+    tx: Tx, scope: Scope, ref: ItemRef, token_id: str | None, *, lock: bool = False
+) -> Item:
     """What the scope sees; and, for a token of several folders, what it added itself and nobody has filed yet."""
     try:
         return find(tx, scope, ref, lock=lock)
     except NotFound:
-        row = token_id and _by_ref(tx, ADDED_AND_NOT_FILED, {"library_id": scope.library_id, "token_id": token_id}, ref,
-                                   lock=lock)
+        row = token_id and _by_ref(
+            tx,
+            ADDED_AND_NOT_FILED,
+            {"library_id": scope.library_id, "token_id": token_id},
+            ref,
+            lock=lock,
+        )
         if not row:
             raise
         return rows.item(row)
 
 
 LARGE = 1_000  # items that are joined to a project or an epic, from which on each is asked for it
-_ORDERS = {Order.NEWEST: "i.created_at DESC", Order.OLDEST: "i.created_at", Order.CHANGED: "i.updated_at DESC",
-           Order.TITLE: "lower(i.title)", Order.LONGEST: "i.word_count DESC"}
+_ORDERS = {
+    Order.NEWEST: "i.created_at DESC",
+    Order.OLDEST: "i.created_at",
+    Order.CHANGED: "i.updated_at DESC",
+    Order.TITLE: "lower(i.title)",
+    Order.LONGEST: "i.word_count DESC",
+}
 
 
-def _page(tx: Tx, scope: Scope, where: ItemFilter, limit: int, offset: int, order: Order,
-          count: bool) -> tuple[list[Item], int]:
-    (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where, probed=_is_large(tx, scope, where))
-    found = tx.all(f"""{rows.SELECT_ITEM} WHERE {condition} AND {asked}
+def _page(
+    tx: Tx, scope: Scope, where: ItemFilter, limit: int, offset: int, order: Order, count: bool
+) -> tuple[list[Item], int]:
+    (condition, values), (asked, wanted) = (
+        rows.visible(scope),
+        rows.matching(where, probed=_is_large(tx, scope, where)),
+    )
+    found = tx.all(
+        f"""{rows.SELECT_ITEM} WHERE {condition} AND {asked}
                        ORDER BY {_ORDERS[order]}, i.id DESC LIMIT :limit OFFSET :offset""",
-                   limit=limit, offset=offset, **values, **wanted)
+        limit=limit,
+        offset=offset,
+        **values,
+        **wanted,
+    )
     folders = folders_of(tx, scope, [row["id"] for row in found])
-    return [rows.item(row, folders.get(row["id"], ())) for row in found], tx.recall(_total, scope, where) if count else 0
+    return [rows.item(row, folders.get(row["id"], ())) for row in found], tx.recall(
+        _total, scope, where
+    ) if count else 0
 
 
 def _is_large(tx: Tx, scope: Scope, where: ItemFilter) -> bool:
     """Whether very many are joined to the project or epic that is asked for."""
-    return any(len(tx.bare("SELECT 1 FROM relations WHERE library_id = :library_id AND to_id = :id AND kind = :kind LIMIT :most",
-                           library_id=scope.library_id, id=joined_to, kind=kind, most=LARGE)) == LARGE
-               for kind, joined_to in ((Kind.BELONGS_TO, where.project_id), (Kind.PART_OF, where.epic_id)) if joined_to)
+    return any(
+        len(
+            tx.bare(
+                "SELECT 1 FROM relations WHERE library_id = :library_id AND to_id = :id AND kind = :kind LIMIT :most",
+                library_id=scope.library_id,
+                id=joined_to,
+                kind=kind,
+                most=LARGE,
+            )
+        )
+        == LARGE
+        for kind, joined_to in ((Kind.BELONGS_TO, where.project_id), (Kind.PART_OF, where.epic_id))
+        if joined_to
+    )
 
 
 def _total(tx: Tx, scope: Scope, where: ItemFilter) -> int:
-    (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where, probed=_is_large(tx, scope, where))
-    row = tx.one(f"SELECT count(*) AS n FROM items AS i WHERE {condition} AND {asked}", **values, **wanted)
+    (condition, values), (asked, wanted) = (
+        rows.visible(scope),
+        rows.matching(where, probed=_is_large(tx, scope, where)),
+    )
+    row = tx.one(
+        f"SELECT count(*) AS n FROM items AS i WHERE {condition} AND {asked}", **values, **wanted
+    )
     return row["n"] if row else 0

@@ -11,12 +11,27 @@ from commonplace.model import Item, Job, JobState, Json, Scope, new_id, now
 from commonplace.ports.queue import COUNTED
 from commonplace.store import rows
 
-_COLUMNS = ("library_id", "id", "item_id", "kind", "state", "attempts", "error", "progress", "payload", "created_at",
-            "updated_at", "run_after")
+_COLUMNS = (
+    "library_id",
+    "id",
+    "item_id",
+    "kind",
+    "state",
+    "attempts",
+    "error",
+    "progress",
+    "payload",
+    "created_at",
+    "updated_at",
+    "run_after",
+)
 
 # What a worker let go of without a word comes first. One condition at a time: for several at once all that wait would be read
 # and sorted. What lies further ahead than any lease or pause is from before the clock was set back.
-_LOST = ("j.state = 'running' AND j.leased_until < :now", "j.state = 'running' AND j.leased_until > :ahead")
+_LOST = (
+    "j.state = 'running' AND j.leased_until < :now",
+    "j.state = 'running' AND j.leased_until > :ahead",
+)
 _DUE = ("j.state = 'queued' AND j.run_after <= :now", "j.state = 'queued' AND j.run_after > :ahead")
 AHEAD = timedelta(hours=2)
 CRASHES = 5  # after which a job is not given to another worker
@@ -33,9 +48,25 @@ _SWEPT = 10_000  # items queued at once
 
 
 def insert_jobs(tx: Tx, jobs: Sequence[Job]) -> None:
-    tx.insert("jobs", ", ".join(_COLUMNS), [
-        (job.library_id, job.id, job.item_id, job.kind, job.state, job.attempts, job.error, job.progress,
-         json.dumps(job.payload), *map(rows.micros, (job.created_at, job.updated_at, job.run_after))) for job in jobs])
+    tx.insert(
+        "jobs",
+        ", ".join(_COLUMNS),
+        [
+            (
+                job.library_id,
+                job.id,
+                job.item_id,
+                job.kind,
+                job.state,
+                job.attempts,
+                job.error,
+                job.progress,
+                json.dumps(job.payload),
+                *map(rows.micros, (job.created_at, job.updated_at, job.run_after)),
+            )
+            for job in jobs
+        ],
+    )
 
 
 class SqlJobs:
@@ -44,15 +75,22 @@ class SqlJobs:
 
     async def enqueue_embedding(self, stamp: str) -> int:
         def work(tx: Tx) -> int:
-            tx.run("DELETE FROM jobs WHERE kind = 'embed' AND state = 'failed'")  # what they were about is asked for anew
+            tx.run(
+                "DELETE FROM jobs WHERE kind = 'embed' AND state = 'failed'"
+            )  # what they were about is asked for anew
             stale = tx.all(
                 """SELECT DISTINCT s.library_id, s.item_id FROM sections AS s
                    LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
                         AND v.section_id = s.id AND v.stamp = :stamp
                    WHERE v.section_id IS NULL AND NOT EXISTS
                      (SELECT 1 FROM jobs AS j WHERE j.library_id = s.library_id AND j.item_id = s.item_id
-                      AND j.kind = 'embed' AND j.state = 'queued')""", stamp=stamp)
-            jobs = [Job(id=new_id(), library_id=row["library_id"], item_id=row["item_id"], kind="embed") for row in stale]
+                      AND j.kind = 'embed' AND j.state = 'queued')""",
+                stamp=stamp,
+            )
+            jobs = [
+                Job(id=new_id(), library_id=row["library_id"], item_id=row["item_id"], kind="embed")
+                for row in stale
+            ]
             insert_jobs(tx, jobs)
             return len(jobs)
 
@@ -65,10 +103,15 @@ class SqlJobs:
                    WHERE NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.library_id = s.library_id AND v.item_id = s.item_id
                                      AND v.section_id = s.id)
                    AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.library_id = s.library_id AND j.item_id = s.item_id
-                                   AND j.kind = 'embed' AND j.state <> 'done') LIMIT :most""", most=_SWEPT)
+                                   AND j.kind = 'embed' AND j.state <> 'done') LIMIT :most""",
+                most=_SWEPT,
+            )
 
         def work(tx: Tx) -> int:
-            jobs = [Job(id=new_id(), library_id=row["library_id"], item_id=row["item_id"], kind="embed") for row in look(tx)]
+            jobs = [
+                Job(id=new_id(), library_id=row["library_id"], item_id=row["item_id"], kind="embed")
+                for row in look(tx)
+            ]
             insert_jobs(tx, jobs)
             return len(jobs)
 
@@ -80,15 +123,24 @@ class SqlJobs:
         of_item = "JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id"
 
         def work(tx: Tx) -> tuple[int, str | None]:
-            found = len(tx.bare(
-                f"""SELECT 1 FROM jobs AS j {of_item}
+            found = len(
+                tx.bare(
+                    f"""SELECT 1 FROM jobs AS j {of_item}
                     WHERE {own} AND j.kind = :kind AND j.state IN ('queued', 'running') AND {condition} LIMIT :most""",
-                kind=kind, most=COUNTED + 1, **values))
+                    kind=kind,
+                    most=COUNTED + 1,
+                    **values,
+                )
+            )
             # Those that failed are tried again later than the rest: looking at the last ones is enough, and takes no time.
             last = found and tx.one(
                 f"""SELECT j.error FROM (SELECT * FROM jobs WHERE state = 'queued' AND kind = :kind
                                          ORDER BY run_after DESC LIMIT :most) AS j {of_item}
-                    WHERE j.error IS NOT NULL AND {condition} LIMIT 1""", kind=kind, most=COUNTED, **values)
+                    WHERE j.error IS NOT NULL AND {condition} LIMIT 1""",
+                kind=kind,
+                most=COUNTED,
+                **values,
+            )
             return found, last["error"] if last else None
 
         return await self._db.read(work)
@@ -102,72 +154,142 @@ class SqlJobs:
         def work(tx: Tx) -> list[Job]:
             _give_up_crashing(tx, kind, at)
             taken = _ready(tx, kind, at, limit, lock=True)
-            tx.run("""UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_by = :worker,
+            tx.run(
+                """UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_by = :worker,
                       leased_until = :until, updated_at = :now WHERE id IN :ids""",
-                   worker=worker, until=rows.micros(at + timedelta(seconds=seconds)), now=rows.micros(at), ids=taken)
-            return [rows.job(row) for row in tx.all("SELECT * FROM jobs WHERE id IN :ids ORDER BY run_after, id", ids=taken)]
+                worker=worker,
+                until=rows.micros(at + timedelta(seconds=seconds)),
+                now=rows.micros(at),
+                ids=taken,
+            )
+            return [
+                rows.job(row)
+                for row in tx.all(
+                    "SELECT * FROM jobs WHERE id IN :ids ORDER BY run_after, id", ids=taken
+                )
+            ]
 
         return await self._db.write(work)
 
     async def extend(self, worker: str, job_ids: Sequence[str], seconds: int) -> None:
         until = rows.micros(now() + timedelta(seconds=seconds))
-        await self._db.write(lambda tx: tx.run(
-            "UPDATE jobs SET leased_until = :until WHERE id IN :ids AND leased_by = :worker AND state = 'running'",
-            until=until, ids=list(job_ids), worker=worker))
+        await self._db.write(
+            lambda tx: tx.run(
+                "UPDATE jobs SET leased_until = :until WHERE id IN :ids AND leased_by = :worker AND state = 'running'",
+                until=until,
+                ids=list(job_ids),
+                worker=worker,
+            )
+        )
 
     async def finish(self, worker: str, job_ids: Sequence[str]) -> None:
-        await self._db.write(lambda tx: tx.run(
-            """UPDATE jobs SET state = 'done', progress = 1, error = NULL, leased_by = NULL, leased_until = NULL,
+        await self._db.write(
+            lambda tx: tx.run(
+                """UPDATE jobs SET state = 'done', progress = 1, error = NULL, leased_by = NULL, leased_until = NULL,
                updated_at = :at WHERE id IN :ids AND leased_by = :worker""",
-            at=rows.micros(now()), ids=list(job_ids), worker=worker))
+                at=rows.micros(now()),
+                ids=list(job_ids),
+                worker=worker,
+            )
+        )
 
-    async def fail(self, worker: str, job_id: str, error: str, retry_at: datetime | None, *, counted: bool = True) -> None:
+    async def fail(
+        self,
+        worker: str,
+        job_id: str,
+        error: str,
+        retry_at: datetime | None,
+        *,
+        counted: bool = True,
+    ) -> None:
         def work(tx: Tx) -> None:
             held = tx.run(
                 """UPDATE jobs SET state = :state, error = :error, attempts = attempts - :uncounted, leased_by = NULL,
                    run_after = coalesce(:run_after, run_after), leased_until = NULL, updated_at = :at
                    WHERE id = :id AND leased_by = :worker""",
-                state=JobState.QUEUED if retry_at else JobState.FAILED, error=error, run_after=rows.micros(retry_at),
-                at=rows.micros(now()), id=job_id, worker=worker, uncounted=0 if counted else 1)
+                state=JobState.QUEUED if retry_at else JobState.FAILED,
+                error=error,
+                run_after=rows.micros(retry_at),
+                at=rows.micros(now()),
+                id=job_id,
+                worker=worker,
+                uncounted=0 if counted else 1,
+            )
             if held and not retry_at:
                 _tell_item(tx, job_id, error)
             elif held:  # an unread item says why it still waits
-                tx.run("""UPDATE items SET status_reason = :error WHERE ingest_status = 'queued' AND (library_id, id) IN
-                          (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = 'ingest')""", error=error, id=job_id)
+                tx.run(
+                    """UPDATE items SET status_reason = :error WHERE ingest_status = 'queued' AND (library_id, id) IN
+                          (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = 'ingest')""",
+                    error=error,
+                    id=job_id,
+                )
 
         await self._db.write(work)
 
     async def note(self, worker: str, job_id: str, payload: Json) -> None:
-        await self._db.write(lambda tx: tx.run(
-            "UPDATE jobs SET payload = :payload WHERE id = :id AND leased_by = :worker",
-            payload=json.dumps(payload), id=job_id, worker=worker))
+        await self._db.write(
+            lambda tx: tx.run(
+                "UPDATE jobs SET payload = :payload WHERE id = :id AND leased_by = :worker",
+                payload=json.dumps(payload),
+                id=job_id,
+                worker=worker,
+            )
+        )
 
     async def postpone(self, worker: str, job_id: str, until: datetime) -> None:
-        await self._db.write(lambda tx: tx.run(
-            """UPDATE jobs SET state = 'queued', attempts = attempts - 1, run_after = :until, leased_by = NULL,
+        await self._db.write(
+            lambda tx: tx.run(
+                """UPDATE jobs SET state = 'queued', attempts = attempts - 1, run_after = :until, leased_by = NULL,
                leased_until = NULL, updated_at = :at WHERE id = :id AND leased_by = :worker""",
-            until=rows.micros(until), at=rows.micros(now()), id=job_id, worker=worker))
+                until=rows.micros(until),
+                at=rows.micros(now()),
+                id=job_id,
+                worker=worker,
+            )
+        )
 
     async def retry(self, scope: Scope, item_id: str) -> list[Job]:
         def work(tx: Tx) -> list[Job]:
-            failed = [row["id"] for row in tx.all(
-                "SELECT id FROM jobs WHERE library_id = :library_id AND item_id = :item_id AND state = 'failed'",
-                library_id=scope.library_id, item_id=item_id)]
+            failed = [
+                row["id"]
+                for row in tx.all(
+                    "SELECT id FROM jobs WHERE library_id = :library_id AND item_id = :item_id AND state = 'failed'",
+                    library_id=scope.library_id,
+                    item_id=item_id,
+                )
+            ]
             if not failed:
                 return []
-            tx.run("""UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, progress = 0, created_at = :at,
-                      run_after = :at, updated_at = :at WHERE id IN :ids""", at=rows.micros(now()), ids=failed)
+            tx.run(
+                """UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, progress = 0, created_at = :at,
+                      run_after = :at, updated_at = :at WHERE id IN :ids""",
+                at=rows.micros(now()),
+                ids=failed,
+            )
             for column in _STATUS.values():
-                tx.run(f"""UPDATE items SET {column} = 'queued', status_reason = NULL WHERE library_id = :library_id
-                           AND id = :item_id AND {column} = 'failed'""", library_id=scope.library_id, item_id=item_id)
-            return [rows.job(row) for row in tx.all("SELECT * FROM jobs WHERE id IN :ids", ids=failed)]
+                tx.run(
+                    f"""UPDATE items SET {column} = 'queued', status_reason = NULL WHERE library_id = :library_id
+                           AND id = :item_id AND {column} = 'failed'""",
+                    library_id=scope.library_id,
+                    item_id=item_id,
+                )
+            return [
+                rows.job(row) for row in tx.all("SELECT * FROM jobs WHERE id IN :ids", ids=failed)
+            ]
 
         return await self._db.write(work)
 
     async def latest(self, item: Item, kind: str) -> Job | None:
-        row = await self._db.peek(lambda tx: tx.one(
-            """SELECT * FROM jobs WHERE library_id = :library_id AND item_id = :item_id AND kind = :kind
-               ORDER BY created_at DESC LIMIT 1""", library_id=item.library_id, item_id=item.id, kind=kind))
+        row = await self._db.peek(
+            lambda tx: tx.one(
+                """SELECT * FROM jobs WHERE library_id = :library_id AND item_id = :item_id AND kind = :kind
+               ORDER BY created_at DESC LIMIT 1""",
+                library_id=item.library_id,
+                item_id=item.id,
+                kind=kind,
+            )
+        )
         return rows.job(row) if row else None
 
     async def enqueue(self, jobs: Sequence[Job]) -> None:
@@ -175,59 +297,120 @@ class SqlJobs:
 
     async def withdraw(self, scope: Scope, item_ids: Sequence[str], kind: str) -> int:
         condition, values = rows.visible(scope)
-        return await self._db.write(lambda tx: tx.run(
-            f"""DELETE FROM jobs WHERE library_id = :library_id AND kind = :kind AND state = 'queued' AND item_id IN
-                (SELECT i.id FROM items AS i WHERE {condition} AND i.id IN :ids)""", kind=kind, ids=list(item_ids), **values))
+        return await self._db.write(
+            lambda tx: tx.run(
+                f"""DELETE FROM jobs WHERE library_id = :library_id AND kind = :kind AND state = 'queued' AND item_id IN
+                (SELECT i.id FROM items AS i WHERE {condition} AND i.id IN :ids)""",
+                kind=kind,
+                ids=list(item_ids),
+                **values,
+            )
+        )
 
-    async def within(self, scope: Scope, *, states: Sequence[JobState], kinds: Sequence[str] = (), item_ids: Sequence[str] = (),
-                     limit: int) -> list[Job]:
+    async def within(
+        self,
+        scope: Scope,
+        *,
+        states: Sequence[JobState],
+        kinds: Sequence[str] = (),
+        item_ids: Sequence[str] = (),
+        limit: int,
+    ) -> list[Job]:
         condition, values = rows.visible(scope)
         if kinds:
             condition, values = f"{condition} AND j.kind IN :kinds", values | {"kinds": list(kinds)}
         if item_ids:
-            condition, values = f"{condition} AND j.item_id IN :ids", values | {"ids": list(item_ids)}
-        return [rows.job(row) for row in await self._db.read(lambda tx: tx.all(
-            f"""SELECT j.* FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
+            condition, values = (
+                f"{condition} AND j.item_id IN :ids",
+                values | {"ids": list(item_ids)},
+            )
+        return [
+            rows.job(row)
+            for row in await self._db.read(
+                lambda tx: tx.all(
+                    f"""SELECT j.* FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
                 WHERE j.library_id = :library_id AND j.state IN :states AND {condition}
-                ORDER BY j.updated_at DESC, j.id LIMIT :limit""", states=[*states], limit=limit, **values))]
+                ORDER BY j.updated_at DESC, j.id LIMIT :limit""",
+                    states=[*states],
+                    limit=limit,
+                    **values,
+                )
+            )
+        ]
 
     async def get(self, scope: Scope, job_id: str) -> Job:
         condition, values = rows.visible(scope)
-        row = await self._db.peek(lambda tx: tx.one(
-            f"""SELECT j.* FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
-                WHERE {condition} AND j.library_id = :library_id AND j.id = :id""", id=job_id, **values))
+        row = await self._db.peek(
+            lambda tx: tx.one(
+                f"""SELECT j.* FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
+                WHERE {condition} AND j.library_id = :library_id AND j.id = :id""",
+                id=job_id,
+                **values,
+            )
+        )
         if row is None:
             raise NotFound("Job not found")
         return rows.job(row)
 
     async def is_open(self, scope: Scope, kind: str) -> bool:
         condition, values = rows.visible(scope)
-        return await self._db.read(lambda tx: tx.one(
-            f"""SELECT 1 FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
+        return (
+            await self._db.read(
+                lambda tx: tx.one(
+                    f"""SELECT 1 FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
                 WHERE j.library_id = :library_id AND j.kind = :kind AND j.state IN ('queued', 'running') AND {condition}
-                LIMIT 1""", kind=kind, **values)) is not None
+                LIMIT 1""",
+                    kind=kind,
+                    **values,
+                )
+            )
+            is not None
+        )
 
     async def prune(self, before: datetime) -> None:
-        await self._db.write(lambda tx: tx.run(
-            "DELETE FROM jobs WHERE state = 'done' AND updated_at < :before", before=rows.micros(before)))
+        await self._db.write(
+            lambda tx: tx.run(
+                "DELETE FROM jobs WHERE state = 'done' AND updated_at < :before",
+                before=rows.micros(before),
+            )
+        )
 
     async def worked_on(self, since: datetime) -> bool:
-        return await self._db.read(lambda tx: tx.one(
-            "SELECT 1 FROM jobs WHERE state IN ('running', 'done') AND updated_at >= :since LIMIT 1",
-            since=rows.micros(since))) is not None
+        return (
+            await self._db.read(
+                lambda tx: tx.one(
+                    "SELECT 1 FROM jobs WHERE state IN ('running', 'done') AND updated_at >= :since LIMIT 1",
+                    since=rows.micros(since),
+                )
+            )
+            is not None
+        )
 
     async def came(self, kind: str, since: datetime) -> bool:
-        return await self._db.read(lambda tx: tx.one(
-            "SELECT 1 FROM jobs WHERE state = 'queued' AND run_after >= :since AND run_after <= :now AND kind = :kind LIMIT 1",
-            since=rows.micros(since), now=rows.micros(now()), kind=kind)) is not None
+        return (
+            await self._db.read(
+                lambda tx: tx.one(
+                    "SELECT 1 FROM jobs WHERE state = 'queued' AND run_after >= :since AND run_after <= :now AND kind = :kind LIMIT 1",
+                    since=rows.micros(since),
+                    now=rows.micros(now()),
+                    kind=kind,
+                )
+            )
+            is not None
+        )
 
     async def underway(self) -> float:
-        row = await self._db.read(lambda tx: tx.one(
-            "SELECT coalesce(sum(progress), 0) AS done FROM jobs WHERE state = 'running'"))
+        row = await self._db.read(
+            lambda tx: tx.one(
+                "SELECT coalesce(sum(progress), 0) AS done FROM jobs WHERE state = 'running'"
+            )
+        )
         return float(row["done"]) if row else 0.0
 
     async def counts(self) -> dict[str, int]:
-        found = await self._db.read(lambda tx: tx.all("SELECT state, count(*) AS n FROM jobs GROUP BY state"))
+        found = await self._db.read(
+            lambda tx: tx.all("SELECT state, count(*) AS n FROM jobs GROUP BY state")
+        )
         return {row["state"]: row["n"] for row in found}
 
 
@@ -239,9 +422,16 @@ def _ready(tx: Tx, kind: str, at: datetime, limit: int, *, lock: bool = False) -
     fair, first = (_RUNNING, "coalesce(busy.running, 0), ") if kind in _FAIR else ("", "")
 
     def find(ready: str, most: int) -> list[str]:
-        return [row["id"] for row in tx.all(
-            f"SELECT j.id FROM jobs AS j {fair} WHERE j.kind = :kind AND {ready} ORDER BY {first}j.run_after LIMIT :limit{end}",
-            kind=kind, limit=most, now=rows.micros(at), ahead=rows.micros(at + AHEAD))]
+        return [
+            row["id"]
+            for row in tx.all(
+                f"SELECT j.id FROM jobs AS j {fair} WHERE j.kind = :kind AND {ready} ORDER BY {first}j.run_after LIMIT :limit{end}",
+                kind=kind,
+                limit=most,
+                now=rows.micros(at),
+                ahead=rows.micros(at + AHEAD),
+            )
+        ]
 
     for lost in _LOST:
         if found := find(lost, 1):
@@ -254,16 +444,30 @@ def _ready(tx: Tx, kind: str, at: datetime, limit: int, *, lock: bool = False) -
 
 def _give_up_crashing(tx: Tx, kind: str, at: datetime) -> None:
     for lost in _LOST:
-        for row in tx.all(f"SELECT j.id FROM jobs AS j WHERE j.kind = :kind AND {lost} AND j.attempts >= :most",
-                          kind=kind, most=CRASHES, now=rows.micros(at), ahead=rows.micros(at + AHEAD)):
-            tx.run("""UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL, leased_until = NULL, updated_at = :at
-                      WHERE id = :id""", error=CRASHED, at=rows.micros(at), id=row["id"])
+        for row in tx.all(
+            f"SELECT j.id FROM jobs AS j WHERE j.kind = :kind AND {lost} AND j.attempts >= :most",
+            kind=kind,
+            most=CRASHES,
+            now=rows.micros(at),
+            ahead=rows.micros(at + AHEAD),
+        ):
+            tx.run(
+                """UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL, leased_until = NULL, updated_at = :at
+                      WHERE id = :id""",
+                error=CRASHED,
+                at=rows.micros(at),
+                id=row["id"],
+            )
             _tell_item(tx, row["id"], CRASHED)
 
 
 def _tell_item(tx: Tx, job_id: str, error: str) -> None:
     """Show on its item that reading or transcribing it has failed for good."""
     for kind, column in _STATUS.items():
-        tx.run(f"""UPDATE items SET {column} = 'failed', status_reason = :error WHERE {column} IN ('queued', 'running')
+        tx.run(
+            f"""UPDATE items SET {column} = 'failed', status_reason = :error WHERE {column} IN ('queued', 'running')
                    AND (library_id, id) IN (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = :kind)""",
-               error=error, id=job_id, kind=kind)
+            error=error,
+            id=job_id,
+            kind=kind,
+        )

@@ -20,27 +20,46 @@ class SqlMembers:
         self._db = db
 
     async def of_library(self, library_id: str) -> list[Member]:
-        found = await self._db.read(lambda tx: tx.all(f"{_MEMBER} ORDER BY p.name, p.id", library_id=library_id))
+        found = await self._db.read(
+            lambda tx: tx.all(f"{_MEMBER} ORDER BY p.name, p.id", library_id=library_id)
+        )
         return sorted((_member(row) for row in found), key=lambda member: member.role != "owner")
 
     async def change_role(self, library_id: str, person_id: str, role: str) -> Member:
         def work(tx: Tx) -> Member:
             self._require(tx, library_id, person_id, stays_owner=role == "owner")
-            tx.run("UPDATE members SET role = :role WHERE library_id = :library_id AND person_id = :person_id",
-                   role=role, library_id=library_id, person_id=person_id)
+            tx.run(
+                "UPDATE members SET role = :role WHERE library_id = :library_id AND person_id = :person_id",
+                role=role,
+                library_id=library_id,
+                person_id=person_id,
+            )
             _withdraw_of(tx, library_id, person_id, Role(role))
-            return _member(tx.one(f"{_MEMBER} AND m.person_id = :person_id", library_id=library_id, person_id=person_id))
+            return _member(
+                tx.one(
+                    f"{_MEMBER} AND m.person_id = :person_id",
+                    library_id=library_id,
+                    person_id=person_id,
+                )
+            )
 
         return await self._db.write(work)
 
     async def remove(self, library_id: str, person_id: str) -> None:
         def work(tx: Tx) -> None:
             self._require(tx, library_id, person_id, stays_owner=False)
-            tx.run("DELETE FROM members WHERE library_id = :library_id AND person_id = :person_id",
-                   library_id=library_id, person_id=person_id)
-            tx.run("""UPDATE tokens SET revoked_at = :at
+            tx.run(
+                "DELETE FROM members WHERE library_id = :library_id AND person_id = :person_id",
+                library_id=library_id,
+                person_id=person_id,
+            )
+            tx.run(
+                """UPDATE tokens SET revoked_at = :at
                       WHERE library_id = :library_id AND person_id = :person_id AND revoked_at IS NULL""",
-                   library_id=library_id, person_id=person_id, at=rows.micros(now()))
+                library_id=library_id,
+                person_id=person_id,
+                at=rows.micros(now()),
+            )
             _withdraw_of(tx, library_id, person_id, None)
 
         await self._db.write(work)
@@ -48,54 +67,98 @@ class SqlMembers:
     def _require(self, tx: Tx, library_id: str, person_id: str, *, stays_owner: bool) -> None:
         """That there is such a member, and an owner afterwards."""
         _take_turns(tx, library_id)
-        member = tx.one(f"{_MEMBER} AND m.person_id = :person_id", library_id=library_id, person_id=person_id)
+        member = tx.one(
+            f"{_MEMBER} AND m.person_id = :person_id", library_id=library_id, person_id=person_id
+        )
         if member is None:
             raise NotFound("Member not found")
-        if member["role"] == "owner" and not stays_owner and not tx.one(
+        if (
+            member["role"] == "owner"
+            and not stays_owner
+            and not tx.one(
                 "SELECT 1 FROM members WHERE library_id = :library_id AND role = 'owner' AND person_id <> :person_id",
-                library_id=library_id, person_id=person_id):
+                library_id=library_id,
+                person_id=person_id,
+            )
+        ):
             raise Conflict(_THE_LAST)
 
     async def invite(self, invitation: Invitation, digest: str) -> None:
-        await self._db.write(lambda tx: tx.run(
-            """INSERT INTO invitations (library_id, id, role, email, digest, invited_by, created_at, expires_at)
+        await self._db.write(
+            lambda tx: tx.run(
+                """INSERT INTO invitations (library_id, id, role, email, digest, invited_by, created_at, expires_at)
                VALUES (:library_id, :id, :role, :email, :digest, :invited_by, :created_at, :expires_at)""",
-            library_id=invitation.library_id, id=invitation.id, role=invitation.role, email=invitation.email, digest=digest,
-            invited_by=invitation.invited_by, created_at=rows.micros(invitation.created_at),
-            expires_at=rows.micros(invitation.expires_at)))
+                library_id=invitation.library_id,
+                id=invitation.id,
+                role=invitation.role,
+                email=invitation.email,
+                digest=digest,
+                invited_by=invitation.invited_by,
+                created_at=rows.micros(invitation.created_at),
+                expires_at=rows.micros(invitation.expires_at),
+            )
+        )
 
     async def invitations(self, library_id: str) -> list[Invitation]:
-        found = await self._db.read(lambda tx: tx.all(
-            "SELECT * FROM invitations WHERE library_id = :library_id ORDER BY created_at DESC, id", library_id=library_id))
+        found = await self._db.read(
+            lambda tx: tx.all(
+                "SELECT * FROM invitations WHERE library_id = :library_id ORDER BY created_at DESC, id",
+                library_id=library_id,
+            )
+        )
         return [_invitation(row) for row in found]
 
     async def withdraw(self, library_id: str, invitation_id: str) -> bool:
-        gone: int = await self._db.write(lambda tx: tx.run(
-            "DELETE FROM invitations WHERE library_id = :library_id AND id = :id AND accepted_at IS NULL",
-            library_id=library_id, id=invitation_id))
+        gone: int = await self._db.write(
+            lambda tx: tx.run(
+                "DELETE FROM invitations WHERE library_id = :library_id AND id = :id AND accepted_at IS NULL",
+                library_id=library_id,
+                id=invitation_id,
+            )
+        )
         return gone > 0
 
     async def invited(self, digest: str) -> Invitation | None:
-        row = await self._db.read(lambda tx: tx.one("SELECT * FROM invitations WHERE digest = :digest", digest=digest))
+        row = await self._db.read(
+            lambda tx: tx.one("SELECT * FROM invitations WHERE digest = :digest", digest=digest)
+        )
         return _invitation(row) if row else None
 
     async def library_name(self, library_id: str) -> str:
-        row = await self._db.read(lambda tx: tx.one("SELECT name FROM libraries WHERE id = :id", id=library_id))
+        row = await self._db.read(
+            lambda tx: tx.one("SELECT name FROM libraries WHERE id = :id", id=library_id)
+        )
         if row is None:
             raise NotFound("Library not found")
         return str(row["name"])
 
     async def rename_library(self, library_id: str, name: str) -> None:
-        await self._db.write(lambda tx: tx.run("UPDATE libraries SET name = :name WHERE id = :id", id=library_id, name=name))
+        await self._db.write(
+            lambda tx: tx.run(
+                "UPDATE libraries SET name = :name WHERE id = :id", id=library_id, name=name
+            )
+        )
 
-    async def accept(self, invitation: Invitation, person: Person, token: tuple[Token, str] | None, *, new: bool,
-                     sign_in: str | Passkey | None = None) -> None:
+    async def accept(
+        self,
+        invitation: Invitation,
+        person: Person,
+        token: tuple[Token, str] | None,
+        *,
+        new: bool,
+        sign_in: str | Passkey | None = None,
+    ) -> None:
         def work(tx: Tx) -> None:
             _take_turns(tx, invitation.library_id)
             at = now()
-            if not tx.run("""UPDATE invitations SET accepted_at = :at, accepted_by = :person_id WHERE library_id = :library_id
-                             AND id = :id AND accepted_at IS NULL AND expires_at > :at""", at=rows.micros(at),
-                          person_id=person.id, library_id=invitation.library_id, id=invitation.id):
+            if not tx.run(
+                """UPDATE invitations SET accepted_at = :at, accepted_by = :person_id WHERE library_id = :library_id
+                             AND id = :id AND accepted_at IS NULL AND expires_at > :at""",
+                at=rows.micros(at),
+                person_id=person.id,
+                library_id=invitation.library_id,
+                id=invitation.id,
+            ):
                 raise Conflict("The invitation was used or withdrawn meanwhile; ask for a new one.")
             if new:
                 insert_person(tx, person)
@@ -103,10 +166,16 @@ class SqlMembers:
                 put_password(tx, person.id, sign_in)
             elif sign_in:
                 insert_passkey(tx, replace(sign_in, person_id=person.id))
-            if not tx.run("""INSERT INTO members (library_id, person_id, role) VALUES (:library_id, :person_id, :role)
+            if not tx.run(
+                """INSERT INTO members (library_id, person_id, role) VALUES (:library_id, :person_id, :role)
                              ON CONFLICT DO NOTHING""",
-                          library_id=invitation.library_id, person_id=person.id, role=invitation.role):
-                raise Conflict("You are a member of this library already; an owner or admin can change your role.")
+                library_id=invitation.library_id,
+                person_id=person.id,
+                role=invitation.role,
+            ):
+                raise Conflict(
+                    "You are a member of this library already; an owner or admin can change your role."
+                )
             if token:
                 insert_token(tx, *token)
 
@@ -116,9 +185,13 @@ class SqlMembers:
 def _withdraw_of(tx: Tx, library_id: str, person_id: str, role: Role | None) -> None:
     """Open invitations that they could not give any more in this role: one of their own would bring them back."""
     if role is not Role.OWNER:
-        tx.run("""DELETE FROM invitations WHERE library_id = :library_id AND invited_by = :person_id AND accepted_at IS NULL
+        tx.run(
+            """DELETE FROM invitations WHERE library_id = :library_id AND invited_by = :person_id AND accepted_at IS NULL
                   AND (role = 'owner' OR :rules = 0)""",
-               library_id=library_id, person_id=person_id, rules=int(role is not None and role.rules))
+            library_id=library_id,
+            person_id=person_id,
+            rules=int(role is not None and role.rules),
+        )
 
 
 def _take_turns(tx: Tx, library_id: str) -> None:
@@ -132,6 +205,14 @@ def _member(row: Any) -> Member:
 
 
 def _invitation(row: Any) -> Invitation:
-    return Invitation(row["id"], row["library_id"], Role(row["role"]), row["email"], row["invited_by"],
-                      rows.when(row["created_at"]), rows.when(row["expires_at"]), rows.moment(row["accepted_at"]),
-                      row["accepted_by"])
+    return Invitation(
+        row["id"],
+        row["library_id"],
+        Role(row["role"]),
+        row["email"],
+        row["invited_by"],
+        rows.when(row["created_at"]),
+        rows.when(row["expires_at"]),
+        rows.moment(row["accepted_at"]),
+        row["accepted_by"],
+    )

@@ -7,7 +7,7 @@ from commonplace.errors import Conflict
 
 T = TypeVar("T")
 
-RIVALS = 25     # how often others may be first before we give up
+RIVALS = 25  # how often others may be first before we give up
 
 
 async def retried(attempt: Callable[[], Awaitable[T]], *, guarded: bool) -> T:

@@ -30,7 +30,9 @@ class SqlPeople:
         await self._db.write(work)
 
     async def all(self) -> list[Person]:
-        found = await self._db.read(lambda tx: tx.all("SELECT * FROM people ORDER BY created_at, id"))
+        found = await self._db.read(
+            lambda tx: tx.all("SELECT * FROM people ORDER BY created_at, id")
+        )
         return [rows.person(row) for row in found]
 
     async def role(self, person_id: str, library_id: str) -> str | None:
@@ -38,13 +40,21 @@ class SqlPeople:
 
     async def remove(self, person_id: str) -> None:
         def work(tx: Tx) -> None:
-            if tx.one("SELECT 1 FROM members WHERE library_id = :id AND person_id <> :id", id=person_id):
+            if tx.one(
+                "SELECT 1 FROM members WHERE library_id = :id AND person_id <> :id", id=person_id
+            ):
                 raise Conflict("Others belong to this library: remove them first.")
             if tx.one("SELECT 1 FROM items WHERE library_id = :id", id=person_id):
                 raise Conflict("Something was added to the library just now; try again.")
-            tx.run("DELETE FROM invitations WHERE invited_by = :id AND accepted_at IS NULL", id=person_id)
+            tx.run(
+                "DELETE FROM invitations WHERE invited_by = :id AND accepted_at IS NULL",
+                id=person_id,
+            )
             # Browsers of those who were here once turn to their own library.
-            tx.run("UPDATE web_sessions SET library_id = person_id WHERE library_id = :id", id=person_id)
+            tx.run(
+                "UPDATE web_sessions SET library_id = person_id WHERE library_id = :id",
+                id=person_id,
+            )
             tx.run("DELETE FROM libraries WHERE id = :id", id=person_id)
             tx.run("DELETE FROM people WHERE id = :id", id=person_id)
 
@@ -63,38 +73,74 @@ class SqlTokens:
         return await self._db.recall(_by_digest, digest)
 
     async def of_library(self, library_id: str) -> list[Token]:
-        return _tokens(await self._db.read(lambda tx: tx.all(
-            f"{_TOKEN} WHERE t.library_id = :library_id ORDER BY t.created_at, t.id", library_id=library_id)))
+        return _tokens(
+            await self._db.read(
+                lambda tx: tx.all(
+                    f"{_TOKEN} WHERE t.library_id = :library_id ORDER BY t.created_at, t.id",
+                    library_id=library_id,
+                )
+            )
+        )
 
     async def revoke(self, library_id: str, token_id: str) -> bool:
-        revoked: int = await self._db.write(lambda tx: tx.run(
-            """UPDATE tokens SET revoked_at = :at
+        revoked: int = await self._db.write(
+            lambda tx: tx.run(
+                """UPDATE tokens SET revoked_at = :at
                WHERE library_id = :library_id AND id = :id AND revoked_at IS NULL""",
-            library_id=library_id, id=token_id, at=rows.micros(now())))
+                library_id=library_id,
+                id=token_id,
+                at=rows.micros(now()),
+            )
+        )
         return revoked > 0
 
     async def record(self, events: Sequence[Event]) -> None:
         def work(tx: Tx) -> None:
-            tx.many("""INSERT INTO events (library_id, token_id, at, action, target, ok)
+            tx.many(
+                """INSERT INTO events (library_id, token_id, at, action, target, ok)
                        SELECT library_id, id, :at, :action, :target, :ok FROM tokens
                        WHERE library_id = :library_id AND id = :token_id""",
-                    [{"library_id": e.library_id, "token_id": e.token_id, "at": rows.micros(e.at), "action": e.action,
-                      "target": e.target, "ok": int(e.ok)} for e in events])
+                [
+                    {
+                        "library_id": e.library_id,
+                        "token_id": e.token_id,
+                        "at": rows.micros(e.at),
+                        "action": e.action,
+                        "target": e.target,
+                        "ok": int(e.ok),
+                    }
+                    for e in events
+                ],
+            )
             latest = {(e.library_id, e.token_id): e.at for e in sorted(events, key=lambda e: e.at)}
             for (library_id, token_id), at in sorted(latest.items()):
-                tx.run("UPDATE tokens SET last_used_at = :at WHERE library_id = :library_id AND id = :token_id",
-                       library_id=library_id, token_id=token_id, at=rows.micros(at))
-                tx.run("""DELETE FROM events WHERE library_id = :library_id AND token_id = :token_id AND at <
+                tx.run(
+                    "UPDATE tokens SET last_used_at = :at WHERE library_id = :library_id AND id = :token_id",
+                    library_id=library_id,
+                    token_id=token_id,
+                    at=rows.micros(at),
+                )
+                tx.run(
+                    """DELETE FROM events WHERE library_id = :library_id AND token_id = :token_id AND at <
                           (SELECT at FROM events WHERE library_id = :library_id AND token_id = :token_id
                            ORDER BY at DESC LIMIT 1 OFFSET :kept)""",
-                       library_id=library_id, token_id=token_id, kept=EVENTS_KEPT - 1)
+                    library_id=library_id,
+                    token_id=token_id,
+                    kept=EVENTS_KEPT - 1,
+                )
 
         await self._db.write(work)
 
     async def activity(self, library_id: str, token_id: str, limit: int) -> list[Event]:
-        found = await self._db.read(lambda tx: tx.all(
-            """SELECT * FROM events WHERE library_id = :library_id AND token_id = :token_id
-               ORDER BY at DESC LIMIT :limit""", library_id=library_id, token_id=token_id, limit=limit))
+        found = await self._db.read(
+            lambda tx: tx.all(
+                """SELECT * FROM events WHERE library_id = :library_id AND token_id = :token_id
+               ORDER BY at DESC LIMIT :limit""",
+                library_id=library_id,
+                token_id=token_id,
+                limit=limit,
+            )
+        )
         return [rows.event(row) for row in found]
 
 
@@ -102,30 +148,59 @@ def insert_person(tx: Tx, person: Person) -> None:
     if tx.one("SELECT 1 FROM people WHERE lower(email) = lower(:email)", email=person.email):
         raise NameTaken(f"There is already a person with the address {person.email}.")
     at = rows.micros(person.created_at)
-    tx.run("INSERT INTO people (id, name, email, created_at) VALUES (:id, :name, :email, :at)",
-           id=person.id, name=person.name, email=person.email, at=at)
-    tx.run("INSERT INTO libraries (id, name, created_at) VALUES (:id, :name, :at)", id=person.id, name=person.name, at=at)
-    tx.run("INSERT INTO members (library_id, person_id, role) VALUES (:id, :id, 'owner')", id=person.id)
+    tx.run(
+        "INSERT INTO people (id, name, email, created_at) VALUES (:id, :name, :email, :at)",
+        id=person.id,
+        name=person.name,
+        email=person.email,
+        at=at,
+    )
+    tx.run(
+        "INSERT INTO libraries (id, name, created_at) VALUES (:id, :name, :at)",
+        id=person.id,
+        name=person.name,
+        at=at,
+    )
+    tx.run(
+        "INSERT INTO members (library_id, person_id, role) VALUES (:id, :id, 'owner')", id=person.id
+    )
 
 
 def insert_token(tx: Tx, token: Token, digest: str) -> None:
-    require_folders(tx, token.library_id, token.folders or ())  # one may have been deleted since it was looked up
-    tx.run("""INSERT INTO tokens (library_id, id, person_id, name, digest, capabilities, whole_library, kb_only,
+    require_folders(
+        tx, token.library_id, token.folders or ()
+    )  # one may have been deleted since it was looked up
+    tx.run(
+        """INSERT INTO tokens (library_id, id, person_id, name, digest, capabilities, whole_library, kb_only,
                                   created_at, expires_at)
               VALUES (:library_id, :id, :person_id, :name, :digest, :capabilities, :whole, :kb_only,
                       :created_at, :expires_at)""",
-           library_id=token.library_id, id=token.id, person_id=token.person_id, name=token.name, digest=digest,
-           capabilities=" ".join(sorted(token.capabilities)), whole=int(token.folders is None),
-           kb_only=int(token.kb_only), created_at=rows.micros(token.created_at),
-           expires_at=rows.micros(token.expires_at))
-    tx.many("INSERT INTO token_folders (library_id, token_id, folder_id) VALUES (:library_id, :token_id, :folder_id)",
-            [{"library_id": token.library_id, "token_id": token.id, "folder_id": folder_id}
-             for folder_id in sorted(token.folders or ())])
+        library_id=token.library_id,
+        id=token.id,
+        person_id=token.person_id,
+        name=token.name,
+        digest=digest,
+        capabilities=" ".join(sorted(token.capabilities)),
+        whole=int(token.folders is None),
+        kb_only=int(token.kb_only),
+        created_at=rows.micros(token.created_at),
+        expires_at=rows.micros(token.expires_at),
+    )
+    tx.many(
+        "INSERT INTO token_folders (library_id, token_id, folder_id) VALUES (:library_id, :token_id, :folder_id)",
+        [
+            {"library_id": token.library_id, "token_id": token.id, "folder_id": folder_id}
+            for folder_id in sorted(token.folders or ())
+        ],
+    )
 
 
 def _role(tx: Tx, person_id: str, library_id: str) -> str | None:
-    row = tx.one("SELECT role FROM members WHERE library_id = :library_id AND person_id = :person_id",
-                 library_id=library_id, person_id=person_id)
+    row = tx.one(
+        "SELECT role FROM members WHERE library_id = :library_id AND person_id = :person_id",
+        library_id=library_id,
+        person_id=person_id,
+    )
     return row["role"] if row else None
 
 

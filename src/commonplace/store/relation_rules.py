@@ -17,7 +17,10 @@ _NOT_HOLDING = (WRONG, STALE)
 def take_turns(tx: Tx, library_id: str) -> None:
     """SQLite has one writer at a time; on Postgres those who look at a chain before they write wait for each other."""
     if tx.engine == "postgres":
-        tx.one("SELECT id FROM libraries WHERE id = :library_id FOR NO KEY UPDATE", library_id=library_id)
+        tx.one(
+            "SELECT id FROM libraries WHERE id = :library_id FOR NO KEY UPDATE",
+            library_id=library_id,
+        )
 
 
 def make_room(tx: Tx, r: Relation) -> None:
@@ -25,28 +28,48 @@ def make_room(tx: Tx, r: Relation) -> None:
     if r.kind not in (Kind.BELONGS_TO, Kind.PART_OF):
         return
     lock = " FOR NO KEY UPDATE" if tx.engine == "postgres" else ""
-    item = tx.one(f"SELECT entity_type FROM items WHERE library_id = :library_id AND id = :id{lock}",
-                  library_id=r.library_id, id=r.from_id)
+    item = tx.one(
+        f"SELECT entity_type FROM items WHERE library_id = :library_id AND id = :id{lock}",
+        library_id=r.library_id,
+        id=r.from_id,
+    )
     if item is not None and item["entity_type"] in ("task", "epic"):
-        tx.run("""DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
-                  AND to_id <> :to_id""", library_id=r.library_id, from_id=r.from_id, kind=r.kind, to_id=r.to_id)
+        tx.run(
+            """DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
+                  AND to_id <> :to_id""",
+            library_id=r.library_id,
+            from_id=r.from_id,
+            kind=r.kind,
+            to_id=r.to_id,
+        )
 
 
 def replaced_by(tx: Tx, library_id: str, item_id: str) -> list[str]:
-    return [row["to_id"] for row in tx.all("""SELECT to_id FROM relations WHERE library_id = :library_id AND from_id = :item_id
-                                              AND kind = 'SUPERSEDES'""", library_id=library_id, item_id=item_id)]
+    return [
+        row["to_id"]
+        for row in tx.all(
+            """SELECT to_id FROM relations WHERE library_id = :library_id AND from_id = :item_id
+                                              AND kind = 'SUPERSEDES'""",
+            library_id=library_id,
+            item_id=item_id,
+        )
+    ]
 
 
 def bridge(tx: Tx, library_id: str, item_id: str) -> list[str]:
     """Before an item goes: what replaced it replaces what it had replaced. Those that it had."""
     replaced = replaced_by(tx, library_id, item_id)
     if replaced:
-        tx.run("""INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
+        tx.run(
+            """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
                   SELECT n.library_id, n.from_id, n.kind, o.to_id, n.weight, n.explicit, n.created_at
                   FROM relations AS n
                   JOIN relations AS o ON o.library_id = n.library_id AND o.from_id = n.to_id AND o.kind = n.kind
                   WHERE n.library_id = :library_id AND n.to_id = :item_id AND n.kind = 'SUPERSEDES' AND n.from_id <> o.to_id
-                  ON CONFLICT DO NOTHING""", library_id=library_id, item_id=item_id)
+                  ON CONFLICT DO NOTHING""",
+            library_id=library_id,
+            item_id=item_id,
+        )
     return replaced
 
 
@@ -56,7 +79,8 @@ def settle_replaced(tx: Tx, library_id: str, item_ids: Collection[str]) -> None:
     if not item_ids:
         return
     take_turns(tx, library_id)
-    found = tx.all("""
+    found = tx.all(
+        """
         WITH RECURSIVE below (id) AS (
             SELECT i.id FROM items AS i WHERE i.library_id = :library_id AND i.id IN :ids
             UNION SELECT r.to_id FROM below JOIN relations AS r
@@ -69,8 +93,11 @@ def settle_replaced(tx: Tx, library_id: str, item_ids: Collection[str]) -> None:
         SELECT i.*, CASE WHEN EXISTS (SELECT 1 FROM above JOIN items AS n ON n.library_id = :library_id AND n.id = above.newer
                                       WHERE above.id = i.id AND NOT n.status IN :not_holding) THEN 1 ELSE 0 END AS replaced
         FROM below JOIN items AS i ON i.library_id = :library_id AND i.id = below.id
-        WHERE NOT i.entity_type IN ('task', 'epic')""", library_id=library_id, ids=sorted(item_ids),
-        not_holding=list(_NOT_HOLDING))
+        WHERE NOT i.entity_type IN ('task', 'epic')""",
+        library_id=library_id,
+        ids=sorted(item_ids),
+        not_holding=list(_NOT_HOLDING),
+    )
     for row in found:
         if row["replaced"] and row["status"] not in (SUPERSEDED, WRONG):
             _change(tx, row, {"status": SUPERSEDED})
@@ -83,11 +110,18 @@ def _freed(metadata: dict[str, Any]) -> dict[str, Any]:
     told = metadata.get("correction")
     if isinstance(told, dict) and told.get("status") == STALE:
         return {"status": STALE}
-    return {"status": "", "metadata": {name: value for name, value in metadata.items() if name != "correction"}}
+    return {
+        "status": "",
+        "metadata": {name: value for name, value in metadata.items() if name != "correction"},
+    }
 
 
 def _change(tx: Tx, row: Any, changes: dict[str, Any]) -> None:
     changes = changes | {"updated_at": now()}
-    tx.run(f"""UPDATE items SET {', '.join(f'{c} = :{c}' for c in changes)}, revision = revision + 1
-               WHERE library_id = :library_id AND id = :id""", library_id=row["library_id"], id=row["id"],
-           **{c: rows.column_value(c, value) for c, value in changes.items()})
+    tx.run(
+        f"""UPDATE items SET {", ".join(f"{c} = :{c}" for c in changes)}, revision = revision + 1
+               WHERE library_id = :library_id AND id = :id""",
+        library_id=row["library_id"],
+        id=row["id"],
+        **{c: rows.column_value(c, value) for c, value in changes.items()},
+    )

@@ -4,7 +4,18 @@ from collections.abc import Iterable, Sequence
 
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import Invalid, NotFound
-from commonplace.model import EVERYTHING, Dependencies, ItemFilter, ItemRef, Kind, Relation, Scope, Surroundings, Ticket, Worth
+from commonplace.model import (
+    EVERYTHING,
+    Dependencies,
+    ItemFilter,
+    ItemRef,
+    Kind,
+    Relation,
+    Scope,
+    Surroundings,
+    Ticket,
+    Worth,
+)
 from commonplace.store import graph_queries, rows
 from commonplace.store.relation_rules import make_room, settle_replaced, take_turns
 
@@ -32,50 +43,93 @@ class SqlRelations:
 
         await self._db.write(work)
 
-    async def of(self, scope: Scope, item_ids: Sequence[str], kinds: Sequence[str] = (), *,
-                 outgoing: bool = False) -> list[Relation]:
+    async def of(
+        self,
+        scope: Scope,
+        item_ids: Sequence[str],
+        kinds: Sequence[str] = (),
+        *,
+        outgoing: bool = False,
+    ) -> list[Relation]:
         def work(tx: Tx) -> list[Relation]:
             here, there = rows.visible(scope, "f"), rows.visible(scope, "t")
             wanted = " AND r.kind IN :kinds" if kinds else ""
             found: dict[tuple[str, str, str], Relation] = {}
             for end in ("from_id",) if outgoing else ("from_id", "to_id"):
-                for row in tx.all(f"""SELECT r.* FROM relations AS r
+                for row in tx.all(
+                    f"""SELECT r.* FROM relations AS r
                                       JOIN items AS f ON f.library_id = r.library_id AND f.id = r.from_id
                                       JOIN items AS t ON t.library_id = r.library_id AND t.id = r.to_id
                                       WHERE r.library_id = :library_id AND r.{end} IN :ids{wanted}
                                       AND {here[0]} AND {there[0]} ORDER BY r.created_at, r.from_id, r.to_id""",
-                                  ids=list(item_ids), **({"kinds": list(kinds)} if kinds else {}), **here[1]):
-                    found.setdefault((row["from_id"], row["kind"], row["to_id"]), rows.relation(row))
+                    ids=list(item_ids),
+                    **({"kinds": list(kinds)} if kinds else {}),
+                    **here[1],
+                ):
+                    found.setdefault(
+                        (row["from_id"], row["kind"], row["to_id"]), rows.relation(row)
+                    )
             return list(found.values())
 
         return await self._db.read(work)
 
-    async def has_task(self, scope: Scope, epic_id: str, statuses: Sequence[str], *, but: bool = False) -> bool:
+    async def has_task(
+        self, scope: Scope, epic_id: str, statuses: Sequence[str], *, but: bool = False
+    ) -> bool:
         condition, values = rows.visible(scope)
         # CROSS JOIN: from the epic's own relations, and no further than to the first that fits.
-        return await self._db.read(lambda tx: tx.one(
-            f"""SELECT 1 FROM relations AS r CROSS JOIN items AS i WHERE r.library_id = :library_id AND r.to_id = :epic_id
+        return (
+            await self._db.read(
+                lambda tx: tx.one(
+                    f"""SELECT 1 FROM relations AS r CROSS JOIN items AS i WHERE r.library_id = :library_id AND r.to_id = :epic_id
                 AND r.kind = 'PART_OF' AND i.id = r.from_id AND {condition} AND i.entity_type = 'task'
                 AND {"NOT " * but} i.status IN :statuses LIMIT 1""",
-            epic_id=epic_id, statuses=list(statuses), **values)) is not None
+                    epic_id=epic_id,
+                    statuses=list(statuses),
+                    **values,
+                )
+            )
+            is not None
+        )
 
-    async def around(self, scope: Scope, ref: ItemRef, *, depth: int, limit: int, offset: int = 0, kinds: Sequence[str] = (),
-                     where: ItemFilter = EVERYTHING) -> Surroundings:
-        return await self._db.read(graph_queries.around, scope, ref, depth, kinds, where, limit, offset)
+    async def around(
+        self,
+        scope: Scope,
+        ref: ItemRef,
+        *,
+        depth: int,
+        limit: int,
+        offset: int = 0,
+        kinds: Sequence[str] = (),
+        where: ItemFilter = EVERYTHING,
+    ) -> Surroundings:
+        return await self._db.read(
+            graph_queries.around, scope, ref, depth, kinds, where, limit, offset
+        )
 
-    async def dependencies(self, scope: Scope, ref: ItemRef, where: ItemFilter = EVERYTHING) -> Dependencies:
+    async def dependencies(
+        self, scope: Scope, ref: ItemRef, where: ItemFilter = EVERYTHING
+    ) -> Dependencies:
         return await self._db.read(graph_queries.dependencies, scope, ref, where)
 
     async def waits(self, scope: Scope) -> list[tuple[str, str]]:
         return await self._db.read(graph_queries.waits, scope)
 
-    async def tickets(self, scope: Scope, where: ItemFilter = EVERYTHING, *, project_id: str | None = None,
-                      assignee: str | None = None,
-                      worth: Worth | None = None) -> tuple[list[Ticket], list[tuple[str, str]], int | None]:
+    async def tickets(
+        self,
+        scope: Scope,
+        where: ItemFilter = EVERYTHING,
+        *,
+        project_id: str | None = None,
+        assignee: str | None = None,
+        worth: Worth | None = None,
+    ) -> tuple[list[Ticket], list[tuple[str, str]], int | None]:
         return await self._db.read(graph_queries.tickets, scope, where, project_id, assignee, worth)
 
 
-def put_relations(tx: Tx, scope: Scope, relations: Sequence[Relation], new: str | None = None) -> int:
+def put_relations(
+    tx: Tx, scope: Scope, relations: Sequence[Relation], new: str | None = None
+) -> int:
     """How many are new. What somebody said outlasts what was found by likeness. `new`: an item that this transaction
     made; it may lie where its maker does not see it."""
     if not relations:
@@ -98,38 +152,68 @@ def _refuse_circle(tx: Tx, scope: Scope, r: Relation) -> None:
     take_turns(tx, scope.library_id)
     names = [item.title for item in graph_queries.circle(tx, scope, r.from_id, r.to_id, r.kind)]
     if len(names) > NAMED:
-        names = [*names[:NAMED - 1], f"({len(names) - NAMED} more)", names[-1]]
+        names = [*names[: NAMED - 1], f"({len(names) - NAMED} more)", names[-1]]
     if names and r.kind == Kind.SUPERSEDES and r.from_id == r.to_id:
         raise Invalid(f"{names[0]!r} cannot replace itself; name what does.", cycle=names)
     if names and r.kind == Kind.SUPERSEDES:
-        raise Invalid(f"{names[0]!r} cannot replace {names[1]!r}: it was itself replaced by it ({' <- '.join(names)}).",
-                      cycle=names)
+        raise Invalid(
+            f"{names[0]!r} cannot replace {names[1]!r}: it was itself replaced by it ({' <- '.join(names)}).",
+            cycle=names,
+        )
     if names:
         raise Invalid(f"Dependencies must not form a cycle: {' -> '.join(names)}.", cycle=names)
 
 
 def drop_relations(tx: Tx, relations: Sequence[Relation]) -> int:
     """How many of them there were. Whoever calls this has seen to it that they are the caller's to drop."""
-    gone = sum(tx.run("""DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
-                         AND to_id = :to_id""", library_id=r.library_id, from_id=r.from_id, kind=r.kind, to_id=r.to_id)
-               for r in relations)
+    gone = sum(
+        tx.run(
+            """DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
+                         AND to_id = :to_id""",
+            library_id=r.library_id,
+            from_id=r.from_id,
+            kind=r.kind,
+            to_id=r.to_id,
+        )
+        for r in relations
+    )
     if freed := {r.to_id for r in relations if r.kind == Kind.SUPERSEDES}:
         settle_replaced(tx, relations[0].library_id, freed)
     return gone
 
 
 def insert_relation(tx: Tx, r: Relation) -> int:
-    known = tx.one("""SELECT 1 FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
-                      AND to_id = :to_id""", library_id=r.library_id, from_id=r.from_id, kind=r.kind, to_id=r.to_id)
-    tx.run(_INSERT, library_id=r.library_id, from_id=r.from_id, kind=r.kind, to_id=r.to_id, weight=r.weight,
-           explicit=int(r.explicit), created_at=rows.micros(r.created_at))
+    known = tx.one(
+        """SELECT 1 FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
+                      AND to_id = :to_id""",
+        library_id=r.library_id,
+        from_id=r.from_id,
+        kind=r.kind,
+        to_id=r.to_id,
+    )
+    tx.run(
+        _INSERT,
+        library_id=r.library_id,
+        from_id=r.from_id,
+        kind=r.kind,
+        to_id=r.to_id,
+        weight=r.weight,
+        explicit=int(r.explicit),
+        created_at=rows.micros(r.created_at),
+    )
     return 0 if known else 1
 
 
 def _require_visible(tx: Tx, scope: Scope, item_ids: Iterable[str | None]) -> None:
     wanted = {item_id for item_id in item_ids if item_id is not None}
     condition, values = rows.visible(scope)
-    seen = {row["id"] for row in tx.all(f"SELECT i.id FROM items AS i WHERE i.id IN :ids AND {condition}",
-                                        ids=sorted(wanted), **values)}
+    seen = {
+        row["id"]
+        for row in tx.all(
+            f"SELECT i.id FROM items AS i WHERE i.id IN :ids AND {condition}",
+            ids=sorted(wanted),
+            **values,
+        )
+    }
     if wanted - seen:
         raise NotFound("Item not found", ids=sorted(wanted - seen))

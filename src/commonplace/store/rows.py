@@ -54,8 +54,10 @@ def visible(scope: Scope, items: str = "i") -> tuple[str, dict[str, Any]]:
 
 def filed(library_id: str, item_id: str) -> str:
     """The condition for an item that lies in the scope's folders: all there is to a scope of folders."""
-    return (f"EXISTS (SELECT 1 FROM folder_items AS fi WHERE fi.library_id = {library_id} AND fi.item_id = {item_id}"
-            " AND fi.folder_id IN :scope_folders)")
+    return (
+        f"EXISTS (SELECT 1 FROM folder_items AS fi WHERE fi.library_id = {library_id} AND fi.item_id = {item_id}"
+        " AND fi.folder_id IN :scope_folders)"
+    )
 
 
 def matching(where: ItemFilter, *, probed: bool = False) -> tuple[str, dict[str, Any]]:
@@ -70,24 +72,38 @@ def matching(where: ItemFilter, *, probed: bool = False) -> tuple[str, dict[str,
         "i.in_kb = :w_in_kb": (where.in_kb is not None, int(where.in_kb or 0)),
         "i.archived = :w_archived": (where.archived is not None, int(where.archived or 0)),
         "i.entity_type IN :w_types": (bool(where.entity_types), list(where.entity_types)),
-        "NOT i.entity_type IN :w_not_types": (bool(where.not_entity_types), list(where.not_entity_types)),
+        "NOT i.entity_type IN :w_not_types": (
+            bool(where.not_entity_types),
+            list(where.not_entity_types),
+        ),
         "i.status IN :w_statuses": (bool(where.statuses), list(where.statuses)),
         "NOT i.status IN :w_not_statuses": (bool(where.not_statuses), list(where.not_statuses)),
         "i.priority = :w_priority": (where.priority is not None, where.priority),
         "i.category = :w_category": (where.category is not None, where.category),
-        "CASE WHEN i.annotates IS NULL THEN 0 ELSE 1 END = :w_notes": (where.notes is not None, int(where.notes or 0)),
+        "CASE WHEN i.annotates IS NULL THEN 0 ELSE 1 END = :w_notes": (
+            where.notes is not None,
+            int(where.notes or 0),
+        ),
         "i.visibility = :w_visibility": (where.visibility is not None, where.visibility),
         "i.created_at >= :w_since": (where.since is not None, micros(where.since)),
         "i.created_at <= :w_until": (where.until is not None, micros(where.until)),
         listing("i.tags", "w_tag"): (where.tag is not None, in_list(where.tag)),
         listing("i.languages", "w_language"): (where.language is not None, in_list(where.language)),
         listing("i.assignees", "w_assignee"): (where.assignee is not None, in_list(where.assignee)),
-        joined.format(kind="BELONGS_TO", name="w_project"): (where.project_id is not None, where.project_id),
+        joined.format(kind="BELONGS_TO", name="w_project"): (
+            where.project_id is not None,
+            where.project_id,
+        ),
         joined.format(kind="PART_OF", name="w_epic"): (where.epic_id is not None, where.epic_id),
-        having("w_text", where.text, "i.title", "i.url", "i.tags"): (bool(where.text), like(where.text)),
+        having("w_text", where.text, "i.title", "i.url", "i.tags"): (
+            bool(where.text),
+            like(where.text),
+        ),
     }
     asked = {sql: value for sql, (is_asked, value) in conditions.items() if is_asked}
-    return " AND ".join(asked) or "TRUE", {_PARAMETER.findall(sql)[0]: value for sql, value in asked.items()}
+    return " AND ".join(asked) or "TRUE", {
+        _PARAMETER.findall(sql)[0]: value for sql, value in asked.items()
+    }
 
 
 _PARAMETER = re.compile(r":(w_[a-z_]+)")
@@ -113,7 +129,9 @@ def having(name: str, text: str | None, *columns: str) -> str:
     """Whether one of these has what `like` made of the text. SQLite's own `lower` knows no letters but English ones; ours does,
     and takes longer."""
     lower = "lowered" if text and not text.isascii() else "lower"
-    return "(" + " OR ".join(f"{lower}({column}) LIKE :{name} ESCAPE '!'" for column in columns) + ")"
+    return (
+        "(" + " OR ".join(f"{lower}({column}) LIKE :{name} ESCAPE '!'" for column in columns) + ")"
+    )
 
 
 def like(text: str | None) -> str:
@@ -121,10 +139,40 @@ def like(text: str | None) -> str:
     return f"%{escaped}%"
 
 
-ITEM_COLUMNS = ("library_id", "id", "public_id", "content_id", "entity_type", "kind", "title", "url", "summary", "key_points",
-                "tags", "category", "visibility", "in_kb", "archived", "transcription_status", "metadata", "revision",
-                "word_count", "created_by", "created_at", "updated_at", "status", "priority", "due_date", "languages",
-                "technologies", "assignees", "annotates", "origin", "ingest_status", "status_reason")
+ITEM_COLUMNS = (
+    "library_id",
+    "id",
+    "public_id",
+    "content_id",
+    "entity_type",
+    "kind",
+    "title",
+    "url",
+    "summary",
+    "key_points",
+    "tags",
+    "category",
+    "visibility",
+    "in_kb",
+    "archived",
+    "transcription_status",
+    "metadata",
+    "revision",
+    "word_count",
+    "created_by",
+    "created_at",
+    "updated_at",
+    "status",
+    "priority",
+    "due_date",
+    "languages",
+    "technologies",
+    "assignees",
+    "annotates",
+    "origin",
+    "ingest_status",
+    "status_reason",
+)
 _JSON = frozenset({"key_points", "tags", "metadata", "languages", "technologies", "assignees"})
 _TUPLES = _JSON - {"metadata"}
 SELECT_ITEM = "SELECT " + ", ".join(f"i.{c}" for c in ITEM_COLUMNS) + " FROM items AS i"
@@ -150,16 +198,28 @@ def unless_chosen(column: str) -> str:
     """To write a column with what was worked out. What people choose themselves stays, if somebody has changed the item since
     it was read, at `:revision`."""
     chosen = column in ("tags", "category", "metadata")
-    return f"{column} = CASE WHEN revision = :revision THEN :{column} ELSE {column} END" if chosen else f"{column} = :{column}"
+    return (
+        f"{column} = CASE WHEN revision = :revision THEN :{column} ELSE {column} END"
+        if chosen
+        else f"{column} = :{column}"
+    )
 
 
 def item(row: Any, folders: tuple[str, ...] = ()) -> Item:
     values = {column: row[column] for column in ITEM_COLUMNS}
     for column in _TUPLES:
         values[column] = _texts(values[column])
-    return Item(**values | {
-        "metadata": _json(values["metadata"]), "in_kb": bool(values["in_kb"]), "archived": bool(values["archived"]),
-        "created_at": when(values["created_at"]), "updated_at": when(values["updated_at"]), "folders": folders})
+    return Item(
+        **values
+        | {
+            "metadata": _json(values["metadata"]),
+            "in_kb": bool(values["in_kb"]),
+            "archived": bool(values["archived"]),
+            "created_at": when(values["created_at"]),
+            "updated_at": when(values["updated_at"]),
+            "folders": folders,
+        }
+    )
 
 
 def _texts(column: str) -> tuple[str, ...]:
@@ -173,22 +233,60 @@ def _json(column: str) -> Json:
 
 
 def relation(row: Any) -> Relation:
-    return Relation(row["library_id"], row["from_id"], row["kind"], row["to_id"], row["weight"], bool(row["explicit"]),
-                    when(row["created_at"]))
+    return Relation(
+        row["library_id"],
+        row["from_id"],
+        row["kind"],
+        row["to_id"],
+        row["weight"],
+        bool(row["explicit"]),
+        when(row["created_at"]),
+    )
 
 
 def section(row: Any, vector: bytes | None = None) -> Section:
-    return Section(position=row["position"], text=row["text"], heading=row["heading"], extra=row["extra"],
-                   word_count=row["word_count"], key_points=_texts(row["key_points"]),
-                   locator=_json(row["locator"]), vector=vector)
+    return Section(
+        position=row["position"],
+        text=row["text"],
+        heading=row["heading"],
+        extra=row["extra"],
+        word_count=row["word_count"],
+        key_points=_texts(row["key_points"]),
+        locator=_json(row["locator"]),
+        vector=vector,
+    )
 
 
 def passage(row: tuple[Any, ...]) -> Passage:
     """Of columns in the order of its fields."""
-    *first, key_points, locator, status, visibility, category, tags, metadata, created_at, origin, added_by = row
-    return Passage._make((*first, tuple(orjson.loads(key_points)), orjson.loads(locator), status, visibility, category,
-                          tuple(orjson.loads(tags)), {} if metadata == "{}" else json.loads(metadata), when(created_at), origin,
-                          added_by))
+    (
+        *first,
+        key_points,
+        locator,
+        status,
+        visibility,
+        category,
+        tags,
+        metadata,
+        created_at,
+        origin,
+        added_by,
+    ) = row
+    return Passage._make(
+        (
+            *first,
+            tuple(orjson.loads(key_points)),
+            orjson.loads(locator),
+            status,
+            visibility,
+            category,
+            tuple(orjson.loads(tags)),
+            {} if metadata == "{}" else json.loads(metadata),
+            when(created_at),
+            origin,
+            added_by,
+        )
+    )
 
 
 def person(row: Any) -> Person:
@@ -196,24 +294,51 @@ def person(row: Any) -> Person:
 
 
 def folder(row: Any) -> Folder:
-    return Folder(row["id"], row["library_id"], row["name"], when(row["created_at"]), row["item_count"])
+    return Folder(
+        row["id"], row["library_id"], row["name"], when(row["created_at"]), row["item_count"]
+    )
 
 
 def token(row: Any, folders: frozenset[str]) -> Token:
-    return Token(id=row["id"], library_id=row["library_id"], person_id=row["person_id"], name=row["name"],
-                 capabilities=frozenset(Capability(c) for c in row["capabilities"].split()),
-                 folders=None if row["whole_library"] else folders, kb_only=bool(row["kb_only"]),
-                 created_at=when(row["created_at"]), expires_at=moment(row["expires_at"]),
-                 revoked_at=moment(row["revoked_at"]), last_used_at=moment(row["last_used_at"]),
-                 role=Role(row["role"]) if row["role"] else None)
+    return Token(
+        id=row["id"],
+        library_id=row["library_id"],
+        person_id=row["person_id"],
+        name=row["name"],
+        capabilities=frozenset(Capability(c) for c in row["capabilities"].split()),
+        folders=None if row["whole_library"] else folders,
+        kb_only=bool(row["kb_only"]),
+        created_at=when(row["created_at"]),
+        expires_at=moment(row["expires_at"]),
+        revoked_at=moment(row["revoked_at"]),
+        last_used_at=moment(row["last_used_at"]),
+        role=Role(row["role"]) if row["role"] else None,
+    )
 
 
 def event(row: Any) -> Event:
-    return Event(row["library_id"], row["token_id"], row["action"], row["target"], bool(row["ok"]), when(row["at"]))
+    return Event(
+        row["library_id"],
+        row["token_id"],
+        row["action"],
+        row["target"],
+        bool(row["ok"]),
+        when(row["at"]),
+    )
 
 
 def job(row: Any) -> Job:
-    return Job(id=row["id"], library_id=row["library_id"], item_id=row["item_id"], kind=row["kind"],
-               state=JobState(row["state"]), attempts=row["attempts"], error=row["error"], progress=row["progress"],
-               payload=json.loads(row["payload"]), created_at=when(row["created_at"]),
-               updated_at=when(row["updated_at"]), run_after=when(row["run_after"]))
+    return Job(
+        id=row["id"],
+        library_id=row["library_id"],
+        item_id=row["item_id"],
+        kind=row["kind"],
+        state=JobState(row["state"]),
+        attempts=row["attempts"],
+        error=row["error"],
+        progress=row["progress"],
+        payload=json.loads(row["payload"]),
+        created_at=when(row["created_at"]),
+        updated_at=when(row["updated_at"]),
+        run_after=when(row["run_after"]),
+    )

@@ -20,7 +20,9 @@ _CHUNK = 1000
 _PASSAGE = """SELECT s.id, s.item_id, i.public_id, i.entity_type, i.title, i.url, s.position, s.heading, s.text, s.word_count,
                      s.key_points, s.locator, i.status, i.visibility, i.category, i.tags, i.metadata, i.created_at, i.origin,
                      {added_by} FROM sections AS s CROSS JOIN items AS i"""
-_ADDED_BY = "(SELECT t.name FROM tokens AS t WHERE t.library_id = i.library_id AND t.id = i.created_by)"
+_ADDED_BY = (
+    "(SELECT t.name FROM tokens AS t WHERE t.library_id = i.library_id AND t.id = i.created_by)"
+)
 _OF_ITEM = "i.library_id = s.library_id || '' AND i.id = s.item_id"
 
 
@@ -34,9 +36,15 @@ class SqlSections:
 
     async def of_items(self, items: Sequence[Item]) -> dict[str, list[Section]]:
         def work(tx: Tx) -> dict[str, list[Section]]:
-            found = tx.all("SELECT * FROM sections WHERE library_id = :library_id AND item_id IN :ids ORDER BY item_id, position",
-                           library_id=items[0].library_id, ids=[item.id for item in items])
-            return {item_id: list(map(rows.section, group)) for item_id, group in groupby(found, itemgetter("item_id"))}
+            found = tx.all(
+                "SELECT * FROM sections WHERE library_id = :library_id AND item_id IN :ids ORDER BY item_id, position",
+                library_id=items[0].library_id,
+                ids=[item.id for item in items],
+            )
+            return {
+                item_id: list(map(rows.section, group))
+                for item_id, group in groupby(found, itemgetter("item_id"))
+            }
 
         return await self._db.read(work) if items else {}
 
@@ -49,36 +57,66 @@ class SqlSections:
                      SELECT 1 FROM sections AS s LEFT JOIN vectors AS v ON v.library_id = s.library_id
                        AND v.item_id = s.item_id AND v.section_id = s.id AND v.stamp = :stamp
                      WHERE s.library_id = i.library_id AND s.item_id = i.id AND v.section_id IS NULL)
-                   LIMIT 1""", content_id=content_id, title=title, stamp=stamp)
+                   LIMIT 1""",
+                content_id=content_id,
+                title=title,
+                stamp=stamp,
+            )
             if owner is None:
                 return []
             vectors = self._index.vectors(tx, owner["library_id"], [owner["id"]])
-            return [rows.section(row, vectors[row["id"]][1]) for row in tx.all(
-                "SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position",
-                library_id=owner["library_id"], item_id=owner["id"])]
+            return [
+                rows.section(row, vectors[row["id"]][1])
+                for row in tx.all(
+                    "SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position",
+                    library_id=owner["library_id"],
+                    item_id=owner["id"],
+                )
+            ]
 
         return await self._db.read(work)
 
-    async def keyword(self, scope: Scope, words: Words, limit: int, where: ItemFilter | None = None) -> list[Scored]:
+    async def keyword(
+        self, scope: Scope, words: Words, limit: int, where: ItemFilter | None = None
+    ) -> list[Scored]:
         found = await self.matches(scope, Question(words, None, "", limit), where)
         return _best_first(found.ids, found.keyword)[:limit]
 
-    async def nearest(self, scope: Scope, vector: Vector, stamp: str, limit: int,
-                      where: ItemFilter | None = None) -> list[Scored]:
+    async def nearest(
+        self, scope: Scope, vector: Vector, stamp: str, limit: int, where: ItemFilter | None = None
+    ) -> list[Scored]:
         found = await self.matches(scope, Question(None, vector, stamp, limit), where)
         return _best_first(found.ids, found.cosines)[:limit]
 
-    async def nearest_to_each(self, scope: Scope, vectors: Sequence[Vector], stamp: str, limit: int,
-                              where: ItemFilter | None = None) -> list[list[Scored]]:
-        found = await self._db.read(lambda tx: [self._index.matches(tx, scope, Question(None, vector, stamp, limit), where)
-                                                for vector in vectors])
+    async def nearest_to_each(
+        self,
+        scope: Scope,
+        vectors: Sequence[Vector],
+        stamp: str,
+        limit: int,
+        where: ItemFilter | None = None,
+    ) -> list[list[Scored]]:
+        found = await self._db.read(
+            lambda tx: [
+                self._index.matches(tx, scope, Question(None, vector, stamp, limit), where)
+                for vector in vectors
+            ]
+        )
         return [_best_first(near.ids, near.cosines)[:limit] for near in found]
 
-    async def matches(self, scope: Scope, question: Question, where: ItemFilter | None = None) -> Matches:
+    async def matches(
+        self, scope: Scope, question: Question, where: ItemFilter | None = None
+    ) -> Matches:
         return await self._db.read(self._index.matches, scope, question, where)
 
-    async def search(self, scope: Scope, question: Question, choose: Callable[[Matches], list[Scored]], limit: int,
-                     where: ItemFilter | None = None) -> list[tuple[float, Passage]]:
+    async def search(
+        self,
+        scope: Scope,
+        question: Question,
+        choose: Callable[[Matches], list[Scored]],
+        limit: int,
+        where: ItemFilter | None = None,
+    ) -> list[tuple[float, Passage]]:
         def glance(tx: Tx) -> list[tuple[float, Passage]] | None:
             found = self._index.glance(tx, scope, question, where)
             return None if found is None else _best(tx, scope, choose(found), limit)
@@ -86,47 +124,78 @@ class SqlSections:
         found = await self._db.peek(glance) if self._db.at_hand else None
         if found is None:
             return await self._db.read(
-                lambda tx: _best(tx, scope, choose(self._index.matches(tx, scope, question, where)), limit))
+                lambda tx: _best(
+                    tx, scope, choose(self._index.matches(tx, scope, question, where)), limit
+                )
+            )
         await asyncio.sleep(0)  # who asks again and again at once would keep all others waiting
         return found
 
     async def passages(self, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
         return await self._db.read(_passages, scope, section_ids)
 
-    async def openings(self, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None) -> list[Passage]:
-        (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where or ItemFilter())
-        found = await self._db.read(lambda tx: tx.bare(
-            f"""{_passage(scope)} WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND {_OF_ITEM}
-                AND {condition} AND {asked}""", ids=list(item_ids), **values, **wanted))
+    async def openings(
+        self, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None
+    ) -> list[Passage]:
+        (condition, values), (asked, wanted) = (
+            rows.visible(scope),
+            rows.matching(where or ItemFilter()),
+        )
+        found = await self._db.read(
+            lambda tx: tx.bare(
+                f"""{_passage(scope)} WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND {_OF_ITEM}
+                AND {condition} AND {asked}""",
+                ids=list(item_ids),
+                **values,
+                **wanted,
+            )
+        )
         return [rows.passage(row) for row in found]
 
-    async def opening_vectors(self, scope: Scope, item_ids: Sequence[str],
-                              stamp: str) -> tuple[list[str], NDArray[np.float32]]:
+    async def opening_vectors(
+        self, scope: Scope, item_ids: Sequence[str], stamp: str
+    ) -> tuple[list[str], NDArray[np.float32]]:
         condition, values = rows.visible(scope)
 
         def work(tx: Tx) -> tuple[list[str], NDArray[np.float32]]:
             form = FORMATS[tx.engine]
-            found = tx.all(f"""SELECT s.item_id, {form.column} AS opening FROM sections AS s
+            found = tx.all(
+                f"""SELECT s.item_id, {form.column} AS opening FROM sections AS s
                                JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
                                JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id AND v.section_id = s.id
                                WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND v.stamp = :stamp
-                               AND {condition} ORDER BY s.item_id""", ids=list(item_ids), stamp=stamp, **values)
-            matrix = form.matrix([row["opening"] for row in found]) if found else np.zeros((0, 1), np.float16)
+                               AND {condition} ORDER BY s.item_id""",
+                ids=list(item_ids),
+                stamp=stamp,
+                **values,
+            )
+            matrix = (
+                form.matrix([row["opening"] for row in found])
+                if found
+                else np.zeros((0, 1), np.float16)
+            )
             return [row["item_id"] for row in found], matrix.astype(np.float32)
 
         return await self._db.read(work)
 
-    async def unembedded(self, item_ids: Sequence[str], stamp: str,
-                         limit: int = 100_000) -> list[tuple[str, str, int, Section]]:
+    async def unembedded(
+        self, item_ids: Sequence[str], stamp: str, limit: int = 100_000
+    ) -> list[tuple[str, str, int, Section]]:
         def work(tx: Tx) -> list[tuple[str, str, int, Section]]:
             found: list[tuple[str, str, int, Section]] = []
             for start in range(0, len(item_ids), _CHUNK):
-                found += [(row["item_id"], row["title"], row["id"], rows.section(row)) for row in tx.all(
-                    """SELECT s.* FROM items AS i JOIN sections AS s ON s.library_id = i.library_id AND s.item_id = i.id
+                found += [
+                    (row["item_id"], row["title"], row["id"], rows.section(row))
+                    for row in tx.all(
+                        """SELECT s.* FROM items AS i JOIN sections AS s ON s.library_id = i.library_id AND s.item_id = i.id
                        LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
                             AND v.section_id = s.id AND v.stamp = :stamp
                        WHERE i.id IN :ids AND v.section_id IS NULL ORDER BY s.item_id, s.position LIMIT :limit""",
-                    ids=list(item_ids[start:start + _CHUNK]), stamp=stamp, limit=limit - len(found))]
+                        ids=list(item_ids[start : start + _CHUNK]),
+                        stamp=stamp,
+                        limit=limit - len(found),
+                    )
+                ]
             return found
 
         return await self._db.read(work)
@@ -136,39 +205,66 @@ class SqlSections:
 
     async def coverage(self, scope: Scope, stamp: str) -> tuple[int, int]:
         condition, values = rows.visible(scope)
-        row = await self._db.read(lambda tx: tx.one(
-            f"""SELECT count(v.section_id) AS done, count(*) AS total
+        row = await self._db.read(
+            lambda tx: tx.one(
+                f"""SELECT count(v.section_id) AS done, count(*) AS total
                 FROM sections AS s JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
                 LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
                      AND v.section_id = s.id AND v.stamp = :stamp
-                WHERE {condition}""", stamp=stamp, **values))
+                WHERE {condition}""",
+                stamp=stamp,
+                **values,
+            )
+        )
         return (row["done"], row["total"]) if row else (0, 0)
 
     async def has_other_stamp(self, stamp: str, scope: Scope | None = None) -> bool:
         condition, values = rows.visible(scope) if scope else ("", {})
-        seen = f"AND EXISTS (SELECT 1 FROM items AS i WHERE i.id = v.item_id AND {condition})" if scope else ""
-        return await self._db.read(lambda tx: tx.one(
-            f"SELECT 1 FROM vectors AS v WHERE v.stamp <> :stamp {seen} LIMIT 1", stamp=stamp, **values)) is not None
+        seen = (
+            f"AND EXISTS (SELECT 1 FROM items AS i WHERE i.id = v.item_id AND {condition})"
+            if scope
+            else ""
+        )
+        return (
+            await self._db.read(
+                lambda tx: tx.one(
+                    f"SELECT 1 FROM vectors AS v WHERE v.stamp <> :stamp {seen} LIMIT 1",
+                    stamp=stamp,
+                    **values,
+                )
+            )
+            is not None
+        )
 
 
-def _best(tx: Tx, scope: Scope, chosen: Sequence[Scored], limit: int) -> list[tuple[float, Passage]]:
+def _best(
+    tx: Tx, scope: Scope, chosen: Sequence[Scored], limit: int
+) -> list[tuple[float, Passage]]:
     """As many of the chosen as are asked for and there: another process may have just deleted some."""
     found: list[tuple[float, Passage]] = []
     while chosen and len(found) < limit:
-        lot, chosen = chosen[:limit - len(found)], chosen[limit - len(found):]
-        loaded = {p.section_id: p for p in _passages(tx, scope, [section_id for section_id, _ in lot])}
+        lot, chosen = chosen[: limit - len(found)], chosen[limit - len(found) :]
+        loaded = {
+            p.section_id: p for p in _passages(tx, scope, [section_id for section_id, _ in lot])
+        }
         found += [(score, loaded[section_id]) for section_id, score in lot if section_id in loaded]
     return found
 
 
 def _passage(scope: Scope) -> str:
     """A token for some folders, or for the KB, is not told the names of other tokens."""
-    return _PASSAGE.replace("{added_by}", _ADDED_BY if scope.folders is None and not scope.kb_only else "NULL")
+    return _PASSAGE.replace(
+        "{added_by}", _ADDED_BY if scope.folders is None and not scope.kb_only else "NULL"
+    )
 
 
 def _passages(tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
     condition, values = rows.visible(scope)
-    found = tx.bare(f"{_passage(scope)} WHERE s.id IN :ids AND {_OF_ITEM} AND {condition}", ids=list(section_ids), **values)
+    found = tx.bare(
+        f"{_passage(scope)} WHERE s.id IN :ids AND {_OF_ITEM} AND {condition}",
+        ids=list(section_ids),
+        **values,
+    )
     return [rows.passage(row) for row in found]
 
 

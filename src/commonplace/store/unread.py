@@ -13,8 +13,17 @@ from commonplace.store.items import SqlItems, delete_items, find_at
 
 
 class SqlUnread(SqlItems):
-    async def complete(self, scope: Scope, item: Item, content: Content, changes: dict[str, Any], *,
-                       sections: Sequence[Section], stamp: str, jobs: Sequence[Job]) -> Item:
+    async def complete(
+        self,
+        scope: Scope,
+        item: Item,
+        content: Content,
+        changes: dict[str, Any],
+        *,
+        sections: Sequence[Section],
+        stamp: str,
+        jobs: Sequence[Job],
+    ) -> Item:
         def work(tx: Tx) -> Item:
             before = find_at(tx, Scope(item.library_id), item.id, item.revision)
             if before.ingest_status is None:
@@ -26,9 +35,19 @@ class SqlUnread(SqlItems):
                 drop_unused_content(tx, content_id)
                 return self._merge(tx, before, there)
             if not same:
-                raise Conflict("The source was read by somebody else at the same moment, and said something else to them.")
-            after = self._update(tx, Scope(item.library_id), item.id, {
-                **changes, "content_id": content_id, "ingest_status": None, "status_reason": None}, None, sections, stamp, jobs)
+                raise Conflict(
+                    "The source was read by somebody else at the same moment, and said something else to them."
+                )
+            after = self._update(
+                tx,
+                Scope(item.library_id),
+                item.id,
+                {**changes, "content_id": content_id, "ingest_status": None, "status_reason": None},
+                None,
+                sections,
+                stamp,
+                jobs,
+            )
             drop_unused_content(tx, before.content_id)
             return after
 
@@ -38,14 +57,23 @@ class SqlUnread(SqlItems):
         """Put the item that is there in the place of a queued one, whose ids lead to it from now on."""
         self._file(tx, there, queued.folders)
         delete_items(tx, self._index, queued.library_id, [queued.id])
-        tx.insert("aliases", "library_id, id, public_id, item_id",
-                  [(queued.library_id, queued.id, queued.public_id, there.id)])
+        tx.insert(
+            "aliases",
+            "library_id, id, public_id, item_id",
+            [(queued.library_id, queued.id, queued.public_id, there.id)],
+        )
         return there
 
 
 def _is_untouched(tx: Tx, item: Item) -> bool:
     """Whether nobody has changed an item, related anything to it or asked to delete it since it was added."""
-    return item.revision == 1 and tx.one(
-        """SELECT 1 FROM relations WHERE library_id = :library_id AND (from_id = :id OR to_id = :id)
+    return (
+        item.revision == 1
+        and tx.one(
+            """SELECT 1 FROM relations WHERE library_id = :library_id AND (from_id = :id OR to_id = :id)
            UNION ALL SELECT 1 FROM jobs WHERE library_id = :library_id AND item_id = :id AND kind = 'remove' LIMIT 1""",
-        library_id=item.library_id, id=item.id) is None
+            library_id=item.library_id,
+            id=item.id,
+        )
+        is None
+    )

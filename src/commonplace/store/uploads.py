@@ -19,30 +19,48 @@ class SqlUploads:
         self._db = db
 
     async def create(self, upload: Upload) -> None:
-        await self._db.write(lambda tx: tx.run(
-            """INSERT INTO uploads (library_id, id, owner, filename, content_type, size, created_at, expires_at, on_arrival)
+        await self._db.write(
+            lambda tx: tx.run(
+                """INSERT INTO uploads (library_id, id, owner, filename, content_type, size, created_at, expires_at, on_arrival)
                VALUES (:library_id, :id, :owner, :filename, :content_type, :size, :created_at, :expires_at, :on_arrival)""",
-            library_id=upload.library_id, id=upload.id, owner=upload.owner, filename=upload.filename,
-            content_type=upload.content_type, size=upload.size, created_at=rows.micros(upload.created_at),
-            expires_at=rows.micros(upload.expires_at),
-            on_arrival=None if upload.on_arrival is None else rows.as_json(upload.on_arrival)))
+                library_id=upload.library_id,
+                id=upload.id,
+                owner=upload.owner,
+                filename=upload.filename,
+                content_type=upload.content_type,
+                size=upload.size,
+                created_at=rows.micros(upload.created_at),
+                expires_at=rows.micros(upload.expires_at),
+                on_arrival=None if upload.on_arrival is None else rows.as_json(upload.on_arrival),
+            )
+        )
 
     async def get(self, upload_id: str) -> Upload:
-        row = await self._db.read(lambda tx: tx.one("SELECT * FROM uploads WHERE id = :id", id=upload_id))
+        row = await self._db.read(
+            lambda tx: tx.one("SELECT * FROM uploads WHERE id = :id", id=upload_id)
+        )
         if row is None:
             raise NotFound(NO_UPLOAD)
         return _upload(row)
 
     async def of_item(self, scope: Scope, item_id: str) -> Upload | None:
         condition, values = rows.visible(scope)
-        row = await self._db.read(lambda tx: tx.one(
-            f"""SELECT u.* FROM uploads AS u JOIN items AS i ON i.library_id = u.library_id AND i.id = u.item_id
-                WHERE {condition} AND u.item_id = :item_id ORDER BY u.created_at LIMIT 1""", item_id=item_id, **values))
+        row = await self._db.read(
+            lambda tx: tx.one(
+                f"""SELECT u.* FROM uploads AS u JOIN items AS i ON i.library_id = u.library_id AND i.id = u.item_id
+                WHERE {condition} AND u.item_id = :item_id ORDER BY u.created_at LIMIT 1""",
+                item_id=item_id,
+                **values,
+            )
+        )
         return _upload(row) if row else None
 
     async def awaited(self) -> list[Upload]:
-        found = await self._db.read(lambda tx: tx.all(
-            "SELECT * FROM uploads WHERE on_arrival IS NOT NULL AND item_id IS NULL"))
+        found = await self._db.read(
+            lambda tx: tx.all(
+                "SELECT * FROM uploads WHERE on_arrival IS NOT NULL AND item_id IS NULL"
+            )
+        )
         return [_upload(row) for row in found]
 
     async def finish(self, upload: Upload, item_id: str, answer: Json | None = None) -> str:
@@ -50,7 +68,9 @@ class SqlUploads:
             key = {"library_id": upload.library_id, "id": upload.id}
             with suppress(Conflict):
                 settle_upload(tx, upload, item_id, answer)
-            row = tx.one("SELECT item_id FROM uploads WHERE library_id = :library_id AND id = :id", **key)
+            row = tx.one(
+                "SELECT item_id FROM uploads WHERE library_id = :library_id AND id = :id", **key
+            )
             if row is None:
                 raise NotFound(NO_UPLOAD)
             return str(row["item_id"])
@@ -58,35 +78,61 @@ class SqlUploads:
         return await self._db.write(work)
 
     async def spent(self, at: datetime, *, keep: bool) -> list[Upload]:
-        found = await self._db.read(lambda tx: tx.all(
-            """SELECT u.* FROM uploads AS u LEFT JOIN items AS i ON i.library_id = u.library_id AND i.id = u.item_id
+        found = await self._db.read(
+            lambda tx: tx.all(
+                """SELECT u.* FROM uploads AS u LEFT JOIN items AS i ON i.library_id = u.library_id AND i.id = u.item_id
                WHERE (i.id IS NULL AND (u.expires_at < :at OR u.item_id IS NOT NULL))
                   OR (i.id IS NOT NULL AND :keep = 0 AND i.ingest_status IS NULL
                       AND coalesce(i.transcription_status, 'done') = 'done')""",
-            at=rows.micros(at), keep=int(keep)))
+                at=rows.micros(at),
+                keep=int(keep),
+            )
+        )
         return [_upload(row) for row in found]
 
     async def forget(self, uploads: Sequence[Upload]) -> None:
-        await self._db.write(lambda tx: tx.run("DELETE FROM uploads WHERE id IN :ids", ids=[each.id for each in uploads]))
+        await self._db.write(
+            lambda tx: tx.run(
+                "DELETE FROM uploads WHERE id IN :ids", ids=[each.id for each in uploads]
+            )
+        )
 
     async def expire(self, library_id: str) -> None:
-        await self._db.write(lambda tx: tx.run(
-            "UPDATE uploads SET expires_at = 0, on_arrival = NULL WHERE library_id = :library_id", library_id=library_id))
+        await self._db.write(
+            lambda tx: tx.run(
+                "UPDATE uploads SET expires_at = 0, on_arrival = NULL WHERE library_id = :library_id",
+                library_id=library_id,
+            )
+        )
 
 
 def settle_upload(tx: Tx, upload: Upload, item_id: str, answer: Json | None) -> None:
     """Say which item came of an upload, once: Conflict when another call was first."""
-    if not tx.run("""UPDATE uploads SET item_id = :item_id, answer = :answer
-                     WHERE library_id = :library_id AND id = :id AND item_id IS NULL""", item_id=item_id,
-                  answer=None if answer is None else rows.as_json(answer), library_id=upload.library_id, id=upload.id):
+    if not tx.run(
+        """UPDATE uploads SET item_id = :item_id, answer = :answer
+                     WHERE library_id = :library_id AND id = :id AND item_id IS NULL""",
+        item_id=item_id,
+        answer=None if answer is None else rows.as_json(answer),
+        library_id=upload.library_id,
+        id=upload.id,
+    ):
         raise Conflict("The upload is finished already.")
 
 
 def _upload(row: Any) -> Upload:
-    return Upload(id=row["id"], library_id=row["library_id"], owner=row["owner"], filename=row["filename"],
-                  content_type=row["content_type"], size=row["size"], created_at=rows.when(row["created_at"]),
-                  expires_at=rows.when(row["expires_at"]), item_id=row["item_id"],
-                  on_arrival=_json(row["on_arrival"]), answer=_json(row["answer"]))
+    return Upload(
+        id=row["id"],
+        library_id=row["library_id"],
+        owner=row["owner"],
+        filename=row["filename"],
+        content_type=row["content_type"],
+        size=row["size"],
+        created_at=rows.when(row["created_at"]),
+        expires_at=rows.when(row["expires_at"]),
+        item_id=row["item_id"],
+        on_arrival=_json(row["on_arrival"]),
+        answer=_json(row["answer"]),
+    )
 
 
 def _json(column: str | None) -> Json | None:

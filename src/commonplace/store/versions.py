@@ -19,16 +19,28 @@ class SqlVersions:
 
     async def of_item(self, scope: Scope, item_id: str) -> list[Version]:
         condition, values = rows.visible(scope)
-        found = await self._db.read(lambda tx: tx.all(
-            _SELECT.format(text="''", more="", condition=condition) + " ORDER BY v.revision DESC", item_id=item_id, **values))
+        found = await self._db.read(
+            lambda tx: tx.all(
+                _SELECT.format(text="''", more="", condition=condition)
+                + " ORDER BY v.revision DESC",
+                item_id=item_id,
+                **values,
+            )
+        )
         return [_version(row) for row in found]
 
     async def get(self, scope: Scope, item_id: str, revision: int) -> Version:
         condition, values = rows.visible(scope)
         more = "JOIN contents AS c ON c.id = v.content_id"
-        row = await self._db.read(lambda tx: tx.one(
-            _SELECT.format(text="c.text", more=more, condition=condition) + " AND v.revision = :revision",
-            item_id=item_id, revision=revision, **values))
+        row = await self._db.read(
+            lambda tx: tx.one(
+                _SELECT.format(text="c.text", more=more, condition=condition)
+                + " AND v.revision = :revision",
+                item_id=item_id,
+                revision=revision,
+                **values,
+            )
+        )
         if row is None:
             raise NotFound("Version not found")
         return _version(row)
@@ -37,27 +49,53 @@ class SqlVersions:
 def keep_version(tx: Tx, before: Item, after: Item) -> None:
     """When the text is another one; of the oldest, those beyond KEPT go."""
     of_item = {"library_id": before.library_id, "item_id": before.id}
-    tx.run("""INSERT INTO versions (library_id, item_id, revision, content_id, title, word_count, replaced_at)
+    tx.run(
+        """INSERT INTO versions (library_id, item_id, revision, content_id, title, word_count, replaced_at)
               SELECT :library_id, :item_id, :revision, was.id, :title, :word_count, :at
               FROM contents AS was JOIN contents AS is_now ON is_now.id = :now_id
               WHERE was.id = :was_id AND was.text <> '' AND was.hash <> is_now.hash""",
-           **of_item, revision=before.revision, title=before.title, word_count=before.word_count,
-           at=rows.micros(after.updated_at), was_id=before.content_id, now_id=after.content_id)
-    old = tx.all("""SELECT revision, content_id FROM versions WHERE library_id = :library_id AND item_id = :item_id
-                    ORDER BY revision DESC LIMIT 1000 OFFSET :kept""", **of_item, kept=KEPT)
+        **of_item,
+        revision=before.revision,
+        title=before.title,
+        word_count=before.word_count,
+        at=rows.micros(after.updated_at),
+        was_id=before.content_id,
+        now_id=after.content_id,
+    )
+    old = tx.all(
+        """SELECT revision, content_id FROM versions WHERE library_id = :library_id AND item_id = :item_id
+                    ORDER BY revision DESC LIMIT 1000 OFFSET :kept""",
+        **of_item,
+        kept=KEPT,
+    )
     for row in old:
-        tx.run("DELETE FROM versions WHERE library_id = :library_id AND item_id = :item_id AND revision = :revision",
-               **of_item, revision=row["revision"])
+        tx.run(
+            "DELETE FROM versions WHERE library_id = :library_id AND item_id = :item_id AND revision = :revision",
+            **of_item,
+            revision=row["revision"],
+        )
         drop_unused_content(tx, row["content_id"])
 
 
 def contents_of(tx: Tx, library_id: str, item_id: str) -> list[str]:
     """All that the item has said: what may be let go of with it."""
-    return [row["content_id"] for row in tx.all(
-        """SELECT content_id FROM items WHERE library_id = :library_id AND id = :item_id
+    return [
+        row["content_id"]
+        for row in tx.all(
+            """SELECT content_id FROM items WHERE library_id = :library_id AND id = :item_id
            UNION SELECT content_id FROM versions WHERE library_id = :library_id AND item_id = :item_id""",
-        library_id=library_id, item_id=item_id)]
+            library_id=library_id,
+            item_id=item_id,
+        )
+    ]
 
 
 def _version(row: Any) -> Version:
-    return Version(row["item_id"], row["revision"], row["title"], row["word_count"], rows.when(row["replaced_at"]), row["text"])
+    return Version(
+        row["item_id"],
+        row["revision"],
+        row["title"],
+        row["word_count"],
+        rows.when(row["replaced_at"]),
+        row["text"],
+    )

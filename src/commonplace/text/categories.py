@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 OTHER = "Other"
 _LETTERS = 6
-_LEAST = 3          # words that have to speak for a category
-_SHARE = 0.012      # of all the words that say something
+_LEAST = 3  # words that have to speak for a category
+_SHARE = 0.012  # of all the words that say something
 
 _PROFILES = {
     "Technology": """software hardware computer computing code coding program programming programmer programmieren algorithm
@@ -57,7 +57,11 @@ _PROFILES = {
         recette voyage vie familia cocina receta viaje vida weekend birthday morning routine""",
 }
 
-_VOICES = {word[:_LETTERS]: name for name, profile in reversed(_PROFILES.items()) for word in profile.split()}
+_VOICES = {
+    word[:_LETTERS]: name
+    for name, profile in reversed(_PROFILES.items())
+    for word in profile.split()
+}
 CATEGORIES = (*_PROFILES, OTHER)
 
 

@@ -11,12 +11,14 @@ from operator import itemgetter
 from commonplace.model import Json, Mark, Section
 from commonplace.text import query_terms
 
-TARGET = 160    # words of a section
-LARGEST = 190   # of a paragraph, table or code block kept whole; about the 256 tokens that small embedders read
-SMALLEST = 30   # of a section; less is joined to a neighbour
-_PART = 100 * TARGET    # words that are shared out at once: a long text is never held in pieces as a whole
-_BLOCK = 100_000        # characters that are counted at once
-_LETTERS_PER_WORD = 6   # where words are longer (code, addresses, base64), letters decide
+TARGET = 160  # words of a section
+LARGEST = 190  # of a paragraph, table or code block kept whole; about the 256 tokens that small embedders read
+SMALLEST = 30  # of a section; less is joined to a neighbour
+_PART = (
+    100 * TARGET
+)  # words that are shared out at once: a long text is never held in pieces as a whole
+_BLOCK = 100_000  # characters that are counted at once
+_LETTERS_PER_WORD = 6  # where words are longer (code, addresses, base64), letters decide
 _LONGEST_HEADING = 120
 
 _Path = tuple[str, ...]
@@ -27,7 +29,9 @@ _UNSPACED = re.compile(f"[{query_terms.UNSPACED}]")
 # Not after a short number by itself, which is a list's more often than a sentence's last word.
 _SENTENCES = re.compile(r"""(?<!\s\d)(?<!\s\d\d)[.!?…]["')\]”’]*\s+|[。！？]["」』”’]*""")
 _ENDS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
-_LINE = re.compile(rf"[^{_ENDS}]*+(?:\r\n|[{_ENDS}])?+")   # lines as str.splitlines has them, one at a time
+_LINE = re.compile(
+    rf"[^{_ENDS}]*+(?:\r\n|[{_ENDS}])?+"
+)  # lines as str.splitlines has them, one at a time
 _LINES = re.compile(r"\n+")
 _GAPS = re.compile(r"\s+")
 _LETTERS = re.compile(r".{1,300}", re.DOTALL)
@@ -53,12 +57,20 @@ def cut(text: str, title: str = "", marks: Sequence[Mark] = ()) -> list[Section]
     starts = [mark.at for mark in marks]
     for part in _parts(text):
         for pieces in _share_out(part):
-            whole = text[pieces[0].start:pieces[-1].end]
+            whole = text[pieces[0].start : pieces[-1].end]
             body = whole.strip()
             at = pieces[0].start + len(whole) - len(whole.lstrip())
             extra = f"{of_title} {query_terms.extra(body)}".strip()
-            sections.append(Section(len(sections), body, _heading(pieces), extra, count(body),
-                                    locator=_locator(marks, bisect_right(starts, at))))
+            sections.append(
+                Section(
+                    len(sections),
+                    body,
+                    _heading(pieces),
+                    extra,
+                    count(body),
+                    locator=_locator(marks, bisect_right(starts, at)),
+                )
+            )
     return sections
 
 
@@ -79,7 +91,7 @@ def count(text: str) -> int:
 def _count_blocks(text: str) -> int:
     edges = range(_BLOCK, len(text), _BLOCK)
     divided = sum(not text[at].isspace() and not text[at - 1].isspace() for at in edges)
-    spaced = sum(len(text[at:at + _BLOCK].split()) for at in (0, *edges)) - divided
+    spaced = sum(len(text[at : at + _BLOCK].split()) for at in (0, *edges)) - divided
     return spaced if text.isascii() else spaced + sum(1 for _ in _UNSPACED.finditer(text)) // 2
 
 
@@ -119,7 +131,11 @@ def _share_out(part: list[_Piece]) -> Iterator[list[_Piece]]:
     pieces: list[_Piece] = []
     size = 0
     for piece in part:
-        if size >= SMALLEST and left >= SMALLEST and size + piece.size / 2 > (size + left) / sections:
+        if (
+            size >= SMALLEST
+            and left >= SMALLEST
+            and size + piece.size / 2 > (size + left) / sections
+        ):
             yield pieces
             pieces, size, sections = [], 0, _how_many(left)
         pieces.append(piece)
@@ -150,7 +166,9 @@ def _pieces(text: str) -> Iterator[_Piece]:
                 yield _Piece(a, b, part_size, path, is_heading)
 
 
-def _divide(text: str, start: int, end: int, breaks: Sequence[re.Pattern[str]]) -> Iterator[tuple[int, int, int]]:
+def _divide(
+    text: str, start: int, end: int, breaks: Sequence[re.Pattern[str]]
+) -> Iterator[tuple[int, int, int]]:
     """Break at the first kind of break; what is still too large, at the next kind."""
     edges = chain((start,), (found.end() for found in breaks[0].finditer(text, start, end)), (end,))
     for a, b in pairwise(edges):
@@ -166,7 +184,7 @@ def _blocks(text: str) -> Iterator[tuple[int, _Path, bool, Sequence[re.Pattern[s
     above: list[tuple[int, str]] = []
     path: _Path = ()
     fence = ""
-    between = True   # blocks: no paragraph is open
+    between = True  # blocks: no paragraph is open
     at = 0
     for line in map(itemgetter(0), _LINE.finditer(text)):
         bare = line.strip()

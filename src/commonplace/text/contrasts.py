@@ -11,17 +11,55 @@ from commonplace.text import query_terms as words
 _DIGIT = re.compile(r"\d")
 _TOKEN = re.compile(r"[^\W_]+(?:['’][a-z]+)?", re.IGNORECASE)
 # Names of records: SR-2023-052, INC0012345, ABC-123, #4711, and hashes. Not UTF-8, which names a thing.
-_ID = re.compile(r"\b(?!(?:UTF|SHA|AES|RSA|MD|TLS|SSL|HTTP|ISO|EC|GPT|ES|IPV)-?\d)[A-Z]{2,10}-?\d{1,4}-\d{2,}\b"
-                 r"|\b(?!(?:UTF|SHA|AES|RSA|MD|TLS|SSL|HTTP|ISO|EC|GPT|ES|IPV)-?\d)[A-Z]{2,10}-?\d{2,}\b"
-                 r"|(?<!\w)#\d+\b|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b")
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-           "december")
-_DATE = re.compile(rf"\b\d{{4}}-\d{{2}}(?:-\d{{2}})?\b|\b\d{{1,2}}\.? (?:{'|'.join(_MONTHS)})\b(?: \d{{4}})?"
-                   rf"|\b(?:{'|'.join(_MONTHS)}) \d{{1,4}}\b(?:,? \d{{4}})?|\bq[1-4] ?\d{{4}}\b", re.IGNORECASE)
+_ID = re.compile(
+    r"\b(?!(?:UTF|SHA|AES|RSA|MD|TLS|SSL|HTTP|ISO|EC|GPT|ES|IPV)-?\d)[A-Z]{2,10}-?\d{1,4}-\d{2,}\b"
+    r"|\b(?!(?:UTF|SHA|AES|RSA|MD|TLS|SSL|HTTP|ISO|EC|GPT|ES|IPV)-?\d)[A-Z]{2,10}-?\d{2,}\b"
+    r"|(?<!\w)#\d+\b|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b"
+)
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_DATE = re.compile(
+    rf"\b\d{{4}}-\d{{2}}(?:-\d{{2}})?\b|\b\d{{1,2}}\.? (?:{'|'.join(_MONTHS)})\b(?: \d{{4}})?"
+    rf"|\b(?:{'|'.join(_MONTHS)}) \d{{1,4}}\b(?:,? \d{{4}})?|\bq[1-4] ?\d{{4}}\b",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(r"(?<![\w.])v?\d+(?:[.,:]\d+)*(?:\s?%)?", re.IGNORECASE)
-_COUNTED = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_COUNTED = (
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
 _SPELLED = {word: str(n) for n, word in enumerate(_COUNTED)} | {
-    "once": "1", "twice": "2", "double": "2", "triple": "3", "dozen": "12", "hundred": "100", "thousand": "1000"}
+    "once": "1",
+    "twice": "2",
+    "double": "2",
+    "triple": "3",
+    "dozen": "12",
+    "hundred": "100",
+    "thousand": "1000",
+}
 _DAYS = frozenset({"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"})
 _DENIED = """
     not no never none nothing neither nor without cannot avoid unless don doesn didn isn aren wasn weren won shouldn mustn
@@ -43,7 +81,9 @@ _OPPOSITES = """
     possible impossible | internal external | signed unsigned | stateful stateless | manual automatic | manually automatically
     blocking nonblocking | oldest newest | largest smallest | left right | inside outside | win lose | wins loses"""
 _OPPOSED: dict[str, set[str]] = {}
-for _one, _other in (pair.split() for pair in _OPPOSITES.replace("\n", "|").split("|") if pair.strip()):
+for _one, _other in (
+    pair.split() for pair in _OPPOSITES.replace("\n", "|").split("|") if pair.strip()
+):
     _OPPOSED.setdefault(_one, set()).add(_other)
     _OPPOSED.setdefault(_other, set()).add(_one)
 _TELLS_NOTHING = words.STOP_WORDS | _SPELLED.keys() | _NEGATIONS | _DAYS | set(_MONTHS)
@@ -59,22 +99,33 @@ class Text:
 
     def __post_init__(self) -> None:
         body = self.body.removeprefix("# ").lstrip()
-        whole = body if body.casefold().startswith(self.title.casefold()) else f"{self.title}\n{body}"
+        whole = (
+            body if body.casefold().startswith(self.title.casefold()) else f"{self.title}\n{body}"
+        )
         object.__setattr__(self, "plain", whole)
 
     @cached_property
     def ids(self) -> frozenset[str]:
-        return frozenset(found.upper() for word in self._with_digits.values() for found in _ID.findall(word))
+        return frozenset(
+            found.upper() for word in self._with_digits.values() for found in _ID.findall(word)
+        )
 
     @cached_property
     def dates(self) -> frozenset[str]:
-        return frozenset(" ".join(found.lower().replace(",", "").split()) for found in _DATE.findall(self._without_ids)) | (
-            _DAYS & set(self.words))
+        return frozenset(
+            " ".join(found.lower().replace(",", "").split())
+            for found in _DATE.findall(self._without_ids)
+        ) | (_DAYS & set(self.words))
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        digits = (found.lower().lstrip("v").replace(" ", "") for found in _NUMBER.findall(_DATE.sub(" ", self._without_ids)))
-        return frozenset(_evened(found) for found in digits) | {_SPELLED[word] for word in self.words if word in _SPELLED}
+        digits = (
+            found.lower().lstrip("v").replace(" ", "")
+            for found in _NUMBER.findall(_DATE.sub(" ", self._without_ids))
+        )
+        return frozenset(_evened(found) for found in digits) | {
+            _SPELLED[word] for word in self.words if word in _SPELLED
+        }
 
     @cached_property
     def words(self) -> list[str]:
@@ -114,12 +165,17 @@ class Text:
 def difference(new: Text, old: Text) -> str | None:
     """What two texts that are alike contradict each other in, in words."""
     mine, theirs = set(new.words) - set(old.words), set(old.words) - set(new.words)
-    opposed = sorted(f"{a} against {b}" for a in mine & _OPPOSED.keys() for b in _OPPOSED[a] & theirs)
+    opposed = sorted(
+        f"{a} against {b}" for a in mine & _OPPOSED.keys() for b in _OPPOSED[a] & theirs
+    )
     if opposed:
         return opposed[0]
     if (new.negations > 0) != (old.negations > 0):
         return "one of them is negated"
-    for name, here, there in (("dates", new.dates, old.dates), ("numbers", new.numbers, old.numbers)):
+    for name, here, there in (
+        ("dates", new.dates, old.dates),
+        ("numbers", new.numbers, old.numbers),
+    ):
         if here - there and there - here:
             return f"{name}: {_few(here - there)} against {_few(there - here)}"
     return None

@@ -28,8 +28,18 @@ class Note:
     @property
     def tags(self) -> tuple[str, ...]:
         found = self.front.get("tags") or []
-        listed = re.split(r"[,\s]+", found) if isinstance(found, str) else found if isinstance(found, list) else [found]
-        return tuple(dict.fromkeys(tag for tag in (str(entry).strip().lstrip("#") for entry in listed) if tag))
+        listed = (
+            re.split(r"[,\s]+", found)
+            if isinstance(found, str)
+            else found
+            if isinstance(found, list)
+            else [found]
+        )
+        return tuple(
+            dict.fromkeys(
+                tag for tag in (str(entry).strip().lstrip("#") for entry in listed) if tag
+            )
+        )
 
     @property
     def created_at(self) -> datetime | None:
@@ -67,7 +77,7 @@ def split_front_matter(source: str) -> tuple[str | None, str]:
     closing = _CLOSING.search(source, opening.end()) if opening else None
     if not opening or not closing:
         return None, source
-    return source[opening.end():closing.start()], source[closing.end():]
+    return source[opening.end() : closing.start()], source[closing.end() :]
 
 
 def heading(line: str) -> str:
@@ -77,17 +87,38 @@ def heading(line: str) -> str:
 
 def render(item: Item, text: str, folders: list[str], relations: Sequence[Relation] = ()) -> str:
     front: Json = {
-        "id": item.id, "public_id": item.public_id, "title": item.title, "entity_type": item.entity_type,
-        "tags": list(item.tags), "folders": folders, "in_kb": item.in_kb, "created_at": item.created_at}
+        "id": item.id,
+        "public_id": item.public_id,
+        "title": item.title,
+        "entity_type": item.entity_type,
+        "tags": list(item.tags),
+        "folders": folders,
+        "in_kb": item.in_kb,
+        "created_at": item.created_at,
+    }
     optional: Json = {
-        "url": item.url, "kind": "" if item.kind == "text" else item.kind, "category": item.category,
-        "summary": item.summary, "key_points": list(item.key_points), "archived": item.archived,
+        "url": item.url,
+        "kind": "" if item.kind == "text" else item.kind,
+        "category": item.category,
+        "summary": item.summary,
+        "key_points": list(item.key_points),
+        "archived": item.archived,
         "visibility": "" if item.visibility == "private" else item.visibility,
-        "status": item.status, "priority": item.priority, "due_date": item.due_date, "languages": list(item.languages),
-        "technologies": list(item.technologies), "assignees": list(item.assignees),
-        "annotates": item.annotates, "origin": "" if item.origin == Origin.YOU else item.origin,
+        "status": item.status,
+        "priority": item.priority,
+        "due_date": item.due_date,
+        "languages": list(item.languages),
+        "technologies": list(item.technologies),
+        "assignees": list(item.assignees),
+        "annotates": item.annotates,
+        "origin": "" if item.origin == Origin.YOU else item.origin,
         "relations": [_relation(relation) for relation in relations],
-        "metadata": {key: value for key, value in item.metadata.items() if key not in ("front_matter", "path")}}
+        "metadata": {
+            key: value
+            for key, value in item.metadata.items()
+            if key not in ("front_matter", "path")
+        },
+    }
     front |= {key: value for key, value in optional.items() if value}
     kept = item.metadata.get("front_matter")
     if isinstance(kept, dict):  # metadata is anybody's: it does not say what is a note
@@ -97,7 +128,9 @@ def render(item: Item, text: str, folders: list[str], relations: Sequence[Relati
 
 
 def _relation(relation: Relation) -> Json:
-    found = {} if relation.explicit else {"found": relation.weight}  # by likeness, not said by anybody
+    found = (
+        {} if relation.explicit else {"found": relation.weight}
+    )  # by likeness, not said by anybody
     return {"kind": relation.kind, "to": relation.to_id, **found}
 
 
@@ -108,7 +141,9 @@ def storable(value: Any) -> Any:
     if isinstance(value, list | tuple | set):
         return [storable(entry) for entry in value]
     if isinstance(value, str) and _NO_TEXT.search(value):
-        raise Invalid("The front matter contains NUL characters or lone surrogates, so it is not text.")
+        raise Invalid(
+            "The front matter contains NUL characters or lone surrogates, so it is not text."
+        )
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
@@ -127,7 +162,9 @@ _PlainLoader = getattr(yaml, "CSafeLoader", _Loader)
 
 def _yaml(source: str) -> Any:
     try:
-        return (_Loader if "*" in source or "\\" in source else _PlainLoader)(source).get_single_data()
+        return (_Loader if "*" in source or "\\" in source else _PlainLoader)(
+            source
+        ).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: a date such as 2026-13-45
         return None
 
@@ -140,6 +177,8 @@ def _moment(value: Any) -> datetime | None:
             return None
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
-    if not isinstance(value, datetime) or not 1 < value.year < 9999:  # the outermost years have no other time zones
+    if (
+        not isinstance(value, datetime) or not 1 < value.year < 9999
+    ):  # the outermost years have no other time zones
         return None
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

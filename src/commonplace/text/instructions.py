@@ -5,9 +5,11 @@ import re
 
 import re2
 
-_READ = 2_000   # characters of a text that are looked at; summaries and key points are shorter
-_MACHINE = (r"(?:AIs?|LLMs?|GPTs?|A\.I\.|(?:large )?language models?|chat ?bots?|chatgpt|claude|copilot|gemini|"
-            r"(?:AI |virtual |digital )(?:agents?|assistants?|models?|systems?|readers?|crawlers?))")
+_READ = 2_000  # characters of a text that are looked at; summaries and key points are shorter
+_MACHINE = (
+    r"(?:AIs?|LLMs?|GPTs?|A\.I\.|(?:large )?language models?|chat ?bots?|chatgpt|claude|copilot|gemini|"
+    r"(?:AI |virtual |digital )(?:agents?|assistants?|models?|systems?|readers?|crawlers?))"
+)
 _ORDERS = r"(?:instructions?|prompts?|directives?|guidelines?|guardrails?|constraints|restrictions|orders|safety|rules)"
 _EARLIER = r"(?:previous|prior|above|earlier|preceding|former|foregoing|existing|initial|original|all|any|your|system|everything)"
 _DROP = r"(?:ignore|disregard|forget|override|bypass|discard|set aside|overrule|circumvent)"
@@ -74,18 +76,27 @@ _RULES = (
     r"\b(?:ignor[ae]|olvid[ae])\b.{0,40}\binstrucciones\b",
 )
 # Where words are not parted: one of the first before one of the second.
-_DROP_UNSPACED, _ORDERS_UNSPACED = ("忽略", "无视", "無視", "忘记", "忘記"), ("指令", "指示", "说明", "說明")
+_DROP_UNSPACED, _ORDERS_UNSPACED = (
+    ("忽略", "无视", "無視", "忘记", "忘記"),
+    ("指令", "指示", "说明", "說明"),
+)
 
 _SENTENCE = re.compile(r"[^.!?。！？]+[.!?。！？]*")
 _OPTIONS = re2.Options()
-_OPTIONS.case_sensitive, _OPTIONS.log_errors, _OPTIONS.encoding = False, False, re2.Options.Encoding.LATIN1
+_OPTIONS.case_sensitive, _OPTIONS.log_errors, _OPTIONS.encoding = (
+    False,
+    False,
+    re2.Options.Encoding.LATIN1,
+)
 _ADDRESSED = re2.compile("|".join(f"(?:{rule})" for rule in _RULES).encode(), _OPTIONS)
 
 
 def addresses_machine(text: str) -> bool:
     """Whether a sentence, or one of a few, tells a machine what to do. Linear in the text."""
     text = text[:_READ].replace("’", "'")
-    if not text.isascii() and any(-1 < text.find(drop) < max(map(text.rfind, _ORDERS_UNSPACED)) for drop in _DROP_UNSPACED):
+    if not text.isascii() and any(
+        -1 < text.find(drop) < max(map(text.rfind, _ORDERS_UNSPACED)) for drop in _DROP_UNSPACED
+    ):
         return True
     plain = " ".join(text.split()).encode("ascii", "replace").replace(b"?", b" ")
     return _ADDRESSED.search(plain) is not None
@@ -98,4 +109,6 @@ def sentences(text: str) -> list[str]:
 
 def without_orders(text: str) -> str:
     """A summary without those of its sentences that address a machine."""
-    return "".join(sentence for sentence in sentences(text) if not addresses_machine(sentence)).strip()
+    return "".join(
+        sentence for sentence in sentences(text) if not addresses_machine(sentence)
+    ).strip()

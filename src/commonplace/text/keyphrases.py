@@ -10,12 +10,19 @@ from commonplace.text.sentences import UNSPACED
 
 _LONGEST_TAG = 40
 _RUN = re.compile(rf"[{UNSPACED}]+")
-_IDEOGRAPHS = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+|[\u30a1-\u30ff]{2,}")
-_TITLE = 3          # a word of the title or of a heading counts as often
+_IDEOGRAPHS = re.compile(
+    r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+|[\u30a1-\u30ff]{2,}"
+)
+_TITLE = 3  # a word of the title or of a heading counts as often
 
 
-def tags(said: Counter[str], sentences: Sequence[Sequence[str]], titles: Sequence[Sequence[str]], silent: frozenset[str],
-         limit: int) -> tuple[str, ...]:
+def tags(
+    said: Counter[str],
+    sentences: Sequence[Sequence[str]],
+    titles: Sequence[Sequence[str]],
+    silent: frozenset[str],
+    limit: int,
+) -> tuple[str, ...]:
     """`said`: how often the sentences say each of their words."""
     telling = {word for word in chain(said, *titles) if _tells(word, silent)}
     counts = Counter({(word,): count for word, count in said.items() if word in telling})
@@ -23,7 +30,10 @@ def tags(said: Counter[str], sentences: Sequence[Sequence[str]], titles: Sequenc
         for gram in _grams(word, silent):
             counts[gram,] += said[word]
     for title in titles:
-        words = (*telling.intersection(title), *(gram for word in title for gram in _grams(word, silent)))
+        words = (
+            *telling.intersection(title),
+            *(gram for word in title for gram in _grams(word, silent)),
+        )
         counts.update({(word,): _TITLE for word in words})
     # A run that is said twice is made of words that are: the others need not be looked at.
     again = {word for word in telling if counts[word,] > 1}
@@ -31,15 +41,21 @@ def tags(said: Counter[str], sentences: Sequence[Sequence[str]], titles: Sequenc
     for title in titles:
         runs.update({run: _TITLE for run in _runs(title, again) if run in runs})
     often = 2 if len(sentences) > 3 else 1
-    worth = {phrase: count * (1 + 0.8 * (len(phrase) - 1)) * _length(phrase)
-             for found, least in ((counts, often), (runs, 2)) for phrase, count in found.items() if count >= least}
+    worth = {
+        phrase: count * (1 + 0.8 * (len(phrase) - 1)) * _length(phrase)
+        for found, least in ((counts, often), (runs, 2))
+        for phrase, count in found.items()
+        if count >= least
+    }
     chosen: list[tuple[str, ...]] = []
     taken: set[str] = set()
     for phrase in sorted(worth, key=lambda phrase: (-worth[phrase], phrase)):
         if len(chosen) == limit:
             break
         stems = set(map(_stem, phrase))
-        if taken.isdisjoint(stems) and not (_RUN.match(phrase[0]) and any(_overlap(phrase[0], other) for other in taken)):
+        if taken.isdisjoint(stems) and not (
+            _RUN.match(phrase[0]) and any(_overlap(phrase[0], other) for other in taken)
+        ):
             chosen.append(phrase)
             taken |= stems
     return tuple(dict.fromkeys(_joined(phrase)[:_LONGEST_TAG] for phrase in chosen))
@@ -79,7 +95,11 @@ def _pieces(part: str) -> Iterator[str]:
     if 2 <= len(part) <= 4:
         yield part
     elif len(part) > 4:
-        yield from (part[start:start + size] for size in (2, 3, 4) for start in range(len(part) - size + 1))
+        yield from (
+            part[start : start + size]
+            for size in (2, 3, 4)
+            for start in range(len(part) - size + 1)
+        )
 
 
 def _length(phrase: tuple[str, ...]) -> float:

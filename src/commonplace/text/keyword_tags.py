@@ -32,17 +32,34 @@ TYPES = {  # where a title has words of several, the first of these
 _ALSO = {
     "security": "oauth oauth2 authn authz authenticate authentication authorize authorise authorization authorisation",
     "performance": "optimise optimisation",
-    "database": "postgresql", "frontend": "uis", "backend": "apis", "devops": "k8s",
-    "refactor": "cleanup reorganise", "chore": "configure configuration", "bug": "hotfix bugfix",
+    "database": "postgresql",
+    "frontend": "uis",
+    "backend": "apis",
+    "devops": "k8s",
+    "refactor": "cleanup reorganise",
+    "chore": "configure configuration",
+    "bug": "hotfix bugfix",
 }
 # Words whose stem is that of a keyword, and which mean something else.
-_OTHERS = frozenset({"response", "responses", "respond", "responded", "responsible", "responsibility", "depend", "depends",
-                     "depended", "depending"})
+_OTHERS = frozenset(
+    {
+        "response",
+        "responses",
+        "respond",
+        "responded",
+        "responsible",
+        "responsibility",
+        "depend",
+        "depends",
+        "depended",
+        "depending",
+    }
+)
 TECHNOLOGIES = {
     "frontend": "react vue svelte angular css scss sass tailwind tailwindcss html htmx nextjs nuxt vite remix astro solidjs",
     "backend": "fastapi django flask starlette express nestjs rails spring laravel graphql grpc nginx uvicorn celery",
     "database": "sql postgres postgresql mysql mariadb sqlite mongodb redis cassandra dynamodb surrealdb elasticsearch "
-                "sqlalchemy alembic prisma pgvector clickhouse duckdb neo4j",
+    "sqlalchemy alembic prisma pgvector clickhouse duckdb neo4j",
     "devops": "docker kubernetes k8s terraform ansible helm jenkins aws gcp azure pulumi argocd podman prometheus grafana",
     "testing": "pytest jest playwright cypress selenium hypothesis vitest mocha junit",
     "security": "oauth oauth2 jwt keycloak vault saml openid oidc auth0 argon2 webauthn tls",
@@ -53,20 +70,29 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(spoken(text).lower())
 
 
-def tags(title: str, content: str, technologies: Sequence[str], explicit: Sequence[str],
-         project: Iterable[str]) -> tuple[str, ...]:
+def tags(
+    title: str,
+    content: str,
+    technologies: Sequence[str],
+    explicit: Sequence[str],
+    project: Iterable[str],
+) -> tuple[str, ...]:
     """What was given first; then the domains that the words and technologies speak of; then those of the project's own
     tags that the text names."""
     said = words_of(f"{title} {content}")
     tools = words_of(" ".join(technologies)) + ["".join(words_of(name)) for name in technologies]
-    named = _matches(DOMAINS, said + tools) | {domain for domain, names in TECHNOLOGIES.items() if {*tools} & {*names.split()}}
+    named = _matches(DOMAINS, said + tools) | {
+        domain for domain, names in TECHNOLOGIES.items() if {*tools} & {*names.split()}
+    }
     stems = set(_stems(tuple(said)))
-    of_project = [tag for tag in project if (own := set(_stems(tuple(words_of(tag))))) and own <= stems]
+    of_project = [
+        tag for tag in project if (own := set(_stems(tuple(words_of(tag))))) and own <= stems
+    ]
     found = [*explicit, *(domain for domain in DOMAINS if domain in named), *of_project]
     seen: dict[str, str] = {}
     for tag in found:
         seen.setdefault(tag.casefold(), tag)
-    return tuple(seen.values())[:max(MOST_TAGS, len(explicit))]
+    return tuple(seen.values())[: max(MOST_TAGS, len(explicit))]
 
 
 def task_type(title: str, content: str) -> str | None:
@@ -78,7 +104,9 @@ def task_type(title: str, content: str) -> str | None:
             return next(name for name in TYPES if name in found)
     said = [one for one in words_of(content) if one not in _OTHERS]
     counts = Counter(_stems(tuple(said)))
-    found_often = {name: sum(counts[stem] for stem in _keywords(keywords)) for name, keywords in TYPES.items()}
+    found_often = {
+        name: sum(counts[stem] for stem in _keywords(keywords)) for name, keywords in TYPES.items()
+    }
     best = max(TYPES, key=lambda name: found_often[name])
     return best if found_often[best] else None
 
@@ -92,8 +120,11 @@ def shared(tag_lists: Iterable[Sequence[str]], least: int = 2) -> list[str]:
 def _matches(table: Mapping[str, str], said: Sequence[str]) -> set[str]:
     plain = {one for one in said if one not in _OTHERS}
     stems = set(_stems(tuple(plain)))
-    return {name for name, keywords in table.items()
-            if plain & {*_ALSO.get(name, "").split()} or stems & _keywords(keywords)}
+    return {
+        name
+        for name, keywords in table.items()
+        if plain & {*_ALSO.get(name, "").split()} or stems & _keywords(keywords)
+    }
 
 
 @lru_cache(maxsize=256)

@@ -16,13 +16,19 @@ _LONGEST_PHRASE = 16
 _LONGEST_WORD = 256
 
 # Scripts without spaces between words, and Hangul, where particles cling to the words.
-UNSPACED = (r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff"
-            r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff")
+UNSPACED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff"
+    r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
 _RUN = re.compile(f"[{UNSPACED}]+")
 _WORD = re.compile(r"[^\W_]+")
-_HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|[A-Z][a-z]{2})")   # a capital after a small letter, or HTTPServer's S
+_HUMP = re.compile(
+    r"[A-Z](?:(?<=[a-z0-9].)|[A-Z][a-z]{2})"
+)  # a capital after a small letter, or HTTPServer's S
 _BETWEEN_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
-_NEXT_HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]{2}))")     # what follows such a gap; sooner found in a text
+_NEXT_HUMP = re.compile(
+    r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]{2}))"
+)  # what follows such a gap; sooner found in a text
 
 # Snowball's English list. In a small or unusual library (code, say) such words are rare enough to look telling.
 _ENGLISH = """
@@ -39,7 +45,11 @@ def extra(text: str) -> str:
     """Words to index beside the text: parts of identifiers, pairs of unspaced characters. Plain prose has none."""
     found = []
     if _HUMP.search(text):
-        found += [part.lower() for word in filter(_HUMP.search, _WORD.findall(text)) for part in _BETWEEN_HUMPS.split(word)]
+        found += [
+            part.lower()
+            for word in filter(_HUMP.search, _WORD.findall(text))
+            for part in _BETWEEN_HUMPS.split(word)
+        ]
     if not text.isascii() and _RUN.search(text := normalize("NFKC", text)):
         runs = _RUN.findall(text)
         mixed = [word for word in _WORD.findall(text) if _RUN.search(word)]
@@ -78,7 +88,9 @@ def _alternatives(chunk: str) -> Iterator[tuple[str, ...]]:
 
 def _neighbours(text: str) -> Iterator[tuple[str, str]]:
     """Two words side by side: a text that has them so is likelier meant than one that has them apart."""
-    spelled = (_plain(word) for word in _WORD.findall(_RUN.sub(" ", text)) if len(word) <= _LONGEST_WORD)
+    spelled = (
+        _plain(word) for word in _WORD.findall(_RUN.sub(" ", text)) if len(word) <= _LONGEST_WORD
+    )
     return ((a, b) for a, b in pairwise(spelled) if a not in STOP_WORDS and b not in STOP_WORDS)
 
 
@@ -94,4 +106,6 @@ def _pairs(run: str) -> list[str]:
 
 def _plain(word: str) -> str:
     word = word.lower()
-    return word if word.isalnum() else "".join(character for character in word if character.isalnum())
+    return (
+        word if word.isalnum() else "".join(character for character in word if character.isalnum())
+    )

@@ -5,7 +5,14 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
-EMAIL, PHONE, KEY, CARD, IBAN, SECRET = "[email]", "[phone]", "[key]", "[card]", "[iban]", "[secret]"
+EMAIL, PHONE, KEY, CARD, IBAN, SECRET = (
+    "[email]",
+    "[phone]",
+    "[key]",
+    "[card]",
+    "[iban]",
+    "[secret]",
+)
 
 # What services put in front of their keys, so that scanners find them.
 _PREFIXES = r"""(?:sk|pk|rk)_(?:live|test)_|sk_|sk-(?:ant-|proj-)?|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xapp-|AKIA|
@@ -19,7 +26,8 @@ _KEY_BEGINS, _KEY_ENDS = (re.compile(_KEY_LINE.format(word)) for word in ("BEGIN
 _KEY_BODY = re.compile(
     r"""(?>(?:[\s>|#*,"']|\\[nr])++"""
     r"""(?:[A-Za-z0-9+/=]{16,}+|[A-Za-z0-9+/=]{1,15}+(?=\r?\n|[\\"']|\Z)|"""
-    r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID): [^\n]*+))*+")
+    r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID): [^\n]*+))*+"
+)
 
 # Words that say that a value stands for a secret, and words that may stand beside them.
 _SAID_OF_PLACEHOLDERS = """
@@ -31,14 +39,16 @@ _BESIDE = """
     whsec"""
 _PLACEHOLDERS = frozenset(_SAID_OF_PLACEHOLDERS.split())
 _PLACEHOLDER_WORDS = _PLACEHOLDERS.union(_BESIDE.split())
-_VARIABLE = re.compile(r"\$\{[^}]*\}?|\$\([^)]*\)?|\$[A-Z_]+|\{\{.*|%[A-Z_]+%|<[A-Za-z _./:-]*>?|"
-                       r"(?:process\.env|os\.environ)\b.*")
+_VARIABLE = re.compile(
+    r"\$\{[^}]*\}?|\$\([^)]*\)?|\$[A-Z_]+|\{\{.*|%[A-Z_]+%|<[A-Za-z _./:-]*>?|"
+    r"(?:process\.env|os\.environ)\b.*"
+)
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 
 
 class _Rule(NamedTuple):
     name: str
-    pattern: re.Pattern[str]        # its group `value`, or all that it matches, must hold
+    pattern: re.Pattern[str]  # its group `value`, or all that it matches, must hold
     holds: Callable[[str], bool]
 
 
@@ -69,10 +79,14 @@ def _can_be_called(text: str) -> bool:
 def _opaque(text: str) -> bool:
     """Letters and digits as no word mixes them: long, and changing between the two all the time, or of hex digits only."""
     plain = re.sub(r"[^0-9A-Za-z]", "", text)
-    changes = len(re.findall(r"(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])", text))  # not across a hyphen: `top-10-tips`
+    changes = len(
+        re.findall(r"(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])", text)
+    )  # not across a hyphen: `top-10-tips`
     if re.fullmatch(r"[0-9a-f]{24,}|[0-9A-F]{24,}", plain):
         return changes > 2
-    return changes >= 4 or (changes >= 2 and len(plain) >= 20 and not plain.isupper() and not plain.islower())
+    return changes >= 4 or (
+        changes >= 2 and len(plain) >= 20 and not plain.isupper() and not plain.islower()
+    )
 
 
 def _always(text: str) -> bool:
@@ -83,8 +97,11 @@ def _is_secret(value: str) -> bool:
     """Return whether it can be a secret: `YOUR_API_KEY`, `xxxx`, `<token>` and `${TOKEN}` cannot."""
     if _VARIABLE.fullmatch(value) or (len(set(value)) == 1 and not value.isalnum()):
         return False
-    words = {word if word.strip("x") else "example"
-             for word in _BETWEEN_WORDS.split(value.lower()) if word}
+    words = {
+        word if word.strip("x") else "example"
+        for word in _BETWEEN_WORDS.split(value.lower())
+        if word
+    }
     said = value.endswith(("...", "…")) or not _PLACEHOLDERS.isdisjoint(words)
     return not said or not words <= _PLACEHOLDER_WORDS
 
@@ -93,29 +110,64 @@ def _is_mixed_secret(value: str) -> bool:
     return any(map(str.isdecimal, value)) and not value.isdecimal() and _is_secret(value)
 
 
-_DATE = re.compile(r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|(?:19|20)\d{2}\s?[-–]\s?(?:19|20)\d{2})"
-                   r"(?:[ T]\d.*)?")
+_DATE = re.compile(
+    r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|(?:19|20)\d{2}\s?[-–]\s?(?:19|20)\d{2})"
+    r"(?:[ T]\d.*)?"
+)
 _LOCAL_PART = re.compile(r"(?<![\w.+-])[\w.!#$%&'*+/=?^`{|}~-]{1,64}(?<=[\w+-])\Z")
-_RULES = tuple(_Rule(name, re.compile(pattern, re.VERBOSE | re.IGNORECASE if name == SECRET else re.VERBOSE), holds)
-               for name, pattern, holds in (
-    (SECRET, r"(?<=/)(?<=://)[^\s/@:]+:[^\s/@]+(?=@)", _always),
-    (EMAIL, r"""(?:@|[ ]?[\[(]at[\])][ ]?|[ ]AT[ ])[^\W_][\w-]*
-        (?:(?:\.|[\[(]dot[\])][ ]?|[ ](?:[\[(]dot[\])][ ]?|DOT[ ]))[\w-]+)+""", _always),
-    (SECRET, rf"""(?<![^\W_])(?:{_NAMES})\b["']?\s{{0,3}}(?:is|are|was|lautet|ist|es|est|=>|:=|[:=])\s{{0,3}}["'`]?
+_RULES = tuple(
+    _Rule(
+        name,
+        re.compile(pattern, re.VERBOSE | re.IGNORECASE if name == SECRET else re.VERBOSE),
+        holds,
+    )
+    for name, pattern, holds in (
+        (SECRET, r"(?<=/)(?<=://)[^\s/@:]+:[^\s/@]+(?=@)", _always),
+        (
+            EMAIL,
+            r"""(?:@|[ ]?[\[(]at[\])][ ]?|[ ]AT[ ])[^\W_][\w-]*
+        (?:(?:\.|[\[(]dot[\])][ ]?|[ ](?:[\[(]dot[\])][ ]?|DOT[ ]))[\w-]+)+""",
+            _always,
+        ),
+        (
+            SECRET,
+            rf"""(?<![^\W_])(?:{_NAMES})\b["']?\s{{0,3}}(?:is|are|was|lautet|ist|es|est|=>|:=|[:=])\s{{0,3}}["'`]?
         (?!(?:{_NAMES})["']?\s{{0,3}}[:=])(?!(?:not|never|a|an|the|required|missing|invalid|expired|needed|optional|wrong|good|set|stored|kept|sent|used|shared|safe|hashed|
-        \w{{1,30}}ed)\b)(?P<value>[^\s"'`,;]{{4,}})""", _is_secret),
-    (SECRET, rf"""(?<![^\W_])(?:{_NAMES})[ ](?=(?P<value>[^\s"'`,;]{{6,}}))""", _is_mixed_secret),
-    (IBAN, r"\b[A-Z]{2}\d{2}(?:[ ]?[0-9A-Z]{4}){2,7}(?:[ ]?[0-9A-Z]{1,4})?\b", _mod97),
-    (CARD, r"(?<![\d.-])[2-6]\d{3}(?:[ -]?\d{4}){2}(?:[ -]?\d{1,7})\b|(?<![\d.-])3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b|"
-           r"(?<![\d.-])3[068]\d{2}[ -]?\d{6}[ -]?\d{4}\b", _luhn),
-    (PHONE, r"""(?<![\w.+])(?:\+|00)[1-9]\d*+(?:[ ./-]?\(\d{1,5}\))?(?:[ ./-]?\d++)?(?:[ ./-]\d{2,}+){0,6}(?!\w)""",
-     _can_be_called),
-    (PHONE, r"(?<![\w.-])(?:1[ .-])?(?:[2-9]\d{2}[ .-]|\([2-9]\d{2}\)[ .-]?)\d{3}[ .-]\d{4}(?![\w-]|\.\d)", _can_be_called),
-    (PHONE, r"(?<![\w.,/-])(?:\(?0\d{1,4}\)?|\(0\)\d{2,4})(?:[ /-]\d{2,8}){1,4}(?![\w]|[.,:]\d)", _can_be_called),
-    (PHONE, r"(?<![\w.,/-])0[1-9]\d{8,9}(?![\w]|[.,:]\d)", _can_be_called),
-    (SECRET, r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])", _always),
-    (KEY, r"(?<![\w/.-])[A-Za-z0-9][\w+=-]{14,}", _opaque),
-))
+        \w{{1,30}}ed)\b)(?P<value>[^\s"'`,;]{{4,}})""",
+            _is_secret,
+        ),
+        (
+            SECRET,
+            rf"""(?<![^\W_])(?:{_NAMES})[ ](?=(?P<value>[^\s"'`,;]{{6,}}))""",
+            _is_mixed_secret,
+        ),
+        (IBAN, r"\b[A-Z]{2}\d{2}(?:[ ]?[0-9A-Z]{4}){2,7}(?:[ ]?[0-9A-Z]{1,4})?\b", _mod97),
+        (
+            CARD,
+            r"(?<![\d.-])[2-6]\d{3}(?:[ -]?\d{4}){2}(?:[ -]?\d{1,7})\b|(?<![\d.-])3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b|"
+            r"(?<![\d.-])3[068]\d{2}[ -]?\d{6}[ -]?\d{4}\b",
+            _luhn,
+        ),
+        (
+            PHONE,
+            r"""(?<![\w.+])(?:\+|00)[1-9]\d*+(?:[ ./-]?\(\d{1,5}\))?(?:[ ./-]?\d++)?(?:[ ./-]\d{2,}+){0,6}(?!\w)""",
+            _can_be_called,
+        ),
+        (
+            PHONE,
+            r"(?<![\w.-])(?:1[ .-])?(?:[2-9]\d{2}[ .-]|\([2-9]\d{2}\)[ .-]?)\d{3}[ .-]\d{4}(?![\w-]|\.\d)",
+            _can_be_called,
+        ),
+        (
+            PHONE,
+            r"(?<![\w.,/-])(?:\(?0\d{1,4}\)?|\(0\)\d{2,4})(?:[ /-]\d{2,8}){1,4}(?![\w]|[.,:]\d)",
+            _can_be_called,
+        ),
+        (PHONE, r"(?<![\w.,/-])0[1-9]\d{8,9}(?![\w]|[.,:]\d)", _can_be_called),
+        (SECRET, r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])", _always),
+        (KEY, r"(?<![\w/.-])[A-Za-z0-9][\w+=-]{14,}", _opaque),
+    )
+)
 
 
 # A text is cut into tokens once, and formats of keys are looked for in the long ones.
@@ -136,10 +188,10 @@ def _mask(rule: _Rule, text: str) -> str:
     kept, at = [], 0
     for found in rule.pattern.finditer(text):
         start: re.Match[str] | None = found
-        if rule.name == EMAIL:      # found by its domain; at most 64 characters before it are read
+        if rule.name == EMAIL:  # found by its domain; at most 64 characters before it are read
             start = _LOCAL_PART.search(text, max(at, found.start() - 64), found.start())
         if start and start.start() >= at and rule.holds(found[group]):
-            kept += [text[at:start.start()], rule.name]
+            kept += [text[at : start.start()], rule.name]
             at = found.end(group)
     return "".join([*kept, text[at:]])
 
@@ -151,7 +203,7 @@ def _mask_private_keys(text: str) -> str:
     for begin, limit in zip(begins, limits, strict=False):
         inside = text, begin.end(), limit
         end = _KEY_ENDS.search(*inside) or _KEY_BODY.match(*inside) or begin
-        kept += [text[at:begin.start()], KEY]
+        kept += [text[at : begin.start()], KEY]
         at = end.end()
     return "".join([*kept, text[at:]])
 
@@ -170,9 +222,15 @@ def _mask_jwts(token: str) -> str:
     kept, at = [], 0
     for place, (head, body) in enumerate(pairwise(parts)):
         start = _JWT_HEAD.search(token, max(at, head.start()), head.end())
-        if start and len(body[0]) >= 8 and token[head.end():body.start()] == ".":
-            end = next((last.end() for last in parts[place + 2:place + 3]
-                        if token[body.end():last.start()] == "."), body.end())
-            kept += [token[at:start.start()], KEY]
+        if start and len(body[0]) >= 8 and token[head.end() : body.start()] == ".":
+            end = next(
+                (
+                    last.end()
+                    for last in parts[place + 2 : place + 3]
+                    if token[body.end() : last.start()] == "."
+                ),
+                body.end(),
+            )
+            kept += [token[at : start.start()], KEY]
             at = end
     return "".join([*kept, token[at:]])

@@ -8,18 +8,27 @@ from functools import cache
 ELLIPSIS = "…"
 UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _FENCES = ("```", "~~~")
-_NOT_PROSE = re.compile(r"^\s*(?:\||#|<|@|//|\$ |>>> |[-*_=~]{3,}\s*$)")     # tables, headings, tags, code
+_NOT_PROSE = re.compile(
+    r"^\s*(?:\||#|<|@|//|\$ |>>> |[-*_=~]{3,}\s*$)"
+)  # tables, headings, tags, code
 _LEAD = re.compile(r"^\s*(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ x]\]\s+)+")
 _IMAGE = re.compile(r"!\[[^\[\]\n]{0,200}\]\([^)\[\n]{0,2000}\)")
 _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^)\[\n]{0,2000}\)")
-_ADDRESS, _MARKS = re.compile(r"https?://\S+"), re.compile(r"\*{1,3}|_{2,3}|~~|`+|</?[a-zA-Z][^<>\n]{0,200}>")
+_ADDRESS, _MARKS = (
+    re.compile(r"https?://\S+"),
+    re.compile(r"\*{1,3}|_{2,3}|~~|`+|</?[a-zA-Z][^<>\n]{0,200}>"),
+)
 # A full stop ends a sentence before a space and anything but a small letter; not after an initial or a short abbreviation.
-END = re.compile(r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|Nr|vs|No)\.)(?<!\b(?:Mrs|e\.g|i\.e|bzw|etc|z\.B|Fig)\.)"
-                 r"[\"'”’»)\]]{0,2}\s+(?![a-zà-öø-ÿ])|(?<=[。！？])")
+END = re.compile(
+    r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|Nr|vs|No)\.)(?<!\b(?:Mrs|e\.g|i\.e|bzw|etc|z\.B|Fig)\.)"
+    r"[\"'”’»)\]]{0,2}\s+(?![a-zà-öø-ÿ])|(?<=[。！？])"
+)
 # Words, and the marks that part them.
-_WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:-[^\W_{UNSPACED}]+)*|[.,;:!?()\[\]/|\"“”„«»–—、，：；]")
+_WORD = re.compile(
+    rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:-[^\W_{UNSPACED}]+)*|[.,;:!?()\[\]/|\"“”„«»–—、，：；]"
+)
 _LONGEST_SENTENCE, _LONGEST_WORD = 1_000, 40
-_SURE = 0.25        # of the words are English stop words: then it is English
+_SURE = 0.25  # of the words are English stop words: then it is English
 
 # Snowball's English list, and what else carries no subject. The general list below also drops words such as "computer".
 _ENGLISH_LIST = """
@@ -44,8 +53,14 @@ def sentences(text: str) -> list[str]:
     is_fenced = any(fence in text for fence in _FENCES)
     lines = map(str.lstrip, _outside_fences(text) if is_fenced else text.split("\n"))
     # What begins with a letter is neither a mark nor behind one.
-    paragraphs = " ".join(line if line[:1].isalpha() else "\0" if not line or _NOT_PROSE.match(line) else
-                          _LEAD.sub("\0", line).strip() for line in lines).split("\0")
+    paragraphs = " ".join(
+        line
+        if line[:1].isalpha()
+        else "\0"
+        if not line or _NOT_PROSE.match(line)
+        else _LEAD.sub("\0", line).strip()
+        for line in lines
+    ).split("\0")
     plain = (_plain(paragraph) for paragraph in paragraphs if paragraph.strip())
     return [whole for part in plain for sentence in END.split(part) if (whole := sentence.strip())]
 
@@ -107,11 +122,11 @@ def _languages() -> dict[str, list[str]]:
 
 def cut(text: str, limit: int) -> str:
     """At most `limit` characters, cut after a whole word where there is one."""
-    text = " ".join(text[:4 * limit].split())
+    text = " ".join(text[: 4 * limit].split())
     if len(text) <= limit:
         return text
-    kept = text[:limit - 1]
-    whole = kept[:kept.rfind(" ")] if " " in kept[limit // 2:] else kept
+    kept = text[: limit - 1]
+    whole = kept[: kept.rfind(" ")] if " " in kept[limit // 2 :] else kept
     return (whole.rstrip(" ,;:–—-(") or whole) + ELLIPSIS
 
 

@@ -15,9 +15,12 @@ from commonplace.model import Section, normalize
 
 # Halves: what one occurrence counts in each field (docs/retrieval.md), as whole numbers.
 TITLE, HEADING, TEXT, EXTRA = 6, 2, 2, 1
-GAP = 0            # between fields, so that no phrase reaches from one into the next
+GAP = 0  # between fields, so that no phrase reaches from one into the next
 
-_WORD, _ASCII = re.compile(r"[^\W_]+"), re.compile(r"[a-z0-9]+")  # the same where they can be, and sooner found
+_WORD, _ASCII = (
+    re.compile(r"[^\W_]+"),
+    re.compile(r"[a-z0-9]+"),
+)  # the same where they can be, and sooner found
 _MARKS = re.compile(r"[\u0300-\u036f]")
 _local = threading.local()
 
@@ -35,13 +38,24 @@ def terms(text: str) -> list[int]:
 def packed(title: str, section: Section) -> tuple[bytes, bytes, bytes, int]:
     """(different terms, how much each counts, all terms in order, how many there are)."""
     counts, sequence = Counter[int](), list[int]()
-    for text, worth in ((title, TITLE), (section.heading, HEADING), (section.text, TEXT), (section.extra, EXTRA)):
+    for text, worth in (
+        (title, TITLE),
+        (section.heading, HEADING),
+        (section.text, TEXT),
+        (section.extra, EXTRA),
+    ):
         found = terms(text)
         counts.update(found * worth)
         sequence += [*found, GAP]
-    return (np.fromiter(counts, np.uint32, len(counts)).tobytes(),
-            np.fromiter(counts.values(), np.int64, len(counts)).clip(max=255).astype(np.uint8).tobytes(),
-            shortened(np.array(sequence, np.uint32)).tobytes(), len(sequence) - 4)
+    return (
+        np.fromiter(counts, np.uint32, len(counts)).tobytes(),
+        np.fromiter(counts.values(), np.int64, len(counts))
+        .clip(max=255)
+        .astype(np.uint8)
+        .tobytes(),
+        shortened(np.array(sequence, np.uint32)).tobytes(),
+        len(sequence) - 4,
+    )
 
 
 def shortened(each: Terms) -> NDArray[np.uint16]:
@@ -49,8 +63,9 @@ def shortened(each: Terms) -> NDArray[np.uint16]:
     return (each ^ each >> np.uint32(16)).astype(np.uint16)
 
 
-def phrase_counts(sequence: NDArray[np.uint16], ends: NDArray[np.intp],
-                  phrases: Iterable[Sequence[int]]) -> Iterator[NDArray[np.int64]]:
+def phrase_counts(
+    sequence: NDArray[np.uint16], ends: NDArray[np.intp], phrases: Iterable[Sequence[int]]
+) -> Iterator[NDArray[np.int64]]:
     """For each phrase that is there, how often each part of a long sequence has it. Parts end with a gap: none reaches over."""
     pairs = sequence[:-1].astype(np.uint32) << np.uint32(16) | sequence[1:]
     for phrase in phrases:
@@ -67,5 +82,7 @@ def _term(word: str) -> int:
     """A word's stem as 32 bits. Two stems of one number are rare, and only make a word look a little commoner."""
     stemmer = getattr(_local, "stemmer", None)
     if stemmer is None:
-        stemmer = _local.stemmer = Stemmer.Stemmer("english", 0)  # not safe to share between threads
+        stemmer = _local.stemmer = Stemmer.Stemmer(
+            "english", 0
+        )  # not safe to share between threads
     return zlib.crc32(stemmer.stemWord(word).encode()) or 1

@@ -11,15 +11,68 @@ AUDIO = (".mp3", ".m4a", ".wav", ".ogg", ".flac", ".aac")
 
 # Put into links by mailers, advertisers and networks to follow people; they never choose what is shown.
 _TRACKING_PREFIXES = ("utm_", "mtm_", "hsa_", "__hs")
-_TRACKING = frozenset({
-    "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "gad_source", "gad_campaignid", "msclkid", "yclid",
-    "ysclid", "twclid", "ttclid", "li_fat_id", "igshid", "igsh", "rdt_cid", "epik", "scclid", "sc_cid", "srsltid",
-    "mc_cid", "mc_eid", "mkt_tok", "_hsenc", "_hsmi", "hsctatracking", "vero_id", "vero_conv", "oly_anon_id",
-    "oly_enc_id", "rb_clickid", "wickedid", "_openstat", "_ga", "_gl", "_kx", "_bta_tid", "_bta_c", "dm_i",
-    "ml_subscriber", "ml_subscriber_hash", "s_cid", "pk_campaign", "pk_kwd", "pk_keyword", "pk_source", "pk_medium",
-    "pk_content", "pk_cid", "piwik_campaign", "piwik_kwd", "piwik_keyword", "matomo_campaign", "matomo_kwd",
-    "matomo_keyword", "ref_src", "ref_url",
-})
+_TRACKING = frozenset(
+    {
+        "fbclid",
+        "gclid",
+        "gclsrc",
+        "dclid",
+        "gbraid",
+        "wbraid",
+        "gad_source",
+        "gad_campaignid",
+        "msclkid",
+        "yclid",
+        "ysclid",
+        "twclid",
+        "ttclid",
+        "li_fat_id",
+        "igshid",
+        "igsh",
+        "rdt_cid",
+        "epik",
+        "scclid",
+        "sc_cid",
+        "srsltid",
+        "mc_cid",
+        "mc_eid",
+        "mkt_tok",
+        "_hsenc",
+        "_hsmi",
+        "hsctatracking",
+        "vero_id",
+        "vero_conv",
+        "oly_anon_id",
+        "oly_enc_id",
+        "rb_clickid",
+        "wickedid",
+        "_openstat",
+        "_ga",
+        "_gl",
+        "_kx",
+        "_bta_tid",
+        "_bta_c",
+        "dm_i",
+        "ml_subscriber",
+        "ml_subscriber_hash",
+        "s_cid",
+        "pk_campaign",
+        "pk_kwd",
+        "pk_keyword",
+        "pk_source",
+        "pk_medium",
+        "pk_content",
+        "pk_cid",
+        "piwik_campaign",
+        "piwik_kwd",
+        "piwik_keyword",
+        "matomo_campaign",
+        "matomo_kwd",
+        "matomo_keyword",
+        "ref_src",
+        "ref_url",
+    }
+)
 _TRACKING_OF_HOST = {
     "open.spotify.com": frozenset({"si"}),
     "x.com": frozenset({"s", "t"}),
@@ -27,20 +80,40 @@ _TRACKING_OF_HOST = {
 
 # Hosts that show the same pages under the same paths, as their owners redirect between them.
 _SAME_HOST = {
-    "twitter.com": "x.com", "www.twitter.com": "x.com", "mobile.twitter.com": "x.com", "m.twitter.com": "x.com",
-    "www.x.com": "x.com", "mobile.x.com": "x.com",
-    "m.facebook.com": "www.facebook.com", "mbasic.facebook.com": "www.facebook.com", "facebook.com": "www.facebook.com",
-    "m.reddit.com": "www.reddit.com", "old.reddit.com": "www.reddit.com", "reddit.com": "www.reddit.com",
-    "m.youtube.com": "www.youtube.com", "youtube.com": "www.youtube.com",
+    "twitter.com": "x.com",
+    "www.twitter.com": "x.com",
+    "mobile.twitter.com": "x.com",
+    "m.twitter.com": "x.com",
+    "www.x.com": "x.com",
+    "mobile.x.com": "x.com",
+    "m.facebook.com": "www.facebook.com",
+    "mbasic.facebook.com": "www.facebook.com",
+    "facebook.com": "www.facebook.com",
+    "m.reddit.com": "www.reddit.com",
+    "old.reddit.com": "www.reddit.com",
+    "reddit.com": "www.reddit.com",
+    "m.youtube.com": "www.youtube.com",
+    "youtube.com": "www.youtube.com",
 }
-_MOBILE_WIKI = re.compile(r"(?<![a-z-])([a-z-]+)\.m\.(wikipedia|wiktionary|wikibooks|wikiquote|wikisource|wikivoyage)\.org")
+_MOBILE_WIKI = re.compile(
+    r"(?<![a-z-])([a-z-]+)\.m\.(wikipedia|wiktionary|wikibooks|wikiquote|wikisource|wikivoyage)\.org"
+)
 
-_YOUTUBE = ("youtube.com", "www.youtube.com", "m.youtube.com", "music.youtube.com", "gaming.youtube.com",
-            "youtube-nocookie.com", "www.youtube-nocookie.com")
+_YOUTUBE = (
+    "youtube.com",
+    "www.youtube.com",
+    "m.youtube.com",
+    "music.youtube.com",
+    "gaming.youtube.com",
+    "youtube-nocookie.com",
+    "www.youtube-nocookie.com",
+)
 _YOUTUBE_PATH = re.compile(r"/(?:shorts|embed|live|v|e)/([^/]+)/?")
 _YOUTUBE_ID = re.compile(r"(?!videoseries)[A-Za-z0-9_-]{11}")
 
-_HOST = re.compile(r"[a-z0-9._:-]*")  # as urlsplit gives it: in lower case, an IPv6 address without its brackets
+_HOST = re.compile(
+    r"[a-z0-9._:-]*"
+)  # as urlsplit gives it: in lower case, an IPv6 address without its brackets
 _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})?")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _PATH_SAFE, _QUERY_SAFE = "%/:@!$&'()*+,;=", "%/:@!$&'()*+,;=?"
@@ -57,10 +130,18 @@ def canonical(url: str) -> str:
     same = _SAME_HOST.get(host) or _MOBILE_WIKI.sub(r"\1.\2.org", host)
     port = "" if parts.port in (None, 443 if parts.scheme == "https" else 80) else f":{parts.port}"
     path = _without_dots(_spelled(parts.path, _PATH_SAFE)) or "/"
-    query = "&".join(pair for pair in _spelled(parts.query, _QUERY_SAFE).split("&") if not _is_tracking(pair, same))
-    route = parts.fragment if parts.fragment.startswith(("!", "/")) else ""  # a page of its own in some sites
-    return (f"{parts.scheme}://{f'[{same}]' if ':' in same else same}{port}{path}"
-            f"{'?' + query if query else ''}{'#' + _spelled(route, _QUERY_SAFE) if route else ''}")
+    query = "&".join(
+        pair
+        for pair in _spelled(parts.query, _QUERY_SAFE).split("&")
+        if not _is_tracking(pair, same)
+    )
+    route = (
+        parts.fragment if parts.fragment.startswith(("!", "/")) else ""
+    )  # a page of its own in some sites
+    return (
+        f"{parts.scheme}://{f'[{same}]' if ':' in same else same}{port}{path}"
+        f"{'?' + query if query else ''}{'#' + _spelled(route, _QUERY_SAFE) if route else ''}"
+    )
 
 
 def youtube_id(url: str) -> str | None:
@@ -87,7 +168,9 @@ def _split(url: str) -> tuple[SplitResult, str]:
         raise Invalid(f"This is not a web address: {url[:200]!r}.") from None
     host = host.rstrip(".")
     if parts.scheme not in ("http", "https") or not host:
-        raise Invalid(f"A web address begins with http:// or https:// and names a host; this does not: {url[:200]!r}.")
+        raise Invalid(
+            f"A web address begins with http:// or https:// and names a host; this does not: {url[:200]!r}."
+        )
     if parts.username is not None:
         raise Invalid("A web address must not contain a user name or password.")
     return parts, host
@@ -108,8 +191,12 @@ def _youtube_id(parts: SplitResult, host: str) -> str | None:
 
 def _is_tracking(pair: str, host: str) -> bool:
     name = pair.partition("=")[0].lower()
-    return (not pair or name.startswith(_TRACKING_PREFIXES) or name in _TRACKING
-            or name in _TRACKING_OF_HOST.get(host, ()))
+    return (
+        not pair
+        or name.startswith(_TRACKING_PREFIXES)
+        or name in _TRACKING
+        or name in _TRACKING_OF_HOST.get(host, ())
+    )
 
 
 def _spelled(text: str, safe: str) -> str:

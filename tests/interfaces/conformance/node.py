@@ -24,10 +24,21 @@ INSPECTOR = MODULES / "inspector" / "clients" / "launcher" / "build" / "index.js
 
 
 def run_node(*arguments: str | Path, timeout: float = 240) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PATH": f"{NODE / 'bin'}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1",
-                                "MCP_CATALOG_PATH": str(CACHE / "catalog.json"), "MCP_STORAGE_DIR": str(CACHE / "storage")}
-    return subprocess.run([NODE / "bin" / "node", *arguments], env=environment, cwd=CACHE, timeout=timeout,
-                          capture_output=True, text=True, check=False)
+    environment = os.environ | {
+        "PATH": f"{NODE / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "NO_COLOR": "1",
+        "MCP_CATALOG_PATH": str(CACHE / "catalog.json"),
+        "MCP_STORAGE_DIR": str(CACHE / "storage"),
+    }
+    return subprocess.run(
+        [NODE / "bin" / "node", *arguments],
+        env=environment,
+        cwd=CACHE,
+        timeout=timeout,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def install() -> None:
@@ -41,16 +52,22 @@ def install() -> None:
         shutil.rmtree(CACHE / "node_modules", ignore_errors=True)
         shutil.copy(wanted, present)
         npm = NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-        done = run_node(npm, "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts")
+        done = run_node(
+            npm, "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"
+        )
         if done.returncode != 0:
             present.unlink()
             raise RuntimeError(f"npm install failed: {done.stderr}")
 
 
 @contextmanager
-def serving(command: list[str | Path], port: int, log: IO[str], env: dict[str, str] | None = None) -> Iterator[str]:
+def serving(
+    command: list[str | Path], port: int, log: IO[str], env: dict[str, str] | None = None
+) -> Iterator[str]:
     """The address of a server process (Python's arguments), from when it listens until the block ends."""
-    process = subprocess.Popen([sys.executable, *command], stdout=log, stderr=log, env=python_environment(env))
+    process = subprocess.Popen(
+        [sys.executable, *command], stdout=log, stderr=log, env=python_environment(env)
+    )
     try:
         deadline = time.monotonic() + 60
         while not _listens(port):

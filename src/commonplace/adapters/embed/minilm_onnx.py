@@ -38,9 +38,17 @@ class _Graph:
 
     def tensor(self, name: str, array: Vectors) -> str:
         self._file.seek(-self._file.tell() % 4096, os.SEEK_CUR)
-        proto = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=array.shape,
-                            data_location=TensorProto.EXTERNAL)
-        for key, value in (("location", _DATA), ("offset", self._file.tell()), ("length", array.nbytes)):
+        proto = TensorProto(
+            name=name,
+            data_type=TensorProto.FLOAT,
+            dims=array.shape,
+            data_location=TensorProto.EXTERNAL,
+        )
+        for key, value in (
+            ("location", _DATA),
+            ("offset", self._file.tell()),
+            ("length", array.nbytes),
+        ):
             proto.external_data.add(key=key, value=str(value))
         self._file.write(np.ascontiguousarray(array, np.float32).tobytes())
         self.tensors.append(proto)
@@ -72,16 +80,22 @@ def build(weights: Path, folder: Path) -> None:
     finally:
         graph.close()
     proto = helper.make_graph(
-        graph.nodes, MODEL, [helper.make_tensor_value_info("ids", TensorProto.INT32, ["batch", "length"])],
-        [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", DIMENSIONS])], graph.tensors)
+        graph.nodes,
+        MODEL,
+        [helper.make_tensor_value_info("ids", TensorProto.INT32, ["batch", "length"])],
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", DIMENSIONS])],
+        graph.tensors,
+    )
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid(_CONTRIB, 1)]
     model = helper.make_model(proto, opset_imports=opsets, ir_version=9)
     (folder / GRAPH).write_bytes(model.SerializeToString())
 
 
 def _embeddings(graph: _Graph) -> str:
-    words, positions, types = (graph.weights(f"embeddings.{kind}_embeddings.weight").T
-                               for kind in ("word", "position", "token_type"))
+    words, positions, types = (
+        graph.weights(f"embeddings.{kind}_embeddings.weight").T
+        for kind in ("word", "position", "token_type")
+    )
     word = graph.node("Gather", graph.tensor("words", words), "ids")
     length = graph.node("Shape", "ids", start=1, end=2)
     places = graph.tensor("places", positions[:MAX_TOKENS] + types[0])
@@ -96,7 +110,9 @@ def _layer(graph: _Graph, hidden: str, name: str) -> str:
     attended = graph.node("Attention", hidden, matrix, bias, domain=_CONTRIB, num_heads=_HEADS)
     hidden = _residual(graph, attended, hidden, dense)
     wide = graph.node("MatMul", hidden, graph.weight(f"{name}intermediate.dense.weight"))
-    wide = graph.node("BiasGelu", wide, graph.weight(f"{name}intermediate.dense.bias"), domain=_CONTRIB)
+    wide = graph.node(
+        "BiasGelu", wide, graph.weight(f"{name}intermediate.dense.bias"), domain=_CONTRIB
+    )
     return _residual(graph, wide, hidden, f"{name}output.")
 
 
@@ -107,5 +123,11 @@ def _residual(graph: _Graph, inner: str, hidden: str, name: str) -> str:
 
 
 def _norm(graph: _Graph, inner: str, name: str) -> str:
-    return graph.node("LayerNormalization", inner, graph.weight(f"{name}.weight"), graph.weight(f"{name}.bias"),
-                      axis=-1, epsilon=1e-12)
+    return graph.node(
+        "LayerNormalization",
+        inner,
+        graph.weight(f"{name}.weight"),
+        graph.weight(f"{name}.bias"),
+        axis=-1,
+        epsilon=1e-12,
+    )

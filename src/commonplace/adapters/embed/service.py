@@ -9,14 +9,23 @@ from commonplace.errors import EmbeddingFailed
 from commonplace.model import Json
 from commonplace.ports import Vectors
 
-BULK, SEARCH = 60.0, 5.0            # seconds of patience: a job can wait, somebody who searches cannot
+BULK, SEARCH = 60.0, 5.0  # seconds of patience: a job can wait, somebody who searches cannot
 
 
 class EmbeddingService(Service):
-    def __init__(self, name: str, url: str, key: str, *, pauses: Sequence[float], timeout: float) -> None:
-        super().__init__(f"{name} embedding", url, key, headers={"Authorization": f"Bearer {key}"},
-                         setting="COMMONPLACE_EMBEDDER", failure=lambda message, status: EmbeddingFailed(message),
-                         pauses=pauses, timeout=timeout)
+    def __init__(
+        self, name: str, url: str, key: str, *, pauses: Sequence[float], timeout: float
+    ) -> None:
+        super().__init__(
+            f"{name} embedding",
+            url,
+            key,
+            headers={"Authorization": f"Bearer {key}"},
+            setting="COMMONPLACE_EMBEDDER",
+            failure=lambda message, status: EmbeddingFailed(message),
+            pauses=pauses,
+            timeout=timeout,
+        )
 
     async def post(self, path: str, body: Json, patience: float) -> Json:
         return await self.ask("POST", path, patience, lambda: {"json": body})
@@ -34,12 +43,16 @@ class EmbeddingService(Service):
 
     def vectors(self, answer: Json, count: int, dimensions: int) -> Vectors:
         try:
-            vectors: Vectors = np.array([entry["embedding"] for entry in self.entries(answer, count)], np.float32)
+            vectors: Vectors = np.array(
+                [entry["embedding"] for entry in self.entries(answer, count)], np.float32
+            )
         except (KeyError, TypeError, ValueError):
             raise self.puzzled() from None
         if vectors.shape != (count, dimensions):
-            raise self.failed(f"gave vectors of {vectors.shape[-1]} numbers, not {dimensions}; "
-                              "check COMMONPLACE_EMBEDDER_MODEL and COMMONPLACE_EMBEDDER_DIMENSIONS")
+            raise self.failed(
+                f"gave vectors of {vectors.shape[-1]} numbers, not {dimensions}; "
+                "check COMMONPLACE_EMBEDDER_MODEL and COMMONPLACE_EMBEDDER_DIMENSIONS"
+            )
         if not np.isfinite(vectors).all():
             raise self.failed("gave numbers that are not finite")
         return vectors

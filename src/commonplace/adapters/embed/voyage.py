@@ -20,17 +20,25 @@ _BYTES, _DOCUMENTS = 64_000, 1_000
 class VoyageEmbedder:
     quick = False
 
-    def __init__(self, settings: Settings, *, pauses: Sequence[float] = PAUSES, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self, settings: Settings, *, pauses: Sequence[float] = PAUSES, timeout: float = TIMEOUT
+    ) -> None:
         if not settings.embedder_key:
-            raise ConfigurationError("The voyage embedder needs a key: set COMMONPLACE_EMBEDDER_KEY.")
+            raise ConfigurationError(
+                "The voyage embedder needs a key: set COMMONPLACE_EMBEDDER_KEY."
+            )
         self.dimensions = settings.embedder_dimensions or 1024
         if self.dimensions not in _DIMENSIONS:
-            raise ConfigurationError(f"COMMONPLACE_EMBEDDER_DIMENSIONS must be one of {_DIMENSIONS} for voyage, "
-                                     f"not {self.dimensions}.")
+            raise ConfigurationError(
+                f"COMMONPLACE_EMBEDDER_DIMENSIONS must be one of {_DIMENSIONS} for voyage, "
+                f"not {self.dimensions}."
+            )
         self._model = settings.embedder_model or "voyage-context-3"
         self.stamp = f"voyage/{self._model}/{self.dimensions}"
         url = settings.embedder_url or "https://api.voyageai.com"
-        self._service = EmbeddingService("voyage", url, settings.embedder_key, pauses=pauses, timeout=timeout)
+        self._service = EmbeddingService(
+            "voyage", url, settings.embedder_key, pauses=pauses, timeout=timeout
+        )
 
     async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
         found = [np.empty((0, self.dimensions), np.float32)]
@@ -46,17 +54,27 @@ class VoyageEmbedder:
         await self._service.close()
 
     async def _embed(self, inputs: list[list[str]], kind: str, patience: float) -> list[Vectors]:
-        body = {"inputs": inputs, "input_type": kind, "model": self._model, "output_dimension": self.dimensions}
+        body = {
+            "inputs": inputs,
+            "input_type": kind,
+            "model": self._model,
+            "output_dimension": self.dimensions,
+        }
         answer = await self._service.post(_PATH, body, patience)
         entries = self._service.entries(answer, len(inputs))
-        return [unit(self._service.vectors(entry, len(passages), self.dimensions))
-                for entry, passages in zip(entries, inputs, strict=True)]
+        return [
+            unit(self._service.vectors(entry, len(passages), self.dimensions))
+            for entry, passages in zip(entries, inputs, strict=True)
+        ]
 
 
 def _requests(documents: Sequence[Sequence[str]]) -> Iterator[list[list[str]]]:
     """Whole documents where they fit; one that is too long for a request is cut into windows of its own."""
-    windows = (window for document in documents
-               for window in packed((worded(text, _BYTES) for text in document), _size, _BYTES, _DOCUMENTS))
+    windows = (
+        window
+        for document in documents
+        for window in packed((worded(text, _BYTES) for text in document), _size, _BYTES, _DOCUMENTS)
+    )
     return packed(windows, lambda window: sum(map(_size, window)), _BYTES, _DOCUMENTS)
 
 

@@ -19,8 +19,8 @@ from commonplace.thread_pool import Threads
 
 _MODEL, _DIMENSIONS = "wordllama-l2_supercat", 256
 _DISTRIBUTION = "wordllama==0.4.0.post1"
-_SHORT = 500       # characters
-_BYTES = 200_000   # of a passage; its average has long settled by then
+_SHORT = 500  # characters
+_BYTES = 200_000  # of a passage; its average has long settled by then
 
 
 class _Loaded(NamedTuple):
@@ -40,7 +40,9 @@ class StaticEmbedder:
         self._vocabulary = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
         for file in (self._weights, self._vocabulary):
             if not file.is_file():
-                raise ConfigurationError(f"{file} is missing; reinstall it: pip install --no-deps {_DISTRIBUTION}")
+                raise ConfigurationError(
+                    f"{file} is missing; reinstall it: pip install --no-deps {_DISTRIBUTION}"
+                )
         self._threads = Threads(2, "embed")
         self._lock = Lock()
         self._loaded: _Loaded | None = None
@@ -51,14 +53,18 @@ class StaticEmbedder:
     async def query(self, text: str) -> Vector:
         if self._loaded is None or len(text) > _SHORT:
             return first(await self._threads.run(lambda: self._embed([text])))
-        return first(self._embed([text]))  # a twentieth of a millisecond, less than handing it to a thread takes
+        return first(
+            self._embed([text])
+        )  # a twentieth of a millisecond, less than handing it to a thread takes
 
     async def close(self) -> None:
         self._threads.close()
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
         tokenizer, table = self._load()
-        encodings = tokenizer.encode_batch_fast([clean(text, _BYTES) for text in texts], add_special_tokens=False)
+        encodings = tokenizer.encode_batch_fast(
+            [clean(text, _BYTES) for text in texts], add_special_tokens=False
+        )
         sums = np.zeros((len(texts), self.dimensions), np.float32)
         for row, encoding in zip(sums, encodings, strict=True):
             table.take(encoding.ids, axis=0).sum(axis=0, out=row)

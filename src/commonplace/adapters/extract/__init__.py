@@ -17,11 +17,23 @@ class FileExtractor:
         self._pool = Pool(processes, caps or Caps())
 
     async def kind(self, path: Path, declared: str = "", name: str = "", *, queue: str = "") -> str:
-        return process_protocol.kind(await self._pool.ask("kind", Source(path, declared, name=name), queue))
+        return process_protocol.kind(
+            await self._pool.ask("kind", Source(path, declared, name=name), queue)
+        )
 
-    async def extract(self, path: Path, media_type: str, *, charset: str | None = None,
-                      url: str | None = None, name: str = "", queue: str = "") -> Extracted:
-        return process_protocol.extracted(await self._pool.ask("extract", Source(path, media_type, charset, url, name), queue))
+    async def extract(
+        self,
+        path: Path,
+        media_type: str,
+        *,
+        charset: str | None = None,
+        url: str | None = None,
+        name: str = "",
+        queue: str = "",
+    ) -> Extracted:
+        return process_protocol.extracted(
+            await self._pool.ask("extract", Source(path, media_type, charset, url, name), queue)
+        )
 
     async def feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
         """A feed's entries; IngestFailed when the file is none."""

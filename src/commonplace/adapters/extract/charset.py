@@ -5,13 +5,30 @@ import re
 
 from charset_normalizer import from_bytes
 
-_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
-         (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-_META = re.compile(rb"""<meta[^<>]{0,200}charset\s{0,9}=\s{0,9}["']?\s{0,9}([\w.:-]{1,40})|"""
-                   rb"""<\?xml[^<>]{0,100}encoding\s{0,9}=\s{0,9}["']([\w.:-]{1,40})""", re.I)
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_META = re.compile(
+    rb"""<meta[^<>]{0,200}charset\s{0,9}=\s{0,9}["']?\s{0,9}([\w.:-]{1,40})|"""
+    rb"""<\?xml[^<>]{0,100}encoding\s{0,9}=\s{0,9}["']([\w.:-]{1,40})""",
+    re.I,
+)
 # Browsers read these names as their supersets, and so do the pages that use them.
-_SUPERSETS = {"iso8859-1": "cp1252", "ascii": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932",
-              "euc_kr": "cp949", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874"}
+_SUPERSETS = {
+    "iso8859-1": "cp1252",
+    "ascii": "cp1252",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+}
 _SAMPLE = 64 * 1024
 _CONTROL = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
 
@@ -29,7 +46,10 @@ def decode(data: bytes, declared: str | None = None, *, markup: bool = False) ->
     for known in filter(None, map(_known, names)):
         try:
             return data.decode(known)
-        except (UnicodeError, LookupError):  # LookupError: a name like "zip" is a codec, but not one of text
+        except (
+            UnicodeError,
+            LookupError,
+        ):  # LookupError: a name like "zip" is a codec, but not one of text
             continue
     best = from_bytes(data[:_SAMPLE]).best()
     return data.decode(best.encoding if best is not None else "cp1252", "replace")

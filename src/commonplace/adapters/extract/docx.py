@@ -24,7 +24,9 @@ def read(source: Source, caps: Caps) -> Extracted:
     if not text:
         raise IngestFailed("There is no text in the document.")
     heading = re.match(r"# (.+)", text)
-    return Extracted(named or (title(heading[1]) if heading else "") or source.title, text, author=author or None)
+    return Extracted(
+        named or (title(heading[1]) if heading else "") or source.title, text, author=author or None
+    )
 
 
 class _Document:
@@ -36,7 +38,13 @@ class _Document:
         numbering = package.optional("word/numbering.xml")
         self._numbered = set() if numbering is None else set(_numbered(numbering))
         notes = [package.optional(f"word/{kind}notes.xml") for kind in ("foot", "end")]
-        self._notes = [note for root in notes if root is not None for note in root if note.get(W + "type") is None]
+        self._notes = [
+            note
+            for root in notes
+            if root is not None
+            for note in root
+            if note.get(W + "type") is None
+        ]
 
     def markdown(self) -> str:
         blocks = [] if self._body is None else list(self._blocks(self._body))
@@ -68,7 +76,10 @@ class _Document:
         if listed := _LIST.match(style):
             number, level = listed[1].lower(), int(listed[2] or 1) - 1
         if number:
-            return f"{'  ' * level}{'1.' if number == 'number' else '-'} {' '.join(text.split())}", True
+            return (
+                f"{'  ' * level}{'1.' if number == 'number' else '-'} {' '.join(text.split())}",
+                True,
+            )
         return (f"```\n{text}\n```" if _CODE.search(style) else text), False
 
     def _shape(self, element: etree._Element) -> tuple[str, str, int]:
@@ -91,7 +102,10 @@ def _text(element: etree._Element) -> str:
     """What is shown: deleted text, fields' codes and the text boxes' copies for older programs are not."""
     parts: list[str] = []
     for node in element.iter(W + "t", *_WRITTEN):
-        if not any(above.tag.endswith("}Fallback") or above.tag == W + "tabs" for above in node.iterancestors()):
+        if not any(
+            above.tag.endswith("}Fallback") or above.tag == W + "tabs"
+            for above in node.iterancestors()
+        ):
             parts.append((node.text or "") if node.tag == W + "t" else _WRITTEN[node.tag])
     return "".join(parts)
 
@@ -117,10 +131,16 @@ def _style_names(styles: etree._Element) -> Iterator[tuple[str, str]]:
 
 def _numbered(numbering: etree._Element) -> Iterator[tuple[str, str]]:
     """(number id, level) of the lists that count, rather than show bullets."""
-    counts = {(abstract.get(W + "abstractNumId"), level.get(W + "ilvl", "0"))
-              for abstract in numbering.iter(W + "abstractNum") for level in abstract.iter(W + "lvl")
-              if (shape := level.find(W + "numFmt")) is not None and shape.get(W + "val") not in ("bullet", "none")}
+    counts = {
+        (abstract.get(W + "abstractNumId"), level.get(W + "ilvl", "0"))
+        for abstract in numbering.iter(W + "abstractNum")
+        for level in abstract.iter(W + "lvl")
+        if (shape := level.find(W + "numFmt")) is not None
+        and shape.get(W + "val") not in ("bullet", "none")
+    }
     for number in numbering.iter(W + "num"):
         abstract = number.find(W + "abstractNumId")
         kind = abstract.get(W + "val") if abstract is not None else None
-        yield from ((number.get(W + "numId", ""), level) for known, level in counts if known == kind)
+        yield from (
+            (number.get(W + "numId", ""), level) for known, level in counts if known == kind
+        )

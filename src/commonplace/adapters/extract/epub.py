@@ -18,14 +18,29 @@ def read(source: Source, caps: Caps) -> Extracted:
     with Package(source, caps) as package:
         if "META-INF/encryption.xml" in package.names and "META-INF/rights.xml" in package.names:
             raise IngestFailed("The book is protected against copying and cannot be read.")
-        listing = next((each.get("full-path", "") for each in package.xml(_CONTAINER).iter() if each.get("full-path")), "")
+        listing = next(
+            (
+                each.get("full-path", "")
+                for each in package.xml(_CONTAINER).iter()
+                if each.get("full-path")
+            ),
+            "",
+        )
         book = package.xml(listing)
-        chapters = [text for _, text in enough(enumerate(_chapter(package, name) for name in _spine(book, listing)))]
+        chapters = [
+            text
+            for _, text in enough(
+                enumerate(_chapter(package, name) for name in _spine(book, listing))
+            )
+        ]
     if not chapters:
         raise IngestFailed("There is no text in the book.")
-    return Extracted(title(book.findtext(f".//{DC}title") or "") or source.title, "\n\n".join(chapters),
-                     author=title(book.findtext(f".//{DC}creator") or "") or None,
-                     language=(book.findtext(f".//{DC}language") or "")[:2].lower() or None)
+    return Extracted(
+        title(book.findtext(f".//{DC}title") or "") or source.title,
+        "\n\n".join(chapters),
+        author=title(book.findtext(f".//{DC}creator") or "") or None,
+        language=(book.findtext(f".//{DC}language") or "")[:2].lower() or None,
+    )
 
 
 def _spine(book: etree._Element, listing: str) -> Iterator[str]:

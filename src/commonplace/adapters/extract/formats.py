@@ -11,10 +11,19 @@ from commonplace.model import Extracted
 _READERS = {
     "text/html": "web_page",
     "application/pdf": "pdf",
-    **dict.fromkeys(("image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif", "image/bmp"), "image_ocr"),
-    media_type.DOCX: "docx", media_type.PPTX: "pptx", media_type.XLSX: "xlsx", media_type.EPUB: "epub",
-    "text/vtt": "subtitles", "application/x-subrip": "subtitles",
-    "application/rss+xml": "feed", "application/atom+xml": "feed", "application/feed+json": "feed",
+    **dict.fromkeys(
+        ("image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif", "image/bmp"),
+        "image_ocr",
+    ),
+    media_type.DOCX: "docx",
+    media_type.PPTX: "pptx",
+    media_type.XLSX: "xlsx",
+    media_type.EPUB: "epub",
+    "text/vtt": "subtitles",
+    "application/x-subrip": "subtitles",
+    "application/rss+xml": "feed",
+    "application/atom+xml": "feed",
+    "application/feed+json": "feed",
 }
 _REFUSED = {
     media_type.OLD_OFFICE: "The file is an Office document of the old kind, or has a password; save it as docx or PDF.",
@@ -28,7 +37,9 @@ def read(source: Source, caps: Caps) -> Extracted:
     module = _READERS.get(kind) or ("plain_text" if media_type.is_text(kind) else None)
     if module is None:
         raise IngestFailed(_refusal(kind))
-    reader: Callable[[Source, Caps], Extracted] = import_module(f"commonplace.adapters.extract.{module}").read
+    reader: Callable[[Source, Caps], Extracted] = import_module(
+        f"commonplace.adapters.extract.{module}"
+    ).read
     return reader(Source(source.path, kind, source.charset, source.url, source.name), caps)
 
 

@@ -8,10 +8,38 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring
 from commonplace.adapters.extract.input_file import CONTROLS, tidy
 from commonplace.adapters.extract.zip_xml import table
 
-UNSEEN = frozenset(("script", "style", "template", "svg", "math", "head", "iframe", "object", "select"))
+UNSEEN = frozenset(
+    ("script", "style", "template", "svg", "math", "head", "iframe", "object", "select")
+)
 AROUND = UNSEEN | {"noscript", "nav", "header", "footer", "aside", "button"}
-_BLOCKS = frozenset(("p", "div", "section", "article", "main", "ul", "ol", "dl", "dt", "dd", "blockquote", "figure", "tr",
-                     "table", "header", "footer", "aside", "nav", "form", "hr", "address", "details", "summary", "body"))
+_BLOCKS = frozenset(
+    (
+        "p",
+        "div",
+        "section",
+        "article",
+        "main",
+        "ul",
+        "ol",
+        "dl",
+        "dt",
+        "dd",
+        "blockquote",
+        "figure",
+        "tr",
+        "table",
+        "header",
+        "footer",
+        "aside",
+        "nav",
+        "form",
+        "hr",
+        "address",
+        "details",
+        "summary",
+        "body",
+    )
+)
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _LONGEST_CELL = 300  # a table with longer ones is there for the layout
@@ -19,7 +47,13 @@ _LONGEST_CELL = 300  # a table with longer ones is there for the layout
 
 def tree(page: str) -> HtmlElement | None:
     """None: there is nothing in it. The parser gives up below 256 levels, so that walking down is safe."""
-    parser = HTMLParser(collect_ids=False, default_doctype=False, encoding="utf-8", remove_comments=True, remove_pis=True)
+    parser = HTMLParser(
+        collect_ids=False,
+        default_doctype=False,
+        encoding="utf-8",
+        remove_comments=True,
+        remove_pis=True,
+    )
     try:
         return document_fromstring(CONTROLS.sub("", page).encode(), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError):
@@ -71,14 +105,19 @@ class _Writer:
             self._inline(node.text)
             for child in node:
                 self.element(child, depth + (tag in ("ul", "ol")))
-            self._open.append("\n\n" if tag in _BLOCKS and not (tag in ("ul", "ol") and depth) else "")
+            self._open.append(
+                "\n\n" if tag in _BLOCKS and not (tag in ("ul", "ol") and depth) else ""
+            )
 
     def _inline(self, words: str | None) -> None:
         if words:
             self._open.append(_SPACES.sub(" ", words))
 
     def _close(self) -> None:
-        lines = [line if line.lstrip().startswith("- ") else " ".join(line.split()) for line in "".join(self._open).split("\n")]
+        lines = [
+            line if line.lstrip().startswith("- ") else " ".join(line.split())
+            for line in "".join(self._open).split("\n")
+        ]
         self._done.append("\n".join(line.rstrip() for line in lines).strip("\n"))
         self._open = []
 
@@ -97,6 +136,11 @@ def _rows(node: HtmlElement) -> list[list[str]]:
     """The cells of a table of data; nothing for one that is there for the layout."""
     if next(node.iterdescendants("table"), None) is not None:
         return []
-    rows = [[" ".join(cell.text_content().split()) for cell in row.iter("td", "th")] for row in node.iter("tr")]
-    is_data = any(len(row) > 1 for row in rows) and all(len(cell) <= _LONGEST_CELL for row in rows for cell in row)
+    rows = [
+        [" ".join(cell.text_content().split()) for cell in row.iter("td", "th")]
+        for row in node.iter("tr")
+    ]
+    is_data = any(len(row) > 1 for row in rows) and all(
+        len(cell) <= _LONGEST_CELL for row in rows for cell in row
+    )
     return [row for row in rows if any(row)] if is_data else []

@@ -14,8 +14,11 @@ from commonplace.model import Extracted
 
 _LANGUAGE = "eng"
 _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "GIF", "BMP")
-_SURE = 40              # percent; below it, what was "read" is texture
-_SMALL, _LARGE = 1000, 4000  # pixels of the longer side, within which letters have the size that is read best
+_SURE = 40  # percent; below it, what was "read" is texture
+_SMALL, _LARGE = (
+    1000,
+    4000,
+)  # pixels of the longer side, within which letters have the size that is read best
 _UNREADABLE = "The image is damaged and cannot be read."
 
 
@@ -48,13 +51,20 @@ def _frames(source: Source, caps: Caps) -> Iterator[Image.Image]:
                 raise IngestFailed(f"The image has more than {caps.scanned_pages} pages.")
             for frame in ImageSequence.Iterator(image):
                 if frame.width * frame.height > caps.pixels:
-                    raise IngestFailed(f"The image is larger than {caps.pixels // 1_000_000} megapixels.")
+                    raise IngestFailed(
+                        f"The image is larger than {caps.pixels // 1_000_000} megapixels."
+                    )
                 yield ImageOps.exif_transpose(frame)
                 if image.format != "TIFF":
                     return
     except UnidentifiedImageError:
         raise IngestFailed(_UNREADABLE) from None
-    except (OSError, SyntaxError, ValueError, EOFError) as damage:  # what Pillow's decoders raise on broken data
+    except (
+        OSError,
+        SyntaxError,
+        ValueError,
+        EOFError,
+    ) as damage:  # what Pillow's decoders raise on broken data
         raise IngestFailed(_UNREADABLE) from damage
 
 

@@ -11,8 +11,10 @@ from commonplace.model import Extracted, Mark
 CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 _GAPS = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 _TITLE = 300
-LONGEST_TEXT = 5_000_000  # bytes of UTF-8: of any text that a reader hands out; what lies beyond is cut off
-_MARKS = 20_000           # at most; a text of that length has about 6,000 sections
+LONGEST_TEXT = (
+    5_000_000  # bytes of UTF-8: of any text that a reader hands out; what lies beyond is cut off
+)
+_MARKS = 20_000  # at most; a text of that length has about 6,000 sections
 _LINKS, _LINK = 20, 2000  # and characters of one
 
 
@@ -20,14 +22,14 @@ _LINKS, _LINK = 20, 2000  # and characters of one
 class Caps:
     """Past any of these a file is refused, in words. (Text past LONGEST_TEXT is cut off, and the answer says so.)"""
 
-    seconds: float = 180           # for one file, wall clock
-    cpu_seconds: int = 20          # for one file, of processor time
-    ocr_cpu_seconds: int = 120     # instead, once images have to be recognised: about a second a page
-    megabytes: int = 1000          # of address space for the process that reads
-    text_megabytes: int = 20       # of a page or a text file
+    seconds: float = 180  # for one file, wall clock
+    cpu_seconds: int = 20  # for one file, of processor time
+    ocr_cpu_seconds: int = 120  # instead, once images have to be recognised: about a second a page
+    megabytes: int = 1000  # of address space for the process that reads
+    text_megabytes: int = 20  # of a page or a text file
     unpacked_megabytes: int = 200  # of an Office file or a book
     pages: int = 5000
-    scanned_pages: int = 100       # about a second each
+    scanned_pages: int = 100  # about a second each
     pixels: int = 60_000_000
 
 
@@ -41,7 +43,11 @@ class Source:
 
     @property
     def file_name(self) -> str:
-        return self.name or (self.url or "").partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")[2] or self.path.name
+        return (
+            self.name
+            or (self.url or "").partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")[2]
+            or self.path.name
+        )
 
     @property
     def ending(self) -> str:
@@ -101,11 +107,19 @@ def paged(title: str, texts: list[tuple[int, str]]) -> Extracted:
 def bounded(found: Extracted) -> Extracted:
     """The same, with a text of at most LONGEST_TEXT and no more of anything else than a text of that length can use."""
     kept = _cut_off(found.text)
-    marks = tuple(mark for mark in found.marks[::len(found.marks) // _MARKS + 1] if mark.at < len(kept))
+    marks = tuple(
+        mark for mark in found.marks[:: len(found.marks) // _MARKS + 1] if mark.at < len(kept)
+    )
     return replace(
-        found, title=title(found.title), text=kept, marks=marks, author=_short(found.author),
-        language=_short(found.language), truncated=found.truncated or len(kept) < len(found.text),
-        links=tuple(link[:_LINK] for link in found.links[:_LINKS]))
+        found,
+        title=title(found.title),
+        text=kept,
+        marks=marks,
+        author=_short(found.author),
+        language=_short(found.language),
+        truncated=found.truncated or len(kept) < len(found.text),
+        links=tuple(link[:_LINK] for link in found.links[:_LINKS]),
+    )
 
 
 def _cut_off(text: str) -> str:

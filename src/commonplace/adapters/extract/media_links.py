@@ -15,8 +15,18 @@ LONGEST_ADDRESS = 2000  # characters
 
 def found(tree: HtmlElement, url: str | None) -> tuple[str, ...]:
     """Absolute addresses, best first: what the page names as its recording, what it plays, its feeds, mere links."""
-    base = absolute(url or "", next((each.get("href") for each in tree.iter("base") if each.get("href")), "")) or url or ""
-    full = (absolute(base, address) for address in (*_named(tree), *_played(tree), *_feeds(tree), *_linked(tree)))
+    base = (
+        absolute(
+            url or "",
+            next((each.get("href") for each in tree.iter("base") if each.get("href")), ""),
+        )
+        or url
+        or ""
+    )
+    full = (
+        absolute(base, address)
+        for address in (*_named(tree), *_played(tree), *_feeds(tree), *_linked(tree))
+    )
     return tuple(dict.fromkeys(address for address in full if address))[:_MOST]
 
 
@@ -39,7 +49,10 @@ def _played(tree: HtmlElement) -> Iterator[str]:
 
 def _feeds(tree: HtmlElement) -> Iterator[str]:
     for link in tree.iter("link"):
-        if "alternate" in (link.get("rel") or "").lower().split() and (link.get("type") or "").lower().strip() in _FEEDS:
+        if (
+            "alternate" in (link.get("rel") or "").lower().split()
+            and (link.get("type") or "").lower().strip() in _FEEDS
+        ):
             yield link.get("href") or ""
 
 
@@ -55,4 +68,6 @@ def absolute(base: str, address: str) -> str | None:
         full = urljoin(base, address.strip()) if address.strip() else ""
     except ValueError:
         return None
-    return full if full.startswith(("http://", "https://")) and len(full) <= LONGEST_ADDRESS else None
+    return (
+        full if full.startswith(("http://", "https://")) and len(full) <= LONGEST_ADDRESS else None
+    )

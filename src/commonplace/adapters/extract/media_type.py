@@ -15,63 +15,117 @@ OLD_OFFICE = "application/x-ole-storage"  # doc, xls, ppt, and modern ones with 
 
 _HEAD = 4096
 
-_MAGIC: tuple[tuple[re.Pattern[bytes], str], ...] = tuple((re.compile(pattern, re.DOTALL), kind) for pattern, kind in (
-    (rb"\x89PNG\r\n\x1a\n", "image/png"),
-    (rb"\xff\xd8\xff", "image/jpeg"),
-    (rb"GIF8[79]a", "image/gif"),
-    (rb"RIFF.{4}WEBP", "image/webp"),
-    (rb"II[\x2a\x2b]\x00|MM\x00[\x2a\x2b]", "image/tiff"),
-    (rb"BM.{4}\x00{4}", "image/bmp"),
-    (rb"ID3|\xff[\xe2\xe3\xf2\xf3\xfa\xfb]", "audio/mpeg"),
-    (rb"\xff[\xf0\xf1\xf8\xf9]|ADIF", "audio/aac"),
-    (rb"fLaC", "audio/flac"),
-    (rb"OggS.{24}.(?:\x80theora|\x01video)", "video/ogg"),
-    (rb"OggS", "audio/ogg"),
-    (rb"RIFF.{4}WAVE", "audio/wav"),
-    (rb"RIFF.{4}AVI ", "video/x-msvideo"),
-    (rb"FORM.{4}AIF[FC]", "audio/aiff"),
-    (rb".{4}ftyp(?:M4A |M4B )", "audio/mp4"),
-    (rb".{4}ftypqt", "video/quicktime"),
-    (rb".{4}ftyp(?:avif|heic|heix|mif1)", "image/heif"),
-    (rb".{4}ftyp", "video/mp4"),
-    (rb"\x1aE\xdf\xa3.{0,60}webm", "video/webm"),
-    (rb"\x1aE\xdf\xa3", "video/x-matroska"),
-    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLD_OFFICE),
-    (rb"\x1f\x8b", "application/gzip"),
-    (rb"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
-    (rb"\{\\rtf", "application/rtf"),
-))
+_MAGIC: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
+    (re.compile(pattern, re.DOTALL), kind)
+    for pattern, kind in (
+        (rb"\x89PNG\r\n\x1a\n", "image/png"),
+        (rb"\xff\xd8\xff", "image/jpeg"),
+        (rb"GIF8[79]a", "image/gif"),
+        (rb"RIFF.{4}WEBP", "image/webp"),
+        (rb"II[\x2a\x2b]\x00|MM\x00[\x2a\x2b]", "image/tiff"),
+        (rb"BM.{4}\x00{4}", "image/bmp"),
+        (rb"ID3|\xff[\xe2\xe3\xf2\xf3\xfa\xfb]", "audio/mpeg"),
+        (rb"\xff[\xf0\xf1\xf8\xf9]|ADIF", "audio/aac"),
+        (rb"fLaC", "audio/flac"),
+        (rb"OggS.{24}.(?:\x80theora|\x01video)", "video/ogg"),
+        (rb"OggS", "audio/ogg"),
+        (rb"RIFF.{4}WAVE", "audio/wav"),
+        (rb"RIFF.{4}AVI ", "video/x-msvideo"),
+        (rb"FORM.{4}AIF[FC]", "audio/aiff"),
+        (rb".{4}ftyp(?:M4A |M4B )", "audio/mp4"),
+        (rb".{4}ftypqt", "video/quicktime"),
+        (rb".{4}ftyp(?:avif|heic|heix|mif1)", "image/heif"),
+        (rb".{4}ftyp", "video/mp4"),
+        (rb"\x1aE\xdf\xa3.{0,60}webm", "video/webm"),
+        (rb"\x1aE\xdf\xa3", "video/x-matroska"),
+        (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLD_OFFICE),
+        (rb"\x1f\x8b", "application/gzip"),
+        (rb"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+        (rb"\{\\rtf", "application/rtf"),
+    )
+)
 
-_TEXT_MAGIC: tuple[tuple[re.Pattern[str], str], ...] = tuple((re.compile(pattern, re.I), kind) for pattern, kind in (
-    (r"WEBVTT\b", "text/vtt"),
-    (r"\d+[ \t]*\r?\n\d+:\d\d:\d\d[,.]\d{3} -->", "application/x-subrip"),
-))
-_ROOTS: tuple[tuple[re.Pattern[str], str], ...] = tuple((re.compile(pattern, re.I), kind) for pattern, kind in (
-    (r"\s*(?:<!doctype\s+html|<html[\s>])", "text/html"),
-    (r"\s*<(?:rss|rdf:RDF)[\s>]", "application/rss+xml"),
-    (r"\s*<(?:\w+:)?feed[\s>]", "application/atom+xml"),
-))
+_TEXT_MAGIC: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.I), kind)
+    for pattern, kind in (
+        (r"WEBVTT\b", "text/vtt"),
+        (r"\d+[ \t]*\r?\n\d+:\d\d:\d\d[,.]\d{3} -->", "application/x-subrip"),
+    )
+)
+_ROOTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.I), kind)
+    for pattern, kind in (
+        (r"\s*(?:<!doctype\s+html|<html[\s>])", "text/html"),
+        (r"\s*<(?:rss|rdf:RDF)[\s>]", "application/rss+xml"),
+        (r"\s*<(?:\w+:)?feed[\s>]", "application/atom+xml"),
+    )
+)
 _PROLOG = re.compile(r"\s*(?:(<\?)|(<!--)|<!doctype(?!\s+html))", re.I)
 _PROLOG_ENDS = {None: ">", 1: "?>", 2: "-->"}
 
 _BY_ENDING = {
-    "txt": "text/plain", "text": "text/plain", "log": "text/plain",
-    "md": "text/markdown", "markdown": "text/markdown", "mdx": "text/markdown",
-    "html": "text/html", "htm": "text/html", "xhtml": "text/html", "csv": "text/csv", "tsv": "text/tab-separated-values",
-    "json": "application/json", "jsonl": "application/x-ndjson", "xml": "application/xml", "rtf": "application/rtf",
-    "vtt": "text/vtt", "srt": "application/x-subrip", "rss": "application/rss+xml", "atom": "application/atom+xml",
-    "mp3": "audio/mpeg", "m4a": "audio/mp4", "wav": "audio/wav", "ogg": "audio/ogg", "oga": "audio/ogg", "opus": "audio/ogg",
-    "flac": "audio/flac", "aac": "audio/aac", "mp4": "video/mp4", "m4v": "video/mp4", "mov": "video/quicktime",
-    "webm": "video/webm", "mkv": "video/x-matroska", "avi": "video/x-msvideo",
+    "txt": "text/plain",
+    "text": "text/plain",
+    "log": "text/plain",
+    "md": "text/markdown",
+    "markdown": "text/markdown",
+    "mdx": "text/markdown",
+    "html": "text/html",
+    "htm": "text/html",
+    "xhtml": "text/html",
+    "csv": "text/csv",
+    "tsv": "text/tab-separated-values",
+    "json": "application/json",
+    "jsonl": "application/x-ndjson",
+    "xml": "application/xml",
+    "rtf": "application/rtf",
+    "vtt": "text/vtt",
+    "srt": "application/x-subrip",
+    "rss": "application/rss+xml",
+    "atom": "application/atom+xml",
+    "mp3": "audio/mpeg",
+    "m4a": "audio/mp4",
+    "wav": "audio/wav",
+    "ogg": "audio/ogg",
+    "oga": "audio/ogg",
+    "opus": "audio/ogg",
+    "flac": "audio/flac",
+    "aac": "audio/aac",
+    "mp4": "video/mp4",
+    "m4v": "video/mp4",
+    "mov": "video/quicktime",
+    "webm": "video/webm",
+    "mkv": "video/x-matroska",
+    "avi": "video/x-msvideo",
 }
 _ALIASES = {
-    "application/xhtml+xml": "text/html", "text/x-markdown": "text/markdown", "text/srt": "application/x-subrip",
-    "audio/mp3": "audio/mpeg", "audio/x-m4a": "audio/mp4", "audio/m4a": "audio/mp4", "audio/x-wav": "audio/wav",
-    "audio/wave": "audio/wav", "audio/vnd.wave": "audio/wav", "audio/x-flac": "audio/flac", "audio/x-aac": "audio/aac",
-    "audio/aacp": "audio/aac", "application/ogg": "audio/ogg", "audio/opus": "audio/ogg", "image/jpg": "image/jpeg",
-    "image/x-ms-bmp": "image/bmp", "image/x-bmp": "image/bmp", "text/json": "application/json",
+    "application/xhtml+xml": "text/html",
+    "text/x-markdown": "text/markdown",
+    "text/srt": "application/x-subrip",
+    "audio/mp3": "audio/mpeg",
+    "audio/x-m4a": "audio/mp4",
+    "audio/m4a": "audio/mp4",
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/vnd.wave": "audio/wav",
+    "audio/x-flac": "audio/flac",
+    "audio/x-aac": "audio/aac",
+    "audio/aacp": "audio/aac",
+    "application/ogg": "audio/ogg",
+    "audio/opus": "audio/ogg",
+    "image/jpg": "image/jpeg",
+    "image/x-ms-bmp": "image/bmp",
+    "image/x-bmp": "image/bmp",
+    "text/json": "application/json",
 }
-_VAGUE = {"", BINARY, "binary/octet-stream", "application/x-download", "application/download", "application/force-download"}
+_VAGUE = {
+    "",
+    BINARY,
+    "binary/octet-stream",
+    "application/x-download",
+    "application/download",
+    "application/force-download",
+}
 _VAGUE_TEXT = _VAGUE | {"text/plain", "application/xml", "text/xml"}
 
 
@@ -91,7 +145,9 @@ def sniff(path: Path, declared: str = "", name: str = "") -> str:
     if charset.looks_like_text(head):
         return _text(charset.decode(head), declared, by_name)
     # Recordings may start anywhere in a stream; anything else that we read has a magic number, which this file lacks.
-    return next((kind for kind in (declared, by_name) if kind.startswith(("audio/", "video/"))), BINARY)
+    return next(
+        (kind for kind in (declared, by_name) if kind.startswith(("audio/", "video/"))), BINARY
+    )
 
 
 def normal(media_type: str) -> str:
@@ -101,13 +157,19 @@ def normal(media_type: str) -> str:
 
 
 def is_text(media_type: str) -> bool:
-    return media_type.startswith("text/") or media_type.endswith(("json", "xml", "+json", "+xml", "x-subrip", "yaml"))
+    return media_type.startswith("text/") or media_type.endswith(
+        ("json", "xml", "+json", "+xml", "x-subrip", "yaml")
+    )
 
 
 def _text(head: str, declared: str, by_name: str) -> str:
     head = head.lstrip("\ufeff \t\r\n")
-    kind = next((kind for pattern, kind in _TEXT_MAGIC if pattern.match(head)), None) or _marked_up(head)
-    if kind is not None and not (kind == "text/html" and (declared == "text/markdown" or by_name == "text/markdown")):
+    kind = next((kind for pattern, kind in _TEXT_MAGIC if pattern.match(head)), None) or _marked_up(
+        head
+    )
+    if kind is not None and not (
+        kind == "text/html" and (declared == "text/markdown" or by_name == "text/markdown")
+    ):
         return kind
     if declared not in _VAGUE_TEXT and is_text(declared):
         return declared
@@ -142,7 +204,11 @@ def _narrowed(kind: str, hint: str) -> str:
     """Containers say little of what is in them; the hint may, within the same family."""
     if kind == "video/mp4" and hint == "audio/mp4":
         return hint
-    if kind in ("audio/ogg", "video/ogg", "video/webm") and hint in ("audio/ogg", "video/ogg", "audio/webm"):
+    if kind in ("audio/ogg", "video/ogg", "video/webm") and hint in (
+        "audio/ogg",
+        "video/ogg",
+        "audio/webm",
+    ):
         return hint
     return kind
 
@@ -154,9 +220,18 @@ def _zipped(path: Path) -> str:
             if "mimetype" in names:
                 with archive.open("mimetype") as file:
                     return file.read(100).decode("ascii", "replace").strip()
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):  # broken, odd compression, password
+    except (
+        zipfile.BadZipFile,
+        NotImplementedError,
+        RuntimeError,
+        OSError,
+    ):  # broken, odd compression, password
         return "application/zip"
-    for part, kind in (("word/document.xml", DOCX), ("ppt/presentation.xml", PPTX), ("xl/workbook.xml", XLSX)):
+    for part, kind in (
+        ("word/document.xml", DOCX),
+        ("ppt/presentation.xml", PPTX),
+        ("xl/workbook.xml", XLSX),
+    ):
         if part in names:
             return kind
     return "application/zip"

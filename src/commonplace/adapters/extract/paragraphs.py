@@ -9,7 +9,7 @@ _SENTENCE_END = re.compile(r"""[.!?:;…。！？]["'”’)\]]*$""")
 _ITEM = re.compile(r"[•◦▪‣●○–*\uf0a7\uf0b7-]\s+|\(?\d{1,3}[.)]\s+|\(?[a-z][.)]\s+|\[\d{1,3}\]\s")
 _BULLET = re.compile(r"[•◦▪‣●○\uf0a7\uf0b7]\s*")
 _LEADERS = re.compile(r"(?:\s?\.){4,}")  # the dots of a table of contents
-_SHORT = 0.8        # of a full line
+_SHORT = 0.8  # of a full line
 _HEADING = 0.6
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -36,7 +36,11 @@ def paragraphs(lines: Sequence[str]) -> list[str]:
             groups.append([])
         if line:
             groups[-1].append(line)
-    return [_BULLET.sub("- ", join(group), count=1) if _BULLET.match(group[0]) else join(group) for group in groups if group]
+    return [
+        _BULLET.sub("- ", join(group), count=1) if _BULLET.match(group[0]) else join(group)
+        for group in groups
+        if group
+    ]
 
 
 def _ends(group: list[str], following: str, full: float) -> bool:

@@ -13,34 +13,51 @@ from commonplace.adapters.extract.input_file import Caps, Source, enough, paged,
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
-_FEWEST_LETTERS = 10     # a page with fewer has no text of its own: at most a number that a scanner printed
+_FEWEST_LETTERS = (
+    10  # a page with fewer has no text of its own: at most a number that a scanner printed
+)
 _DOTS_PER_INCH = 220
-_DIVIDED = re.compile(r"[\x02\ufffe][\r\n]*")  # how the library writes a hyphen that divides a word at a line's end
-_RUNNING = 0.5           # a first or last line on more than this share of the pages is no part of the text
+_DIVIDED = re.compile(
+    r"[\x02\ufffe][\r\n]*"
+)  # how the library writes a hyphen that divides a word at a line's end
+_RUNNING = 0.5  # a first or last line on more than this share of the pages is no part of the text
 _DIGITS = re.compile(r"\d+")
-_USELESS_TITLE = re.compile(r"untitled|microsoft (?:word|powerpoint)|\.(?:docx?|pdf|tex|dvi|indd|qxd|pptx?|xlsx?|rtf)$", re.I)
+_USELESS_TITLE = re.compile(
+    r"untitled|microsoft (?:word|powerpoint)|\.(?:docx?|pdf|tex|dvi|indd|qxd|pptx?|xlsx?|rtf)$",
+    re.I,
+)
 _LONGEST_TITLE_LINE = 150
-_OUTLINE = 5000          # entries
+_OUTLINE = 5000  # entries
 
 
 def read(source: Source, caps: Caps) -> Extracted:
     document = _opened(source)
     if len(document) > caps.pages:
-        raise IngestFailed(f"The PDF has {len(document):,} pages; at most {caps.pages:,} can be read.")
+        raise IngestFailed(
+            f"The PDF has {len(document):,} pages; at most {caps.pages:,} can be read."
+        )
     pages = [_lines(document, number) for number in range(len(document))]
     scanned = [number for number, page in enumerate(pages) if _is_scanned(document, number, page)]
     if len(scanned) > caps.scanned_pages:
-        raise IngestFailed(f"The PDF has {len(scanned):,} scanned pages; at most {caps.scanned_pages} can be read.")
+        raise IngestFailed(
+            f"The PDF has {len(scanned):,} scanned pages; at most {caps.scanned_pages} can be read."
+        )
     _drop_running_lines(pages)
     headings = _headings(document)
-    texts = [tidy("\n\n".join(_with_headings(lines.paragraphs(page), headings[number]))) for number, page in enumerate(pages)]
+    texts = [
+        tidy("\n\n".join(_with_headings(lines.paragraphs(page), headings[number])))
+        for number, page in enumerate(pages)
+    ]
     if scanned:
         process_limits.hold_cpu(caps.ocr_cpu_seconds)
     for number in scanned:
         texts[number] = _by_ocr(document, number, caps)
     found = enough(enumerate(texts, 1))
     if not found:
-        raise IngestFailed("The PDF has no text in it" + (", and none can be read in its pictures." if scanned else "."))
+        raise IngestFailed(
+            "The PDF has no text in it"
+            + (", and none can be read in its pictures." if scanned else ".")
+        )
     return paged(_title(document, found[0][1]) or source.title, found)
 
 
@@ -75,6 +92,7 @@ def _is_scanned(document: pdfium.PdfDocument, number: int, page_lines: list[str]
 
 def _by_ocr(document: pdfium.PdfDocument, number: int, caps: Caps) -> str:
     from commonplace.adapters.extract import image_ocr  # most PDFs need none of it
+
     page = document[number]
     width, height = page.get_size()
     scale = min(_DOTS_PER_INCH / 72, sqrt(min(caps.pixels, 40_000_000) / max(width * height, 1)))
@@ -93,8 +111,14 @@ def _headings(document: pdfium.PdfDocument) -> defaultdict[int, dict[str, int]]:
 
 
 def _with_headings(paragraphs: list[str], headings: dict[str, int]) -> list[str]:
-    levels = [headings.get(_letters(text)) if len(text) <= _LONGEST_TITLE_LINE else None for text in paragraphs]
-    return [f"{'#' * level} {text}" if level else text for level, text in zip(levels, paragraphs, strict=True)]
+    levels = [
+        headings.get(_letters(text)) if len(text) <= _LONGEST_TITLE_LINE else None
+        for text in paragraphs
+    ]
+    return [
+        f"{'#' * level} {text}" if level else text
+        for level, text in zip(levels, paragraphs, strict=True)
+    ]
 
 
 def _letters(text: str) -> str:
@@ -117,4 +141,8 @@ def _title(document: pdfium.PdfDocument, text: str) -> str:
     if said and not _USELESS_TITLE.search(said):
         return said
     first = title(text.partition("\n")[0].lstrip("# "))
-    return first if 3 < len(first) <= _LONGEST_TITLE_LINE and not first.endswith((".", ",", ";")) else ""
+    return (
+        first
+        if 3 < len(first) <= _LONGEST_TITLE_LINE and not first.endswith((".", ",", ";"))
+        else ""
+    )

@@ -19,7 +19,10 @@ def read(source: Source, caps: Caps) -> Extracted:
     text = _UNWANTED.sub("", charset.decode(data, source.charset).replace("\r\n", "\n")).strip("\n")
     if not text.strip():
         raise IngestFailed("The file is empty: there is nothing to read in it.")
-    is_prose = source.media_type == "text/markdown" or source.ending in ("", "txt")  # elsewhere, # starts a comment
+    is_prose = source.media_type == "text/markdown" or source.ending in (
+        "",
+        "txt",
+    )  # elsewhere, # starts a comment
     found = _titled(text) if is_prose else None
     return Extracted(title(found or "") or source.title, text, truncated=truncated)
 
@@ -30,7 +33,7 @@ def _titled(text: str) -> str | None:
     if front and end and (named := _FRONT_TITLE.search(text, front.end(), end.start())):
         said = named[1].strip()
         return said[1:-1] if len(said) > 1 and said[0] == said[-1] and said[0] in "\"'" else said
-    for line, below in pairwise([*text[end.end() if end else 0:_EARLY].split("\n"), ""]):
+    for line, below in pairwise([*text[end.end() if end else 0 : _EARLY].split("\n"), ""]):
         if line.startswith(("# ", "#\t")) and (heading := line.strip("# \t")):
             return heading
         if line[:1].strip() and below.startswith("=") and not below.strip("= \t"):

@@ -17,13 +17,21 @@ _LEFT_OUT = ("sldNum", "dt", "ftr", "sldImg", "hdr")
 def read(source: Source, caps: Caps) -> Extracted:
     with Package(source, caps) as package:
         parts = package.relations(_MAIN)
-        listed = [parts.get(slide.get(R + "id", ""), "") for slide in package.xml(_MAIN).iter(P + "sldId")]
-        texts = enough((number, tidy("\n\n".join(_slide(package, name)))) for number, name in enumerate(listed, 1))
+        listed = [
+            parts.get(slide.get(R + "id", ""), "") for slide in package.xml(_MAIN).iter(P + "sldId")
+        ]
+        texts = enough(
+            (number, tidy("\n\n".join(_slide(package, name))))
+            for number, name in enumerate(listed, 1)
+        )
         named = title(package.said("title"))
     if not texts:
         raise IngestFailed("There is no text in the presentation.")
     first = texts[0][1].partition("\n")[0].lstrip("# ")
-    return paged(named if named and named != "PowerPoint Presentation" else title(first) or source.title, texts)
+    return paged(
+        named if named and named != "PowerPoint Presentation" else title(first) or source.title,
+        texts,
+    )
 
 
 def _slide(package: Package, name: str) -> Iterator[str]:
@@ -32,11 +40,17 @@ def _slide(package: Package, name: str) -> Iterator[str]:
         if kind in _LEFT_OUT:
             continue
         for rows in shape.iter(A + "tbl"):
-            yield table([[_text(cell) for cell in row.iter(A + "tc")] for row in rows.iter(A + "tr")])
+            yield table(
+                [[_text(cell) for cell in row.iter(A + "tc")] for row in rows.iter(A + "tr")]
+            )
         if text := _text(shape.find(P + "txBody")):
             yield f"## {' '.join(text.split())}" if kind in _TITLES else text
     for notes in (part for part in package.relations(name).values() if "/notesSlides/" in part):
-        said = [_text(shape.find(P + "txBody")) for shape in package.xml(notes).iter(P + "sp") if _placeholder(shape) == "body"]
+        said = [
+            _text(shape.find(P + "txBody"))
+            for shape in package.xml(notes).iter(P + "sp")
+            if _placeholder(shape) == "body"
+        ]
         if any(said):
             yield "Notes: " + "\n".join(filter(None, said))
 
@@ -50,9 +64,16 @@ def _text(body: etree._Element | None) -> str:
     """Paragraphs; those of a list are indented as deep as they stand."""
     lines = []
     for paragraph in () if body is None else body.iter(A + "p"):
-        text = "".join("\n" if node.tag == A + "br" else node.text or "" for node in paragraph.iter(A + "t", A + "br")).strip()
+        text = "".join(
+            "\n" if node.tag == A + "br" else node.text or ""
+            for node in paragraph.iter(A + "t", A + "br")
+        ).strip()
         shape = paragraph.find(A + "pPr")
         depth = shape.get("lvl", "0") if shape is not None else "0"
         if text:
-            lines.append("  " * (int(depth) - 1) + "- " + text if depth.isdecimal() and depth != "0" else text)
+            lines.append(
+                "  " * (int(depth) - 1) + "- " + text
+                if depth.isdecimal() and depth != "0"
+                else text
+            )
     return "\n".join(lines)

@@ -13,6 +13,7 @@ from commonplace.adapters.extract.input_file import Caps
 _PR_SET_PDEATHSIG = 1
 
 if sys.platform == "win32":
+
     def hold_cpu(seconds: int) -> None:
         """Not enforced here; the limit on wall-clock time remains."""
 else:
@@ -23,9 +24,13 @@ else:
         used = resource.getrusage(resource.RUSAGE_SELF)
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
         soft = ceil(used.ru_utime + used.ru_stime) + seconds
-        resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard)
+        )
+
 
 if sys.platform == "linux":
+
     def hold_to(caps: Caps) -> None:
         size = caps.megabytes * 1_000_000
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
@@ -43,6 +48,7 @@ if sys.platform == "linux":
         peak = re.search(r"^VmHWM:\s+(\d+)", Path("/proc/self/status").read_text(), re.MULTILINE)
         return int(peak[1]) / 1000 if peak else 0.0
 else:
+
     def hold_to(caps: Caps) -> None:
         hold_cpu(caps.cpu_seconds)
 

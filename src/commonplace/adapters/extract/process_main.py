@@ -21,7 +21,9 @@ _SPENT_MEGABYTES = 400  # one that has grown this large is replaced, to give the
 
 def main() -> None:
     process_limits.die_with(int(sys.argv[1]))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a key reaches all processes of a terminal; whoever started this one ends it
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # a key reaches all processes of a terminal; whoever started this one ends it
     logging.disable()  # what libraries find odd about a file is of no use to whoever runs the server
     answers = _private_output()
     while request := _next_line():
@@ -32,19 +34,28 @@ def main() -> None:
         spent = {"spent": process_limits.peak_megabytes() > _SPENT_MEGABYTES}
         body = process_protocol.answer(answer | spent)
         if len(body) > process_protocol.LARGEST_ANSWER:
-            body = process_protocol.answer({"failed": "There is more in the file than can be kept of one.", **spent})
+            body = process_protocol.answer(
+                {"failed": "There is more in the file than can be kept of one.", **spent}
+            )
         answers.write(b"%d\n%b" % (len(body), body))
         answers.flush()
 
 
 def _answer(verb: str, source: Source, caps: Caps) -> Json:
-    verbs: dict[str, Callable[[Source, Caps], Json]] = {"kind": _kind, "extract": _extract, "feed": _feed}
+    verbs: dict[str, Callable[[Source, Caps], Json]] = {
+        "kind": _kind,
+        "extract": _extract,
+        "feed": _feed,
+    }
     try:
         return verbs[verb](source, caps)
     except IngestFailed as failed:
         return {"failed": failed.message}
     except MemoryError:
-        return {"failed": f"Reading the file would take more than {caps.megabytes} MB of memory.", "spent": True}
+        return {
+            "failed": f"Reading the file would take more than {caps.megabytes} MB of memory.",
+            "spent": True,
+        }
     except RecursionError:
         return {"failed": "The file is nested too deeply to be read."}
     except Exception:

@@ -29,7 +29,18 @@ from commonplace.model import Json
 
 _OUT_OF_TIME = -getattr(signal, "SIGXCPU", 1)
 # All that a reader needs to know of our surroundings; keys and passwords stay here.
-_ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR", "TZ", "SYSTEMROOT", "TEMP", "TMP")
+_ENVIRONMENT = (
+    "PATH",
+    "PYTHONPATH",
+    "LD_LIBRARY_PATH",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "TZ",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+)
 
 
 class _Died(Exception):
@@ -46,7 +57,7 @@ class _Places:
 
     def __init__(self, free: int) -> None:
         self._free = free
-        self._queues: dict[str, deque[Event]] = {}   # the next in turn first
+        self._queues: dict[str, deque[Event]] = {}  # the next in turn first
 
     @asynccontextmanager
     async def take(self, queue: str) -> AsyncIterator[None]:
@@ -82,7 +93,7 @@ class _Places:
         waiting = self._queues.pop(queue)
         waiting.popleft().set()
         if waiting:
-            self._queues[queue] = waiting   # behind all others
+            self._queues[queue] = waiting  # behind all others
 
 
 class Pool:
@@ -98,10 +109,14 @@ class Pool:
                 with fail_after(self._caps.seconds):
                     answer = await self._answer(process_protocol.request(verb, source, self._caps))
             except TimeoutError:
-                raise IngestFailed(f"Reading the file took longer than {self._caps.seconds:g} s.") from None
+                raise IngestFailed(
+                    f"Reading the file took longer than {self._caps.seconds:g} s."
+                ) from None
             except _Spent:
-                raise IngestFailed(f"Reading the file took more than {self._caps.cpu_seconds} s of processor time "
-                                   f"({self._caps.ocr_cpu_seconds} s for scans and images).") from None
+                raise IngestFailed(
+                    f"Reading the file took more than {self._caps.cpu_seconds} s of processor time "
+                    f"({self._caps.ocr_cpu_seconds} s for scans and images)."
+                ) from None
             except _Died:
                 raise IngestFailed(process_protocol.UNREADABLE) from None
         if "failed" in answer:
@@ -144,8 +159,20 @@ class _Reader:
     @classmethod
     async def start(cls) -> "_Reader":
         around = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-        return cls(await open_process([sys.executable, "-m", "commonplace.adapters.extract.process_main", str(os.getpid())],
-                                      stdin=PIPE, stdout=PIPE, stderr=None, env=around | {"OMP_THREAD_LIMIT": "1"}))
+        return cls(
+            await open_process(
+                [
+                    sys.executable,
+                    "-m",
+                    "commonplace.adapters.extract.process_main",
+                    str(os.getpid()),
+                ],
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=None,
+                env=around | {"OMP_THREAD_LIMIT": "1"},
+            )
+        )
 
     async def ask(self, request: bytes) -> Json:
         try:

@@ -21,7 +21,9 @@ _PAUSE_SECONDS = 4
 
 
 def read(source: Source, caps: Caps) -> Extracted:
-    text = charset.decode(source.data(caps), source.charset).replace("\r\n", "\n").replace("\r", "\n")
+    text = (
+        charset.decode(source.data(caps), source.charset).replace("\r\n", "\n").replace("\r", "\n")
+    )
     text, marks = paragraphs(_utterances(text))
     if not text:
         raise IngestFailed("There are no subtitles in the file.")
@@ -35,7 +37,9 @@ def paragraphs(utterances: Iterable[Utterance]) -> tuple[str, tuple[Mark, ...]]:
     end = 0.0
     for said in utterances:
         began = marks[-1].locator["seconds"] if marks else 0.0
-        long = said.start - began >= (_PARAGRAPH_SECONDS if text.endswith(_SENTENCE_END) else _LONGEST_SECONDS)
+        long = said.start - began >= (
+            _PARAGRAPH_SECONDS if text.endswith(_SENTENCE_END) else _LONGEST_SECONDS
+        )
         if not marks or long or said.start - end >= _PAUSE_SECONDS:
             text += "\n\n" if text else ""
             marks.append(Mark(len(text), {"seconds": round(said.start, 2)}))
@@ -52,7 +56,7 @@ def _utterances(text: str) -> Iterator[Utterance]:
     ends = [*(cue.start() for cue in cues[1:]), len(text)]
     shown: list[str] = []
     for cue, end in zip(cues, ends, strict=False):
-        body = text[cue.end():end].split("\n")[1:]
+        body = text[cue.end() : end].split("\n")[1:]
         lines = [line for line in map(_spoken, takewhile(str.strip, body)) if line]
         new = [line for line in lines if line not in shown]
         shown = lines or shown

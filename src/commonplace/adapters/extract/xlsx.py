@@ -5,7 +5,15 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from commonplace.adapters.extract.input_file import LONGEST_TEXT, Caps, Source, enough, paged, tidy, title
+from commonplace.adapters.extract.input_file import (
+    LONGEST_TEXT,
+    Caps,
+    Source,
+    enough,
+    paged,
+    tidy,
+    title,
+)
 from commonplace.adapters.extract.zip_xml import Package, R, S, table
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
@@ -13,16 +21,23 @@ from commonplace.model import Extracted
 _MAIN = "xl/workbook.xml"
 _LETTERS = re.compile(r"[A-Z]+")
 _ROWS = 100_000
-_SPARSE = 10       # times as many fields as there are cells in them: no table any more
-_SMALL = 10_000    # fields of a table that may be as sparse as it likes
+_SPARSE = 10  # times as many fields as there are cells in them: no table any more
+_SMALL = 10_000  # fields of a table that may be as sparse as it likes
 
 
 def read(source: Source, caps: Caps) -> Extracted:
     with Package(source, caps) as package:
         parts = package.relations(_MAIN)
         shared = _shared(package)
-        texts = enough((number, _sheet(package, sheet.get("name", ""), parts.get(sheet.get(R + "id", ""), ""), shared))
-                       for number, sheet in enumerate(package.xml(_MAIN).iter(S + "sheet"), 1))
+        texts = enough(
+            (
+                number,
+                _sheet(
+                    package, sheet.get("name", ""), parts.get(sheet.get(R + "id", ""), ""), shared
+                ),
+            )
+            for number, sheet in enumerate(package.xml(_MAIN).iter(S + "sheet"), 1)
+        )
         named = title(package.said("title"))
     if not texts:
         raise IngestFailed("There is nothing in the spreadsheet.")
@@ -82,7 +97,9 @@ def _value(cell: etree._Element, shared: list[str]) -> str:
 
 def _written(string: etree._Element) -> str:
     """Without the readings that Japanese sheets carry beside a text."""
-    return "".join(node.text or "" for node in string.iter(S + "t") if node.getparent().tag != S + "rPh")
+    return "".join(
+        node.text or "" for node in string.iter(S + "t") if node.getparent().tag != S + "rPh"
+    )
 
 
 def _column(reference: str, otherwise: int) -> int:

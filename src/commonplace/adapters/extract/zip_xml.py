@@ -37,7 +37,9 @@ class Package:
         unpacked = sum(info.file_size for info in self._zip.infolist())
         if unpacked > caps.unpacked_megabytes * 1_000_000:
             self._zip.close()
-            raise IngestFailed(f"The file is larger than {caps.unpacked_megabytes} MB when it is unpacked.")
+            raise IngestFailed(
+                f"The file is larger than {caps.unpacked_megabytes} MB when it is unpacked."
+            )
         if len(self._zip.infolist()) > _PARTS:
             self._zip.close()
             raise IngestFailed(f"The file has more than {_PARTS:,} parts in it.")
@@ -45,14 +47,21 @@ class Package:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._zip.close()
 
     def data(self, name: str) -> bytes:
         try:
             return self._zip.read(self.names[name])
         except KeyError:
-            raise IngestFailed(f"The file is incomplete: {posixpath.basename(name)} is missing in it.") from None
+            raise IngestFailed(
+                f"The file is incomplete: {posixpath.basename(name)} is missing in it."
+            ) from None
         except RuntimeError:
             raise IngestFailed("The file is encrypted: it opens only with a password.") from None
         except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError, zlib.error):
@@ -60,8 +69,14 @@ class Package:
 
     def xml(self, name: str) -> etree._Element:
         """A part's root. Entities are not expanded and nothing outside is looked up."""
-        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True,
-                                 remove_pis=True)
+        parser = etree.XMLParser(
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            huge_tree=False,
+            remove_comments=True,
+            remove_pis=True,
+        )
         try:
             return etree.fromstring(self.data(name).replace(*_STRICT), parser)
         except etree.XMLSyntaxError:
@@ -74,8 +89,15 @@ class Package:
         """Relation id to part, for a part's references to others."""
         folder, base = posixpath.split(name)
         root = self.optional(f"{folder}/_rels/{base}.rels")
-        return {} if root is None else {
-            each.get("Id", ""): beside(name, each.get("Target", "")) for each in root if each.get("TargetMode") != "External"}
+        return (
+            {}
+            if root is None
+            else {
+                each.get("Id", ""): beside(name, each.get("Target", ""))
+                for each in root
+                if each.get("TargetMode") != "External"
+            }
+        )
 
     def said(self, field: str) -> str:
         """A field of the document's properties: title, creator ..."""
@@ -86,7 +108,11 @@ class Package:
 def beside(name: str, target: str) -> str:
     """The part that `target` means within the part `name`."""
     path = unquote(target.partition("#")[0])
-    return path.lstrip("/") if path.startswith("/") else posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+    return (
+        path.lstrip("/")
+        if path.startswith("/")
+        else posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+    )
 
 
 def table(rows: list[list[str]]) -> str:

@@ -21,4 +21,6 @@ def _made(settings: Settings) -> "WebFetcher":
     from commonplace.adapters.fetch.address_guard import Allowed
     from commonplace.adapters.fetch.client import WebFetcher
 
-    return WebFetcher(allowed=Allowed.parse(settings.fetch_allow_hosts), timeout=settings.fetch_timeout)
+    return WebFetcher(
+        allowed=Allowed.parse(settings.fetch_allow_hosts), timeout=settings.fetch_timeout
+    )

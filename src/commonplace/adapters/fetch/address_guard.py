@@ -15,26 +15,47 @@ from commonplace.errors import ConfigurationError, IngestFailed
 
 Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
-MOST_ADDRESSES = 4          # of one name that are tried
+MOST_ADDRESSES = 4  # of one name that are tried
 
 # Written out, since what `ipaddress` calls global differs between versions of Python.
-_CLOSED_V4 = [IPv4Network(network) for network in (
-    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
-    "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-    "224.0.0.0/3",         # multicast, reserved, broadcast
-    "168.63.129.16/32",    # a public address by its looks, but a cloud's metadata service
-)]
+_CLOSED_V4 = [
+    IPv4Network(network)
+    for network in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/3",  # multicast, reserved, broadcast
+        "168.63.129.16/32",  # a public address by its looks, but a cloud's metadata service
+    )
+]
 _OPEN_V6 = IPv6Network("2000::/3")  # all that is handed out for public use so far
-_CLOSED_V6 = [IPv6Network(network) for network in (
-    "2001::/23",           # protocol assignments, among them Teredo
-    "2001:db8::/32", "2002::/16", "3fff::/20",
-)]
+_CLOSED_V6 = [
+    IPv6Network(network)
+    for network in (
+        "2001::/23",  # protocol assignments, among them Teredo
+        "2001:db8::/32",
+        "2002::/16",
+        "3fff::/20",
+    )
+]
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: Address) -> bool:
     if isinstance(address, IPv6Address):
-        inner = address.ipv4_mapped or (IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None)
+        inner = address.ipv4_mapped or (
+            IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+        )
         if inner is None:
             return address in _OPEN_V6 and not any(address in network for network in _CLOSED_V6)
         address = inner
@@ -86,7 +107,9 @@ class Allowed:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        return cls(frozenset(_allowed_host(entry.strip()) for entry in text.split(",") if entry.strip()))
+        return cls(
+            frozenset(_allowed_host(entry.strip()) for entry in text.split(",") if entry.strip())
+        )
 
     def __contains__(self, target: tuple[str, int]) -> bool:
         host, port = target
@@ -101,7 +124,9 @@ def _allowed_host(entry: str) -> tuple[str, int | None]:
         host = httpx.URL(scheme="http", host=_plain_host(parts.hostname)).raw_host
         return host.decode("ascii"), parts.port
     except (httpx.InvalidURL, ValueError):
-        raise ConfigurationError(f"COMMONPLACE_FETCH_ALLOW_HOSTS: {entry!r} is not a host or host:port.") from None
+        raise ConfigurationError(
+            f"COMMONPLACE_FETCH_ALLOW_HOSTS: {entry!r} is not a host or host:port."
+        ) from None
 
 
 async def system_resolver(host: str, port: int) -> list[str]:
@@ -130,8 +155,10 @@ class Guard:
         if (host, port) not in self._allowed:
             for address in addresses:
                 if not is_public(address):
-                    raise IngestFailed(f"The address leads to a private network ({address}), which is not allowed; "
-                                       "COMMONPLACE_FETCH_ALLOW_HOSTS lets hosts in.")
+                    raise IngestFailed(
+                        f"The address leads to a private network ({address}), which is not allowed; "
+                        "COMMONPLACE_FETCH_ALLOW_HOSTS lets hosts in."
+                    )
         return addresses
 
     async def _look_up(self, host: str, port: int) -> list[Address]:

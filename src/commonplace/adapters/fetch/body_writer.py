@@ -6,7 +6,7 @@ from typing import Self
 
 from commonplace.errors import IngestFailed, StorageFailed
 
-_PIECE = 1 << 18            # unpacked at once; bounds the memory that a bomb can take
+_PIECE = 1 << 18  # unpacked at once; bounds the memory that a bomb can take
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _GZIP_MAGIC = b"\x1f"
 
@@ -51,7 +51,9 @@ class Sink:
                 if self._unpacker.eof:
                     if not data.startswith(_GZIP_MAGIC):
                         return  # padding, which browsers pass over too
-                    self._unpacker = zlib.decompressobj(_GZIP_OR_ZLIB)  # gzip files may be several in a row
+                    self._unpacker = zlib.decompressobj(
+                        _GZIP_OR_ZLIB
+                    )  # gzip files may be several in a row
                 self._keep(self._unpacker.decompress(data, _PIECE))
                 data = self._unpacker.unconsumed_tail or self._unpacker.unused_data
         except zlib.error:
@@ -77,4 +79,6 @@ def _is_packed(encoding: str) -> bool:
         case "gzip" | "x-gzip" | "deflate":
             return True
         case other:
-            raise IngestFailed(f"The answer is compressed in a way that was not asked for ({other[:40]}).")
+            raise IngestFailed(
+                f"The answer is compressed in a way that was not asked for ({other[:40]})."
+            )

@@ -14,7 +14,13 @@ import httpcore
 import httpx
 
 from commonplace import __version__
-from commonplace.adapters.fetch.address_guard import Allowed, Guard, Resolver, checked_url, system_resolver
+from commonplace.adapters.fetch.address_guard import (
+    Allowed,
+    Guard,
+    Resolver,
+    checked_url,
+    system_resolver,
+)
 from commonplace.adapters.fetch.body_writer import Sink
 from commonplace.adapters.fetch.response_headers import (
     charset,
@@ -34,7 +40,10 @@ REDIRECTS = (301, 302, 303, 307, 308)
 BUSY = (429, 503)
 NOT_MODIFIED = 304
 AUDIO = (".mp3", ".m4a", ".wav", ".ogg", ".flac", ".aac")
-RETRIES, LONGEST_WAIT = 2, 5.0      # what a server that is busy may ask of somebody who waits for the answer
+RETRIES, LONGEST_WAIT = (
+    2,
+    5.0,
+)  # what a server that is busy may ask of somebody who waits for the answer
 HEADERS: dict[str | bytes, str | bytes] = {
     "User-Agent": f"Mozilla/5.0 (compatible; Commonplace/{__version__}; reads what its user asked to keep)",
     "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
@@ -70,8 +79,15 @@ Take = Callable[[httpcore.Response, httpx.Headers, httpx.URL, Patience], Awaitab
 class WebFetcher:
     """`timeout` is how long servers may take until an answer begins, redirects included, and may pause within it."""
 
-    def __init__(self, *, allowed: Allowed | None = None, timeout: float = 20.0, resolver: Resolver = system_resolver,
-                 ssl_context: ssl.SSLContext | None = None, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        allowed: Allowed | None = None,
+        timeout: float = 20.0,
+        resolver: Resolver = system_resolver,
+        ssl_context: ssl.SSLContext | None = None,
+        folder: Path | None = None,
+    ) -> None:
         self._guard = Guard(allowed or Allowed(), resolver)
         self._timeout, self._folder = timeout, folder
         self._ssl = ssl_context or httpx.create_ssl_context(trust_env=False)
@@ -79,14 +95,18 @@ class WebFetcher:
         self._turns = Turns()
 
     @asynccontextmanager
-    async def get(self, url: str, *, max_bytes: int, taste: int | None = None,
-                  known: Json | None = None) -> AsyncIterator[Fetched]:
+    async def get(
+        self, url: str, *, max_bytes: int, taste: int | None = None, known: Json | None = None
+    ) -> AsyncIterator[Fetched]:
         with _temporary_file(self._folder) as path:
 
-            async def save(answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL,
-                           patience: Patience) -> Fetched | None:
+            async def save(
+                answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL, patience: Patience
+            ) -> Fetched | None:
                 if answer.status == NOT_MODIFIED and known:
-                    return Fetched(str(at), "", None, path, 0, known | validators(headers), unchanged=True)
+                    return Fetched(
+                        str(at), "", None, path, 0, known | validators(headers), unchanged=True
+                    )
                 if not 200 <= answer.status < 300:
                     return None
                 return await self._save(answer, headers, at, path, max_bytes, taste, patience)
@@ -97,11 +117,16 @@ class WebFetcher:
         """For libraries that speak some site's own protocol: any method, any status, through the same guard."""
         with _temporary_file(self._folder) as path:
 
-            async def keep(answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL,
-                           patience: Patience) -> Answer | None:
+            async def keep(
+                answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL, patience: Patience
+            ) -> Answer | None:
                 if answer.status in REDIRECTS and "Location" in headers and wish.method == "GET":
                     return None
-                await self._pour(answer, Sink(path, headers.get("Content-Encoding", ""), max_bytes, empty=True), patience)
+                await self._pour(
+                    answer,
+                    Sink(path, headers.get("Content-Encoding", ""), max_bytes, empty=True),
+                    patience,
+                )
                 body = await anyio.Path(path).read_bytes()
                 return Answer(answer.status, str(at), tuple(headers.multi_items()), body)
 
@@ -134,31 +159,50 @@ class WebFetcher:
     async def _ask(self, url: httpx.URL, wish: Wish) -> AsyncIterator[httpcore.Response]:
         host, secure = url.raw_host.decode("ascii"), url.scheme == "https"
         port = url.port or (443 if secure else 80)  # 0 was refused
-        target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=port, target=url.raw_path)
+        target = httpcore.URL(
+            scheme=url.raw_scheme, host=url.raw_host, port=port, target=url.raw_path
+        )
         plain = await self._guard.connect(host, port, self._timeout)
         try:
             stream = await plain.start_tls(self._ssl, host, self._timeout) if secure else plain
             # No pool: it would look the name up by itself, and lose a place to each request that is cancelled.
             connection = httpcore.AsyncHTTP11Connection(origin=target.origin, stream=stream)
             timeouts = {"read": self._timeout, "write": self._timeout}
-            async with connection.stream(wish.method, target, headers=_headers(url, wish), content=wish.body,
-                                         extensions={"timeout": timeouts}) as answer:
+            async with connection.stream(
+                wish.method,
+                target,
+                headers=_headers(url, wish),
+                content=wish.body,
+                extensions={"timeout": timeouts},
+            ) as answer:
                 yield answer
         finally:
             with anyio.CancelScope(shield=True):
                 await plain.aclose()
 
-    async def _save(self, answer: httpcore.Response, headers: httpx.Headers, url: httpx.URL, path: Path,
-                    max_bytes: int, taste: int | None, patience: Patience) -> Fetched:
+    async def _save(
+        self,
+        answer: httpcore.Response,
+        headers: httpx.Headers,
+        url: httpx.URL,
+        path: Path,
+        max_bytes: int,
+        taste: int | None,
+        patience: Patience,
+    ) -> Fetched:
         said = headers.get("Content-Type", "")
         enough = taste if taste is not None and _is_recording(media_type(said), url) else None
         sink = Sink(path, headers.get("Content-Encoding", ""), max_bytes)
         if enough is None:
             sink.expect(headers.get("Content-Length"))
         await self._pour(answer, sink, patience, enough)
-        return Fetched(str(url), media_type(said), charset(said), path, sink.size, validators(headers))
+        return Fetched(
+            str(url), media_type(said), charset(said), path, sink.size, validators(headers)
+        )
 
-    async def _pour(self, answer: httpcore.Response, sink: Sink, patience: Patience, enough: int | None = None) -> None:
+    async def _pour(
+        self, answer: httpcore.Response, sink: Sink, patience: Patience, enough: int | None = None
+    ) -> None:
         with sink:
             async for chunk in answer.aiter_stream():
                 patience.earn(len(chunk))
@@ -172,7 +216,8 @@ def _headers(url: httpx.URL, wish: Wish) -> dict[str | bytes, str | bytes]:
     """Ours, unless the wish has others; the host and how the connection is used are nobody else's to say."""
     own = ("host", "accept-encoding", "connection", "content-length", "transfer-encoding")
     wished: dict[str | bytes, str | bytes] = {
-        name.title(): value for name, value in wish.headers.items() if name.lower() not in own}
+        name.title(): value for name, value in wish.headers.items() if name.lower() not in own
+    }
     if wish.body:
         wished["Content-Length"] = str(len(wish.body))
     return HEADERS | wished | {"Host": url.netloc}
@@ -196,7 +241,7 @@ def _temporary_file(folder: Path | None) -> Iterator[Path]:
 def _next(location: str, seen: list[httpx.URL]) -> httpx.URL:
     url = checked_url(location, seen[-1])
     if url in seen:
-        circle = " -> ".join(map(str, [*seen[seen.index(url):], url]))
+        circle = " -> ".join(map(str, [*seen[seen.index(url) :], url]))
         raise IngestFailed(f"The address redirects in a circle: {circle}")
     if len(seen) > MAX_REDIRECTS:
         raise IngestFailed(f"The address redirects more than {MAX_REDIRECTS} times.")

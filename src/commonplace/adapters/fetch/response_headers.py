@@ -63,7 +63,10 @@ def retry_after(headers: httpx.Headers) -> float | None:
 def refusal(status: int, wait: float | None) -> IngestFailed:
     phrase = f" {HTTPStatus(status).phrase}" if status in set(HTTPStatus) else ""
     later = f" and asks to come back in {wait:.0f} s" if wait else ""
-    return IngestFailed(f"The page answered {status}{phrase}{later}.", passing=status in (408, 425, 429) or status >= 500)
+    return IngestFailed(
+        f"The page answered {status}{phrase}{later}.",
+        passing=status in (408, 425, 429) or status >= 500,
+    )
 
 
 @contextmanager
@@ -71,13 +74,19 @@ def failures_as_sentences(host: str, timeout: float) -> Iterator[None]:
     try:
         yield
     except httpcore.TimeoutException as error:
-        raise IngestFailed(f"The server did not answer within {timeout:g} s.", passing=True) from error
+        raise IngestFailed(
+            f"The server did not answer within {timeout:g} s.", passing=True
+        ) from error
     except httpcore.ConnectError as error:
         raise IngestFailed(_unreachable(host, error), passing=True) from error
     except httpcore.NetworkError as error:
-        raise IngestFailed("The server closed the connection before the answer was complete.", passing=True) from error
+        raise IngestFailed(
+            "The server closed the connection before the answer was complete.", passing=True
+        ) from error
     except httpcore.ProtocolError as error:
-        raise IngestFailed(f"The server did not send a proper answer: {str(error).rstrip('.')}.") from error
+        raise IngestFailed(
+            f"The server did not send a proper answer: {str(error).rstrip('.')}."
+        ) from error
 
 
 def _unreachable(host: str, error: httpcore.ConnectError) -> str:

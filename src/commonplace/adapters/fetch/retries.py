@@ -8,7 +8,7 @@ import anyio
 
 from commonplace.errors import IngestFailed
 
-SLOWEST = 1 << 16           # bytes a second that a body must come in at, once the first patience is used up
+SLOWEST = 1 << 16  # bytes a second that a body must come in at, once the first patience is used up
 TOGETHER, PER_HOST = 16, 4
 QUEUE_SECONDS = 60.0
 
@@ -28,8 +28,12 @@ class Patience:
             yield
         self._left -= anyio.current_time() - began
         if self._scope.cancelled_caught:
-            raise IngestFailed("The server sends too slowly." if self._earned else
-                               f"The server did not answer within {self._whole:g} s.", passing=True)
+            raise IngestFailed(
+                "The server sends too slowly."
+                if self._earned
+                else f"The server did not answer within {self._whole:g} s.",
+                passing=True,
+            )
 
     def earn(self, size: int) -> None:
         self._earned = True
@@ -67,7 +71,10 @@ async def _taken(turn: anyio.Semaphore, host: str) -> AsyncIterator[None]:
     with anyio.move_on_after(QUEUE_SECONDS) as scope:
         await turn.acquire()
     if scope.cancelled_caught:
-        raise IngestFailed(f"Too many downloads were waiting before the one from {host}; try again later.", passing=True)
+        raise IngestFailed(
+            f"Too many downloads were waiting before the one from {host}; try again later.",
+            passing=True,
+        )
     try:
         yield
     finally:

@@ -12,8 +12,16 @@ from commonplace.model import EntityType, Json, Proposal, Quote
 from commonplace.settings import Settings
 from commonplace.text.sentences import cut
 
-_KINDS = (EntityType.DECISION, EntityType.PLAN, EntityType.CLAIM, EntityType.PROCEDURE, EntityType.IDEA, EntityType.TASK,
-          EntityType.PATTERN, EntityType.EPISODE)
+_KINDS = (
+    EntityType.DECISION,
+    EntityType.PLAN,
+    EntityType.CLAIM,
+    EntityType.PROCEDURE,
+    EntityType.IDEA,
+    EntityType.TASK,
+    EntityType.PATTERN,
+    EntityType.EPISODE,
+)
 _CONTENT_CHARS, _REASON_CHARS = 4_000, 200
 
 _TASK = f"""You find what is worth remembering in notes and transcripts of work. The user message is a title and numbered
@@ -26,13 +34,24 @@ content: complete sentences that can be understood without the text, with reason
 confidence: 0 to 1, how sure it is that the text says this and that it matters later; reason: why it was taken;
 sentences: the numbers of all sentences that it rests on.
 Nothing that the text does not say; what is asked or undecided is no decision."""
-_SCHEMA = an_object(memories=lists(an_object(
-    kind={"type": "string", "enum": [str(kind) for kind in _KINDS]}, title=TEXT, content=TEXT,
-    confidence={"type": "number"}, reason=TEXT, sentences=lists({"type": "integer"}))))
+_SCHEMA = an_object(
+    memories=lists(
+        an_object(
+            kind={"type": "string", "enum": [str(kind) for kind in _KINDS]},
+            title=TEXT,
+            content=TEXT,
+            confidence={"type": "number"},
+            reason=TEXT,
+            sentences=lists({"type": "integer"}),
+        )
+    )
+)
 
 
 class AnthropicReflector:
-    def __init__(self, settings: Settings, *, pauses: Sequence[float] = PAUSES, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self, settings: Settings, *, pauses: Sequence[float] = PAUSES, timeout: float = TIMEOUT
+    ) -> None:
         self._messages = Messages(settings, pauses=pauses, timeout=timeout)
 
     async def reflect(self, title: str, text: str, limit: int) -> list[Proposal]:
@@ -44,10 +63,18 @@ class AnthropicReflector:
         material = [f"Title: {title[:500]}", f"At most {limit} memories."]
         numbers = iter(range(len(sentences)))
         for part in parts:
-            said_by = f"{part.speaker}: " if part.speaker else f"({part.label}) " if part.label else ""
-            material += [f"[{next(numbers)}] {said_by}{sentence.text}" for sentence in part.sentences]
-        return await self._messages.ask(_TASK, "\n".join(material), _SCHEMA,
-                                        lambda said, cost: _proposals(said, sentences)[:limit])
+            said_by = (
+                f"{part.speaker}: " if part.speaker else f"({part.label}) " if part.label else ""
+            )
+            material += [
+                f"[{next(numbers)}] {said_by}{sentence.text}" for sentence in part.sentences
+            ]
+        return await self._messages.ask(
+            _TASK,
+            "\n".join(material),
+            _SCHEMA,
+            lambda said, cost: _proposals(said, sentences)[:limit],
+        )
 
     async def close(self) -> None:
         await self._messages.close()
@@ -57,10 +84,25 @@ def _proposals(said: Json, sentences: Sequence[Sentence]) -> list[Proposal]:
     found = []
     for memory in said["memories"]:
         numbers = sorted({int(n) for n in memory["sentences"] if 0 <= int(n) < len(sentences)})
-        quotes = tuple(Quote(sentences[n].start, sentences[n].end, sentences[n].text) for n in numbers)
+        quotes = tuple(
+            Quote(sentences[n].start, sentences[n].end, sentences[n].text) for n in numbers
+        )
         # What rests on no sentence of the text is the model's own.
-        if quotes and memory["kind"] in _KINDS and memory["title"].strip() and memory["content"].strip():
+        if (
+            quotes
+            and memory["kind"] in _KINDS
+            and memory["title"].strip()
+            and memory["content"].strip()
+        ):
             sure = round(min(1.0, max(0.0, float(memory["confidence"]))), 2)
-            found.append(Proposal(memory["kind"], cut(memory["title"], TITLE_CHARS), memory["content"].strip()[:_CONTENT_CHARS],
-                                  sure, cut(memory["reason"], _REASON_CHARS), quotes))
+            found.append(
+                Proposal(
+                    memory["kind"],
+                    cut(memory["title"], TITLE_CHARS),
+                    memory["content"].strip()[:_CONTENT_CHARS],
+                    sure,
+                    cut(memory["reason"], _REASON_CHARS),
+                    quotes,
+                )
+            )
     return sorted(found, key=lambda one: -one.confidence)

@@ -13,16 +13,24 @@ _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]++(?P<text>.+)")
 # `Action items:`, `**Decisions**`
 _TITLE_LINE = re.compile(r"^[ \t]*\**(?!TODO |FIXME )(?P<text>[A-Z][\w /'&-]{2,60}):?\**:?[ \t]*$")
 _NOT_PROSE = re.compile(r"^\s*(?:\||<|@@|\$ |>>> |[-*_=~]{3,}\s*$)")
-_LEAD = re.compile(r"[ \t]*(?:(?:[-*+•>]|(?P<number>\d{1,3})[.)])[ \t]+)?(?:\[(?P<box>[ xX])\][ \t]+)?")
+_LEAD = re.compile(
+    r"[ \t]*(?:(?:[-*+•>]|(?P<number>\d{1,3})[.)])[ \t]+)?(?:\[(?P<box>[ xX])\][ \t]+)?"
+)
 _STAMP = r"(?:\[?\(?\d{1,2}:\d{2}(?::\d{2})?(?:[ \t]?[APap][Mm])?\)?\]?[ \t]*+(?:[-–][ \t]*)?)?"
-_LETTERS = r"(?:[^\W_]|[.'’-]|_(?!_))*+"      # of a name; two underscores are emphasis
+_LETTERS = r"(?:[^\W_]|[.'’-]|_(?!_))*+"  # of a name; two underscores are emphasis
 # `Alice:`, `[10:32] Bob Smith:`, `**Carol** (PM):`. At most three words with capitals, so that no sentence is taken for a name.
 _SPEAKER = re.compile(
-    _STAMP + rf"(?P<mark>\*\*|__)?(?P<name>[^\W\d_]{_LETTERS}(?:[ \t][^\W\d_a-z]{_LETTERS}){{0,2}})(?:[ \t]\([^)\n]{{1,30}}\))?"
-    r"(?(mark):?(?:\*\*|__)):?(?<=[:*_])[ \t]+(?=\S)")
-_LABEL = re.compile(r"(?:\*\*|__)?(?P<label>[A-Za-z][A-Za-z /-]{1,30}?)(?:\*\*|__)?(?:[ \t]*:|[ \t]+[–—-][ \t])(?:\*\*|__)?[ \t]*"
-                    r"(?=\S)")
-_WRAPPED = 60      # characters from which on a line may have been broken by its width, and go on in the next
+    _STAMP
+    + rf"(?P<mark>\*\*|__)?(?P<name>[^\W\d_]{_LETTERS}(?:[ \t][^\W\d_a-z]{_LETTERS}){{0,2}})(?:[ \t]\([^)\n]{{1,30}}\))?"
+    r"(?(mark):?(?:\*\*|__)):?(?<=[:*_])[ \t]+(?=\S)"
+)
+_LABEL = re.compile(
+    r"(?:\*\*|__)?(?P<label>[A-Za-z][A-Za-z /-]{1,30}?)(?:\*\*|__)?(?:[ \t]*:|[ \t]+[–—-][ \t])(?:\*\*|__)?[ \t]*"
+    r"(?=\S)"
+)
+_WRAPPED = (
+    60  # characters from which on a line may have been broken by its width, and go on in the next
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +45,9 @@ class Block:
     """A paragraph, a list item or what somebody said at a stretch."""
 
     heading: str
-    number: int | None = None        # in a numbered list
-    box: bool | None = None          # a check box, and whether it is ticked
-    label: str = ""                  # `Decision: ...`
+    number: int | None = None  # in a numbered list
+    box: bool | None = None  # a check box, and whether it is ticked
+    label: str = ""  # `Decision: ...`
     speaker: str = ""
     sentences: list[Sentence] = field(default_factory=list)
 
@@ -70,7 +78,11 @@ def blocks(text: str, labels: frozenset[str]) -> list[Block]:
             continue
         block, begin = _opened(line, heading, labels, names)
         indent = len(line) - len(line.lstrip())
-        if open_block is None or begin > indent or (len(before) < _WRAPPED and line[indent].isupper()):
+        if (
+            open_block is None
+            or begin > indent
+            or (len(before) < _WRAPPED and line[indent].isupper())
+        ):
             close()
             open_block, start = block, at + begin
         end, before = at + len(line.rstrip()), line.rstrip()
@@ -93,13 +105,17 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def _speakers(text: str, labels: frozenset[str]) -> frozenset[str]:
     """Who is quoted: names before a colon that come back, or that half of all lines begin with. `Redis: ...` is no speaker."""
     lines = [line for line in text.splitlines() if line.strip()]
-    found = [match["name"] for line in lines if (match := _SPEAKER.match(line, _LEAD.match(line).end()))]  # type: ignore[union-attr]
+    found = [
+        match["name"] for line in lines if (match := _SPEAKER.match(line, _LEAD.match(line).end()))
+    ]  # type: ignore[union-attr]
     names = Counter(name for name in found if name.lower() not in labels)
     is_talk = 2 * names.total() >= len(lines)
     return frozenset(name for name, count in names.items() if is_talk or count > 1)
 
 
-def _opened(line: str, heading: str, labels: frozenset[str], names: frozenset[str]) -> tuple[Block, int]:
+def _opened(
+    line: str, heading: str, labels: frozenset[str], names: frozenset[str]
+) -> tuple[Block, int]:
     """A block that begins with this line, and where in the line its words begin."""
     block = Block(heading)
     lead = _LEAD.match(line)
@@ -108,7 +124,7 @@ def _opened(line: str, heading: str, labels: frozenset[str], names: frozenset[st
         block.number = int(lead["number"])
     if lead and lead["box"]:
         block.box = lead["box"] != " "
-    for _ in range(2):      # `Alice: TODO: ...`
+    for _ in range(2):  # `Alice: TODO: ...`
         label = _LABEL.match(line, begin)
         if label and label["label"].strip().lower() in labels:
             block.label, begin = label["label"].strip().lower(), label.end()

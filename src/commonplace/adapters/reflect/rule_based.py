@@ -11,7 +11,9 @@ class LocalReflector:
         pass
 
     async def reflect(self, title: str, text: str, limit: int) -> list[Proposal]:
-        from commonplace.adapters.reflect.rules import reflected  # fifty patterns, which few processes need
+        from commonplace.adapters.reflect.rules import (
+            reflected,
+        )  # fifty patterns, which few processes need
 
         return await to_thread.run_sync(reflected, text, limit)
 

@@ -21,19 +21,29 @@ summary: 2 to 4 sentences. key_points: up to {_POINTS}, the text's own claims, e
 sections: for each numbered passage 1 to {_SECTION_POINTS} such points. tags: up to {_TAGS} lower-case keyphrases.
 category: the one that fits best."""
 
-_SCHEMA = an_object(summary=TEXT, key_points=lists(TEXT), tags=lists(TEXT),
-                    category={"type": "string", "enum": list(CATEGORIES)},
-                    sections=lists(an_object(number={"type": "integer"}, points=lists(TEXT))))
+_SCHEMA = an_object(
+    summary=TEXT,
+    key_points=lists(TEXT),
+    tags=lists(TEXT),
+    category={"type": "string", "enum": list(CATEGORIES)},
+    sections=lists(an_object(number={"type": "integer"}, points=lists(TEXT))),
+)
 
 
 class AnthropicTransformer:
-    def __init__(self, settings: Settings, *, pauses: Sequence[float] = PAUSES, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self, settings: Settings, *, pauses: Sequence[float] = PAUSES, timeout: float = TIMEOUT
+    ) -> None:
         self._messages = Messages(settings, pauses=pauses, timeout=timeout)
 
     async def transform(self, title: str, sections: Sequence[str]) -> Transformed:
         """Not more is sent than a bounded part of the text: evenly spread passages, their beginnings if need be."""
-        return await self._messages.ask(_TASK, _material(title, sections), _SCHEMA,
-                                        lambda said, cost: _transformed(said, len(sections), cost))
+        return await self._messages.ask(
+            _TASK,
+            _material(title, sections),
+            _SCHEMA,
+            lambda said, cost: _transformed(said, len(sections), cost),
+        )
 
     async def close(self) -> None:
         await self._messages.close()
@@ -48,14 +58,25 @@ def _material(title: str, sections: Sequence[str]) -> str:
 
 
 def _transformed(said: Json, count: int, cost: float | None) -> Transformed:
-    by_number = {int(section["number"]): tuple(_short(section["points"], _SECTION_POINTS)) for section in said["sections"]}
+    by_number = {
+        int(section["number"]): tuple(_short(section["points"], _SECTION_POINTS))
+        for section in said["sections"]
+    }
     chosen = said["category"]
     return Transformed(
-        summary=without_orders(cut(said["summary"], _SUMMARY_CHARS)), key_points=tuple(_short(said["key_points"], _POINTS)),
+        summary=without_orders(cut(said["summary"], _SUMMARY_CHARS)),
+        key_points=tuple(_short(said["key_points"], _POINTS)),
         section_points=tuple(by_number.get(number, ()) for number in range(count)),
         tags=tuple(dict.fromkeys(tag.lower() for tag in _short(said["tags"], _TAGS))),
-        category=chosen if chosen in CATEGORIES else OTHER, by_model=True, cost_usd=cost)
+        category=chosen if chosen in CATEGORIES else OTHER,
+        by_model=True,
+        cost_usd=cost,
+    )
 
 
 def _short(texts: list[Any], most: int) -> Iterator[str]:
-    return (cut(text, _POINT_CHARS) for text in texts[:most] if text.strip() and not addresses_machine(text))
+    return (
+        cut(text, _POINT_CHARS)
+        for text in texts[:most]
+        if text.strip() and not addresses_machine(text)
+    )

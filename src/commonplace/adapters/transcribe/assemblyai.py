@@ -15,21 +15,32 @@ from commonplace.model import Json, Transcript, Utterance
 from commonplace.settings import Settings
 
 _CHUNK = 1 << 20
-_PAUSE, _MOST_WORDS = 1500, 60     # an utterance ends with its sentence, at a pause (ms), or when it gets long
+_PAUSE, _MOST_WORDS = (
+    1500,
+    60,
+)  # an utterance ends with its sentence, at a pause (ms), or when it gets long
 _SENTENCE_END = (".", "?", "!", "…", "。", "？", "！")
 _THEIR_FAULT = re.compile(r"server|internal|try again|timed? ?out|download|capacity", re.IGNORECASE)
 
 
 class AssemblyAITranscriber(RemoteTranscriber):
     def __init__(self, settings: Settings, **patience: Any) -> None:
-        super().__init__(settings, url="https://api.assemblyai.com", header="Authorization", **patience)
+        super().__init__(
+            settings, url="https://api.assemblyai.com", header="Authorization", **patience
+        )
         self.name = f"assemblyai/{self._model or 'default'}"
 
     async def _upload(self, recording: Path) -> str:
-        headers = {"Content-Length": str((await anyio.Path(recording).stat()).st_size),
-                   "Content-Type": "application/octet-stream"}
-        answer = await self._service.ask("POST", "/v2/upload", PATIENCE,
-                                         lambda: {"content": _chunks(recording), "headers": headers})
+        headers = {
+            "Content-Length": str((await anyio.Path(recording).stat()).st_size),
+            "Content-Type": "application/octet-stream",
+        }
+        answer = await self._service.ask(
+            "POST",
+            "/v2/upload",
+            PATIENCE,
+            lambda: {"content": _chunks(recording), "headers": headers},
+        )
         return self._text(answer, "upload_url")
 
     async def _begin(self, address: str) -> str:
@@ -37,9 +48,14 @@ class AssemblyAITranscriber(RemoteTranscriber):
         if self._model:
             body["speech_models"] = [self._model]
         if self._callback:
-            body |= {"webhook_url": self._callback, "webhook_auth_header_name": "X-Commonplace-Secret",
-                     "webhook_auth_header_value": self._secret}
-        answer = await self._service.ask("POST", "/v2/transcript", PATIENCE, lambda: {"json": body}, repeatable=False)
+            body |= {
+                "webhook_url": self._callback,
+                "webhook_auth_header_name": "X-Commonplace-Secret",
+                "webhook_auth_header_value": self._secret,
+            }
+        answer = await self._service.ask(
+            "POST", "/v2/transcript", PATIENCE, lambda: {"json": body}, repeatable=False
+        )
         return self._text(answer, "id")
 
     async def _status(self, job: str) -> Json:
@@ -50,7 +66,9 @@ class AssemblyAITranscriber(RemoteTranscriber):
             return None
         if answer["status"] == "completed":
             length = float(answer.get("audio_duration") or seconds)
-            return transcript(_utterances(answer["words"] or []), length, answer.get("language_code"))
+            return transcript(
+                _utterances(answer["words"] or []), length, answer.get("language_code")
+            )
         if answer["status"] != "error":
             raise ValueError(answer["status"])
         reason = str(answer.get("error"))
@@ -68,8 +86,11 @@ async def _chunks(recording: Path) -> AsyncIterator[bytes]:
 def _utterances(words: list[Json]) -> Iterator[Utterance]:
     run: list[Json] = []
     for word in words:
-        if run and (word["start"] - run[-1]["end"] > _PAUSE or len(run) == _MOST_WORDS
-                    or run[-1]["text"].endswith(_SENTENCE_END)):
+        if run and (
+            word["start"] - run[-1]["end"] > _PAUSE
+            or len(run) == _MOST_WORDS
+            or run[-1]["text"].endswith(_SENTENCE_END)
+        ):
             yield _utterance(run)
             run = []
         run.append(word)
@@ -78,4 +99,6 @@ def _utterances(words: list[Json]) -> Iterator[Utterance]:
 
 
 def _utterance(words: list[Json]) -> Utterance:
-    return Utterance(words[0]["start"] / 1000, words[-1]["end"] / 1000, " ".join(word["text"] for word in words))
+    return Utterance(
+        words[0]["start"] / 1000, words[-1]["end"] / 1000, " ".join(word["text"] for word in words)
+    )

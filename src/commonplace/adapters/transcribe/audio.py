@@ -17,18 +17,20 @@ from commonplace.errors import IngestFailed
 
 Samples = NDArray[np.float32]
 
-RATE = 16_000                        # samples a second, mono: what speech models hear
-_SHORTEST, _LONGEST = 45, 60         # seconds of a piece; it ends at the quietest moment in between
-_FRAME, _PAUSE = RATE // 50, 15      # loudness is taken by 20 ms; a pause is 15 of them
+RATE = 16_000  # samples a second, mono: what speech models hear
+_SHORTEST, _LONGEST = 45, 60  # seconds of a piece; it ends at the quietest moment in between
+_FRAME, _PAUSE = RATE // 50, 15  # loudness is taken by 20 ms; a pause is 15 of them
 _MOST_HOURS = 24
 # Formats that are sound by themselves. Playlists, which would have us open other files and addresses, are not among them.
-_CAUTION = {"format_whitelist": "aac,aiff,amr,asf,avi,caf,flac,matroska,mov,mp3,mpeg,mpegts,ogg,wav,w64,webm",
-            "protocol_whitelist": "file"}
+_CAUTION = {
+    "format_whitelist": "aac,aiff,amr,asf,avi,caf,flac,matroska,mov,mp3,mpeg,mpegts,ogg,wav,w64,webm",
+    "protocol_whitelist": "file",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    start: float                     # seconds
+    start: float  # seconds
     samples: Samples
 
     @property
@@ -43,8 +45,11 @@ def duration(recording: Path) -> float:
             return float(stream.duration * stream.time_base)
         if container.duration:
             return container.duration / av.time_base
-        ends = (float((packet.pts + (packet.duration or 0)) * packet.time_base)
-                for packet in container.demux(stream) if packet.pts is not None)
+        ends = (
+            float((packet.pts + (packet.duration or 0)) * packet.time_base)
+            for packet in container.demux(stream)
+            if packet.pts is not None
+        )
         return max(ends, default=0.0)
 
 
@@ -77,8 +82,10 @@ def _opened(recording: Path) -> Iterator[tuple[InputContainer, AudioStream]]:
             yield container, container.streams.audio[0]
     except av.FFmpegError as error:
         reason = error.strerror or type(error).__name__
-        raise IngestFailed("The recording cannot be read: it is damaged, or of a kind that is not supported "
-                           f"({reason}).") from error
+        raise IngestFailed(
+            "The recording cannot be read: it is damaged, or of a kind that is not supported "
+            f"({reason})."
+        ) from error
 
 
 def _frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
@@ -90,7 +97,9 @@ def _frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFra
 
 
 def _samples(frames: Iterator[AudioFrame]) -> Iterator[Samples]:
-    for _, alike in groupby(frames, lambda frame: (frame.format.name, frame.layout.name, frame.sample_rate)):
+    for _, alike in groupby(
+        frames, lambda frame: (frame.format.name, frame.layout.name, frame.sample_rate)
+    ):
         resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
         for frame in chain(alike, [None]):
             if frame is not None:
@@ -102,6 +111,6 @@ def _samples(frames: Iterator[AudioFrame]) -> Iterator[Samples]:
 def _quietest(samples: Samples) -> int:
     """Where to cut: the middle of the quietest pause near the end."""
     first = _SHORTEST * RATE
-    frames = samples[first:len(samples) - (len(samples) - first) % _FRAME].reshape(-1, _FRAME)
+    frames = samples[first : len(samples) - (len(samples) - first) % _FRAME].reshape(-1, _FRAME)
     loudness = np.convolve(np.square(frames).mean(axis=1), np.ones(_PAUSE), "valid")
     return first + (int(np.argmin(loudness)) + _PAUSE // 2) * _FRAME

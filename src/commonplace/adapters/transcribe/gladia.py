@@ -20,15 +20,27 @@ class GladiaTranscriber(RemoteTranscriber):
 
     async def _upload(self, recording: Path) -> str:
         async with await anyio.open_file(recording, "rb") as file:
-            form = {"audio": (f"recording{recording.suffix}", file.wrapped, "application/octet-stream")}
-            answer = await self._service.ask("POST", "/v2/upload", PATIENCE, lambda: {"files": form})
+            form = {
+                "audio": (f"recording{recording.suffix}", file.wrapped, "application/octet-stream")
+            }
+            answer = await self._service.ask(
+                "POST", "/v2/upload", PATIENCE, lambda: {"files": form}
+            )
         return self._text(answer, "audio_url")
 
     async def _begin(self, address: str) -> str:
         body: Json = {"audio_url": address} | ({"model": self._model} if self._model else {})
         if self._callback:
-            body |= {"callback": True, "callback_config": {"url": f"{self._callback}?secret={self._secret}", "method": "POST"}}
-        answer = await self._service.ask("POST", "/v2/pre-recorded", PATIENCE, lambda: {"json": body}, repeatable=False)
+            body |= {
+                "callback": True,
+                "callback_config": {
+                    "url": f"{self._callback}?secret={self._secret}",
+                    "method": "POST",
+                },
+            }
+        answer = await self._service.ask(
+            "POST", "/v2/pre-recorded", PATIENCE, lambda: {"json": body}, repeatable=False
+        )
         return self._text(answer, "id")
 
     async def _status(self, job: str) -> Json:
@@ -41,7 +53,10 @@ class GladiaTranscriber(RemoteTranscriber):
             result = answer["result"]
             spoken = result["transcription"]
             length = float(result["metadata"].get("audio_duration") or seconds)
-            said = [Utterance(float(one["start"]), float(one["end"]), one["text"].strip()) for one in spoken["utterances"]]
+            said = [
+                Utterance(float(one["start"]), float(one["end"]), one["text"].strip())
+                for one in spoken["utterances"]
+            ]
             return transcript(said, length, next(iter(spoken.get("languages") or []), None))
         if answer["status"] != "error":
             raise ValueError(answer["status"])

@@ -9,14 +9,23 @@ from anyio import sleep, to_thread
 
 from commonplace.adapters.http_client import PAUSES, Service
 from commonplace.adapters.transcribe import audio
-from commonplace.errors import CommonplaceError, ConfigurationError, IngestFailed, TranscriptionFailed
+from commonplace.errors import (
+    CommonplaceError,
+    ConfigurationError,
+    IngestFailed,
+    TranscriptionFailed,
+)
 from commonplace.model import Errand, Json, Transcript
 from commonplace.settings import Settings
 
-PATIENCE, _TIMEOUT, _LOOK = 60.0, 60.0, 3.0     # seconds: for an answer, for a sign of life, between two looks
-_LOOK_SELDOM = 30.0                              # where the service reports by itself
-_LEAST_WAIT = 1200.0                             # seconds until it is given up; longer for what is longer itself
-_UPLOADED, _BEGUN = 0.2, 0.3                     # they do not say how far they are
+PATIENCE, _TIMEOUT, _LOOK = (
+    60.0,
+    60.0,
+    3.0,
+)  # seconds: for an answer, for a sign of life, between two looks
+_LOOK_SELDOM = 30.0  # where the service reports by itself
+_LEAST_WAIT = 1200.0  # seconds until it is given up; longer for what is longer itself
+_UPLOADED, _BEGUN = 0.2, 0.3  # they do not say how far they are
 
 
 class RemoteTranscriber(ABC):
@@ -24,28 +33,54 @@ class RemoteTranscriber(ABC):
 
     name: str
 
-    def __init__(self, settings: Settings, *, url: str, header: str, pauses: Sequence[float] = PAUSES,
-                 timeout: float = _TIMEOUT, look: float = _LOOK, least_wait: float = _LEAST_WAIT) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        url: str,
+        header: str,
+        pauses: Sequence[float] = PAUSES,
+        timeout: float = _TIMEOUT,
+        look: float = _LOOK,
+        least_wait: float = _LEAST_WAIT,
+    ) -> None:
         if not settings.transcriber_key:
-            raise ConfigurationError(f"The {settings.transcriber} transcriber needs a key: set COMMONPLACE_TRANSCRIBER_KEY.")
+            raise ConfigurationError(
+                f"The {settings.transcriber} transcriber needs a key: set COMMONPLACE_TRANSCRIBER_KEY."
+            )
         self._model = settings.transcriber_model
         self._look, self._least_wait = look, least_wait
         self._secret = settings.webhook_secret
-        self._callback = (f"{settings.public_url.rstrip('/')}/api/v1/webhooks/transcription/{settings.transcriber}"
-                          if self._secret else None)
+        self._callback = (
+            f"{settings.public_url.rstrip('/')}/api/v1/webhooks/transcription/{settings.transcriber}"
+            if self._secret
+            else None
+        )
         self._service = Service(
-            f"{settings.transcriber} transcription", settings.transcriber_url or url, settings.transcriber_key,
-            headers={header: settings.transcriber_key}, setting="COMMONPLACE_TRANSCRIBER", failure=_failure,
-            pauses=pauses, timeout=timeout)
+            f"{settings.transcriber} transcription",
+            settings.transcriber_url or url,
+            settings.transcriber_key,
+            headers={header: settings.transcriber_key},
+            setting="COMMONPLACE_TRANSCRIBER",
+            failure=_failure,
+            pauses=pauses,
+            timeout=timeout,
+        )
 
-    async def transcribe(self, recording: Path | None, progress: Callable[[float], Awaitable[None]],
-                         errand: Errand | None = None) -> Transcript:
+    async def transcribe(
+        self,
+        recording: Path | None,
+        progress: Callable[[float], Awaitable[None]],
+        errand: Errand | None = None,
+    ) -> Transcript:
         errand = errand or Errand(None, _forget, sleep)
         job, seconds = errand.begun, 0.0
         if job is None:
             if recording is None:
                 raise self._service.failed("has not been given the recording")
-            seconds = await to_thread.run_sync(audio.duration, recording)   # what is not a recording is not sent anywhere
+            seconds = await to_thread.run_sync(
+                audio.duration, recording
+            )  # what is not a recording is not sent anywhere
             address = await self._upload(recording)
             await progress(_UPLOADED)
             job = await self._begin(address)
@@ -66,7 +101,9 @@ class RemoteTranscriber(ABC):
                 raise self._service.failed("has not finished in time")
             looked = monotonic()
             await errand.pause(self._look if self._callback is None else _LOOK_SELDOM)
-            await sleep(max(0.0, looked + self._look - monotonic()))  # not every piece of news is about this one
+            await sleep(
+                max(0.0, looked + self._look - monotonic())
+            )  # not every piece of news is about this one
         return found
 
     async def close(self) -> None:

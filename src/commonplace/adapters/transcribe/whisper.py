@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _OWN = "tiny.en"
 _FILES = ("model.bin", "config.json", "tokenizer.json")
-_IDLE = 300.0     # seconds until a model that nobody needs is forgotten
+_IDLE = 300.0  # seconds until a model that nobody needs is forgotten
 _MOST_THREADS = 4
 _HUB = "huggingface_hub"
 
@@ -54,8 +54,12 @@ class LocalTranscriber:
     def loaded(self) -> bool:
         return self._model is not None
 
-    async def transcribe(self, recording: Path | None, progress: Callable[[float], Awaitable[None]],
-                         errand: Errand | None = None) -> Transcript:
+    async def transcribe(
+        self,
+        recording: Path | None,
+        progress: Callable[[float], Awaitable[None]],
+        errand: Errand | None = None,
+    ) -> Transcript:
         if recording is None:  # it was begun by a service, before the settings were changed
             raise TranscriptionFailed("The local transcriber needs the recording itself.")
         expected = await to_thread.run_sync(duration, recording)
@@ -66,7 +70,9 @@ class LocalTranscriber:
                 while (step := await to_thread.run_sync(next, going, None)) is not None:
                     steps.append(step)
                     await progress(min(1.0, step.seconds / max(expected, step.seconds, 1.0)))
-        return transcript((step.said for step in steps if step.said), steps[-1].seconds, steps[-1].language)
+        return transcript(
+            (step.said for step in steps if step.said), steps[-1].seconds, steps[-1].language
+        )
 
     async def close(self) -> None:
         if self._bedtime:
@@ -97,17 +103,25 @@ def _find(name: str, models: Path) -> Path:
         if folder.is_dir():
             missing = [file for file in _FILES if not (folder / file).is_file()]
             if missing:
-                raise ConfigurationError(f"The Whisper model in {folder} is not whole: it has no {', '.join(missing)}.")
+                raise ConfigurationError(
+                    f"The Whisper model in {folder} is not whole: it has no {', '.join(missing)}."
+                )
             return folder
-    raise ConfigurationError(f"COMMONPLACE_TRANSCRIBER_MODEL is {name!r}, but there is no such folder, and none in {models}. "
-                             "Put a Whisper model in CTranslate2's format there (models are not downloaded).")
+    raise ConfigurationError(
+        f"COMMONPLACE_TRANSCRIBER_MODEL is {name!r}, but there is no such folder, and none in {models}. "
+        "Put a Whisper model in CTranslate2's format there (models are not downloaded)."
+    )
 
 
 def _load(folder: Path, threads: int) -> "WhisperModel":
     try:
-        return _whisper()(str(folder), device="cpu", compute_type="int8", cpu_threads=threads, num_workers=1)
+        return _whisper()(
+            str(folder), device="cpu", compute_type="int8", cpu_threads=threads, num_workers=1
+        )
     except (RuntimeError, ValueError, OSError) as error:
-        raise ConfigurationError(f"The Whisper model in {folder} cannot be loaded: {error}") from error
+        raise ConfigurationError(
+            f"The Whisper model in {folder} cannot be loaded: {error}"
+        ) from error
 
 
 def _whisper() -> type["WhisperModel"]:
@@ -125,7 +139,9 @@ def _whisper() -> type["WhisperModel"]:
 
 
 def _steps(model: "WhisperModel", recording: Path) -> Generator[_Step]:
-    from commonplace.adapters.transcribe import audio  # brought in with the first recording, as the model is
+    from commonplace.adapters.transcribe import (
+        audio,
+    )  # brought in with the first recording, as the model is
 
     language: str | None = None
     for piece in audio.pieces(recording):
@@ -133,14 +149,27 @@ def _steps(model: "WhisperModel", recording: Path) -> Generator[_Step]:
         try:
             # What was heard before is not shown to the model again: a mistake would repeat itself to the end.
             # Wider beams understand 1 % more, in half again the time.
-            segments, info = model.transcribe(piece.samples, language=language, beam_size=1, best_of=1,
-                                              temperature=[0.0, 0.4, 0.8], vad_filter=True, condition_on_previous_text=False)
+            segments, info = model.transcribe(
+                piece.samples,
+                language=language,
+                beam_size=1,
+                best_of=1,
+                temperature=[0.0, 0.4, 0.8],
+                vad_filter=True,
+                condition_on_previous_text=False,
+            )
             for segment in segments:
-                start, end = (min(piece.start + time, piece.end) for time in (segment.start, segment.end))
+                start, end = (
+                    min(piece.start + time, piece.end) for time in (segment.start, segment.end)
+                )
                 spoken = True
-                yield _Step(end, info.language, Utterance(round(start, 2), round(end, 2), segment.text.strip()))
+                yield _Step(
+                    end,
+                    info.language,
+                    Utterance(round(start, 2), round(end, 2), segment.text.strip()),
+                )
         except RuntimeError as error:  # CTranslate2's only error
             raise TranscriptionFailed(f"The local transcriber failed: {error}") from error
-        if spoken:   # music has no language, whatever the model says
+        if spoken:  # music has no language, whatever the model says
             language = info.language
         yield _Step(piece.end, language)

@@ -40,8 +40,17 @@ class _Murmur:
     debug = info = warning = error = _log.debug
 
 
-_OPTIONS: Json = {"format": _FORMAT, "skip_download": True, "noplaylist": True, "cachedir": False, "extractor_retries": 0,
-                  "ignoreconfig": True, "allowed_extractors": ["youtube"], "color": "never", "logger": _Murmur()}
+_OPTIONS: Json = {
+    "format": _FORMAT,
+    "skip_download": True,
+    "noplaylist": True,
+    "cachedir": False,
+    "extractor_retries": 0,
+    "ignoreconfig": True,
+    "allowed_extractors": ["youtube"],
+    "color": "never",
+    "logger": _Murmur(),
+}
 
 
 class Web(Protocol):
@@ -60,13 +69,18 @@ class YouTubeSound:
     async def find(self, video_id: str) -> Soundtrack:
         info = await self._info(video_id)
         at = info.get("timestamp")
-        return Soundtrack(title(str(info.get("title") or "")) or "YouTube video", float(info.get("duration") or 0),
-                          title(str(info.get("uploader") or info.get("channel") or "")) or None,
-                          datetime.fromtimestamp(at, UTC) if isinstance(at, int | float) else None)
+        return Soundtrack(
+            title(str(info.get("title") or "")) or "YouTube video",
+            float(info.get("duration") or 0),
+            title(str(info.get("uploader") or info.get("channel") or "")) or None,
+            datetime.fromtimestamp(at, UTC) if isinstance(at, int | float) else None,
+        )
 
     @asynccontextmanager
     async def open(self, video_id: str, *, max_bytes: int) -> AsyncIterator[Path]:
-        info = await self._info(video_id)  # looked for anew: the address is good for some hours only
+        info = await self._info(
+            video_id
+        )  # looked for anew: the address is good for some hours only
         if (info.get("filesize") or 0) > max_bytes:
             raise IngestFailed(f"The video's sound is larger than {max_bytes / 1e6:.3g} MB.")
         with TemporaryDirectory(prefix="commonplace-", dir=self._folder) as folder:
@@ -76,15 +90,23 @@ class YouTubeSound:
 
     async def _download(self, info: Json, path: Path, max_bytes: int) -> None:
         """In pieces where YouTube wants it so: a whole file at once is sent no faster than it is played."""
-        piece, size, have = (info.get("downloader_options") or {}).get("http_chunk_size"), info.get("filesize"), 0
+        piece, size, have = (
+            (info.get("downloader_options") or {}).get("http_chunk_size"),
+            info.get("filesize"),
+            0,
+        )
         if not piece or not size:
             piece = size = max_bytes
         while have < size:
-            asked = info["url"] if piece >= size else f"{info['url']}&range={have}-{have + piece - 1}"
+            asked = (
+                info["url"] if piece >= size else f"{info['url']}&range={have}-{have + piece - 1}"
+            )
             async with self._web.get(asked, max_bytes=max_bytes - have) as fetched:
                 await to_thread.run_sync(_append, fetched.path, path)
             have += fetched.size
-            if fetched.size != piece:  # the end, or a server that sends all of it whatever it is asked for
+            if (
+                fetched.size != piece
+            ):  # the end, or a server that sends all of it whatever it is asked for
                 return
 
     async def _info(self, video_id: str) -> Json:
@@ -92,11 +114,17 @@ class YouTubeSound:
             with anyio.fail_after(_SECONDS):
                 info = await to_thread.run_sync(self._extract, video_id, abandon_on_cancel=True)
         except TimeoutError:
-            raise IngestFailed("YouTube took too long to say where the video's sound is.", passing=True) from None
+            raise IngestFailed(
+                "YouTube took too long to say where the video's sound is.", passing=True
+            ) from None
         if info.get("live_status") in ("is_live", "is_upcoming", "post_live"):
-            raise IngestFailed("The video is live or has not been shown yet; add it once it is over.")
+            raise IngestFailed(
+                "The video is live or has not been shown yet; add it once it is over."
+            )
         if not str(info.get("url") or "").startswith(("http://", "https://")):
-            raise IngestFailed("YouTube does not give the video's sound away. Upload it as a file instead.")
+            raise IngestFailed(
+                "YouTube does not give the video's sound away. Upload it as a file instead."
+            )
         return info
 
     def _extract(self, video_id: str) -> Json:
@@ -106,8 +134,10 @@ class YouTubeSound:
             with _downloader(self._web) as downloader:
                 return dict(downloader.extract_info(_WATCH + video_id, download=False) or {})
         except YoutubeDLError as error:
-            raise IngestFailed(f"The video has no captions, and YouTube does not give its sound away: {_reason(error)}. "
-                               "Upload the sound as a file, and what is said will be written down.") from error
+            raise IngestFailed(
+                f"The video has no captions, and YouTube does not give its sound away: {_reason(error)}. "
+                "Upload the sound as a file, and what is said will be written down."
+            ) from error
 
 
 def _downloader(web: Web) -> "YoutubeDL":
@@ -134,7 +164,9 @@ def _downloader(web: Web) -> "YoutubeDL":
                 headers["Cookie"] = said
             wish = Wish(request.method, headers, request.data or b"")
             try:
-                answer = from_thread.run(partial(web.send, request.url, wish, max_bytes=_PAGE_BYTES))
+                answer = from_thread.run(
+                    partial(web.send, request.url, wish, max_bytes=_PAGE_BYTES)
+                )
             except IngestFailed as error:
                 raise TransportError(error.message, cause=error) from error
             said_back = _message(answer)
@@ -168,4 +200,6 @@ def _append(part: Path, whole: Path) -> None:
 def _reason(error: Exception) -> str:
     """What yt-dlp says, without its advice for those who run it by hand."""
     said = re.sub(r"^(ERROR: )?(\[[^]]*] )?([\w-]{11}: )?", "", str(error))
-    return title(re.split(r"; please report| \(caused|\. (?=Use|See|Also|Confirm)|\n", said)[0].rstrip("."))
+    return title(
+        re.split(r"; please report| \(caused|\. (?=Use|See|Also|Confirm)|\n", said)[0].rstrip(".")
+    )

@@ -56,12 +56,16 @@ class Captions:
 
     def _best(self, player: Json) -> Json | None:
         listed = _within(player, "captions", "playerCaptionsTracklistRenderer", "captionTracks")
-        tracks = [track for track in listed or [] if isinstance(track, dict) and track.get("baseUrl")]
+        tracks = [
+            track for track in listed or [] if isinstance(track, dict) and track.get("baseUrl")
+        ]
         return min(tracks, key=self._rank, default=None)
 
     def _rank(self, track: Json) -> tuple[int, bool]:
         language = str(track.get("languageCode", "")).partition("-")[0]
-        known = self._languages.index(language) if language in self._languages else len(self._languages)
+        known = (
+            self._languages.index(language) if language in self._languages else len(self._languages)
+        )
         return known, track.get("kind") == "asr"
 
 
@@ -72,19 +76,27 @@ def _player(page: str) -> Json:
     except ValueError:
         player = None
     if not isinstance(player, dict):
-        raise IngestFailed("YouTube did not show the video's page; it may be asking for consent or for a login.")
+        raise IngestFailed(
+            "YouTube did not show the video's page; it may be asking for consent or for a login."
+        )
     return player
 
 
 def _refuse_unplayable(player: Json) -> None:
     status = _within(player, "playabilityStatus") or {}
     if status.get("status") not in ("OK", "LIVE_STREAM_OFFLINE", None):
-        raise IngestFailed(f"YouTube does not show the video: {title(str(status.get('reason') or 'no reason given'))}.")
+        raise IngestFailed(
+            f"YouTube does not show the video: {title(str(status.get('reason') or 'no reason given'))}."
+        )
 
 
 def _as_json(url: str) -> str:
     parts = urlsplit(url)
-    query = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name != "fmt"]
+    query = [
+        (name, value)
+        for name, value in parse_qsl(parts.query, keep_blank_values=True)
+        if name != "fmt"
+    ]
     return urlunsplit(parts._replace(query=urlencode([*query, ("fmt", "json3")])))
 
 
@@ -115,18 +127,29 @@ def _xml(timed: str) -> Iterator[tuple[float, float, str]]:
         raise ValueError("no XML")
     for line in root.iter("text", "p"):
         scale = 1 if line.tag == "text" else 1000
-        start, length = line.get("start") or line.get("t") or 0, line.get("dur") or line.get("d") or 0
+        start, length = (
+            line.get("start") or line.get("t") or 0,
+            line.get("dur") or line.get("d") or 0,
+        )
         yield float(start) / scale, float(length) / scale, "".join(line.itertext())
 
 
 def _extracted(player: Json, text: str, marks: tuple[Mark, ...], track: Json) -> Extracted:
     details = _within(player, "videoDetails") or {}
     said = _within(player, "microformat", "playerMicroformatRenderer", "publishDate")
-    published = datetime.fromisoformat(said) if isinstance(said, str) and re.match(r"\d{4}-\d\d-\d\d", said) else None
-    return Extracted(title(str(details.get("title") or "")) or "YouTube video", text, marks,
-                     author=title(str(details.get("author") or "")) or None,
-                     published_at=published.replace(tzinfo=published.tzinfo or UTC) if published else None,
-                     language=str(track.get("languageCode") or "").partition("-")[0] or None)
+    published = (
+        datetime.fromisoformat(said)
+        if isinstance(said, str) and re.match(r"\d{4}-\d\d-\d\d", said)
+        else None
+    )
+    return Extracted(
+        title(str(details.get("title") or "")) or "YouTube video",
+        text,
+        marks,
+        author=title(str(details.get("author") or "")) or None,
+        published_at=published.replace(tzinfo=published.tzinfo or UTC) if published else None,
+        language=str(track.get("languageCode") or "").partition("-")[0] or None,
+    )
 
 
 def _within(value: Any, *path: str) -> Any:

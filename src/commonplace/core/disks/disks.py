@@ -56,7 +56,7 @@ class Disk:
 
     public_id: str
     visibility: str
-    relationship: str              # owned, saved, public
+    relationship: str  # owned, saved, public
     owner_id: str
     owner_name: str
     saved_at: datetime | None
@@ -91,13 +91,15 @@ class DiskHit:
     similarity: float
     key_points: tuple[str, ...]
     redacted: bool
-    text: str                      # of the section; when redacted, what it is about
+    text: str  # of the section; when redacted, what it is about
     origin: str
     added_by: str | None
 
 
 class Disks:
-    def __init__(self, store: Store, embedder: Embedder, access: Access, search: Search, publisher: Publisher) -> None:
+    def __init__(
+        self, store: Store, embedder: Embedder, access: Access, search: Search, publisher: Publisher
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._access = access
@@ -106,17 +108,34 @@ class Disks:
 
     # -- reading
 
-    async def search(self, caller: Caller, query: str, limit: int = 5) -> tuple[list[DiskHit], str | None]:
+    async def search(
+        self, caller: Caller, query: str, limit: int = 5
+    ) -> tuple[list[DiskHit], str | None]:
         """By meaning, over what the caller's own library has; and why the answer is less than it should be."""
-        found = await self._search.search(caller, query[:EMBEDDED_CHARACTERS], limit=limit, mode=Mode.SEMANTIC,
-                                          where=ItemFilter(not_entity_types=NOT_DISKS))
-        return await self.hits(caller, [(hit.score, hit.passage) for hit in found.hits]), found.degraded
+        found = await self._search.search(
+            caller,
+            query[:EMBEDDED_CHARACTERS],
+            limit=limit,
+            mode=Mode.SEMANTIC,
+            where=ItemFilter(not_entity_types=NOT_DISKS),
+        )
+        return await self.hits(
+            caller, [(hit.score, hit.passage) for hit in found.hits]
+        ), found.degraded
 
     async def hits(self, caller: Caller, found: Sequence[tuple[float, Passage]]) -> list[DiskHit]:
         """Passages of the caller's own as hits of disks. Whoever calls this has been admitted."""
-        found = [(score, passage) for score, passage in found if passage.entity_type not in NOT_DISKS]
-        views, gone = await self._views(caller, [passage.item_id for _, passage in found if passage.visibility == PUBLISHED])
-        return [_hit(score, passage, views.get(passage.item_id)) for score, passage in found if passage.item_id not in gone]
+        found = [
+            (score, passage) for score, passage in found if passage.entity_type not in NOT_DISKS
+        ]
+        views, gone = await self._views(
+            caller, [passage.item_id for _, passage in found if passage.visibility == PUBLISHED]
+        )
+        return [
+            _hit(score, passage, views.get(passage.item_id))
+            for score, passage in found
+            if passage.item_id not in gone
+        ]
 
     async def get(self, caller: Caller, disk_id: str) -> Disk:
         await self._access.admit(caller, READ, "read_disk", disk_id)
@@ -126,7 +145,9 @@ class Disks:
         except NotFound:
             if not _sees_others(caller):
                 raise
-            return await self._published(caller, await self._store.disks.find(ref, caller.library_id))
+            return await self._published(
+                caller, await self._store.disks.find(ref, caller.library_id)
+            )
 
     async def batch(self, caller: Caller, disk_ids: Sequence[str]) -> tuple[list[Disk], list[str]]:
         """Of the caller's own; and the ids of which there are none."""
@@ -140,21 +161,34 @@ class Disks:
                 missing.append(disk_id)
         return disks, missing
 
-    async def page(self, caller: Caller, scope: DiskScope, where: DiskFilter, *, limit: int = 20,
-                   offset: int = 0) -> tuple[list[DiskLine], int]:
+    async def page(
+        self,
+        caller: Caller,
+        scope: DiskScope,
+        where: DiskFilter,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> tuple[list[DiskLine], int]:
         """Newest first: added last, or saved last."""
         await self._access.admit(caller, READ, "list_disks", scope)
         own: list[DiskLine] = []
         saved: list[DiskLine] = []
         own_total = saved_total = 0
         # Two lists in one order: each is read as far as the page may reach into it.
-        start, size = (0, offset + limit) if scope is DiskScope.ALL and _sees_others(caller) else (offset, limit)
+        start, size = (
+            (0, offset + limit)
+            if scope is DiskScope.ALL and _sees_others(caller)
+            else (offset, limit)
+        )
         if scope is not DiskScope.SAVED:
             own, own_total = await self._own_page(caller, scope, where, size, start)
         if scope in (DiskScope.ALL, DiskScope.SAVED) and _sees_others(caller):
             saved, saved_total = await self._saved_page(caller, where, size, start)
-        lines = sorted([*own, *saved], key=lambda line: line.saved_at or line.created_at, reverse=True)
-        return lines[offset - start:offset - start + limit], own_total + saved_total
+        lines = sorted(
+            [*own, *saved], key=lambda line: line.saved_at or line.created_at, reverse=True
+        )
+        return lines[offset - start : offset - start + limit], own_total + saved_total
 
     # -- publishing
 
@@ -164,14 +198,30 @@ class Disks:
         item = await self._own_item(caller, ItemRef.parse(disk_id))
         view = await self._publisher.preview(caller, _finished(item))
         owner_id, owner_name = await self._store.disks.owner(item.library_id)
-        return Disk(item.public_id, PUBLISHED, "public", owner_id, _signed(owner_name), None, item.created_at, view)
+        return Disk(
+            item.public_id,
+            PUBLISHED,
+            "public",
+            owner_id,
+            _signed(owner_name),
+            None,
+            item.created_at,
+            view,
+        )
 
-    async def publish(self, caller: Caller, disk_id: str, audience: Audience = Audience.ANYONE,
-                      summary: str | None = None) -> Published:
+    async def publish(
+        self,
+        caller: Caller,
+        disk_id: str,
+        audience: Audience = Audience.ANYONE,
+        summary: str | None = None,
+    ) -> Published:
         """`summary`: the owner's own words for others; None leaves those that are there, an empty one takes them away."""
         await self._access.admit(caller, WRITE, "publish_disk", disk_id, owner=True)
         item = _finished(await self._own_item(caller, ItemRef.parse(disk_id)))
-        return await self._publisher.publish(caller, item, audience, None if summary is None else summary.strip())
+        return await self._publisher.publish(
+            caller, item, audience, None if summary is None else summary.strip()
+        )
 
     async def unpublish(self, caller: Caller, disk_id: str) -> Item:
         await self._access.admit(caller, DELETE, "unpublish_disk", disk_id, owner=True)
@@ -187,7 +237,9 @@ class Disks:
         published = await self._store.disks.find(ref, caller.library_id if caller else None)
         if published.audience is not Audience.ANYONE and caller is None:
             raise NotFound(NO_DISK)
-        return await self._publisher.current(published), caller is not None and caller.library_id == published.library_id
+        return await self._publisher.current(
+            published
+        ), caller is not None and caller.library_id == published.library_id
 
     # -- saving
 
@@ -223,26 +275,65 @@ class Disks:
         published = views.get(item.id)
         view = published.view if published else await self._open(item)
         related = await self._related(caller, item.public_id, _middle(vectors)) if vectors else ()
-        return Disk(item.public_id, PUBLISHED if published else PRIVATE, "owned", owner_id, owner_name, None,
-                    item.created_at, view, related)
+        return Disk(
+            item.public_id,
+            PUBLISHED if published else PRIVATE,
+            "owned",
+            owner_id,
+            owner_name,
+            None,
+            item.created_at,
+            view,
+            related,
+        )
 
     async def _open(self, item: Item) -> OpenDisk:
-        sections, text = await self._store.sections.of_item(item), await self._store.items.text(item)
-        return OpenDisk(item.title, item.summary, item.category, item.tags, item.url,
-                        bool(item.metadata.get("ai_generated")), item.word_count,
-                        tuple(OpenSection(s.position + 1, s.word_count, s.key_points, s.text) for s in sections), text)
+        sections, text = (
+            await self._store.sections.of_item(item),
+            await self._store.items.text(item),
+        )
+        return OpenDisk(
+            item.title,
+            item.summary,
+            item.category,
+            item.tags,
+            item.url,
+            bool(item.metadata.get("ai_generated")),
+            item.word_count,
+            tuple(
+                OpenSection(s.position + 1, s.word_count, s.key_points, s.text) for s in sections
+            ),
+            text,
+        )
 
     async def _published(self, caller: Caller, published: Published) -> Disk:
         """Also of the caller's own library: there is no way round a token's scope, as `_sees_others` has none."""
         published = await self._publisher.current(published)
         vector = await self._store.disks.view_vector(published, self._embedder.stamp)
-        related = await self._related(caller, published.public_id, unpacked(vector)) if vector else ()
-        return Disk(published.public_id, PUBLISHED, "saved" if published.saved_at else "public", published.owner_id,
-                    _signed(published.owner_name), published.saved_at, published.created_at, published.view, related)
+        related = (
+            await self._related(caller, published.public_id, unpacked(vector)) if vector else ()
+        )
+        return Disk(
+            published.public_id,
+            PUBLISHED,
+            "saved" if published.saved_at else "public",
+            published.owner_id,
+            _signed(published.owner_name),
+            published.saved_at,
+            published.created_at,
+            published.view,
+            related,
+        )
 
-    async def _views(self, caller: Caller, item_ids: Sequence[str]) -> tuple[dict[str, Published], set[str]]:
+    async def _views(
+        self, caller: Caller, item_ids: Sequence[str]
+    ) -> tuple[dict[str, Published], set[str]]:
         """Of those that are published; and the ids of what was deleted while its view was derived."""
-        found = await self._store.disks.of_items(caller.library_id, sorted(set(item_ids))) if item_ids else {}
+        found = (
+            await self._store.disks.of_items(caller.library_id, sorted(set(item_ids)))
+            if item_ids
+            else {}
+        )
         views = {published.item_id: published for published in await self._current(found.values())}
         return views, found.keys() - views.keys()
 
@@ -254,40 +345,71 @@ class Disks:
                 current.append(await self._publisher.current(published))
         return current
 
-    async def _own_page(self, caller: Caller, scope: DiskScope, where: DiskFilter, limit: int,
-                        offset: int) -> tuple[list[DiskLine], int]:
+    async def _own_page(
+        self, caller: Caller, scope: DiskScope, where: DiskFilter, limit: int, offset: int
+    ) -> tuple[list[DiskLine], int]:
         visibility = scope.value if scope in (DiskScope.PRIVATE, DiskScope.PUBLISHED) else None
         # By the types that are wanted, not by those that are not: counted in ranges of an index.
-        wanted = ItemFilter(archived=False, entity_types=DISKS, category=where.category, tag=where.tag, text=where.text,
-                            visibility=visibility)
-        items, total = await self._store.items.page(caller.scope, wanted, limit=limit, offset=offset)
+        wanted = ItemFilter(
+            archived=False,
+            entity_types=DISKS,
+            category=where.category,
+            tag=where.tag,
+            text=where.text,
+            visibility=visibility,
+        )
+        items, total = await self._store.items.page(
+            caller.scope, wanted, limit=limit, offset=offset
+        )
         owner = await self._store.disks.owner(caller.library_id)
-        views, gone = await self._views(caller, [item.id for item in items if item.visibility == PUBLISHED])
-        return [_own_line(item, owner, views.get(item.id)) for item in items if item.id not in gone], total
+        views, gone = await self._views(
+            caller, [item.id for item in items if item.visibility == PUBLISHED]
+        )
+        return [
+            _own_line(item, owner, views.get(item.id)) for item in items if item.id not in gone
+        ], total
 
-    async def _saved_page(self, caller: Caller, where: DiskFilter, limit: int, offset: int) -> tuple[list[DiskLine], int]:
+    async def _saved_page(
+        self, caller: Caller, where: DiskFilter, limit: int, offset: int
+    ) -> tuple[list[DiskLine], int]:
         await self._current(await self._store.disks.stale(caller.library_id))
-        found, total = await self._store.disks.saved(caller.library_id, where, limit=limit, offset=offset)
+        found, total = await self._store.disks.saved(
+            caller.library_id, where, limit=limit, offset=offset
+        )
         return [_saved_line(published) for published in await self._current(found)], total
 
     async def _related(self, caller: Caller, but: str, vector: Vector) -> tuple[Related, ...]:
         """The most alike among what the caller sees: of their own by its passages, of others' by what they published. What is
         wrong or was replaced leads nobody on."""
         scored = await self._store.sections.nearest(
-            caller.scope, vector, self._embedder.stamp, NEAREST,
-            where=ItemFilter(not_entity_types=NOT_DISKS, not_statuses=(WRONG, SUPERSEDED)))
+            caller.scope,
+            vector,
+            self._embedder.stamp,
+            NEAREST,
+            where=ItemFilter(not_entity_types=NOT_DISKS, not_statuses=(WRONG, SUPERSEDED)),
+        )
         names = await self._store.disks.names(caller.scope, [found.section_id for found in scored])
         alike: dict[str, Related] = {}
         for found in scored:
             if found.section_id in names:
                 public_id, title = names[found.section_id]
                 alike.setdefault(public_id, Related(public_id, title, found.score))
-        saved = await self._store.disks.saved_vectors(
-            caller.library_id, self._embedder.stamp, SAVED_COMPARED) if _sees_others(caller) else []
+        saved = (
+            await self._store.disks.saved_vectors(
+                caller.library_id, self._embedder.stamp, SAVED_COMPARED
+            )
+            if _sees_others(caller)
+            else []
+        )
         if saved:
-            cosines = unpacked(b"".join(packed for _, _, packed in saved)).reshape(len(saved), -1) @ vector
-            alike |= {public_id: Related(public_id, title, float(cosine))
-                      for (public_id, title, _), cosine in zip(saved, cosines, strict=True)}
+            cosines = (
+                unpacked(b"".join(packed for _, _, packed in saved)).reshape(len(saved), -1)
+                @ vector
+            )
+            alike |= {
+                public_id: Related(public_id, title, float(cosine))
+                for (public_id, title, _), cosine in zip(saved, cosines, strict=True)
+            }
         alike.pop(but, None)
         best = sorted(alike.values(), key=lambda one: -one.similarity)
         return tuple(one for one in best[:RELATED] if one.similarity >= ALIKE)
@@ -308,30 +430,72 @@ def _finished(item: Item) -> Item:
     if item.ingest_status is not None:
         raise Invalid("The item has not been read yet. Publish it when its `status` is ready.")
     if item.transcription_status not in (None, "done"):
-        raise Invalid("What is said in it is still being written down; publish it when `transcription_status` is done.")
+        raise Invalid(
+            "What is said in it is still being written down; publish it when `transcription_status` is done."
+        )
     return item
 
 
 def _hit(score: float, passage: Passage, published: Published | None) -> DiskHit:
     if published is None:
-        return DiskHit(passage.public_id, passage.title, passage.position + 1, score, passage.key_points, False, passage.text,
-                       passage.origin, passage.added_by)
+        return DiskHit(
+            passage.public_id,
+            passage.title,
+            passage.position + 1,
+            score,
+            passage.key_points,
+            False,
+            passage.text,
+            passage.origin,
+            passage.added_by,
+        )
     section = next((s for s in published.view.sections if s.index == passage.position + 1), None)
-    return DiskHit(passage.public_id, published.view.title, passage.position + 1, score,
-                   section.key_points if section else (), True, section.snippet if section else "",
-                   passage.origin, passage.added_by)
+    return DiskHit(
+        passage.public_id,
+        published.view.title,
+        passage.position + 1,
+        score,
+        section.key_points if section else (),
+        True,
+        section.snippet if section else "",
+        passage.origin,
+        passage.added_by,
+    )
 
 
 def _own_line(item: Item, owner: tuple[str, str], published: Published | None) -> DiskLine:
     shown = published.view if published else item
-    return DiskLine(item.public_id, shown.title, shown.summary, shown.category, PUBLISHED if published else PRIVATE, "owned",
-                    *owner, item.word_count, shown.tags, None, item.created_at)
+    return DiskLine(
+        item.public_id,
+        shown.title,
+        shown.summary,
+        shown.category,
+        PUBLISHED if published else PRIVATE,
+        "owned",
+        *owner,
+        item.word_count,
+        shown.tags,
+        None,
+        item.created_at,
+    )
 
 
 def _saved_line(published: Published) -> DiskLine:
     view = published.view
-    return DiskLine(published.public_id, view.title, view.summary, view.category, PUBLISHED, "saved", published.owner_id,
-                    _signed(published.owner_name), view.word_count, view.tags, published.saved_at, published.created_at)
+    return DiskLine(
+        published.public_id,
+        view.title,
+        view.summary,
+        view.category,
+        PUBLISHED,
+        "saved",
+        published.owner_id,
+        _signed(published.owner_name),
+        view.word_count,
+        view.tags,
+        published.saved_at,
+        published.created_at,
+    )
 
 
 def _middle(vectors: Sequence[bytes]) -> Vector:

@@ -8,7 +8,16 @@ from commonplace.core.disks.redaction import Outline, redacted, refuse_quotation
 from commonplace.core.ingest.embedding import packed
 from commonplace.core.ingest.sources import Turns
 from commonplace.errors import EmbeddingFailed, NotFound
-from commonplace.model import NO_DISK, Audience, Caller, Item, ItemRef, Published, RedactedDisk, Scope
+from commonplace.model import (
+    NO_DISK,
+    Audience,
+    Caller,
+    Item,
+    ItemRef,
+    Published,
+    RedactedDisk,
+    Scope,
+)
 from commonplace.ports import Embedder, Store, Transformer
 from commonplace.text import chunking
 
@@ -19,8 +28,10 @@ class Publisher:
     def __init__(self, store: Store, embedder: Embedder, transformer: Transformer) -> None:
         self._store = store
         self._embedder = embedder
-        self._transformer = transformer     # the local one: what it finds stays on this machine
-        self._turns = Turns()               # deriving takes seconds of a long text: one at a time for each who asks
+        self._transformer = transformer  # the local one: what it finds stays on this machine
+        self._turns = (
+            Turns()
+        )  # deriving takes seconds of a long text: one at a time for each who asks
 
     async def preview(self, caller: Caller, item: Item) -> RedactedDisk:
         """Return what others would see. It is derived once for each revision of the item and kept."""
@@ -35,12 +46,16 @@ class Publisher:
                 await self._store.disks.keep_preview(caller.scope, item, view)
         return view
 
-    async def publish(self, caller: Caller, item: Item, audience: Audience, summary: str | None) -> Published:
+    async def publish(
+        self, caller: Caller, item: Item, audience: Audience, summary: str | None
+    ) -> Published:
         """`summary`: the owner's own words for the view; None leaves those that are there."""
         before = await self._published(item)
         async with self._turns.take(_who(caller)):
             if summary:
-                await asyncio.to_thread(refuse_quotations, await self._store.items.text(item), summary)
+                await asyncio.to_thread(
+                    refuse_quotations, await self._store.items.text(item), summary
+                )
             elif summary is None:
                 summary = before.own_summary if before else ""
             kept = None if before or summary else await self._store.disks.preview(item)
@@ -54,10 +69,18 @@ class Publisher:
 
     async def derive(self, item: Item, summary: str = "") -> RedactedDisk:
         text = await self._store.items.text(item)
-        sections = await self._store.sections.of_item(item) or await asyncio.to_thread(chunking.cut, text, item.title)
-        whole = await self._transformer.transform(item.title, [section.text for section in sections])
-        each = [(await self._transformer.transform("", [section.text])).tags for section in sections]
-        return await asyncio.to_thread(redacted, item, text, sections, Outline(whole.tags, tuple(each)), summary)
+        sections = await self._store.sections.of_item(item) or await asyncio.to_thread(
+            chunking.cut, text, item.title
+        )
+        whole = await self._transformer.transform(
+            item.title, [section.text for section in sections]
+        )
+        each = [
+            (await self._transformer.transform("", [section.text])).tags for section in sections
+        ]
+        return await asyncio.to_thread(
+            redacted, item, text, sections, Outline(whole.tags, tuple(each)), summary
+        )
 
     async def current(self, published: Published) -> Published:
         """Up to date: a view of what the item was before is never shown."""
@@ -65,8 +88,12 @@ class Publisher:
             return published
         async with self._turns.take(published.item_id):
             try:
-                item = await self._store.items.get(Scope(published.library_id), ItemRef(id=published.item_id))
-                if (again := await self._published(item)) and not again.stale:   # derived while this one waited
+                item = await self._store.items.get(
+                    Scope(published.library_id), ItemRef(id=published.item_id)
+                )
+                if (
+                    again := await self._published(item)
+                ) and not again.stale:  # derived while this one waited
                     return replace(again, saved_at=published.saved_at)
                 view = await self.derive(item, published.own_summary)
             except NotFound:
@@ -80,9 +107,13 @@ class Publisher:
         """A vector of what others may see: one of the source would let them guess at it. Without one, nothing is related."""
         view = published.view
         try:
-            vector = await self._embedder.query(f"{view.title}. {view.summary} {', '.join(view.tags)}"[:1_000])
+            vector = await self._embedder.query(
+                f"{view.title}. {view.summary} {', '.join(view.tags)}"[:1_000]
+            )
         except EmbeddingFailed as error:
-            log.warning("No vector could be made of the view of %s: %s", published.public_id, error.message)
+            log.warning(
+                "No vector could be made of the view of %s: %s", published.public_id, error.message
+            )
             return
         await self._store.disks.set_vector(published, self._embedder.stamp, packed(vector))
 

@@ -21,17 +21,22 @@ from commonplace.text.instructions import addresses_machine, sentences, without_
 from commonplace.text.query_terms import UNSPACED
 from commonplace.text.secret_masking import masked
 
-LONGEST_QUOTATION = 12             # words in a row
+LONGEST_QUOTATION = 12  # words in a row
 # Words that stand in runs of the source are quoted; together they may be a tenth of it, and never more than a paragraph.
 QUOTED_RUN, MOST_QUOTED, QUOTED_SHARE = 4, 60, 10
 _HEADING_WORDS, _SUMMARY_TERMS, _SECTION_TERMS = 8, 8, 5
-_OUTLINED = 12                     # headings that a summary names
-_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")   # where words are not parted, each character is one
+_OUTLINED = 12  # headings that a summary names
+_WORD = re.compile(
+    rf"[{UNSPACED}]|[^\W_{UNSPACED}]+"
+)  # where words are not parted, each character is one
 _FACTOR, _UNKNOWN = np.uint64(0x9E3779B97F4A7C15), 2**63
 _PLAIN = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")
 _LONG = re.compile(r"\S{6,}")
-_TELLING = re.compile(r"token|key|secret|sig|auth|pass|pwd|pw\b|pin\b|otp|session|code|credential|mail|phone|user|invite|hash|"
-                      r"sid\b|jwt", re.I)
+_TELLING = re.compile(
+    r"token|key|secret|sig|auth|pass|pwd|pw\b|pin\b|otp|session|code|credential|mail|phone|user|invite|hash|"
+    r"sid\b|jwt",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +47,63 @@ class Outline:
     sections: tuple[tuple[str, ...], ...]
 
 
-def redacted(item: Item, text: str, sections: Sequence[Section], outline: Outline, summary: str = "") -> RedactedDisk:
+def redacted(
+    item: Item, text: str, sections: Sequence[Section], outline: Outline, summary: str = ""
+) -> RedactedDisk:
     """Derive everything that others can ever see of this revision. `summary`: the owner's own words for it."""
     source = Source(text, [section.text for section in sections], item.title)
     by_model = bool(item.metadata.get("ai_generated"))
-    tags = [tag for tag in item.tags if not item.metadata.get("tags_derived") or source.is_term(tag)]
+    tags = [
+        tag for tag in item.tags if not item.metadata.get("tags_derived") or source.is_term(tag)
+    ]
     address = public_address(item.url)
     disk = RedactedDisk(
-        title=source.cut(masked(item.title)), category="", summary="",
+        title=source.cut(masked(item.title)),
+        category="",
+        summary="",
         tags=tuple(dict.fromkeys(source.cut(masked(tag)) for tag in tags)),
-        source_url=address if address and source.admits(address) else None, ai_generated=by_model, word_count=item.word_count)
+        source_url=address if address and source.admits(address) else None,
+        ai_generated=by_model,
+        word_count=item.word_count,
+    )
     quotes = Allowance(source, after=" ".join([disk.title, *disk.tags]))
-    disk = replace(disk, summary=quotes.take(masked(summary)) or (by_model and _written(item, quotes))
-                   or _outlined(sections, outline, source, quotes, disk.title))
+    disk = replace(
+        disk,
+        summary=quotes.take(masked(summary))
+        or (by_model and _written(item, quotes))
+        or _outlined(sections, outline, source, quotes, disk.title),
+    )
     disk = replace(disk, category=quotes.take(source.cut(masked(item.category))))
-    disk = replace(disk, sections=tuple(
-        _row(section, by_model, [term for term in sorted(terms) if source.is_term(term)][:_SECTION_TERMS],
-             source.heading(_last_heading(section)), quotes, disk.title)
-        for section, terms in zip(sections, outline.sections, strict=True)))
+    disk = replace(
+        disk,
+        sections=tuple(
+            _row(
+                section,
+                by_model,
+                [term for term in sorted(terms) if source.is_term(term)][:_SECTION_TERMS],
+                source.heading(_last_heading(section)),
+                quotes,
+                disk.title,
+            )
+            for section, terms in zip(sections, outline.sections, strict=True)
+        ),
+    )
     # Each piece was checked after the one before it; this checks them once more in the order in which they are read.
-    within = source.admits(" ".join(words_shown(disk))) and source.quoted(" ".join(_bounded(disk))) <= source.allowance
-    return disk if within else replace(
-        disk, summary="", category="", tags=(), sections=tuple(replace(s, key_points=(), snippet="") for s in disk.sections))
+    within = (
+        source.admits(" ".join(words_shown(disk)))
+        and source.quoted(" ".join(_bounded(disk))) <= source.allowance
+    )
+    return (
+        disk
+        if within
+        else replace(
+            disk,
+            summary="",
+            category="",
+            tags=(),
+            sections=tuple(replace(s, key_points=(), snippet="") for s in disk.sections),
+        )
+    )
 
 
 def words_shown(disk: RedactedDisk) -> Iterable[str]:
@@ -82,35 +122,64 @@ def _written(item: Item, quotes: "Allowance") -> str:
     """The model's summary, else those of its sentences that may be shown, else those of its key points."""
     summary = without_orders(masked(item.summary))
     points = (point for point in map(masked, item.key_points) if not addresses_machine(point))
-    return (quotes.take(summary) or " ".join(filter(None, map(quotes.take, sentences(summary)))).strip()
-            or " ".join(filter(None, map(quotes.take, points))))
+    return (
+        quotes.take(summary)
+        or " ".join(filter(None, map(quotes.take, sentences(summary)))).strip()
+        or " ".join(filter(None, map(quotes.take, points)))
+    )
 
 
-def _row(section: Section, by_model: bool, terms: Sequence[str], heading: str, quotes: "Allowance",
-         title: str) -> OutlinedSection:
+def _row(
+    section: Section,
+    by_model: bool,
+    terms: Sequence[str],
+    heading: str,
+    quotes: "Allowance",
+    title: str,
+) -> OutlinedSection:
     """What the model says of a section, or its heading and terms; the snippet says the same again in one line."""
-    points = [point for point in map(masked, section.key_points)
-              if not addresses_machine(point) and quotes.take(point, times=2)] if by_model else []
+    points = (
+        [
+            point
+            for point in map(masked, section.key_points)
+            if not addresses_machine(point) and quotes.take(point, times=2)
+        ]
+        if by_model
+        else []
+    )
     snippet = " ".join(points)
     if not points:
         heading = quotes.shorten(heading, times=2) if heading != title else ""
         points = list(dict.fromkeys(filter(None, [heading, *map(quotes.take, terms)])))
         snippet = " · ".join(points)
-    return OutlinedSection(section.position + 1, section.word_count, tuple(points),
-                           quotes.take(snippet) or quotes.take(_first_words(title)))
+    return OutlinedSection(
+        section.position + 1,
+        section.word_count,
+        tuple(points),
+        quotes.take(snippet) or quotes.take(_first_words(title)),
+    )
 
 
-def _outlined(sections: Sequence[Section], outline: Outline, source: "Source", quotes: "Allowance", title: str) -> str:
+def _outlined(
+    sections: Sequence[Section], outline: Outline, source: "Source", quotes: "Allowance", title: str
+) -> str:
     """A summary without a sentence of the source: what it is about, and what its parts are called."""
     terms = [term for term in outline.terms if source.is_term(term)][:_SUMMARY_TERMS]
-    headings = list(dict.fromkeys(heading for section in sections
-                                  if (heading := source.heading(_last_heading(section))) and heading != title))
+    headings = list(
+        dict.fromkeys(
+            heading
+            for section in sections
+            if (heading := source.heading(_last_heading(section))) and heading != title
+        )
+    )
     quotes.take("About")
     about = ", ".join(filter(None, map(quotes.take, terms)))
     quotes.take("Sections")
     parts = "; ".join(dict.fromkeys(filter(None, map(quotes.shorten, headings[:_OUTLINED]))))
     more = "; …" if len(headings) > _OUTLINED else ""
-    return " ".join(filter(None, (about and f"About {about}.", parts and f"Sections: {parts}{more}.")))
+    return " ".join(
+        filter(None, (about and f"About {about}.", parts and f"Sections: {parts}{more}."))
+    )
 
 
 def _last_heading(section: Section) -> str:
@@ -120,7 +189,7 @@ def _last_heading(section: Section) -> str:
 def _first_words(text: str) -> str:
     """As many words as never count as quoted."""
     ends = [found.end() for found in islice(_WORD.finditer(text), QUOTED_RUN)]
-    return text if len(ends) < QUOTED_RUN else text[:ends[-2]] + "…"
+    return text if len(ends) < QUOTED_RUN else text[: ends[-2]] + "…"
 
 
 class Allowance:
@@ -130,12 +199,14 @@ class Allowance:
         """`after`: what is read before anything that is taken."""
         self._source = source
         self._left = source.allowance
-        self._last = spoken(after)[-LONGEST_QUOTATION:]   # the end of what was taken: a quotation may go on in the next piece
+        self._last = spoken(after)[
+            -LONGEST_QUOTATION:
+        ]  # the end of what was taken: a quotation may go on in the next piece
 
     def take(self, text: str, times: int = 1) -> str:
         """Return the text and charge what it quotes, or return nothing. `times`: how often the view has room to say it."""
         whole = [*self._last, *spoken(text)]
-        cost = self._source.quoted_words(whole[max(len(self._last) - QUOTED_RUN + 1, 0):])
+        cost = self._source.quoted_words(whole[max(len(self._last) - QUOTED_RUN + 1, 0) :])
         if not text or cost * times > self._left or not self._source.admits_words(whole):
             return ""
         self._left -= cost
@@ -151,8 +222,10 @@ def refuse_quotations(text: str, summary: str) -> None:
     """Raise Invalid, with what to do, if a summary repeats more of the text than others may see."""
     source, summary = Source(text), masked(summary)
     if not Allowance(source).take(summary):
-        raise Invalid(f"The summary repeats {source.quoted(summary)} words of the text; others may see at most "
-                      f"{source.allowance} of it, and {LONGEST_QUOTATION} in a row. Write it in your own words.")
+        raise Invalid(
+            f"The summary repeats {source.quoted(summary)} words of the text; others may see at most "
+            f"{source.allowance} of it, and {LONGEST_QUOTATION} in a row. Write it in your own words."
+        )
 
 
 class _Runs:
@@ -162,7 +235,10 @@ class _Runs:
         self._numbers: dict[str, int] = {}
         rows: list[int] = []
         for text in texts:
-            rows += [0, *(self._numbers.setdefault(word, len(self._numbers) + 1) for word in spoken(text))]
+            rows += [
+                0,
+                *(self._numbers.setdefault(word, len(self._numbers) + 1) for word in spoken(text)),
+            ]
         self._row = np.array(rows, dtype=np.uint64)
         self._sorted: dict[int, NDArray[np.uint64]] = {}
 
@@ -170,7 +246,9 @@ class _Runs:
         """How often each run of `size` words is there, by where it begins."""
         if size not in self._sorted:
             self._sorted[size] = np.sort(_hashes(self._row, size))
-        asked = _hashes(np.array([self._numbers.get(word, _UNKNOWN) for word in words], dtype=np.uint64), size)
+        asked = _hashes(
+            np.array([self._numbers.get(word, _UNKNOWN) for word in words], dtype=np.uint64), size
+        )
         known = self._sorted[size]
         return np.searchsorted(known, asked, "right") - np.searchsorted(known, asked, "left")
 
@@ -179,7 +257,7 @@ def _hashes(row: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
     count = max(len(row) - size + 1, 0)
     found = np.zeros(count, dtype=np.uint64)
     for at in range(size):
-        found = found * _FACTOR + row[at:at + count]
+        found = found * _FACTOR + row[at : at + count]
     return found
 
 
@@ -189,9 +267,13 @@ class Source:
     def __init__(self, text: str, passages: Iterable[str] = (), title: str = "") -> None:
         """`passages`: the same text as it was cut, which may have been put together anew."""
         self._title = _Runs([masked(title)])
-        self._said = _Runs([masked(text)])   # without parts of addresses and passwords: these are no terms
+        self._said = _Runs(
+            [masked(text)]
+        )  # without parts of addresses and passwords: these are no terms
         self._row = _Runs([text, *passages])
-        self.allowance = min(MOST_QUOTED, min(chunking.count(text), len(spoken(text))) // QUOTED_SHARE)
+        self.allowance = min(
+            MOST_QUOTED, min(chunking.count(text), len(spoken(text))) // QUOTED_SHARE
+        )
 
     def quoted(self, text: str) -> int:
         """How many of the text's words stand in runs of the source."""
@@ -201,7 +283,7 @@ class Source:
         begins = self._row.count(words, QUOTED_RUN) > 0
         marked = np.zeros(len(words), dtype=bool)
         for at in range(QUOTED_RUN if begins.any() else 0):
-            marked[at:at + len(begins)] |= begins
+            marked[at : at + len(begins)] |= begins
         return int(marked.sum())
 
     def admits(self, text: str) -> bool:
@@ -217,26 +299,36 @@ class Source:
             return text
         text, kept = _without_codes(text), ""
         for found in _WORD.finditer(text):
-            if len(spoken(text[:found.end()])) > LONGEST_QUOTATION - 1:
+            if len(spoken(text[: found.end()])) > LONGEST_QUOTATION - 1:
                 break
-            kept = text[:found.end()]
+            kept = text[: found.end()]
         return kept + "…"
 
     def heading(self, text: str) -> str:
         """As it is, if it is as short as a heading; words with digits in them go, as they may be anything."""
         plain = _without_codes(masked(" ".join(text.split())))
-        return plain if 0 < len(spoken(plain)) <= _HEADING_WORDS and self.admits(plain) and not addresses_machine(plain) else ""
+        return (
+            plain
+            if 0 < len(spoken(plain)) <= _HEADING_WORDS
+            and self.admits(plain)
+            and not addresses_machine(plain)
+            else ""
+        )
 
     def is_term(self, term: str) -> bool:
         """Plain words that the source says more than once (or that its title says): what is there once may be a secret."""
         if not _PLAIN.fullmatch(term) or masked(term) != term or len(spoken(term)) > 4:
             return False
         words = spoken(term)
-        return bool(self._title.count(words, len(words)).any() or (self._said.count(words, len(words)) > 1).any())
+        return bool(
+            self._title.count(words, len(words)).any()
+            or (self._said.count(words, len(words)) > 1).any()
+        )
 
 
 def _without_codes(text: str) -> str:
     """Leave out long words with both letters and digits: these may be keys."""
+
     def cut(found: re.Match[str]) -> str:
         is_mixed = any(map(str.isdecimal, found[0])) and any(map(str.isalpha, found[0]))
         return "…" if is_mixed else found[0]
@@ -262,7 +354,9 @@ def public_address(url: str | None) -> str | None:
     if parts.scheme not in ("http", "https") or "@" in parts.netloc or not _is_public(host):
         return None
     told = [*host.split("."), *parts.path.split("/"), *(value for _, value in query)]
-    if any(_TELLING.search(name) for name, _ in query) or any(masked(unquote(part)) != unquote(part) for part in told):
+    if any(_TELLING.search(name) for name, _ in query) or any(
+        masked(unquote(part)) != unquote(part) for part in told
+    ):
         return None
     return urlunsplit((parts.scheme, parts.netloc, parts.path, parts.query, ""))
 
@@ -271,4 +365,6 @@ def _is_public(host: str) -> bool:
     try:
         return ip_address(host).is_global
     except ValueError:
-        return "." in host and not host.endswith((".local", ".localhost", ".internal", ".lan", ".home", ".corp", ".test"))
+        return "." in host and not host.endswith(
+            (".local", ".localhost", ".internal", ".lan", ".home", ".corp", ".test")
+        )

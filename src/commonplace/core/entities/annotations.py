@@ -17,9 +17,9 @@ QUOTED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    item: Item             # the note
+    item: Item  # the note
     text: str
-    quote: str = ""        # the words that it is about
+    quote: str = ""  # the words that it is about
     position: int | None = None  # of the passage that it stands beside
 
 
@@ -29,7 +29,15 @@ class Annotating:
         self._access = access
         self._entities = entities
 
-    async def add(self, caller: Caller, item_id: str, text: str, *, quote: str = "", position: int | None = None) -> Item:
+    async def add(
+        self,
+        caller: Caller,
+        item_id: str,
+        text: str,
+        *,
+        quote: str = "",
+        position: int | None = None,
+    ) -> Item:
         """A note, which lies in the folders that its item lies in and goes with it: who may read the one may read the other."""
         await self._access.admit(caller, WRITE, "annotate", item_id)
         about = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
@@ -38,31 +46,55 @@ class Annotating:
             raise Invalid("Write something, or choose some words of the text.")
         if len(quote) > QUOTED:
             raise Invalid(f"A note quotes up to {QUOTED:,} characters.")
-        metadata = {name: value for name, value in (("quote", quote), ("position", position)) if value not in ("", None)}
+        metadata = {
+            name: value
+            for name, value in (("quote", quote), ("position", position))
+            if value not in ("", None)
+        }
         new = NewEntity(_title(text), text, EntityType.EPISODE, "annotation", metadata=metadata)
         added = await self._entities.add(
-            caller, new, check_conflicts=False, admitted=True, folders=about.folders, annotates=about.id,
-            relations=lambda note_id: [Relation(caller.library_id, note_id, Kind.ANNOTATES, about.id)])
+            caller,
+            new,
+            check_conflicts=False,
+            admitted=True,
+            folders=about.folders,
+            annotates=about.id,
+            relations=lambda note_id: [
+                Relation(caller.library_id, note_id, Kind.ANNOTATES, about.id)
+            ],
+        )
         return added.item
 
     async def of(self, caller: Caller, item_id: str) -> list[Annotation]:
         """Those about the item, oldest first."""
         await self._access.admit(caller, READ, "annotations", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
-        joined = [r.from_id for r in await self._store.relations.of(caller.scope, [item.id], [Kind.ANNOTATES])
-                  if r.to_id == item.id][-SHOWN:]
-        found = {note_id: note for note_id, note in (await self._store.items.several(caller.scope, joined)).items()
-                 if note.annotates == item.id}
+        joined = [
+            r.from_id
+            for r in await self._store.relations.of(caller.scope, [item.id], [Kind.ANNOTATES])
+            if r.to_id == item.id
+        ][-SHOWN:]
+        found = {
+            note_id: note
+            for note_id, note in (await self._store.items.several(caller.scope, joined)).items()
+            if note.annotates == item.id
+        }
         texts = await self._store.items.texts(list(found.values()))
-        return [Annotation(found[note_id], texts[note_id], *quoted(found[note_id])) for note_id in joined if note_id in texts]
+        return [
+            Annotation(found[note_id], texts[note_id], *quoted(found[note_id]))
+            for note_id in joined
+            if note_id in texts
+        ]
 
 
 def quoted(note: Item) -> tuple[str, int | None]:
     """The words that a note is about, and the passage they are in. Metadata is anybody's: what lies there under these names need
     not be ours."""
     quote, position = note.metadata.get("quote"), note.metadata.get("position")
-    return (quote if isinstance(quote, str) else "",
-            position if isinstance(position, int) and not isinstance(position, bool) else None)
+    return (
+        quote if isinstance(quote, str) else "",
+        position if isinstance(position, int) and not isinstance(position, bool) else None,
+    )
 
 
 def beside(annotations: Sequence[Annotation]) -> dict[int, list[Annotation]]:

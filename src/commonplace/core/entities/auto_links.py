@@ -26,11 +26,15 @@ from commonplace.ports import Embedder, Store, Vector
 
 LINK = "link"
 ALIKE = 0.75
-TO_GUIDANCE = 10     # links from a new entity at most
-FROM_OLDER = 20      # links from what is there to a new piece of guidance at most
+TO_GUIDANCE = 10  # links from a new entity at most
+FROM_OLDER = 20  # links from what is there to a new piece of guidance at most
 READ_CHARACTERS = 2_000
 WAIT = timedelta(seconds=1)
-GUIDANCE = (EntityType.PATTERN, EntityType.PROCEDURE, EntityType.DECISION)  # rules and templates are kept as these
+GUIDANCE = (
+    EntityType.PATTERN,
+    EntityType.PROCEDURE,
+    EntityType.DECISION,
+)  # rules and templates are kept as these
 OTHERS = tuple(kind for kind in EntityType if kind not in (*GUIDANCE, EntityType.DOCUMENT))
 
 
@@ -45,30 +49,53 @@ class Linker:
         labels = " ".join(filter(None, (item.category, *item.technologies)))
         about = "\n".join(filter(None, (item.title, labels, text[:READ_CHARACTERS])))
         [[vector]] = await self._embedder.documents([[about]])
-        joined = {end for relation in await self._store.relations.of(Scope(item.library_id), [item.id])
-                  for end in (relation.from_id, relation.to_id)}
-        found = [self._relation(item.id, other, item, score)
-                 for other, score in (await self._alike(scope, vector, GUIDANCE, joined | {item.id}))[:TO_GUIDANCE]]
+        joined = {
+            end
+            for relation in await self._store.relations.of(Scope(item.library_id), [item.id])
+            for end in (relation.from_id, relation.to_id)
+        }
+        found = [
+            self._relation(item.id, other, item, score)
+            for other, score in (await self._alike(scope, vector, GUIDANCE, joined | {item.id}))[
+                :TO_GUIDANCE
+            ]
+        ]
         if item.entity_type in GUIDANCE:
-            found += [self._relation(other, item.id, item, score)
-                      for other, score in (await self._alike(scope, vector, OTHERS, joined | {item.id}))[:FROM_OLDER]]
+            found += [
+                self._relation(other, item.id, item, score)
+                for other, score in (await self._alike(scope, vector, OTHERS, joined | {item.id}))[
+                    :FROM_OLDER
+                ]
+            ]
         return await self._store.relations.put(Scope(item.library_id), found) if found else 0
 
-    async def _alike(self, scope: Scope, vector: Vector, types: Sequence[str], but: set[str]) -> list[tuple[str, float]]:
+    async def _alike(
+        self, scope: Scope, vector: Vector, types: Sequence[str], but: set[str]
+    ) -> list[tuple[str, float]]:
         scale = await self._calibration.scale()
         near = await self._store.sections.nearest(
-            scope, vector, self._embedder.stamp, 4 * FROM_OLDER,
-            where=ItemFilter(entity_types=tuple(types), not_statuses=(WRONG, SUPERSEDED)))
+            scope,
+            vector,
+            self._embedder.stamp,
+            4 * FROM_OLDER,
+            where=ItemFilter(entity_types=tuple(types), not_statuses=(WRONG, SUPERSEDED)),
+        )
         scores = {found.section_id: scale(found.score) for found in near}
-        passages = await self._store.sections.passages(scope, [n for n, score in scores.items() if score >= ALIKE])
+        passages = await self._store.sections.passages(
+            scope, [n for n, score in scores.items() if score >= ALIKE]
+        )
         best: dict[str, float] = {}
         for passage in passages:
             if passage.item_id not in but:
-                best[passage.item_id] = max(scores[passage.section_id], best.get(passage.item_id, 0.0))
+                best[passage.item_id] = max(
+                    scores[passage.section_id], best.get(passage.item_id, 0.0)
+                )
         return sorted(best.items(), key=lambda found: (-found[1], found[0]))
 
     def _relation(self, from_id: str, to_id: str, item: Item, score: float) -> Relation:
-        return Relation(item.library_id, from_id, Kind.RELATED_TO, to_id, weight=round(score, 4), explicit=False)
+        return Relation(
+            item.library_id, from_id, Kind.RELATED_TO, to_id, weight=round(score, 4), explicit=False
+        )
 
 
 class LinkJobs:
@@ -103,10 +130,21 @@ class LinkJobs:
     async def _link(self, job: Job) -> None:
         item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
         folders = job.payload.get("folders")
-        scope = Scope(job.library_id, None if folders is None else frozenset(folders), bool(job.payload.get("kb_only")))
+        scope = Scope(
+            job.library_id,
+            None if folders is None else frozenset(folders),
+            bool(job.payload.get("kb_only")),
+        )
         await self._linker.link(scope, item, await self._store.items.text(item))
 
 
 def link_job(scope: Scope, item: Item) -> Job:
     """Link the item later to what its writer sees: links are limited in number, and those to other items would leave fewer."""
-    return job_for(item, LINK, {"folders": None if scope.folders is None else sorted(scope.folders), "kb_only": scope.kb_only})
+    return job_for(
+        item,
+        LINK,
+        {
+            "folders": None if scope.folders is None else sorted(scope.folders),
+            "kb_only": scope.kb_only,
+        },
+    )

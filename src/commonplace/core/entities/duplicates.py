@@ -16,11 +16,11 @@ from commonplace.text import query_terms
 from commonplace.text.contrasts import Text, difference
 
 THRESHOLD = 0.85
-PARTS = 8                # of a long text that are compared
-CANDIDATES = 8           # sections that are looked at for each of them
-FLOOR = 0.7              # of likeness by meaning: below, no rule makes a conflict of it, and taking texts apart costs time
-MOST = 10                # conflicts that are told
-ASKED_CHARACTERS = 400   # of a text, whose words are looked for
+PARTS = 8  # of a long text that are compared
+CANDIDATES = 8  # sections that are looked at for each of them
+FLOOR = 0.7  # of likeness by meaning: below, no rule makes a conflict of it, and taking texts apart costs time
+MOST = 10  # conflicts that are told
+ASKED_CHARACTERS = 400  # of a text, whose words are looked for
 
 DUPLICATE, NEAR_DUPLICATE, CONTRADICTION = "duplicate", "near_duplicate", "contradiction"
 
@@ -56,9 +56,17 @@ def compare(new: Text, old: Text, similarity: float) -> tuple[float, str, str] |
     opposed = difference(new, old) if overlap >= 0.4 else None
     if opposed:
         # Without what they differ by they say the same: that is how near they are.
-        return max(score, min(0.99, 0.6 + 0.4 * overlap)) if overlap >= 0.6 else score, CONTRADICTION, opposed
+        return (
+            max(score, min(0.99, 0.6 + 0.4 * overlap)) if overlap >= 0.6 else score,
+            CONTRADICTION,
+            opposed,
+        )
     if overlap >= 0.92 and len(told) >= 2:
-        return max(score, 0.9 + 0.09 * overlap), NEAR_DUPLICATE, "the same telling words in another order or form"
+        return (
+            max(score, 0.9 + 0.09 * overlap),
+            NEAR_DUPLICATE,
+            "the same telling words in another order or form",
+        )
     return score, NEAR_DUPLICATE, f"{len(shared)} of {len(told)} telling words in common"
 
 
@@ -77,8 +85,16 @@ class Likeness:
         self._embedder = embedder
         self._calibration = calibration
 
-    async def conflicts(self, scope: Scope, title: str, parts: Sequence[Part], *, threshold: float = THRESHOLD,
-                        but: Sequence[str] = (), where: ItemFilter | None = None) -> tuple[Alike, ...]:
+    async def conflicts(
+        self,
+        scope: Scope,
+        title: str,
+        parts: Sequence[Part],
+        *,
+        threshold: float = THRESHOLD,
+        but: Sequence[str] = (),
+        where: ItemFilter | None = None,
+    ) -> tuple[Alike, ...]:
         """Best first. `parts`: what the text was cut into, of which the first PARTS are looked at. `but`: items to leave out."""
         parts = parts[:PARTS]
         near = await self._near(scope, title, parts, where)
@@ -90,25 +106,45 @@ class Likeness:
         for passage in passages:
             similarity, part = near[passage.section_id]
             found = compare(mine[part], Text(passage.title, passage.text), similarity)
-            if found and found[0] >= threshold and passage.item_id not in but and (
-                    passage.item_id not in best or best[passage.item_id].score < found[0]):
+            if (
+                found
+                and found[0] >= threshold
+                and passage.item_id not in but
+                and (passage.item_id not in best or best[passage.item_id].score < found[0])
+            ):
                 best[passage.item_id] = _alike(passage, *found)
         return tuple(sorted(best.values(), key=lambda one: (-one.score, one.item_id))[:MOST])
 
-    async def _near(self, scope: Scope, title: str, parts: Sequence[Part],
-                    where: ItemFilter | None) -> dict[int, tuple[float, int]]:
+    async def _near(
+        self, scope: Scope, title: str, parts: Sequence[Part], where: ItemFilter | None
+    ) -> dict[int, tuple[float, int]]:
         """Sections that may be alike, each with its likeness by meaning, where it is known, to the part that it is most like."""
         vectors = [part.vector for part in parts if part.vector is not None]
         if not vectors:
             asked = query_terms.parse(f"{title} {parts[0].text[:ASKED_CHARACTERS]}")
-            return {found.section_id: (0.0, 0) for found in await self._store.sections.keyword(scope, asked, CANDIDATES, where)}
+            return {
+                found.section_id: (0.0, 0)
+                for found in await self._store.sections.keyword(scope, asked, CANDIDATES, where)
+            }
         scale, best = await self._calibration.scale(), dict[int, tuple[float, int]]()
-        for part, near in enumerate(await self._store.sections.nearest_to_each(
-                scope, vectors, self._embedder.stamp, CANDIDATES, where=where)):
+        for part, near in enumerate(
+            await self._store.sections.nearest_to_each(
+                scope, vectors, self._embedder.stamp, CANDIDATES, where=where
+            )
+        ):
             for found in near:
-                best[found.section_id] = max(best.get(found.section_id, (-1.0, 0)), (scale(found.score), part))
+                best[found.section_id] = max(
+                    best.get(found.section_id, (-1.0, 0)), (scale(found.score), part)
+                )
         return best
 
 
 def _alike(passage: Passage, score: float, kind: str, reason: str) -> Alike:
-    return Alike(passage.item_id, f"{passage.entity_type}_{passage.public_id}", passage.title, round(score, 4), kind, reason)
+    return Alike(
+        passage.item_id,
+        f"{passage.entity_type}_{passage.public_id}",
+        passage.title,
+        round(score, 4),
+        kind,
+        reason,
+    )

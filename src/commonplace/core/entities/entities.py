@@ -41,12 +41,16 @@ from commonplace.store.optimistic import retried
 from commonplace.text import keyword_tags
 
 ALL_SECTIONS = 10_000
-TASKS_READ = 200                          # of a project, for the tags that they share
+TASKS_READ = 200  # of a project, for the tags that they share
 SEEN_WORKING = timedelta(minutes=10)
 POINTER = ("capture_id", "capture_hash")
-_NOTED = ("notes", "learnings", "front_matter")   # metadata that grew by other ways than being sent as such
+_NOTED = (
+    "notes",
+    "learnings",
+    "front_matter",
+)  # metadata that grew by other ways than being sent as such
 _OF_THE_TEXT = ("summary", "key_points", "word_count")
-_HOLDING = ItemFilter(not_statuses=(WRONG, SUPERSEDED))   # what was corrected already is no conflict
+_HOLDING = ItemFilter(not_statuses=(WRONG, SUPERSEDED))  # what was corrected already is no conflict
 _SHOWN = (Kind.BELONGS_TO, Kind.PART_OF, Kind.DEPENDS_ON)
 
 
@@ -56,7 +60,7 @@ class AddedEntity:
     message: str
     conflicts: tuple[Alike, ...] = ()
     linked: int = 0
-    queued: bool = False                  # something is left for a worker
+    queued: bool = False  # something is left for a worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,19 @@ class Entity:
 
 
 class Entities:
-    def __init__(self, store: Store, embedder: Embedder, access: Access, wake: Wake, preparer: Preparer, likeness: Likeness,
-                 linker: Linker, epics: Epics, *, attended: bool) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        access: Access,
+        wake: Wake,
+        preparer: Preparer,
+        likeness: Likeness,
+        linker: Linker,
+        epics: Epics,
+        *,
+        attended: bool,
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._access = access
@@ -81,13 +96,27 @@ class Entities:
         self._likeness = likeness
         self._linker = linker
         self._epics = epics
-        self._attended = attended         # whether this process works on jobs, or has a way to wake those who do
+        self._attended = (
+            attended  # whether this process works on jobs, or has a way to wake those who do
+        )
 
-    async def add(self, caller: Caller, new: NewEntity, *, sync: bool = False, check_conflicts: bool = True,
-                  threshold: float = THRESHOLD, capture: Callable[[str], Capture] | None = None,
-                  relations: Callable[[str], Sequence[Relation]] | None = None, admitted: bool = False,
-                  later: bool = False, beside: Revised | None = None, folders: tuple[str, ...] = (),
-                  annotates: str | None = None, accepts: Candidate | None = None) -> AddedEntity:
+    async def add(
+        self,
+        caller: Caller,
+        new: NewEntity,
+        *,
+        sync: bool = False,
+        check_conflicts: bool = True,
+        threshold: float = THRESHOLD,
+        capture: Callable[[str], Capture] | None = None,
+        relations: Callable[[str], Sequence[Relation]] | None = None,
+        admitted: bool = False,
+        later: bool = False,
+        beside: Revised | None = None,
+        folders: tuple[str, ...] = (),
+        annotates: str | None = None,
+        accepts: Candidate | None = None,
+    ) -> AddedEntity:
         """Keep an entity whole, in one transaction; with `sync` it is linked and found by meaning when this returns.
 
         `capture` and `relations` are asked with the new item's id for what is to be written with it. `admitted`: the verb
@@ -97,7 +126,7 @@ class Entities:
         candidate that becomes this entity.
         """
         if not admitted:
-            await self._access.admit(caller, WRITE, "add", new.title[:rules.LONGEST_TITLE])
+            await self._access.admit(caller, WRITE, "add", new.title[: rules.LONGEST_TITLE])
         new = rules.checked(new)
         if capture is None:
             _without_pointer(new.metadata, {})
@@ -105,69 +134,137 @@ class Entities:
         joins = [*await self._joins(caller, item, new), *(relations(item.id) if relations else ())]
         item = await self._tagged(caller, item, new, joins)
         fallback = not sync and not later and not await self._has_workers()
-        made = await self._prepared(item, new.content, embed_up_to=ALL_SECTIONS if sync or fallback
-                                    else IN_CALL if check_conflicts else 0, embed_first=PARTS if check_conflicts else 0)
-        conflicts = await self._conflicts(caller, made, new, joins, threshold) if check_conflicts else ()
+        made = await self._prepared(
+            item,
+            new.content,
+            embed_up_to=ALL_SECTIONS if sync or fallback else IN_CALL if check_conflicts else 0,
+            embed_first=PARTS if check_conflicts else 0,
+        )
+        conflicts = (
+            await self._conflicts(caller, made, new, joins, threshold) if check_conflicts else ()
+        )
         complete = all(section.vector is not None for section in made.sections)
         in_call = (sync or fallback) and complete
         content = Content(new_id(), "", new.content)
         item, _ = await self._store.items.add(
-            made.item, replace(content, key=private_key(caller, "text", content.hash)), made.sections, scope=caller.scope,
-            folder_id=caller.only_folder, stamp=self._embedder.stamp, relations=joins, once=False,
+            made.item,
+            replace(content, key=private_key(caller, "text", content.hash)),
+            made.sections,
+            scope=caller.scope,
+            folder_id=caller.only_folder,
+            stamp=self._embedder.stamp,
+            relations=joins,
+            once=False,
             jobs=made.jobs if in_call else [*made.jobs, link_job(caller.scope, made.item)],
-            capture=capture(made.item.id) if capture else None, beside=beside, accepts=accepts)
-        await self._epics.follow(caller.library_id, [relation.to_id for relation in joins if relation.kind == Kind.PART_OF])
+            capture=capture(made.item.id) if capture else None,
+            beside=beside,
+            accepts=accepts,
+        )
+        await self._epics.follow(
+            caller.library_id,
+            [relation.to_id for relation in joins if relation.kind == Kind.PART_OF],
+        )
         heard = await self._wake.signal()
         if not (in_call or (not heard and complete)):
-            return AddedEntity(item, f"Queued: {item.title} (processing in background)", conflicts, queued=True)
+            return AddedEntity(
+                item, f"Queued: {item.title} (processing in background)", conflicts, queued=True
+            )
         linked = await self._link(caller, item, new.content)
         if not sync:
             return AddedEntity(item, f"Added (sync fallback): {item.title}", conflicts, linked)
-        return AddedEntity(item, f"Added: {item.title}{f' (linked: {linked})' if linked else ''}", conflicts, linked)
+        return AddedEntity(
+            item,
+            f"Added: {item.title}{f' (linked: {linked})' if linked else ''}",
+            conflicts,
+            linked,
+        )
 
     async def get(self, caller: Caller, entity_id: str) -> Entity:
         await self._access.admit(caller, READ, "read", entity_id)
-        return await self.in_full(caller, await self._store.items.get(caller.scope, ItemRef.parse(entity_id)))
+        return await self.in_full(
+            caller, await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
+        )
 
     async def in_full(self, caller: Caller, item: Item) -> Entity:
         [entity] = await self.described(caller, [item])
         return replace(entity, text=await self._store.items.text(item))
 
-    async def page(self, caller: Caller, where: ItemFilter, *, project: str | None = None, limit: int = 20,
-                   offset: int = 0) -> tuple[list[Entity], int]:
+    async def page(
+        self,
+        caller: Caller,
+        where: ItemFilter,
+        *,
+        project: str | None = None,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> tuple[list[Entity], int]:
         """Newest first, and how many there are in all."""
         await self._access.admit(caller, READ, "list", project)
         where = await self.within_project(caller, where, project)
         items, total = await self._store.items.page(caller.scope, where, limit=limit, offset=offset)
         return await self.described(caller, items), total
 
-    async def within_project(self, caller: Caller, where: ItemFilter, project: str | None) -> ItemFilter:
+    async def within_project(
+        self, caller: Caller, where: ItemFilter, project: str | None
+    ) -> ItemFilter:
         """The filter as it was asked for, with statuses that there are and the project found."""
         where = replace(where, statuses=known_statuses(where.statuses)) if where.statuses else where
-        return where if project is None else replace(where, project_id=(await self.project(caller, project)).id)
+        return (
+            where
+            if project is None
+            else replace(where, project_id=(await self.project(caller, project)).id)
+        )
 
     async def described(self, caller: Caller, items: Sequence[Item]) -> list[Entity]:
         """Items with what they hang on, in as few queries for many as for one."""
-        found = await self._store.relations.of(caller.scope, [item.id for item in items], _SHOWN,
-                                                outgoing=True) if items else []
+        found = (
+            await self._store.relations.of(
+                caller.scope, [item.id for item in items], _SHOWN, outgoing=True
+            )
+            if items
+            else []
+        )
         ends = {item.id: item for item in items}
-        ends |= await self._store.items.several(caller.scope, {relation.to_id for relation in found} - ends.keys())
+        ends |= await self._store.items.several(
+            caller.scope, {relation.to_id for relation in found} - ends.keys()
+        )
 
         def of(item: Item, kind: Kind) -> list[Item]:
-            return [ends[r.to_id] for r in found if r.from_id == item.id and r.kind == kind and r.to_id in ends]
+            return [
+                ends[r.to_id]
+                for r in found
+                if r.from_id == item.id and r.kind == kind and r.to_id in ends
+            ]
 
-        return [Entity(item, None, next(iter(of(item, Kind.BELONGS_TO)), None), next(iter(of(item, Kind.PART_OF)), None),
-                       tuple(of(item, Kind.DEPENDS_ON))) for item in items]
+        return [
+            Entity(
+                item,
+                None,
+                next(iter(of(item, Kind.BELONGS_TO)), None),
+                next(iter(of(item, Kind.PART_OF)), None),
+                tuple(of(item, Kind.DEPENDS_ON)),
+            )
+            for item in items
+        ]
 
-    async def update(self, caller: Caller, entity_id: str, changes: dict[str, Any],
-                     expected_revision: int | None = None) -> Item:
+    async def update(
+        self,
+        caller: Caller,
+        entity_id: str,
+        changes: dict[str, Any],
+        expected_revision: int | None = None,
+    ) -> Item:
         """Title, content, tags, category, languages, technologies, assignees, priority, due_date, metadata (merged; null
         takes a key away). The state of tasks and epics is `manage`'s."""
         await self._access.admit(caller, WRITE, "update", entity_id)
-        return await retried(partial(self._update, caller, entity_id, changes, expected_revision),
-                             guarded=expected_revision is not None)
+        return await retried(
+            partial(self._update, caller, entity_id, changes, expected_revision),
+            guarded=expected_revision is not None,
+        )
 
-    async def _update(self, caller: Caller, entity_id: str, changes: dict[str, Any], expected_revision: int | None) -> Item:
+    async def _update(
+        self, caller: Caller, entity_id: str, changes: dict[str, Any], expected_revision: int | None
+    ) -> Item:
         item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         expected_revision = item.revision if expected_revision is None else expected_revision
         if item.entity_type == EntityType.DOCUMENT:
@@ -176,17 +273,30 @@ class Entities:
             raise Invalid("Name at least one field to change.")
         text, changes = changes.get("content"), _checked_changes(item, changes)
         if text is None and changes.get("title", item.title) == item.title:
-            return await self._store.items.update(caller.scope, item.id, changes, expected_revision=expected_revision,
-                                                  sections=None, stamp=self._embedder.stamp, jobs=())
+            return await self._store.items.update(
+                caller.scope,
+                item.id,
+                changes,
+                expected_revision=expected_revision,
+                sections=None,
+                stamp=self._embedder.stamp,
+                jobs=(),
+            )
         after = replace(item, **changes)
         text = text if text is not None else await self._store.items.text(item)
         made = await self._prepared(after, text, embed_up_to=IN_CALL)
         changes |= {name: getattr(made.item, name) for name in (*_OF_THE_TEXT, "metadata")}
         content = Content(new_id(), "", text)
         updated = await self._store.items.renew(
-            caller.scope, item.id, replace(content, key=private_key(caller, "text", content.hash)), changes,
-            sections=made.sections, stamp=self._embedder.stamp, jobs=[*made.jobs, link_job(caller.scope, made.item)],
-            expected_revision=expected_revision)
+            caller.scope,
+            item.id,
+            replace(content, key=private_key(caller, "text", content.hash)),
+            changes,
+            sections=made.sections,
+            stamp=self._embedder.stamp,
+            jobs=[*made.jobs, link_job(caller.scope, made.item)],
+            expected_revision=expected_revision,
+        )
         await self._wake.signal()
         return updated
 
@@ -194,14 +304,31 @@ class Entities:
 
     async def _item(self, caller: Caller, new: NewEntity) -> Item:
         metadata: Json = dict(new.metadata)
-        if new.entity_type == EntityType.TASK and (found := keyword_tags.task_type(new.title, new.content)):
+        if new.entity_type == EntityType.TASK and (
+            found := keyword_tags.task_type(new.title, new.content)
+        ):
             metadata.setdefault("task_type", found)
         return Item(
-            id=new_id(), library_id=caller.library_id, public_id=new_public_id(), content_id="", entity_type=new.entity_type,
-            kind="text", title=new.title, tags=new.tags, category=new.category, created_by=caller.token_id, metadata=metadata,
+            id=new_id(),
+            library_id=caller.library_id,
+            public_id=new_public_id(),
+            content_id="",
+            entity_type=new.entity_type,
+            kind="text",
+            title=new.title,
+            tags=new.tags,
+            category=new.category,
+            created_by=caller.token_id,
+            metadata=metadata,
             origin=caller.origin("text"),
-            status=new.status, priority=new.priority or "", due_date=new.due_date, languages=new.languages,
-            technologies=new.technologies, assignees=new.assignees, created_at=new.created_at or now())
+            status=new.status,
+            priority=new.priority or "",
+            due_date=new.due_date,
+            languages=new.languages,
+            technologies=new.technologies,
+            assignees=new.assignees,
+            created_at=new.created_at or now(),
+        )
 
     async def _joins(self, caller: Caller, item: Item, new: NewEntity) -> list[Relation]:
         """All that the entity is said to hang on; whatever is not there is refused before anything is written."""
@@ -209,56 +336,108 @@ class Entities:
         if new.project:
             wanted.append((Kind.BELONGS_TO, (await self.project(caller, new.project)).id))
         if new.epic:
-            wanted.append((Kind.PART_OF, (await self._named(caller, "epic", new.epic, [EntityType.EPIC])).id))
+            wanted.append(
+                (Kind.PART_OF, (await self._named(caller, "epic", new.epic, [EntityType.EPIC])).id)
+            )
         for reference in _few("depends_on", new.depends_on):
-            wanted.append((Kind.DEPENDS_ON, (await self._named(caller, "depends_on", reference, rules.WORK)).id))
+            wanted.append(
+                (
+                    Kind.DEPENDS_ON,
+                    (await self._named(caller, "depends_on", reference, rules.WORK)).id,
+                )
+            )
         for kind, reference in map(rules.typed, _few("related_to", new.related_to)):
             wanted.append((kind, (await self._named(caller, "related_to", reference)).id))
-        return [Relation(item.library_id, item.id, kind, to_id) for kind, to_id in dict.fromkeys(wanted)]
+        return [
+            Relation(item.library_id, item.id, kind, to_id) for kind, to_id in dict.fromkeys(wanted)
+        ]
 
     async def project(self, caller: Caller, reference: str) -> Item:
         try:
             return await self._named(caller, "project", reference, [EntityType.PROJECT])
         except Invalid as error:
-            raise Invalid(f'{error.message}; use explore(types=["project"]) to find projects', **error.data) from None
+            raise Invalid(
+                f'{error.message}; use explore(types=["project"]) to find projects', **error.data
+            ) from None
 
-    async def _named(self, caller: Caller, name: str, reference: str, types: Sequence[str] = ()) -> Item:
+    async def _named(
+        self, caller: Caller, name: str, reference: str, types: Sequence[str] = ()
+    ) -> Item:
         try:
             item = await self._store.items.get(caller.scope, ItemRef.parse(reference.strip()))
         except NotFound:
-            raise Invalid(f"There is no entity {reference[:100]!r} that `{name}` could name", id=reference[:100]) from None
+            raise Invalid(
+                f"There is no entity {reference[:100]!r} that `{name}` could name",
+                id=reference[:100],
+            ) from None
         if types and item.entity_type not in types:
-            raise Invalid(f"`{name}` must name {a(' or '.join(types))}; {reference[:100]!r} is {a(item.entity_type)}",
-                          id=reference[:100])
+            raise Invalid(
+                f"`{name}` must name {a(' or '.join(types))}; {reference[:100]!r} is {a(item.entity_type)}",
+                id=reference[:100],
+            )
         return item
 
-    async def _tagged(self, caller: Caller, item: Item, new: NewEntity, joins: Iterable[Relation]) -> Item:
+    async def _tagged(
+        self, caller: Caller, item: Item, new: NewEntity, joins: Iterable[Relation]
+    ) -> Item:
         if item.entity_type != EntityType.TASK:
             return item
         project_id = next(relation.to_id for relation in joins if relation.kind == Kind.BELONGS_TO)
         project = await self._store.items.get(caller.scope, ItemRef(id=project_id))
         tasks, _ = await self._store.items.page(
-            caller.scope, ItemFilter(entity_types=(EntityType.TASK,), project_id=project_id), limit=TASKS_READ, offset=0,
-            count=False)
+            caller.scope,
+            ItemFilter(entity_types=(EntityType.TASK,), project_id=project_id),
+            limit=TASKS_READ,
+            offset=0,
+            count=False,
+        )
         usual = [*project.tags, *keyword_tags.shared(task.tags for task in tasks)]
-        return replace(item, tags=keyword_tags.tags(new.title, new.content, new.technologies, new.tags, usual))
+        return replace(
+            item, tags=keyword_tags.tags(new.title, new.content, new.technologies, new.tags, usual)
+        )
 
-    async def _prepared(self, item: Item, text: str, *, embed_up_to: int, embed_first: int = 0) -> Prepared:
+    async def _prepared(
+        self, item: Item, text: str, *, embed_up_to: int, embed_first: int = 0
+    ) -> Prepared:
         """Cut, summarised and embedded as texts are; but tags, category and metadata are those that were given. Whether a
         model wrote the summary is not for the caller to say: others are shown what one wrote."""
         item = replace(item, metadata=_given(item.metadata))
-        made = await self._preparer.prepare(item, text, embed_up_to=embed_up_to, embed_first=embed_first)
-        by_model = {name: made.item.metadata[name] for name in BY_MODEL if name in made.item.metadata}
-        return replace(made, item=replace(item, metadata=item.metadata | by_model,
-                                          **{name: getattr(made.item, name) for name in _OF_THE_TEXT}))
+        made = await self._preparer.prepare(
+            item, text, embed_up_to=embed_up_to, embed_first=embed_first
+        )
+        by_model = {
+            name: made.item.metadata[name] for name in BY_MODEL if name in made.item.metadata
+        }
+        return replace(
+            made,
+            item=replace(
+                item,
+                metadata=item.metadata | by_model,
+                **{name: getattr(made.item, name) for name in _OF_THE_TEXT},
+            ),
+        )
 
-    async def _conflicts(self, caller: Caller, made: Prepared, new: NewEntity, joins: Iterable[Relation],
-                         threshold: float) -> tuple[Alike, ...]:
-        parts = [Part(section.text, unpacked(section.vector) if section.vector else None)
-                 for section in made.sections] or [Part(new.content, None)]
-        known = [relation.to_id for relation in joins if relation.kind in (Kind.SUPERSEDES, Kind.CONTRADICTS)]
+    async def _conflicts(
+        self,
+        caller: Caller,
+        made: Prepared,
+        new: NewEntity,
+        joins: Iterable[Relation],
+        threshold: float,
+    ) -> tuple[Alike, ...]:
+        parts = [
+            Part(section.text, unpacked(section.vector) if section.vector else None)
+            for section in made.sections
+        ] or [Part(new.content, None)]
+        known = [
+            relation.to_id
+            for relation in joins
+            if relation.kind in (Kind.SUPERSEDES, Kind.CONTRADICTS)
+        ]
         try:
-            return await self._likeness.conflicts(caller.scope, new.title, parts, threshold=threshold, but=known, where=_HOLDING)
+            return await self._likeness.conflicts(
+                caller.scope, new.title, parts, threshold=threshold, but=known, where=_HOLDING
+            )
         except EmbeddingFailed:
             return ()
 
@@ -266,7 +445,9 @@ class Entities:
         try:
             return await self._linker.link(caller.scope, item, text)
         except (EmbeddingFailed, NotFound):
-            return 0  # the embedder went away, or somebody deleted one of them: what was added stays
+            return (
+                0  # the embedder went away, or somebody deleted one of them: what was added stays
+            )
 
     async def _has_workers(self) -> bool:
         return self._attended or await self._store.jobs.worked_on(now() - SEEN_WORKING)
@@ -280,9 +461,13 @@ def since(value: str, at: datetime | None = None) -> datetime:
         if unit in hours and amount.isascii() and amount.isdecimal() and len(amount) <= 4:
             return (at or now()) - timedelta(hours=int(amount) * hours[unit])
         found = datetime.fromisoformat(value.strip())
-        return found.astimezone(now().tzinfo) if found.tzinfo else found.replace(tzinfo=now().tzinfo)
+        return (
+            found.astimezone(now().tzinfo) if found.tzinfo else found.replace(tzinfo=now().tzinfo)
+        )
     except (ValueError, OverflowError):
-        raise Invalid(f"`since` must be an ISO date such as 2026-03-01, or 12h, 7d, 2w; not {value[:50]!r}") from None
+        raise Invalid(
+            f"`since` must be an ISO date such as 2026-03-01, or 12h, 7d, 2w; not {value[:50]!r}"
+        ) from None
 
 
 def _few(name: str, references: Sequence[str]) -> Sequence[str]:
@@ -293,13 +478,21 @@ def _few(name: str, references: Sequence[str]) -> Sequence[str]:
 
 def _checked_changes(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
     checks: dict[str, Callable[[Any], Any]] = {
-        "title": rules.title, "content": rules.content, "priority": rules.priority,
+        "title": rules.title,
+        "content": rules.content,
+        "priority": rules.priority,
         "due_date": lambda value: rules.due_date(value) if value else None,
         "category": rules.category,
         "metadata": lambda value: _joined(item.metadata, value),
-        **{name: partial(rules.listed, name) for name in ("tags", "languages", "technologies", "assignees")}}
+        **{
+            name: partial(rules.listed, name)
+            for name in ("tags", "languages", "technologies", "assignees")
+        },
+    }
     if unknown := changes.keys() - checks.keys():
-        raise Invalid(f"{', '.join(sorted(unknown))} cannot be changed here; the state of tasks and epics is moved by `manage`")
+        raise Invalid(
+            f"{', '.join(sorted(unknown))} cannot be changed here; the state of tasks and epics is moved by `manage`"
+        )
     found = {name: checks[name](value) for name, value in changes.items()}
     found.pop("content", None)  # not a field of the item
     return found
@@ -307,15 +500,23 @@ def _checked_changes(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
 
 def _joined(held: Json, sent: Json) -> Json:
     """What is there and what was sent. What was noted on an entity may be long, and leaves no less room for the rest."""
-    found = {name: value for name, value in (held | _given(_without_pointer(sent, held))).items() if value is not None}
-    rules.metadata_of({name: value for name, value in found.items() if name not in _NOTED or name in sent})
+    found = {
+        name: value
+        for name, value in (held | _given(_without_pointer(sent, held))).items()
+        if value is not None
+    }
+    rules.metadata_of(
+        {name: value for name, value in found.items() if name not in _NOTED or name in sent}
+    )
     return found
 
 
 def _without_pointer(metadata: Json, held: Json) -> Json:
     """What leads an entity to its capture is nobody's to say, neither at first nor later."""
     if any(name in metadata and metadata[name] != held.get(name) for name in POINTER):
-        raise Invalid(f"{' and '.join(POINTER)} lead to the words that an entity was made of; they cannot be given or changed")
+        raise Invalid(
+            f"{' and '.join(POINTER)} lead to the words that an entity was made of; they cannot be given or changed"
+        )
     return metadata
 
 

@@ -10,7 +10,7 @@ from commonplace.model import Caller, ItemFilter, Passage
 @dataclass(frozen=True, slots=True)
 class EntityQuery:
     text: str
-    project: str | None = None        # an id as it came
+    project: str | None = None  # an id as it came
     where: ItemFilter = field(default_factory=ItemFilter)
 
 
@@ -25,7 +25,9 @@ class Finding:
         self._search = search
         self._entities = entities
 
-    async def search(self, caller: Caller, query: EntityQuery) -> tuple[list[EntityHit], str | None]:
+    async def search(
+        self, caller: Caller, query: EntityQuery
+    ) -> tuple[list[EntityHit], str | None]:
         """Best first, and why the answer may be less than it should be."""
         where = await self._entities.within_project(caller, query.where, query.project)
         found = await self._search.search(caller, query.text, limit=CANDIDATES, where=where)

@@ -13,16 +13,26 @@ from commonplace.model import EntityType, Json, Kind
 LONGEST_TITLE = 200
 LONGEST_CONTENT = 50_000
 LONGEST_LIST = 50
-LONGEST_WORD = 100          # of a tag, a language, a technology, a name
+LONGEST_WORD = 100  # of a tag, a language, a technology, a name
 LONGEST_URL = 2_000
-LONGEST_METADATA = 20_000   # characters as JSON
+LONGEST_METADATA = 20_000  # characters as JSON
 DEEPEST_METADATA = 16
 PRIORITIES = ("critical", "high", "medium", "low", "someday")
 TYPES = tuple(kind for kind in EntityType if kind is not EntityType.DOCUMENT)
-WORK = (EntityType.TASK, EntityType.EPIC)   # what has states, belongs to a project and can depend on something
-FIRST_STATUSES = {EntityType.TASK: ("todo", "backlog"), EntityType.EPIC: ("planning",)}  # the default comes first
-TYPED = {"supersedes": Kind.SUPERSEDES, "contradicts": Kind.CONTRADICTS, "requires": Kind.REQUIRES,
-         "supports": Kind.SUPPORTS}
+WORK = (
+    EntityType.TASK,
+    EntityType.EPIC,
+)  # what has states, belongs to a project and can depend on something
+FIRST_STATUSES = {
+    EntityType.TASK: ("todo", "backlog"),
+    EntityType.EPIC: ("planning",),
+}  # the default comes first
+TYPED = {
+    "supersedes": Kind.SUPERSEDES,
+    "contradicts": Kind.CONTRADICTS,
+    "requires": Kind.REQUIRES,
+    "supports": Kind.SUPPORTS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +45,7 @@ class NewEntity:
     category: str = ""
     languages: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    related_to: tuple[str, ...] = ()      # ids, or `supersedes:<id>` and the like
+    related_to: tuple[str, ...] = ()  # ids, or `supersedes:<id>` and the like
     metadata: Json = field(default_factory=dict)
     project: str | None = None
     priority: str | None = None
@@ -44,9 +54,9 @@ class NewEntity:
     technologies: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     repository_url: str | None = None
-    status: str = ""                      # "": what things of this type begin with
+    status: str = ""  # "": what things of this type begin with
     epic: str | None = None
-    created_at: datetime | None = None    # when it happened, for what is brought in from elsewhere
+    created_at: datetime | None = None  # when it happened, for what is brought in from elsewhere
 
 
 def checked(new: NewEntity) -> NewEntity:
@@ -63,26 +73,42 @@ def checked(new: NewEntity) -> NewEntity:
     if new.epic and kind is not EntityType.TASK:
         raise Invalid("Only tasks can be part of an epic")
     if new.depends_on and kind not in WORK:
-        raise Invalid("Only tasks and epics can depend on tasks; use related_to for other relations")
+        raise Invalid(
+            "Only tasks and epics can depend on tasks; use related_to for other relations"
+        )
     if new.repository_url and kind is not EntityType.PROJECT:
-        raise Invalid("Only projects have a repository_url; put other addresses into content or metadata")
+        raise Invalid(
+            "Only projects have a repository_url; put other addresses into content or metadata"
+        )
     metadata, status = dict(metadata_of(new.metadata)), new.status
     if kind in FIRST_STATUSES and not status and "status" in metadata:
         status = metadata.pop("status")
     if new.repository_url:
         metadata["repository_url"] = _address(new.repository_url)
     return replace(
-        new, metadata=metadata, status=_first_status(kind, status), category=category(new.category),
-        priority=priority(new.priority) if new.priority is not None else "medium" if kind in WORK else None,
+        new,
+        metadata=metadata,
+        status=_first_status(kind, status),
+        category=category(new.category),
+        priority=priority(new.priority)
+        if new.priority is not None
+        else "medium"
+        if kind in WORK
+        else None,
         due_date=due_date(new.due_date) if new.due_date is not None else None,
-        languages=listed("languages", new.languages), tags=listed("tags", new.tags),
-        assignees=listed("assignees", new.assignees), technologies=listed("technologies", new.technologies))
+        languages=listed("languages", new.languages),
+        tags=listed("tags", new.tags),
+        assignees=listed("assignees", new.assignees),
+        technologies=listed("technologies", new.technologies),
+    )
 
 
 def entity_type(value: str) -> EntityType:
     if value == EntityType.DOCUMENT:
-        raise Invalid("Documents are kept by add_to_knowledge (texts and pages) and uploads (files), which read their "
-                      f"sources; here entity_type is one of: {', '.join(TYPES)}")
+        raise Invalid(
+            "Documents are kept by add_to_knowledge (texts and pages) and uploads (files), which read their "
+            f"sources; here entity_type is one of: {', '.join(TYPES)}"
+        )
     if value not in TYPES:
         raise Invalid(f"Unknown entity_type {value[:50]!r}; it is one of: {', '.join(TYPES)}")
     return EntityType(value)
@@ -123,7 +149,9 @@ def due_date(value: str) -> str:
         try:
             return datetime.fromisoformat(value.strip()).isoformat()
         except ValueError:
-            raise Invalid(f"due_date {value[:50]!r} is not an ISO date such as 2026-03-31") from None
+            raise Invalid(
+                f"due_date {value[:50]!r} is not an ISO date such as 2026-03-31"
+            ) from None
     return day.isoformat()
 
 
@@ -145,7 +173,9 @@ def metadata_of(value: Json) -> Json:
     _require_plain(value, DEEPEST_METADATA)
     written = json.dumps(value, ensure_ascii=False)
     if len(written) > LONGEST_METADATA:
-        raise Invalid(f"`metadata` may have {LONGEST_METADATA:,} characters as JSON, not {len(written):,}")
+        raise Invalid(
+            f"`metadata` may have {LONGEST_METADATA:,} characters as JSON, not {len(written):,}"
+        )
     return value
 
 
@@ -161,10 +191,12 @@ def _require_plain(value: Any, depth: int) -> None:
             _require_plain(entry, depth - 1)
     elif isinstance(value, str):
         if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-            raise Invalid("`metadata` contains NUL characters or lone surrogates; send well-formed text")
+            raise Invalid(
+                "`metadata` contains NUL characters or lone surrogates; send well-formed text"
+            )
     elif isinstance(value, float) and not math.isfinite(value):
         raise Invalid("`metadata` contains a number that JSON has no way to write")
-    elif isinstance(value, int) and not -2**63 <= value < 2**63:
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise Invalid("`metadata` contains a whole number of more than 64 bits; send it as text")
 
 
@@ -174,8 +206,10 @@ def typed(reference: str) -> tuple[Kind, str]:
     if not colon:
         return Kind.RELATED_TO, reference.strip()
     if prefix.strip().lower() not in TYPED:
-        raise Invalid(f"Unknown relation {prefix[:50]!r} in related_to; write an id alone, or one of: "
-                      f"{', '.join(f'{name}:<id>' for name in TYPED)}")
+        raise Invalid(
+            f"Unknown relation {prefix[:50]!r} in related_to; write an id alone, or one of: "
+            f"{', '.join(f'{name}:<id>' for name in TYPED)}"
+        )
     return TYPED[prefix.strip().lower()], rest.strip()
 
 
@@ -186,12 +220,16 @@ def _first_status(kind: EntityType, status: Any) -> str:
             raise Invalid(f"A new {kind} has no status; leave it out")
         return ""
     if status and status not in first:
-        raise Invalid(f"A new {kind} begins as {' or '.join(first)}, not {str(status)[:50]!r}; `manage` moves it on")
+        raise Invalid(
+            f"A new {kind} begins as {' or '.join(first)}, not {str(status)[:50]!r}; `manage` moves it on"
+        )
     return str(status or first[0])
 
 
 def _address(value: str) -> str:
     value = value.strip()
     if not value or len(value) > LONGEST_URL or any(character.isspace() for character in value):
-        raise Invalid(f"repository_url must be an address of at most {LONGEST_URL:,} characters without blanks")
+        raise Invalid(
+            f"repository_url must be an address of at most {LONGEST_URL:,} characters without blanks"
+        )
     return value

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 EMBED = "embed"
 CALL_SECONDS = 10.0  # for which a call waits for the embedder; a job waits longer
-AT_ONCE = 256      # sections between two commits of a long job
+AT_ONCE = 256  # sections between two commits of a long job
 IN_MEMORY = 2_048  # sections that are read at once: one text may have 60,000
 
 
@@ -33,27 +33,46 @@ async def within_call(vectors: Awaitable[T]) -> T:
         raise EmbeddingFailed("The embedder did not answer in time.") from None
 
 
-async def with_vectors(embedder: Embedder, title: str, sections: Sequence[Section]) -> list[Section]:
+async def with_vectors(
+    embedder: Embedder, title: str, sections: Sequence[Section]
+) -> list[Section]:
     [vectors] = await embedder.documents([[embedding_text(title, section) for section in sections]])
-    return [replace(section, vector=packed(vector)) for section, vector in zip(sections, vectors, strict=True)]
+    return [
+        replace(section, vector=packed(vector))
+        for section, vector in zip(sections, vectors, strict=True)
+    ]
 
 
 async def embedded(store: Store, embedder: Embedder, entries: Sequence[Entry]) -> list[Entry]:
     """What is new with vectors, and without the jobs that would make them; what is known may have its vectors already. An
     embedder that is down only delays them."""
     known = await store.contents.known([entry.content.key for entry in entries])
-    texts = [[embedding_text(entry.item.title, section) for section in entry.sections if entry.content.key not in known]
-             for entry in entries]
+    texts = [
+        [
+            embedding_text(entry.item.title, section)
+            for section in entry.sections
+            if entry.content.key not in known
+        ]
+        for entry in entries
+    ]
     try:
         vectors = await embedder.documents(texts)
     except EmbeddingFailed:
         return list(entries)
-    return [_given(entry, found) if len(found) else entry for entry, found in zip(entries, vectors, strict=True)]
+    return [
+        _given(entry, found) if len(found) else entry
+        for entry, found in zip(entries, vectors, strict=True)
+    ]
 
 
 def _given(entry: Entry, vectors: Vectors) -> Entry:
-    sections = (replace(section, vector=packed(vector)) for section, vector in zip(entry.sections, vectors, strict=True))
-    return replace(entry, sections=tuple(sections), jobs=tuple(job for job in entry.jobs if job.kind != EMBED))
+    sections = (
+        replace(section, vector=packed(vector))
+        for section, vector in zip(entry.sections, vectors, strict=True)
+    )
+    return replace(
+        entry, sections=tuple(sections), jobs=tuple(job for job in entry.jobs if job.kind != EMBED)
+    )
 
 
 def packed(vector: np.ndarray) -> bytes:
@@ -88,7 +107,9 @@ class EmbedJobs:
 
     async def _try(self, worker: str, jobs: Sequence[Job]) -> Exception | None:
         try:
-            async with held(partial(self._store.jobs.extend, worker, [job.id for job in jobs], LEASE_SECONDS)):
+            async with held(
+                partial(self._store.jobs.extend, worker, [job.id for job in jobs], LEASE_SECONDS)
+            ):
                 await self._embed(jobs)
         except Exception as error:
             return error
@@ -101,7 +122,9 @@ class EmbedJobs:
         for job in jobs:
             at = retry_at(job, error)
             assert at is not None
-            await self._store.jobs.fail(worker, job.id, in_words(job, error), now() + (at - now()) / 2, counted=False)
+            await self._store.jobs.fail(
+                worker, job.id, in_words(job, error), now() + (at - now()) / 2, counted=False
+            )
 
     async def _embed(self, jobs: Sequence[Job]) -> None:
         stamp = self._embedder.stamp
@@ -110,10 +133,19 @@ class EmbedJobs:
             documents = [list(group) for _, group in groupby(lacking, key=lambda found: found[0])]
             for batch in _batches(documents):
                 vectors = await self._embedder.documents(
-                    [[embedding_text(title, section) for _, title, _, section in document] for document in batch])
-                await self._store.sections.set_vectors(stamp, [
-                    (section_id, packed(vector)) for document, found in zip(batch, vectors, strict=True)
-                    for (_, _, section_id, _), vector in zip(document, found, strict=True)])
+                    [
+                        [embedding_text(title, section) for _, title, _, section in document]
+                        for document in batch
+                    ]
+                )
+                await self._store.sections.set_vectors(
+                    stamp,
+                    [
+                        (section_id, packed(vector))
+                        for document, found in zip(batch, vectors, strict=True)
+                        for (_, _, section_id, _), vector in zip(document, found, strict=True)
+                    ],
+                )
 
 
 Document = list[tuple[str, str, int, Section]]
@@ -125,7 +157,7 @@ def _batches(documents: list[Document]) -> list[list[Document]]:
     room = 0
     for document in documents:
         for start in range(0, len(document), AT_ONCE):
-            part = document[start:start + AT_ONCE]
+            part = document[start : start + AT_ONCE]
             if len(part) > room:
                 batches.append([])
                 room = AT_ONCE

@@ -16,18 +16,18 @@ from commonplace.text import chunking
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 TRANSFORM = "transform"
-INGEST = "ingest"        # reads the source of an item that was accepted before it was read
-IN_CALL = 8             # sections that get their vectors within the call; longer texts are keyword-live at once, vectors follow
-BRIEF = 5_000           # characters that are cut in less time than handing them to a thread takes
-SHORT = 50_000          # characters that are summarised within the call: about a tenth of a second
-BY_MODEL = ("ai_generated", "cost_usd")   # metadata of what a model wrote
+INGEST = "ingest"  # reads the source of an item that was accepted before it was read
+IN_CALL = 8  # sections that get their vectors within the call; longer texts are keyword-live at once, vectors follow
+BRIEF = 5_000  # characters that are cut in less time than handing them to a thread takes
+SHORT = 50_000  # characters that are summarised within the call: about a tenth of a second
+BY_MODEL = ("ai_generated", "cost_usd")  # metadata of what a model wrote
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     item: Item
     sections: tuple[Section, ...]
-    jobs: tuple[Job, ...]      # for what is left
+    jobs: tuple[Job, ...]  # for what is left
 
 
 class Preparer:
@@ -35,8 +35,17 @@ class Preparer:
         self._embedder = embedder
         self._transformer = transformer
 
-    async def prepare(self, item: Item, text: str, marks: Sequence[Mark] = (), *, known: Sequence[Section] = (),
-                      auto_transform: bool = False, embed_up_to: int = IN_CALL, embed_first: int = 0) -> Prepared:
+    async def prepare(
+        self,
+        item: Item,
+        text: str,
+        marks: Sequence[Mark] = (),
+        *,
+        known: Sequence[Section] = (),
+        auto_transform: bool = False,
+        embed_up_to: int = IN_CALL,
+        embed_first: int = 0,
+    ) -> Prepared:
         """`known`: the same passages, with vectors, as another item has them. A text of more sections than `embed_up_to`
         gets its vectors later, but for the `embed_first` of them."""
         text = searchable(item, text)
@@ -49,18 +58,23 @@ class Preparer:
         # Side by side: tokenisers leave the interpreter to others.
         passages, made = await asyncio.gather(
             self._embedded(item.title, sections, first if item.in_kb else 0),
-            self._transformed(item.title, text, sections))
+            self._transformed(item.title, text, sections),
+        )
         if made is not None:
             item = replace(item, **described(item, made))
-            passages = [replace(section, key_points=points)
-                        for section, points in zip(passages, made.section_points, strict=True)]
+            passages = [
+                replace(section, key_points=points)
+                for section, points in zip(passages, made.section_points, strict=True)
+            ]
         if not item.in_kb:
             return Prepared(item, (), tuple(jobs))
         if any(section.vector is None for section in passages):
             jobs.insert(0, job_for(item, EMBED))
         return Prepared(item, tuple(passages), tuple(jobs))
 
-    async def _transformed(self, title: str, text: str, sections: Sequence[Section]) -> Transformed | None:
+    async def _transformed(
+        self, title: str, text: str, sections: Sequence[Section]
+    ) -> Transformed | None:
         if len(text) > SHORT:
             return None
         try:
@@ -75,7 +89,10 @@ class Preparer:
         if all(section.vector is not None for section in sections[:first]):
             return sections
         try:
-            return [*await within_call(with_vectors(self._embedder, title, sections[:first])), *sections[first:]]
+            return [
+                *await within_call(with_vectors(self._embedder, title, sections[:first])),
+                *sections[first:],
+            ]
         except EmbeddingFailed:
             return sections
 
@@ -101,4 +118,6 @@ def described(item: Item, made: Transformed) -> dict[str, Any]:
 
 
 def job_for(item: Item, kind: str, payload: Json | None = None) -> Job:
-    return Job(id=new_id(), library_id=item.library_id, item_id=item.id, kind=kind, payload=payload or {})
+    return Job(
+        id=new_id(), library_id=item.library_id, item_id=item.id, kind=kind, payload=payload or {}
+    )

@@ -11,15 +11,26 @@ from weakref import WeakValueDictionary
 
 from commonplace.core.jobs.progress import Tell, silent
 from commonplace.errors import IngestFailed, Invalid
-from commonplace.model import Caller, Content, Extracted, Feed, FeedEntry, Fetched, Json, Mark, digest, new_shared_id
+from commonplace.model import (
+    Caller,
+    Content,
+    Extracted,
+    Feed,
+    FeedEntry,
+    Fetched,
+    Json,
+    Mark,
+    digest,
+    new_shared_id,
+)
 from commonplace.ports import Captions, Extractor, Fetcher, Soundtracks
 from commonplace.settings import Settings
 from commonplace.text import chunking
 from commonplace.text.urls import canonical, looks_like_audio, youtube_id
 
 MEGABYTE = 1_000_000
-TASTE = 65_536          # bytes of a recording that tell what it is; all of it is fetched when it is written down
-ARTICLE_WORDS = 500     # a page with so much to read is an article, whatever else it plays
+TASTE = 65_536  # bytes of a recording that tell what it is; all of it is fetched when it is written down
+ARTICLE_WORDS = 500  # a page with so much to read is an article, whatever else it plays
 TITLE = 500
 SPEECH = ("audio/", "video/")
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
@@ -33,35 +44,58 @@ class Source:
     text: str = ""
     marks: tuple[Mark, ...] = ()
     url: str | None = None
-    found_at: str | None = None    # another address, where redirects of `url` led to
+    found_at: str | None = None  # another address, where redirects of `url` led to
     recording: Json | None = None
     author: str | None = None
     published_at: datetime | None = None
     language: str | None = None
-    digest: str = ""               # of the text, where it is known
-    truncated: bool = False        # whether there was more of the text than is kept
+    digest: str = ""  # of the text, where it is known
+    truncated: bool = False  # whether there was more of the text than is kept
 
     @property
     def metadata(self) -> Json:
         """What it says of itself."""
-        about = {"author": self.author, "language": self.language,
-                 "published_at": self.published_at.isoformat() if self.published_at else None,
-                 "truncated": self.truncated or None}
+        about = {
+            "author": self.author,
+            "language": self.language,
+            "published_at": self.published_at.isoformat() if self.published_at else None,
+            "truncated": self.truncated or None,
+        }
         return {name: value for name, value in about.items() if value is not None}
 
     def content(self, key: str, redirected: Sequence[str] = ()) -> Content:
-        about = {"title": self.title, **self.metadata} | ({"recording": self.recording} if self.recording else {})
-        return Content(new_shared_id(), key, self.text, self.url, segments(self.marks), about, self.digest, tuple(redirected))
+        about = {"title": self.title, **self.metadata} | (
+            {"recording": self.recording} if self.recording else {}
+        )
+        return Content(
+            new_shared_id(),
+            key,
+            self.text,
+            self.url,
+            segments(self.marks),
+            about,
+            self.digest,
+            tuple(redirected),
+        )
 
     @classmethod
     def of(cls, content: Content) -> "Source":
         """As it was when it was read."""
         about = content.about
         published = about.get("published_at")
-        return cls(about.get("title", ""), content.text, content.marks, content.url, None,
-                   None if content.text else about.get("recording"), about.get("author"),
-                   datetime.fromisoformat(published) if published else None, about.get("language"), content.hash,
-                   about.get("truncated") is True)
+        return cls(
+            about.get("title", ""),
+            content.text,
+            content.marks,
+            content.url,
+            None,
+            None if content.text else about.get("recording"),
+            about.get("author"),
+            datetime.fromisoformat(published) if published else None,
+            about.get("language"),
+            content.hash,
+            about.get("truncated") is True,
+        )
 
 
 def segments(marks: Sequence[Mark]) -> tuple[Json, ...]:
@@ -95,7 +129,9 @@ class Turns:
         waited = turn.lock.locked()
         async with turn.lock:
             if waited and turn.failed is not None:
-                raise IngestFailed(turn.failed.message, passing=turn.failed.passing, **turn.failed.data)
+                raise IngestFailed(
+                    turn.failed.message, passing=turn.failed.passing, **turn.failed.data
+                )
             turn.failed = None
             try:
                 yield
@@ -105,8 +141,14 @@ class Turns:
 
 
 class Sources:
-    def __init__(self, fetcher: Fetcher, extractor: Extractor, captions: Captions, soundtracks: Soundtracks,
-                 settings: Settings) -> None:
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        extractor: Extractor,
+        captions: Captions,
+        soundtracks: Soundtracks,
+        settings: Settings,
+    ) -> None:
         self._fetcher = fetcher
         self._extractor = extractor
         self._captions = captions
@@ -124,7 +166,9 @@ class Sources:
             if kind.startswith(SPEECH):
                 return Source(title_of(url), url=url, found_at=found_at, recording={"url": url})
             if fetched.media_type.startswith(SPEECH):
-                raise IngestFailed(f"The server calls it a recording ({fetched.media_type}), but it is none ({kind}).")
+                raise IngestFailed(
+                    f"The server calls it a recording ({fetched.media_type}), but it is none ({kind})."
+                )
             await tell(0.4, "Reading what it says")
             return replace(await self._readable(url, kind, fetched, queue), found_at=found_at)
 
@@ -135,18 +179,41 @@ class Sources:
             return _source(url, found)
         await tell(0.4, "There are none; looking for its sound")
         heard = await self._soundtracks.find(video)
-        return Source(heard.title[:TITLE], url=url, recording={"video": video}, author=heard.author,
-                      published_at=heard.published_at)
+        return Source(
+            heard.title[:TITLE],
+            url=url,
+            recording={"video": video},
+            author=heard.author,
+            published_at=heard.published_at,
+        )
 
     async def _readable(self, url: str, kind: str, fetched: Fetched, queue: str) -> Source:
-        if kind in FEEDS and (episode := _newest(await self._extractor.feed(fetched.path, fetched.url, queue=queue))) \
-                and await self._is_recording(episode.audio_url or "", queue):
+        if (
+            kind in FEEDS
+            and (
+                episode := _newest(
+                    await self._extractor.feed(fetched.path, fetched.url, queue=queue)
+                )
+            )
+            and await self._is_recording(episode.audio_url or "", queue)
+        ):
             return _episode(url, episode)
-        found = await self._extractor.extract(fetched.path, fetched.media_type, charset=fetched.charset, url=fetched.url,
-                                              queue=queue)
-        if kind == "text/html" and _is_short(found.text) and (heard := await self._heard(url, found, queue)):
-            return Source(found.title[:TITLE].strip() or title_of(url), url=url, recording={"url": heard},
-                          author=found.author, published_at=found.published_at, language=found.language)
+        found = await self._extractor.extract(
+            fetched.path, fetched.media_type, charset=fetched.charset, url=fetched.url, queue=queue
+        )
+        if (
+            kind == "text/html"
+            and _is_short(found.text)
+            and (heard := await self._heard(url, found, queue))
+        ):
+            return Source(
+                found.title[:TITLE].strip() or title_of(url),
+                url=url,
+                recording={"url": heard},
+                author=found.author,
+                published_at=found.published_at,
+                language=found.language,
+            )
         if not found.text.strip():
             raise IngestFailed("There is nothing to read at the address.")
         return _source(url, found)
@@ -160,12 +227,20 @@ class Sources:
             async with self._fetcher.get(link, max_bytes=self._max_bytes, taste=TASTE) as fetched:
                 if await self._is_heard(fetched, queue):
                     return link
-                feed = await self._extractor.feed(fetched.path, fetched.url, queue=queue)  # what is not a recording is a feed
+                feed = await self._extractor.feed(
+                    fetched.path, fetched.url, queue=queue
+                )  # what is not a recording is a feed
         except IngestFailed:
             return None  # the page itself can be read, feed or not
         here = canonical(url)
-        episode = next((entry.audio_url for entry in feed.entries
-                        if entry.audio_url and entry.url and _is_same(entry.url, here)), None)
+        episode = next(
+            (
+                entry.audio_url
+                for entry in feed.entries
+                if entry.audio_url and entry.url and _is_same(entry.url, here)
+            ),
+            None,
+        )
         return episode if episode and await self._is_recording(episode, queue) else None
 
     async def _is_recording(self, link: str, queue: str) -> bool:
@@ -180,7 +255,9 @@ class Sources:
         return (await self._kind(fetched, queue)).startswith(SPEECH)
 
     async def _kind(self, fetched: Fetched, queue: str) -> str:
-        return await self._extractor.kind(fetched.path, fetched.media_type, _file_name(fetched.url), queue=queue)
+        return await self._extractor.kind(
+            fetched.path, fetched.media_type, _file_name(fetched.url), queue=queue
+        )
 
 
 def _other_address(url: str, end: str) -> str | None:
@@ -208,18 +285,36 @@ def _is_same(url: str, here: str) -> bool:
 
 def _newest(feed: Feed) -> FeedEntry | None:
     """The newest entry, if it is a recording."""
-    newest = max(feed.entries, key=lambda entry: entry.published_at.timestamp() if entry.published_at else 0.0, default=None)
+    newest = max(
+        feed.entries,
+        key=lambda entry: entry.published_at.timestamp() if entry.published_at else 0.0,
+        default=None,
+    )
     return newest if newest and newest.audio_url else None
 
 
 def _episode(url: str, entry: FeedEntry) -> Source:
-    return Source(entry.title[:TITLE].strip() or title_of(url), url=url, recording={"url": entry.audio_url},
-                  published_at=entry.published_at)
+    return Source(
+        entry.title[:TITLE].strip() or title_of(url),
+        url=url,
+        recording={"url": entry.audio_url},
+        published_at=entry.published_at,
+    )
 
 
 def _source(url: str, found: Extracted) -> Source:
-    return Source(found.title[:TITLE].strip() or title_of(url), found.text, found.marks, url, None, None, found.author,
-                  found.published_at, found.language, truncated=found.truncated)
+    return Source(
+        found.title[:TITLE].strip() or title_of(url),
+        found.text,
+        found.marks,
+        url,
+        None,
+        None,
+        found.author,
+        found.published_at,
+        found.language,
+        truncated=found.truncated,
+    )
 
 
 def _is_short(text: str) -> bool:

@@ -12,7 +12,7 @@ from commonplace.ports import Store, Transformer
 from commonplace.text import chunking
 
 MODEL_SECONDS = 600
-WORDS = 200_000      # of the texts that are in memory at once
+WORDS = 200_000  # of the texts that are in memory at once
 
 
 class TransformJobs:
@@ -29,12 +29,16 @@ class TransformJobs:
         """Read and written together; one by one what a model is asked for, which takes its time."""
         by_model = [job for job in jobs if job.payload.get("auto")]
         others = sorted((job for job in jobs if not job.payload.get("auto")), key=_library)
-        async with held(partial(self._store.jobs.extend, worker, [job.id for job in jobs], LEASE_SECONDS)):
+        async with held(
+            partial(self._store.jobs.extend, worker, [job.id for job in jobs], LEASE_SECONDS)
+        ):
             for _, group in groupby(others, _library):
                 await self._tried(worker, list(group), self._local)
         for done, job in enumerate(by_model):
             # What it was paid for is not to be asked for twice.
-            await self._store.jobs.extend(worker, [left.id for left in by_model[done:]], MODEL_SECONDS)
+            await self._store.jobs.extend(
+                worker, [left.id for left in by_model[done:]], MODEL_SECONDS
+            )
             await self._tried(worker, [job], self._chosen)
 
     async def _tried(self, worker: str, jobs: Sequence[Job], transformer: Transformer) -> None:
@@ -56,19 +60,31 @@ class TransformJobs:
         for lot in _lots(list(read.values())):
             await self._describe_lot(scope, lot, transformer)
 
-    async def _describe_lot(self, scope: Scope, lot: Sequence[Item], transformer: Transformer) -> None:
+    async def _describe_lot(
+        self, scope: Scope, lot: Sequence[Item], transformer: Transformer
+    ) -> None:
         sections = await self._store.sections.of_items(lot)
         texts = await self._store.items.texts([item for item in lot if item.id not in sections])
         made = {}
         for item in lot:
             cut = sections.get(item.id) or chunking.cut(texts.get(item.id, ""), item.title)
-            made[item.id] = await transformer.transform(item.title, [section.text for section in cut])
+            made[item.id] = await transformer.transform(
+                item.title, [section.text for section in cut]
+            )
         # Read anew: somebody may have tagged it meanwhile, or changed its text, which then has a job of its own.
         said = {item.id: item.content_id for item in lot}
         items = await self._store.items.several(scope, list(said))
-        await self._store.items.annotate([
-            Annotation(item, described(item, made[item.id]), made[item.id].section_points if item.id in sections else ())
-            for item in items.values() if item.content_id == said[item.id]])
+        await self._store.items.annotate(
+            [
+                Annotation(
+                    item,
+                    described(item, made[item.id]),
+                    made[item.id].section_points if item.id in sections else (),
+                )
+                for item in items.values()
+                if item.content_id == said[item.id]
+            ]
+        )
 
 
 def _lots(items: Sequence[Item]) -> Iterator[list[Item]]:

@@ -34,10 +34,11 @@ from commonplace.store.optimistic import retried
 
 TRANSCRIBE = "transcribe"
 ATTEMPTS = 5
-WAIT_SECONDS = 30       # until a job looks again whether another has written its recording down
-TELL_SECONDS = 1.0      # between two reports of progress
-PAUSE_SECONDS = 2.0     # of silence that end a paragraph
+WAIT_SECONDS = 30  # until a job looks again whether another has written its recording down
+TELL_SECONDS = 1.0  # between two reports of progress
+PAUSE_SECONDS = 2.0  # of silence that end a paragraph
 PARAGRAPH_SECONDS = 60.0
+
 
 def queue(item: Item, recording: Json, person_id: str) -> Job:
     """The job that writes down what is said in the item's recording, at this person's expense."""
@@ -61,10 +62,14 @@ class Quota:
 
     async def used(self, caller: Caller) -> tuple[float, int]:
         """Minutes that the caller's person had written down this month, and the cap; 0: none."""
-        return await self._store.quotas.used(caller.library_id, caller.person_id, _month()) / 60, self._minutes
+        return await self._store.quotas.used(
+            caller.library_id, caller.person_id, _month()
+        ) / 60, self._minutes
 
     async def reserve(self, job: Job, seconds: float) -> None:
-        if not await self._store.quotas.reserve(job, job.payload["person"], _month(), seconds, self._minutes * 60):
+        if not await self._store.quotas.reserve(
+            job, job.payload["person"], _month(), seconds, self._minutes * 60
+        ):
             raise self._exceeded()
 
     async def settle(self, job: Job, seconds: float) -> None:
@@ -73,14 +78,24 @@ class Quota:
     def _exceeded(self) -> QuotaExceeded:
         return QuotaExceeded(
             f"This month's {self._minutes} minutes of transcription ({self._tier}) are used up, or too few are left for "
-            "this recording.", resource="transcription_minutes", tier=self._tier, cap_per_month=self._minutes)
+            "this recording.",
+            resource="transcription_minutes",
+            tier=self._tier,
+            cap_per_month=self._minutes,
+        )
 
 
 class Recordings:
     """Where a job's recording is: at an address, in a video, or among the files that were uploaded."""
 
-    def __init__(self, fetcher: Fetcher, soundtracks: Soundtracks, blobs: Blobs, settings: Settings,
-                 measure: Callable[[Path], float]) -> None:
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        soundtracks: Soundtracks,
+        blobs: Blobs,
+        settings: Settings,
+        measure: Callable[[Path], float],
+    ) -> None:
         self._fetcher = fetcher
         self._soundtracks = soundtracks
         self._blobs = blobs
@@ -115,8 +130,16 @@ class TranscribeJobs:
 
     at_once = 1
 
-    def __init__(self, store: Store, transcriber: Transcriber, recordings: Recordings, preparer: Preparer, quota: Quota,
-                 wake: Wake, stamp: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        transcriber: Transcriber,
+        recordings: Recordings,
+        preparer: Preparer,
+        quota: Quota,
+        wake: Wake,
+        stamp: str,
+    ) -> None:
         self._store = store
         self._transcriber = transcriber
         self._recordings = recordings
@@ -136,9 +159,13 @@ class TranscribeJobs:
                 except Exception as error:  # not the recording's fault, so this item's alone
                     await self._failed(worker, job, item, error, own=True)
             except NotFound:
-                await self._store.jobs.finish(worker, [job.id])  # the item was deleted in the meantime
+                await self._store.jobs.finish(
+                    worker, [job.id]
+                )  # the item was deleted in the meantime
             except asyncio.CancelledError:
-                await self._store.jobs.postpone(worker, job.id, now())  # the server stops: the next one goes on at once
+                await self._store.jobs.postpone(
+                    worker, job.id, now()
+                )  # the server stops: the next one goes on at once
                 raise
 
     async def _run(self, worker: str, job: Job, item: Item) -> None:
@@ -183,12 +210,20 @@ class TranscribeJobs:
                 raise
         await self._quota.settle(job, transcript.seconds)
         text, marks = paragraphs(transcript.utterances)
-        await self._store.contents.fulfil(content.id, text, segments(marks), content.about | _about(transcript))
+        await self._store.contents.fulfil(
+            content.id, text, segments(marks), content.about | _about(transcript)
+        )
 
     def _errand(self, worker: str, job: Job) -> Errand:
         async def remember(begun: str | None) -> None:
-            known = {name: value for name, value in job.payload.items() if name not in ("begun", "by")}
-            await self._store.jobs.note(worker, job.id, known | ({"begun": begun, "by": self._transcriber.name} if begun else {}))
+            known = {
+                name: value for name, value in job.payload.items() if name not in ("begun", "by")
+            }
+            await self._store.jobs.note(
+                worker,
+                job.id,
+                known | ({"begun": begun, "by": self._transcriber.name} if begun else {}),
+            )
 
         mine = job.payload.get("by") == self._transcriber.name
         return Errand(job.payload.get("begun") if mine else None, remember, self._wake.wait)
@@ -196,16 +231,35 @@ class TranscribeJobs:
     async def _complete(self, job: Job, content: Content) -> None:
         """The item's own passages, in one step with its status. Read anew: it may have been changed in all that time."""
         item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
-        known = await self._store.sections.of_content(content.id, item.title, self._stamp) if item.in_kb else []
-        made = await self._preparer.prepare(item, content.text, content.marks, known=known,
-                                            auto_transform=bool(item.metadata.get("auto_transform")))
-        changes = {name: getattr(made.item, name)
-                   for name in ("summary", "key_points", "tags", "category", "metadata", "word_count")}
+        known = (
+            await self._store.sections.of_content(content.id, item.title, self._stamp)
+            if item.in_kb
+            else []
+        )
+        made = await self._preparer.prepare(
+            item,
+            content.text,
+            content.marks,
+            known=known,
+            auto_transform=bool(item.metadata.get("auto_transform")),
+        )
+        changes = {
+            name: getattr(made.item, name)
+            for name in ("summary", "key_points", "tags", "category", "metadata", "word_count")
+        }
         await self._store.items.update(
-            Scope(item.library_id), item.id, changes | {"transcription_status": "done"}, expected_revision=item.revision,
-            sections=made.sections, stamp=self._stamp, jobs=made.jobs)
+            Scope(item.library_id),
+            item.id,
+            changes | {"transcription_status": "done"},
+            expected_revision=item.revision,
+            sections=made.sections,
+            stamp=self._stamp,
+            jobs=made.jobs,
+        )
 
-    async def _failed(self, worker: str, job: Job, item: Item, error: Exception, own: bool = False) -> None:
+    async def _failed(
+        self, worker: str, job: Job, item: Item, error: Exception, own: bool = False
+    ) -> None:
         """The recording's fault is everybody's; an empty purse is one person's; anything else may pass."""
         reason, again = in_words(job, error), retry_at(job, error, ATTEMPTS)
         if isinstance(error, QuotaExceeded) or (own and again is None):
@@ -215,9 +269,13 @@ class TranscribeJobs:
             await self._store.contents.give_up(item.content_id, reason)
         else:
             # Held until then, so that those who wait for it do not try in its place.
-            await self._store.contents.claim(item.content_id, job.id, again + timedelta(seconds=WAIT_SECONDS))
+            await self._store.contents.claim(
+                item.content_id, job.id, again + timedelta(seconds=WAIT_SECONDS)
+            )
             await self._store.items.annotate([Annotation(item, {"transcription_status": "queued"})])
-            await self._store.jobs.fail(worker, job.id, reason, again, counted=not is_passing(error))
+            await self._store.jobs.fail(
+                worker, job.id, reason, again, counted=not is_passing(error)
+            )
 
     def _teller(self, content_id: str) -> Callable[[float], Awaitable[None]]:
         told = 0.0

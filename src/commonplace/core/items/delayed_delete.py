@@ -25,11 +25,16 @@ class Removals:
         """All of them or none; what is on its way out already is left to go."""
         items = []
         for item_id in item_ids:
-            await self._access.admit(caller, DELETE, "delete", item_id, owner=True)  # the job knows no scope
+            await self._access.admit(
+                caller, DELETE, "delete", item_id, owner=True
+            )  # the job knows no scope
             items.append(await self._store.items.get(caller.scope, ItemRef.parse(item_id)))
         going = {job.item_id for job in await self._waiting(caller)}
-        jobs = [Job(new_id(), item.library_id, item.id, REMOVE, run_after=now() + GRACE)
-                for item in items if item.id not in going]
+        jobs = [
+            Job(new_id(), item.library_id, item.id, REMOVE, run_after=now() + GRACE)
+            for item in items
+            if item.id not in going
+        ]
         await self._store.jobs.enqueue(jobs)
         return jobs
 
@@ -43,7 +48,9 @@ class Removals:
         return await self._waiting(caller)
 
     async def _waiting(self, caller: Caller) -> list[Job]:
-        return await self._store.jobs.within(caller.scope, states=[JobState.QUEUED], kinds=[REMOVE], limit=MOST)
+        return await self._store.jobs.within(
+            caller.scope, states=[JobState.QUEUED], kinds=[REMOVE], limit=MOST
+        )
 
 
 class RemoveJobs:
@@ -57,7 +64,9 @@ class RemoveJobs:
         for job in jobs:
             try:
                 scope = Scope(job.library_id)
-                await self._epics.delete(scope, await self._store.items.get(scope, ItemRef(id=job.item_id)))
+                await self._epics.delete(
+                    scope, await self._store.items.get(scope, ItemRef(id=job.item_id))
+                )
             except NotFound:
                 await self._store.jobs.finish(worker, [job.id])
             except Exception as error:

@@ -20,22 +20,33 @@ class Epics:
 
     async def of(self, item: Item) -> list[str]:
         """Ids of the epics that a task is part of, in scope or not: not for the caller's eyes. Other items move none."""
-        return await self._of(Scope(item.library_id), {item.id} if item.entity_type == TASK.entity_type else ())
+        return await self._of(
+            Scope(item.library_id), {item.id} if item.entity_type == TASK.entity_type else ()
+        )
 
     async def of_folder(self, library_id: str, folder_id: str) -> list[str]:
         """Those that tasks in the folder are part of."""
-        scope, where = Scope(library_id), ItemFilter(entity_types=(TASK.entity_type,), folder_id=folder_id)
+        scope, where = (
+            Scope(library_id),
+            ItemFilter(entity_types=(TASK.entity_type,), folder_id=folder_id),
+        )
         tasks, _ = await self._store.items.page(scope, where, limit=MOST, offset=0, count=False)
         return await self._of(scope, {task.id for task in tasks})
 
     async def _of(self, scope: Scope, task_ids: Collection[str]) -> list[str]:
-        joined = await self._store.relations.of(scope, sorted(task_ids), [Kind.PART_OF], outgoing=True) if task_ids else []
+        joined = (
+            await self._store.relations.of(scope, sorted(task_ids), [Kind.PART_OF], outgoing=True)
+            if task_ids
+            else []
+        )
         return [relation.to_id for relation in joined]
 
     async def follow(self, library_id: str, epic_ids: Iterable[str]) -> list[Item]:
         """Those that moved. To be called after a task's own change: of two who close the last two tasks at once, the later
         one sees both closed."""
-        found = [await self._follow(Scope(library_id), epic_id) for epic_id in dict.fromkeys(epic_ids)]
+        found = [
+            await self._follow(Scope(library_id), epic_id) for epic_id in dict.fromkeys(epic_ids)
+        ]
         return [epic for epic in found if epic is not None]
 
     async def delete(self, scope: Scope, item: Item, expected_revision: int | None = None) -> None:
@@ -50,7 +61,13 @@ class Epics:
         if EPIC.state(epic) == "planning":
             found = UNDERWAY[0] if await has_task(UNDERWAY) else ""
         elif EPIC.state(epic) != "archived":
-            found = TASK.start if await has_task(CLOSED, but=True) else "done" if await has_task(("done",)) else ""
+            found = (
+                TASK.start
+                if await has_task(CLOSED, but=True)
+                else "done"
+                if await has_task(("done",))
+                else ""
+            )
         return {found: 1} if found else {}
 
     async def _follow(self, scope: Scope, epic_id: str) -> Item | None:
@@ -59,8 +76,15 @@ class Epics:
             to = follow(EPIC.state(epic), await self._states(scope, epic))
             if epic.entity_type != EPIC.entity_type or to == EPIC.state(epic):
                 return None
-            return await self._store.items.update(scope, epic.id, entered(epic, to), expected_revision=epic.revision,
-                                                  sections=None, stamp=self._stamp, jobs=())
+            return await self._store.items.update(
+                scope,
+                epic.id,
+                entered(epic, to),
+                expected_revision=epic.revision,
+                sections=None,
+                stamp=self._stamp,
+                jobs=(),
+            )
 
         with suppress(NotFound):
             return await retried(attempt, guarded=False)

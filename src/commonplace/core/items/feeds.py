@@ -10,21 +10,39 @@ from commonplace.core.ingest.sources import MEGABYTE
 from commonplace.core.items.library import Draft, Library
 from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, bearer_of, may
 from commonplace.errors import CommonplaceError, ForbiddenScope, IngestFailed, NotFound
-from commonplace.model import Caller, Capability, Feed, FeedEntry, Json, Role, Subscription, digest, new_id, now
+from commonplace.model import (
+    Caller,
+    Capability,
+    Feed,
+    FeedEntry,
+    Json,
+    Role,
+    Subscription,
+    digest,
+    new_id,
+    now,
+)
 from commonplace.ports import Extractor, Fetcher, Store
 from commonplace.settings import Settings
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 30
-LEASE_SECONDS = 1800     # one visit, with all that it brings
-TRIES = 3                # of an entry that cannot be had
+LEASE_SECONDS = 1800  # one visit, with all that it brings
+TRIES = 3  # of an entry that cannot be had
 _OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
-_FEWEST = 20             # characters of a text worth keeping
+_FEWEST = 20  # characters of a text worth keeping
 
 
 class Feeds:
-    def __init__(self, store: Store, fetcher: Fetcher, extractor: Extractor, access: Access, library: Library,
-                 settings: Settings) -> None:
+    def __init__(
+        self,
+        store: Store,
+        fetcher: Fetcher,
+        extractor: Extractor,
+        access: Access,
+        library: Library,
+        settings: Settings,
+    ) -> None:
         self._store = store
         self._fetcher = fetcher
         self._extractor = extractor
@@ -32,15 +50,29 @@ class Feeds:
         self._library = library
         self._settings = settings
 
-    async def subscribe(self, caller: Caller, url: str, folder_id: str | None = None, newest: int = 10) -> Subscription:
+    async def subscribe(
+        self, caller: Caller, url: str, folder_id: str | None = None, newest: int = 10
+    ) -> Subscription:
         """The address is read once within the call: one that is no feed is refused."""
         await self._access.admit(caller, WRITE, "subscribe", url)
-        if folder_id is not None and folder_id not in {f.id for f in await self._store.folders.within(caller.scope)}:
+        if folder_id is not None and folder_id not in {
+            f.id for f in await self._store.folders.within(caller.scope)
+        }:
             raise NotFound("Folder not found", folder_ids=[folder_id])
         feed, _ = await self._read(url, queue=caller.queue)
         title = feed.title if feed else ""
-        return await self._store.feeds.create(Subscription(
-            new_id(), caller.library_id, url, title or url, caller.person_id, caller.token_id, folder_id, newest))
+        return await self._store.feeds.create(
+            Subscription(
+                new_id(),
+                caller.library_id,
+                url,
+                title or url,
+                caller.person_id,
+                caller.token_id,
+                folder_id,
+                newest,
+            )
+        )
 
     async def all(self, caller: Caller) -> list[Subscription]:
         """A token for part of a library is told of its own."""
@@ -81,18 +113,24 @@ class Feeds:
             validators = {}  # what could not be had is tried again, also when the feed has not changed
         # Not all at the same minute: feeds that were subscribed to together may live on one server.
         wait = timedelta(minutes=max(1, self._settings.feed_minutes)) * random.uniform(1.0, 1.2)
-        await self._store.feeds.polled(feed, title=title, error=error, poll_at=now() + wait, validators=validators)
+        await self._store.feeds.polled(
+            feed, title=title, error=error, poll_at=now() + wait, validators=validators
+        )
         return True
 
     async def _take_in(self, feed: Subscription, entries: Sequence[FeedEntry]) -> str | None:
         """Add what is new, oldest first; the reason of the last that could not be had."""
         caller = await self._subscriber(feed)
         known = await self._store.feeds.taken(feed, TRIES)
-        newest_first = sorted(entries, key=lambda entry: entry.published_at or _OLDEST, reverse=True)
+        newest_first = sorted(
+            entries, key=lambda entry: entry.published_at or _OLDEST, reverse=True
+        )
         fresh = [entry for entry in newest_first if _name(entry) not in known]
         if feed.polled_at is None:
-            await self._store.feeds.note(feed, [_name(entry) for entry in fresh[feed.newest:]], ok=True)
-            fresh = fresh[:feed.newest]
+            await self._store.feeds.note(
+                feed, [_name(entry) for entry in fresh[feed.newest :]], ok=True
+            )
+            fresh = fresh[: feed.newest]
         error = None
         for entry in reversed(fresh):
             failed = await self._add(caller, feed, entry)
@@ -106,12 +144,18 @@ class Feeds:
         try:
             if url is None and len(entry.summary) < _FEWEST:
                 raise IngestFailed("The entry has neither an address nor a text.")
-            draft = Draft("url", title=entry.title, url=url) if url else Draft("text", title=entry.title, text=entry.summary)
+            draft = (
+                Draft("url", title=entry.title, url=url)
+                if url
+                else Draft("text", title=entry.title, text=entry.summary)
+            )
             added = await self._library.add(caller, draft)
             if feed.folder_id is not None and feed.folder_id != caller.only_folder:
                 await self._library.file(caller, added.item.id, [feed.folder_id])
         except CommonplaceError as error:
-            log.info("%s of the feed %s was not added: %s", url or entry.title, feed.url, error.message)
+            log.info(
+                "%s of the feed %s was not added: %s", url or entry.title, feed.url, error.message
+            )
             return f"{entry.title}: {error.message}"
         return None
 
@@ -121,9 +165,19 @@ class Feeds:
             role = await self._store.people.role(feed.person_id, feed.library_id)
             if role is None:
                 raise ForbiddenScope("Who subscribed is not a member of the library any more.")
-            return Caller(feed.library_id, feed.person_id, "feed", may(Role(role), frozenset(Capability)), role=Role(role))
+            return Caller(
+                feed.library_id,
+                feed.person_id,
+                "feed",
+                may(Role(role), frozenset(Capability)),
+                role=Role(role),
+            )
         for token in await self._store.tokens.of_library(feed.library_id):
-            if token.id == feed.token_id and token.revoked_at is None and (token.expires_at is None or token.expires_at > now()):
+            if (
+                token.id == feed.token_id
+                and token.revoked_at is None
+                and (token.expires_at is None or token.expires_at > now())
+            ):
                 return bearer_of(token)
         raise ForbiddenScope("The token that subscribed has expired or was revoked.")
 
@@ -131,12 +185,18 @@ class Feeds:
         whole = caller.whole_library and not caller.kb_only
         return await self._store.feeds.within(caller.library_id, None if whole else caller.token_id)
 
-    async def _read(self, url: str, known: Json | None = None, queue: str = "feeds") -> tuple[Feed | None, Json]:
+    async def _read(
+        self, url: str, known: Json | None = None, queue: str = "feeds"
+    ) -> tuple[Feed | None, Json]:
         """None: there is nothing newer than what is known. And what to recognise this answer by."""
-        async with self._fetcher.get(url, max_bytes=self._settings.fetch_max_mb * MEGABYTE, known=known) as fetched:
+        async with self._fetcher.get(
+            url, max_bytes=self._settings.fetch_max_mb * MEGABYTE, known=known
+        ) as fetched:
             if fetched.unchanged:
                 return None, fetched.validators
-            return await self._extractor.feed(fetched.path, fetched.url, queue=queue), fetched.validators
+            return await self._extractor.feed(
+                fetched.path, fetched.url, queue=queue
+            ), fetched.validators
 
 
 def _name(entry: FeedEntry) -> str:

@@ -36,7 +36,9 @@ class IngestJobs:
             except NotFound:
                 await self._store.jobs.finish(worker, [job.id])  # the item was deleted meanwhile
             except asyncio.CancelledError:
-                await self._store.jobs.postpone(worker, job.id, now())  # the server stops: the next one goes on at once
+                await self._store.jobs.postpone(
+                    worker, job.id, now()
+                )  # the server stops: the next one goes on at once
                 raise
             except Exception as error:
                 # A missing page, a private address, an unreadable file or a used-up quota stays so: only what nobody
@@ -56,6 +58,8 @@ class IngestJobs:
         if upload_id := job.payload.get("upload"):
             return await self._uploads.read_queued(upload_id)
         if item.url is not None:
-            return await self._library.locate(Scope(item.library_id), item.url, item.entity_type, queue=item.library_id)
+            return await self._library.locate(
+                Scope(item.library_id), item.url, item.entity_type, queue=item.library_id
+            )
         content = await self._store.contents.get(item.content_id)
         return Located(content.key, Source.of(content), content)

@@ -26,7 +26,11 @@ def _shelved(item: Item, archived: bool) -> Changes:
 
 def _given(item: Item, changes: Changes) -> Changes:
     """What somebody chose is not chosen anew when the item is described again."""
-    metadata = {name: value for name, value in item.metadata.items() if name != "tags_derived" or "tags" not in changes}
+    metadata = {
+        name: value
+        for name, value in item.metadata.items()
+        if name != "tags_derived" or "tags" not in changes
+    }
     if "category" in changes:
         metadata["category_given"] = True
     return {"metadata": metadata} if metadata != item.metadata else {}

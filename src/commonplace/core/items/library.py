@@ -69,9 +69,11 @@ class Record:
     item: Item
     text: str
     once: bool = True
-    origin: str = ""       # as an export says; otherwise that of who imports it
-    dated: bool = False    # whether the source says when it was made
-    describe: bool = True  # whether a document that brings no summary gets one, with key points and tags
+    origin: str = ""  # as an export says; otherwise that of who imports it
+    dated: bool = False  # whether the source says when it was made
+    describe: bool = (
+        True  # whether a document that brings no summary gets one, with key points and tags
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,19 @@ class Located:
 
 
 class Library:
-    def __init__(self, store: Store, embedder: Embedder, access: Access, wake: Wake, sources: Sources,
-                 preparer: Preparer, quota: Quota, epics: Epics, *, auto_transforms: bool) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        access: Access,
+        wake: Wake,
+        sources: Sources,
+        preparer: Preparer,
+        quota: Quota,
+        epics: Epics,
+        *,
+        auto_transforms: bool,
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._access = access
@@ -105,7 +118,9 @@ class Library:
         self._preparer = preparer
         self._quota = quota
         self._epics = epics
-        self._auto_transforms = auto_transforms  # whether a model can be asked; without one, all is done in the call
+        self._auto_transforms = (
+            auto_transforms  # whether a model can be asked; without one, all is done in the call
+        )
         self._turns = Turns()
 
     # -- items
@@ -120,16 +135,35 @@ class Library:
         key = f"url:{canonical(draft.url)}"
         # One fetch when several add one address at once; across processes the key's uniqueness keeps them together.
         async with self._turns.take(key):
-            return await retried(partial(self._add_address, caller, draft, draft.url, tell), guarded=False)
+            return await retried(
+                partial(self._add_address, caller, draft, draft.url, tell), guarded=False
+            )
 
     async def _add_address(self, caller: Caller, draft: Draft, url: str, tell: Tell) -> Added:
-        found = await self.locate(caller.scope, url, draft.entity_type, token_id=caller.token_id, queue=caller.queue, tell=tell)
+        found = await self.locate(
+            caller.scope,
+            url,
+            draft.entity_type,
+            token_id=caller.token_id,
+            queue=caller.queue,
+            tell=tell,
+        )
         if found.item is not None:
             return await self.answer_known(caller, draft, found.item)
-        return await self.keep(caller, draft, found.source, found.key, found.content, tell, found.redirected)
+        return await self.keep(
+            caller, draft, found.source, found.key, found.content, tell, found.redirected
+        )
 
-    async def locate(self, scope: Scope, url: str, entity_type: str, *, queue: str, token_id: str | None = None,
-                     tell: Tell = silent) -> Located:
+    async def locate(
+        self,
+        scope: Scope,
+        url: str,
+        entity_type: str,
+        *,
+        queue: str,
+        token_id: str | None = None,
+        tell: Tell = silent,
+    ) -> Located:
         """Find what is at an address, reading it if nobody has. One page is one content, kept under the address where
         redirects end."""
         key = f"url:{canonical(url)}"
@@ -145,38 +179,80 @@ class Library:
             await self._store.contents.redirect(key, content.id)
         return Located(end, Source.of(content) if content else source, content, item, (key,))
 
-    async def keep(self, caller: Caller, draft: Draft, source: Source, key: str, content: Content | None = None,
-                   tell: Tell = silent, redirected: Sequence[str] = (), upload: Upload | None = None) -> Added:
+    async def keep(
+        self,
+        caller: Caller,
+        draft: Draft,
+        source: Source,
+        key: str,
+        content: Content | None = None,
+        tell: Tell = silent,
+        redirected: Sequence[str] = (),
+        upload: Upload | None = None,
+    ) -> Added:
         """Keep what a source said, or queue its recording. Whoever calls this has been admitted. `content`: what the key stands
         for already; somebody else's item may have its passages and their vectors. `redirected`: other keys that are to
         lead to it. `upload`: the file that the source is."""
-        item = replace(new_item(caller, draft, draft.title or source.title), metadata=source.metadata)
+        item = replace(
+            new_item(caller, draft, draft.title or source.title), metadata=source.metadata
+        )
         made = await self.make(item, source, content, caller.person_id, draft.auto_transform, tell)
         job_id = made.jobs[0].id if made.jobs else None
         if upload is not None:
-            upload = replace(upload, answer={"status": made.item.state, "folder_id": caller.only_folder, "job_id": job_id})
+            upload = replace(
+                upload,
+                answer={
+                    "status": made.item.state,
+                    "folder_id": caller.only_folder,
+                    "job_id": job_id,
+                },
+            )
         item, created = await self._store.items.add(
-            made.item, source.content(key, redirected), made.sections, scope=caller.scope, folder_id=caller.only_folder,
-            stamp=self._embedder.stamp, jobs=made.jobs, upload=upload)
+            made.item,
+            source.content(key, redirected),
+            made.sections,
+            scope=caller.scope,
+            folder_id=caller.only_folder,
+            stamp=self._embedder.stamp,
+            jobs=made.jobs,
+            upload=upload,
+        )
         if not created:
             return await self.answer_known(caller, draft, item)
         if made.jobs:
             await self._wake.signal()
         return Added(item.state, item, caller.only_folder, created, job_id)
 
-    async def make(self, item: Item, source: Source, content: Content | None, person_id: str, auto_transform: bool,
-                   tell: Tell = silent) -> Prepared:
+    async def make(
+        self,
+        item: Item,
+        source: Source,
+        content: Content | None,
+        person_id: str,
+        auto_transform: bool,
+        tell: Tell = silent,
+    ) -> Prepared:
         """The item as its source makes it, and what goes with it: sections and jobs, or the job that transcribes it."""
         auto = auto_transform and self._auto_transforms
         if source.recording is not None:
-            await self._quota.check(item.library_id, person_id, source.recording.get("seconds", 0.0))
-            item = replace(item, transcription_status="queued",
-                           metadata=item.metadata | ({"auto_transform": True} if auto else {}))
+            await self._quota.check(
+                item.library_id, person_id, source.recording.get("seconds", 0.0)
+            )
+            item = replace(
+                item,
+                transcription_status="queued",
+                metadata=item.metadata | ({"auto_transform": True} if auto else {}),
+            )
             return Prepared(item, (), (queue(item, source.recording, person_id),))
         await tell(0.7, "Indexing it")
-        known = await self._store.sections.of_content(
-            content.id, item.title, self._embedder.stamp) if content and item.in_kb else []
-        return await self._preparer.prepare(item, source.text, source.marks, known=known, auto_transform=auto)
+        known = (
+            await self._store.sections.of_content(content.id, item.title, self._embedder.stamp)
+            if content and item.in_kb
+            else []
+        )
+        return await self._preparer.prepare(
+            item, source.text, source.marks, known=known, auto_transform=auto
+        )
 
     async def refresh(self, caller: Caller, item_id: str) -> Item:
         """Fetch the item's page again; text and sections are replaced in one step, the user's title and tags stay.
@@ -185,13 +261,21 @@ class Library:
         """
         await self._access.admit(caller, WRITE, "refresh", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
-        if item.url is None or item.transcription_status is not None or item.ingest_status is not None:
+        if (
+            item.url is None
+            or item.transcription_status is not None
+            or item.ingest_status is not None
+        ):
             raise Invalid("Only pages and documents from the web can be fetched again.")
         source = await self._sources.read(item.url, queue=caller.queue)
         if source.recording is not None:
             raise Invalid("The address leads to a recording by now; add it as a new item.")
         key = f"url:{canonical(item.url)}"
-        content = source.content(f"url:{canonical(source.found_at)}", [key]) if source.found_at else source.content(key)
+        content = (
+            source.content(f"url:{canonical(source.found_at)}", [key])
+            if source.found_at
+            else source.content(key)
+        )
         return await retried(partial(self._renew, caller, item.id, content), guarded=False)
 
     async def _renew(self, caller: Caller, item_id: str, content: Content) -> Item:
@@ -201,11 +285,31 @@ class Library:
         title = content.about["title"] if item.title == before.about.get("title") else item.title
         about = {name: value for name, value in item.metadata.items() if name != "truncated"}
         about |= {"truncated": True} if content.about.get("truncated") else {}
-        made = await self._preparer.prepare(replace(item, title=title, metadata=about), content.text, content.marks)
-        changes = {name: getattr(made.item, name)
-                   for name in ("title", "summary", "key_points", "tags", "category", "metadata", "word_count")}
-        renewed = await self._store.items.renew(caller.scope, item.id, content, changes, sections=made.sections,
-                                                stamp=self._embedder.stamp, jobs=made.jobs, expected_revision=item.revision)
+        made = await self._preparer.prepare(
+            replace(item, title=title, metadata=about), content.text, content.marks
+        )
+        changes = {
+            name: getattr(made.item, name)
+            for name in (
+                "title",
+                "summary",
+                "key_points",
+                "tags",
+                "category",
+                "metadata",
+                "word_count",
+            )
+        }
+        renewed = await self._store.items.renew(
+            caller.scope,
+            item.id,
+            content,
+            changes,
+            sections=made.sections,
+            stamp=self._embedder.stamp,
+            jobs=made.jobs,
+            expected_revision=item.revision,
+        )
         if made.jobs:
             await self._wake.signal()
         return renewed
@@ -220,20 +324,28 @@ class Library:
     async def retry_job(self, caller: Caller, job_id: str) -> Job:
         await self._access.admit(caller, WRITE, "retry", job_id)
         job = await self._store.jobs.get(caller.scope, job_id)
-        await self._retry(caller, await self._store.items.get(caller.scope, ItemRef(id=job.item_id)))
+        await self._retry(
+            caller, await self._store.items.get(caller.scope, ItemRef(id=job.item_id))
+        )
         return await self._store.jobs.get(caller.scope, job_id)
 
     async def put(self, caller: Caller, records: Sequence[Record]) -> list[Outcome]:
         """Many at once, in one transaction: found by their words when this returns, by meaning then or once jobs have run."""
         await self._access.admit(caller, WRITE, "import", owner=True)
-        entries = await asyncio.to_thread(lambda: [self._entry(caller, record) for record in records])
+        entries = await asyncio.to_thread(
+            lambda: [self._entry(caller, record) for record in records]
+        )
         if self._embedder.quick:
             entries = await embedded(self._store, self._embedder, entries)
-        outcomes = await self._store.items.put(entries, scope=caller.scope, stamp=self._embedder.stamp)
+        outcomes = await self._store.items.put(
+            entries, scope=caller.scope, stamp=self._embedder.stamp
+        )
         await self._wake.signal()
         return outcomes
 
-    async def put_all(self, caller: Caller, batches: AsyncIterable[Sequence[Record]]) -> AsyncIterator[list[Outcome]]:
+    async def put_all(
+        self, caller: Caller, batches: AsyncIterable[Sequence[Record]]
+    ) -> AsyncIterator[list[Outcome]]:
         """One batch after the other, each a transaction; while one is written, the next is cut."""
         ahead: asyncio.Task[list[Outcome]] | None = None
         try:
@@ -252,7 +364,9 @@ class Library:
         reading = await self._store.items.whole(caller.scope, ItemRef.parse(item_id))
         if reading.item.transcription_status in (None, "done"):
             return reading
-        return replace(reading, transcription=await self._store.jobs.latest(reading.item, TRANSCRIBE))
+        return replace(
+            reading, transcription=await self._store.jobs.latest(reading.item, TRANSCRIBE)
+        )
 
     async def glance(self, caller: Caller, item_id: str) -> Item | None:
         """The item without its text, if the caller sees one."""
@@ -264,26 +378,55 @@ class Library:
 
     async def recent(self, caller: Caller, limit: int = 20) -> list[Item]:
         await self._access.admit(caller, READ, "list")
-        return (await self._store.items.page(caller.scope, ItemFilter(), limit=limit, offset=0, count=False))[0]
+        return (
+            await self._store.items.page(
+                caller.scope, ItemFilter(), limit=limit, offset=0, count=False
+            )
+        )[0]
 
-    async def page(self, caller: Caller, where: ItemFilter, *, limit: int = 20, offset: int = 0,
-                   order: Order = Order.NEWEST) -> tuple[list[Item], int]:
+    async def page(
+        self,
+        caller: Caller,
+        where: ItemFilter,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+        order: Order = Order.NEWEST,
+    ) -> tuple[list[Item], int]:
         await self._access.admit(caller, READ, "list", where.folder_id)
-        if where.folder_id is not None and caller.folders is not None and where.folder_id not in caller.folders:
-            return [], 0  # also for items in scope: that they lie in that folder too is not this caller's to know
-        return await self._store.items.page(caller.scope, where, limit=limit, offset=offset, order=order)
+        if (
+            where.folder_id is not None
+            and caller.folders is not None
+            and where.folder_id not in caller.folders
+        ):
+            return (
+                [],
+                0,
+            )  # also for items in scope: that they lie in that folder too is not this caller's to know
+        return await self._store.items.page(
+            caller.scope, where, limit=limit, offset=offset, order=order
+        )
 
-    async def update(self, caller: Caller, item_id: str, changes: dict[str, Any],
-                     expected_revision: int | None = None) -> Item:
+    async def update(
+        self,
+        caller: Caller,
+        item_id: str,
+        changes: dict[str, Any],
+        expected_revision: int | None = None,
+    ) -> Item:
         """Title, tags, category, in_kb, archived. Leaving the KB drops the sections; coming back makes them anew."""
         await self._access.admit(caller, WRITE, "update", item_id)
-        updated = await retried(partial(self._update, caller, item_id, changes, expected_revision),
-                                guarded=expected_revision is not None)
+        updated = await retried(
+            partial(self._update, caller, item_id, changes, expected_revision),
+            guarded=expected_revision is not None,
+        )
         if "archived" in changes and updated.entity_type == EntityType.TASK:
             await self._epics.follow(caller.library_id, await self._epics.of(updated))
         return updated
 
-    async def _update(self, caller: Caller, item_id: str, changes: dict[str, Any], expected_revision: int | None) -> Item:
+    async def _update(
+        self, caller: Caller, item_id: str, changes: dict[str, Any], expected_revision: int | None
+    ) -> Item:
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         expected_revision = item.revision if expected_revision is None else expected_revision
         if caller.kb_only and changes.get("in_kb") is False:
@@ -298,13 +441,22 @@ class Library:
             sections = []
         elif in_kb and (not item.in_kb or title != item.title):
             sections, jobs = await self._passages(replace(item, title=title, in_kb=True))
-        updated = await self._store.items.update(caller.scope, item.id, changes, expected_revision=expected_revision,
-                                                 sections=sections, stamp=self._embedder.stamp, jobs=jobs)
+        updated = await self._store.items.update(
+            caller.scope,
+            item.id,
+            changes,
+            expected_revision=expected_revision,
+            sections=sections,
+            stamp=self._embedder.stamp,
+            jobs=jobs,
+        )
         if jobs:
             await self._wake.signal()
         return updated
 
-    async def delete(self, caller: Caller, item_id: str, expected_revision: int | None = None) -> Item:
+    async def delete(
+        self, caller: Caller, item_id: str, expected_revision: int | None = None
+    ) -> Item:
         """With passages, capture, relations, and candidates that quote it; unless it also lies where the caller does not look."""
         await self._access.admit(caller, DELETE, "delete", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
@@ -322,15 +474,24 @@ class Library:
             return await self._store.relations.put(caller.scope, relations)
         except NotFound as error:
             missing = set(error.data["ids"])
-            kept = [relation for relation in relations if not missing & {relation.from_id, relation.to_id}]
+            kept = [
+                relation
+                for relation in relations
+                if not missing & {relation.from_id, relation.to_id}
+            ]
             return await self._store.relations.put(caller.scope, kept)
 
     async def mark_notes(self, caller: Caller, notes: dict[str, str]) -> None:
         """Make items the notes on others that an export says they were: {note id: item id}. What is not there is left out."""
         await self._access.admit(caller, WRITE, "import", owner=True)
         found = await self._store.items.several(caller.scope, {*notes, *notes.values()})
-        await self._store.items.annotate([Annotation(found[note_id], {"annotates": item_id}) for note_id, item_id in notes.items()
-                                          if note_id in found and item_id in found])
+        await self._store.items.annotate(
+            [
+                Annotation(found[note_id], {"annotates": item_id})
+                for note_id, item_id in notes.items()
+                if note_id in found and item_id in found
+            ]
+        )
 
     # -- folders
 
@@ -348,7 +509,9 @@ class Library:
         await self._access.admit(caller, WRITE, "rename_folder", folder_id, owner=True)
         return await self._store.folders.rename(caller.scope, folder_id, folder_name(name))
 
-    async def delete_folder(self, caller: Caller, folder_id: str, *, cascade_items: bool = False) -> None:
+    async def delete_folder(
+        self, caller: Caller, folder_id: str, *, cascade_items: bool = False
+    ) -> None:
         await self._access.admit(caller, DELETE, "delete_folder", folder_id, owner=True)
         left = await self._epics.of_folder(caller.library_id, folder_id) if cascade_items else []
         await self._store.folders.delete(caller.scope, folder_id, cascade_items=cascade_items)
@@ -358,16 +521,26 @@ class Library:
         """Folders it was newly put in. A token may only file into its own folders, and one of a single folder not at all."""
         await self._access.admit(caller, WRITE, "file", item_id)
         if caller.only_folder is not None:
-            raise ForbiddenScope("A token for one folder files what it adds there by itself, and nowhere else.")
-        outside = [] if caller.folders is None else [f for f in folder_ids if f not in caller.folders]
+            raise ForbiddenScope(
+                "A token for one folder files what it adds there by itself, and nowhere else."
+            )
+        outside = (
+            [] if caller.folders is None else [f for f in folder_ids if f not in caller.folders]
+        )
         if outside:
-            raise ForbiddenScope("Some folders are out of this token's scope.", out_of_scope=outside)
-        return await self._store.items.file(caller.scope, ItemRef.parse(item_id), folder_ids, token_id=caller.token_id)
+            raise ForbiddenScope(
+                "Some folders are out of this token's scope.", out_of_scope=outside
+            )
+        return await self._store.items.file(
+            caller.scope, ItemRef.parse(item_id), folder_ids, token_id=caller.token_id
+        )
 
     async def unfile(self, caller: Caller, item_id: str, folder_id: str) -> None:
         await self._access.admit(caller, WRITE, "unfile", item_id)
         if caller.folders is not None and folder_id not in caller.folders:
-            raise ForbiddenScope("That folder is out of this token's scope.", out_of_scope=[folder_id])
+            raise ForbiddenScope(
+                "That folder is out of this token's scope.", out_of_scope=[folder_id]
+            )
         await self._store.items.unfile(caller.scope, ItemRef.parse(item_id), folder_id)
 
     async def job(self, caller: Caller, job_id: str) -> Job:
@@ -382,10 +555,16 @@ class Library:
         jobs: list[Job] = []
         if item.state == "failed":
             jobs = await self._retry(caller, item)
-            item = replace(item, status_reason=None, ingest_status=item.ingest_status and "queued",
-                           transcription_status=item.transcription_status and "queued")
+            item = replace(
+                item,
+                status_reason=None,
+                ingest_status=item.ingest_status and "queued",
+                transcription_status=item.transcription_status and "queued",
+            )
         elif item.state != "ready":
-            waiting = await self._store.jobs.latest(item, INGEST if item.ingest_status else TRANSCRIBE)
+            waiting = await self._store.jobs.latest(
+                item, INGEST if item.ingest_status else TRANSCRIBE
+            )
             jobs = [waiting] if waiting else []
         if (draft.in_kb or caller.kb_only) and not item.in_kb:
             item, more = await self.enter_kb(item)
@@ -395,8 +574,15 @@ class Library:
     async def enter_kb(self, item: Item) -> tuple[Item, Sequence[Job]]:
         sections, jobs = await self._passages(replace(item, in_kb=True))
         # By no scope: a token of several folders, or of the KB, does not see what it added until it is in one of them.
-        kept = await self._store.items.update(Scope(item.library_id), item.id, {"in_kb": True}, expected_revision=None,
-                                              sections=sections, stamp=self._embedder.stamp, jobs=jobs)
+        kept = await self._store.items.update(
+            Scope(item.library_id),
+            item.id,
+            {"in_kb": True},
+            expected_revision=None,
+            sections=sections,
+            stamp=self._embedder.stamp,
+            jobs=jobs,
+        )
         await self._wake.signal()
         return replace(kept, folders=item.folders), jobs
 
@@ -414,19 +600,42 @@ class Library:
         return jobs
 
     def _entry(self, caller: Caller, record: Record) -> Entry:
-        item = replace(record.item, library_id=caller.library_id, word_count=chunking.count(record.text),
-                       created_by=caller.token_id, origin=record.origin or caller.origin(record.item.kind))
-        sections = tuple(chunking.cut(searchable(item, record.text), item.title)) if item.in_kb else ()
+        item = replace(
+            record.item,
+            library_id=caller.library_id,
+            word_count=chunking.count(record.text),
+            created_by=caller.token_id,
+            origin=record.origin or caller.origin(record.item.kind),
+        )
+        sections = (
+            tuple(chunking.cut(searchable(item, record.text), item.title)) if item.in_kb else ()
+        )
         said = digest(record.text)
         content = Content(new_id(), private_key(caller, "text", said), record.text, hash=said)
         jobs = [job_for(item, EMBED)] if sections else []
-        if record.describe and item.entity_type == EntityType.DOCUMENT and not item.summary and record.text.strip():
+        if (
+            record.describe
+            and item.entity_type == EntityType.DOCUMENT
+            and not item.summary
+            and record.text.strip()
+        ):
             jobs.append(job_for(item, TRANSFORM))
         return Entry(item, content, sections, tuple(jobs), record.once, record.dated)
 
 
 def new_item(caller: Caller, draft: Draft, title: str) -> Item:
     return Item(
-        id=new_id(), library_id=caller.library_id, public_id=new_public_id(), content_id="", entity_type=draft.entity_type,
-        kind=draft.kind, title=title, url=draft.url, tags=draft.tags, in_kb=draft.in_kb or caller.kb_only,
-        created_by=caller.token_id, origin=caller.origin(draft.kind), created_at=draft.created_at or now())
+        id=new_id(),
+        library_id=caller.library_id,
+        public_id=new_public_id(),
+        content_id="",
+        entity_type=draft.entity_type,
+        kind=draft.kind,
+        title=title,
+        url=draft.url,
+        tags=draft.tags,
+        in_kb=draft.in_kb or caller.kb_only,
+        created_by=caller.token_id,
+        origin=caller.origin(draft.kind),
+        created_at=draft.created_at or now(),
+    )

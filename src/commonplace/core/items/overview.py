@@ -21,22 +21,24 @@ LISTED = 50
 @dataclass(frozen=True, slots=True)
 class Report:
     totals: Totals
-    indexed: tuple[int, int]         # sections with a vector of the embedder in use, and in all
-    stale: bool                      # vectors of another embedder are there
-    incomplete: str | None           # what is not found by its meaning yet, and why
+    indexed: tuple[int, int]  # sections with a vector of the embedder in use, and in all
+    stale: bool  # vectors of another embedder are there
+    incomplete: str | None  # what is not found by its meaning yet, and why
     embedder: str
     engine: Json
-    bytes: int                       # of the whole database
-    open: tuple[tuple[Job, str], ...]    # jobs with their items' titles
+    bytes: int  # of the whole database
+    open: tuple[tuple[Job, str], ...]  # jobs with their items' titles
     failed: tuple[tuple[Job, str], ...]
-    minutes: tuple[float, int]       # of speech this month, and how many there may be; 0: no cap
-    added: dict[str, int]            # by day, without gaps
+    minutes: tuple[float, int]  # of speech this month, and how many there may be; 0: no cap
+    added: dict[str, int]  # by day, without gaps
     calls: dict[str, int]
-    folders: tuple[Folder, ...]      # the fullest first
+    folders: tuple[Folder, ...]  # the fullest first
 
 
 class Overview:
-    def __init__(self, store: Store, access: Access, settings: Settings, embedder: Embedder, quota: Quota) -> None:
+    def __init__(
+        self, store: Store, access: Access, settings: Settings, embedder: Embedder, quota: Quota
+    ) -> None:
         self._store = store
         self._access = access
         self._settings = settings
@@ -46,23 +48,38 @@ class Overview:
     async def unfinished(self, caller: Caller, item_ids: Sequence[str]) -> list[Job]:
         """What is still to be done for these items, or failed."""
         await self._access.admit(caller, READ, "jobs")
-        return await self._store.jobs.within(caller.scope, states=UNFINISHED, item_ids=item_ids,
-                                             limit=10 * len(item_ids)) if item_ids else []
+        return (
+            await self._store.jobs.within(
+                caller.scope, states=UNFINISHED, item_ids=item_ids, limit=10 * len(item_ids)
+            )
+            if item_ids
+            else []
+        )
 
     async def report(self, caller: Caller) -> Report:
         await self._access.admit(caller, READ, "report", whole=True)
         await self._access.flush()
         store, scope, since = self._store, caller.scope, now() - timedelta(days=DAYS - 1)
-        waiting, failed = [await self._named(caller, await store.jobs.within(scope, states=states, limit=LISTED))
-                           for states in (OPEN, (JobState.FAILED,))]
+        waiting, failed = [
+            await self._named(caller, await store.jobs.within(scope, states=states, limit=LISTED))
+            for states in (OPEN, (JobState.FAILED,))
+        ]
         folders = sorted(await store.folders.within(scope), key=lambda folder: -folder.item_count)
         return Report(
-            await store.figures.totals(scope), await store.sections.coverage(scope, self._embedder.stamp),
-            await store.sections.has_other_stamp(self._embedder.stamp), incomplete(*await store.jobs.waiting(EMBED, scope)),
-            self._embedder.stamp, await store.describe(),
-            await store.figures.size(), waiting, failed, await self._quota.used(caller),
-            _filled(await store.figures.added(scope, since)), _filled(await store.figures.calls(caller.library_id, since)),
-            tuple(folders))
+            await store.figures.totals(scope),
+            await store.sections.coverage(scope, self._embedder.stamp),
+            await store.sections.has_other_stamp(self._embedder.stamp),
+            incomplete(*await store.jobs.waiting(EMBED, scope)),
+            self._embedder.stamp,
+            await store.describe(),
+            await store.figures.size(),
+            waiting,
+            failed,
+            await self._quota.used(caller),
+            _filled(await store.figures.added(scope, since)),
+            _filled(await store.figures.calls(caller.library_id, since)),
+            tuple(folders),
+        )
 
     async def stakes(self, caller: Caller, folder_id: str) -> Stakes:
         """What goes with a folder: for who could delete it, before they do."""
@@ -72,7 +89,12 @@ class Overview:
     async def may_back_up(self, caller: Caller) -> bool:
         """A backup holds everybody's libraries: it is for the first person, whose server it is."""
         people = await self._store.people.all()
-        return caller.role is Role.OWNER and caller.whole_library and not caller.kb_only and caller.person_id == people[0].id
+        return (
+            caller.role is Role.OWNER
+            and caller.whole_library
+            and not caller.kb_only
+            and caller.person_id == people[0].id
+        )
 
     async def _named(self, caller: Caller, jobs: Sequence[Job]) -> tuple[tuple[Job, str], ...]:
         """With the titles of their items, as far as these are still there."""

@@ -12,7 +12,9 @@ from commonplace.text.urls import canonical
 
 
 class Unread:
-    def __init__(self, store: Store, access: Access, wake: Wake, library: Library, stamp: str) -> None:
+    def __init__(
+        self, store: Store, access: Access, wake: Wake, library: Library, stamp: str
+    ) -> None:
         self._store = store
         self._access = access
         self._wake = wake
@@ -23,48 +25,102 @@ class Unread:
         """Store a text or an address and a job that reads it, before any work: once this answers, nothing is lost."""
         await self._access.admit(caller, WRITE, "add", draft.title or draft.url)
         if draft.url is None:
-            content = Source(draft.title, draft.text).content(private_key(caller, "text", digest(draft.text)))
+            content = Source(draft.title, draft.text).content(
+                private_key(caller, "text", digest(draft.text))
+            )
             return await self.enqueue(caller, draft, content, draft.title, folder_id)
         address = canonical(draft.url)
-        _, there = await self._store.items.known(caller.scope, f"url:{address}", draft.entity_type, token_id=caller.token_id)
+        _, there = await self._store.items.known(
+            caller.scope, f"url:{address}", draft.entity_type, token_id=caller.token_id
+        )
         if there is not None:
             return await self.take_known(caller, draft, there, folder_id)
         content = Content(new_id(), private_key(caller, "unread-url", address), "")
         return await self.enqueue(caller, draft, content, title_of(draft.url), folder_id)
 
-    async def enqueue(self, caller: Caller, draft: Draft, content: Content, title: str, folder_id: str | None,
-                      upload: Upload | None = None) -> Added:
+    async def enqueue(
+        self,
+        caller: Caller,
+        draft: Draft,
+        content: Content,
+        title: str,
+        folder_id: str | None,
+        upload: Upload | None = None,
+    ) -> Added:
         """Write an unread item, its job and its folder in one transaction. `title`: until the source says its own."""
-        item = replace(new_item(caller, draft, draft.title or title), ingest_status="queued",
-                       folders=(folder_id,) if folder_id else ())
-        job = job_for(item, INGEST, {"person": caller.person_id, "auto": draft.auto_transform,
-                                     "title": "" if draft.title else title, **({"upload": upload.id} if upload else {})})
+        item = replace(
+            new_item(caller, draft, draft.title or title),
+            ingest_status="queued",
+            folders=(folder_id,) if folder_id else (),
+        )
+        job = job_for(
+            item,
+            INGEST,
+            {
+                "person": caller.person_id,
+                "auto": draft.auto_transform,
+                "title": "" if draft.title else title,
+                **({"upload": upload.id} if upload else {}),
+            },
+        )
         item, created = await self._store.items.add(
-            item, content, (), scope=caller.scope, folder_id=caller.only_folder, stamp=self._stamp, jobs=[job],
-            upload=upload)
+            item,
+            content,
+            (),
+            scope=caller.scope,
+            folder_id=caller.only_folder,
+            stamp=self._stamp,
+            jobs=[job],
+            upload=upload,
+        )
         if not created:
             return await self.take_known(caller, draft, item, folder_id)
         await self._wake.signal()
         return Added(item.state, item, caller.only_folder, created, job.id)
 
-    async def take_known(self, caller: Caller, draft: Draft, item: Item, folder_id: str | None) -> Added:
+    async def take_known(
+        self, caller: Caller, draft: Draft, item: Item, folder_id: str | None
+    ) -> Added:
         """Answer with the item that is there, filed where it was to be added."""
         if folder_id is not None:
-            await self._store.items.file(caller.scope, ItemRef(id=item.id), [folder_id], token_id=caller.token_id)
+            await self._store.items.file(
+                caller.scope, ItemRef(id=item.id), [folder_id], token_id=caller.token_id
+            )
         return await self._library.answer_known(caller, draft, item)
 
     async def complete(self, job: Job, item: Item, found: Located) -> Item:
         """Give an unread item what its source said; see the port's `Unread.complete` for what is there already."""
         before, source = item, found.source
-        if item.title == job.payload["title"] and source.title:  # nobody has given it another meanwhile
+        if (
+            item.title == job.payload["title"] and source.title
+        ):  # nobody has given it another meanwhile
             item = replace(item, title=source.title)
         item = replace(item, metadata=item.metadata | source.metadata)
-        made = await self._library.make(item, source, found.content, job.payload["person"], job.payload["auto"])
-        changes = {name: getattr(made.item, name) for name in (
-            "title", "summary", "key_points", "tags", "category", "metadata", "word_count", "transcription_status")}
+        made = await self._library.make(
+            item, source, found.content, job.payload["person"], job.payload["auto"]
+        )
+        changes = {
+            name: getattr(made.item, name)
+            for name in (
+                "title",
+                "summary",
+                "key_points",
+                "tags",
+                "category",
+                "metadata",
+                "word_count",
+                "transcription_status",
+            )
+        }
         kept = await self._store.unread.complete(
-            Scope(item.library_id), before, source.content(found.key, found.redirected), changes,
-            sections=made.sections, stamp=self._stamp, jobs=made.jobs)
+            Scope(item.library_id),
+            before,
+            source.content(found.key, found.redirected),
+            changes,
+            sections=made.sections,
+            stamp=self._stamp,
+            jobs=made.jobs,
+        )
         if kept.id != item.id and item.in_kb and not kept.in_kb:
             await self._library.enter_kb(kept)
         await self._wake.signal()

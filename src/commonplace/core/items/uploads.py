@@ -28,7 +28,19 @@ from commonplace.errors import (
     StorageFailed,
     Unauthorized,
 )
-from commonplace.model import Caller, Capability, Content, EntityType, Item, ItemRef, Json, Role, Upload, new_id, now
+from commonplace.model import (
+    Caller,
+    Capability,
+    Content,
+    EntityType,
+    Item,
+    ItemRef,
+    Json,
+    Role,
+    Upload,
+    new_id,
+    now,
+)
 from commonplace.ports import Blobs, Extractor, Store
 from commonplace.settings import Settings
 
@@ -36,11 +48,17 @@ log = logging.getLogger(__name__)
 LIFETIME = timedelta(hours=1)
 DOCUMENT, RECORDING = "/api/v1/uploads/finalize-document", "/api/v1/uploads/finalize"
 _TIDY_SECONDS = 900
-_PERSON = "person:"     # before the id of an owner without a token
+_PERSON = "person:"  # before the id of an owner without a token
 _BUFFER = 1024 * 1024
-_ALSO = {"image/jpg": "image/jpeg", "image/x-ms-bmp": "image/bmp", "image/x-bmp": "image/bmp", "image/heic": "image/heif",
-         "application/x-pdf": "application/pdf", "": "application/octet-stream",
-         "binary/octet-stream": "application/octet-stream"}
+_ALSO = {
+    "image/jpg": "image/jpeg",
+    "image/x-ms-bmp": "image/bmp",
+    "image/x-bmp": "image/bmp",
+    "image/heic": "image/heif",
+    "application/x-pdf": "application/pdf",
+    "": "application/octet-stream",
+    "binary/octet-stream": "application/octet-stream",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +70,17 @@ class Part:
 
 
 class Uploads:
-    def __init__(self, store: Store, blobs: Blobs, extractor: Extractor, access: Access, library: Library,
-                 unread: Unread, recordings: Recordings, settings: Settings) -> None:
+    def __init__(
+        self,
+        store: Store,
+        blobs: Blobs,
+        extractor: Extractor,
+        access: Access,
+        library: Library,
+        unread: Unread,
+        recordings: Recordings,
+        settings: Settings,
+    ) -> None:
         self._store = store
         self._blobs = blobs
         self._extractor = extractor
@@ -66,24 +93,47 @@ class Uploads:
         self._busy: set[str] = set()
         self._finishing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def promise(self, caller: Caller, filename: str, content_type: str, size: int, *,
-                      on_arrival: Json | None = None) -> tuple[Upload, str]:
+    async def promise(
+        self,
+        caller: Caller,
+        filename: str,
+        content_type: str,
+        size: int,
+        *,
+        on_arrival: Json | None = None,
+    ) -> tuple[Upload, str]:
         """An upload, and where its bytes go: an address, or a path of this server. With `on_arrival` they come to this server,
         and the file is queued to be read as soon as the last one is here, in the `folder` that it names."""
         await self._access.admit(caller, UPLOAD, "upload", filename)
         if on_arrival is not None:
             await self._access.admit(caller, WRITE, "finish_upload", filename)
         if size > self._settings.upload_max_mb * 1_000_000:
-            raise Invalid(f"The file has {size:,} bytes; this server takes up to {self._settings.upload_max_mb:,} MB.")
-        upload = Upload(new_id(), caller.library_id, caller.queue, filename, content_type, size, now() + LIFETIME,
-                        on_arrival=on_arrival)
-        url = None if on_arrival is not None else await self._blobs.put_url(upload.key, int(LIFETIME.total_seconds()))
+            raise Invalid(
+                f"The file has {size:,} bytes; this server takes up to {self._settings.upload_max_mb:,} MB."
+            )
+        upload = Upload(
+            new_id(),
+            caller.library_id,
+            caller.queue,
+            filename,
+            content_type,
+            size,
+            now() + LIFETIME,
+            on_arrival=on_arrival,
+        )
+        url = (
+            None
+            if on_arrival is not None
+            else await self._blobs.put_url(upload.key, int(LIFETIME.total_seconds()))
+        )
         await self._store.uploads.create(upload)
         return upload, await asyncio.to_thread(self._signed_path, upload) if url is None else url
 
     # -- the bytes, when they come to this server
 
-    async def receive(self, upload_id: str, expires: str, signature: str, part: Part, chunks: AsyncIterator[bytes]) -> int:
+    async def receive(
+        self, upload_id: str, expires: str, signature: str, part: Part, chunks: AsyncIterator[bytes]
+    ) -> int:
         """How many bytes are there now. What came before a connection was lost is kept, and can be gone on from."""
         upload = await self._authorised(upload_id, expires, signature)
         if upload.item_id is not None and upload.on_arrival is not None:
@@ -103,8 +153,11 @@ class Uploads:
             if received == upload.size:
                 await self._take_in(upload, file)
             elif part.total is None:
-                raise Invalid(f"{received:,} of {upload.size:,} bytes came; send the rest with "
-                              f"`Content-Range: bytes {received}-{upload.size - 1}/{upload.size}`.", received=received)
+                raise Invalid(
+                    f"{received:,} of {upload.size:,} bytes came; send the rest with "
+                    f"`Content-Range: bytes {received}-{upload.size - 1}/{upload.size}`.",
+                    received=received,
+                )
             return received
 
     async def _take_in(self, upload: Upload, file: Path) -> None:
@@ -122,16 +175,22 @@ class Uploads:
             raise ForbiddenScope("You can no longer add to this library.")
         said = await asyncio.to_thread(_digest, file)
         folder_id = (upload.on_arrival or {}).get("folder") or None
-        if folder_id and folder_id not in {folder.id for folder in await self._store.folders.within(caller.scope)}:
+        if folder_id and folder_id not in {
+            folder.id for folder in await self._store.folders.within(caller.scope)
+        }:
             folder_id = None  # deleted while the file was on its way
         draft = Draft("file")
-        _, there = await self._store.items.known(caller.scope, private_key(caller, "file", said), EntityType.DOCUMENT)
+        _, there = await self._store.items.known(
+            caller.scope, private_key(caller, "file", said), EntityType.DOCUMENT
+        )
         try:
             if there is not None:
                 added = await self._unread.take_known(caller, draft, there, folder_id)
             else:
                 content = Content(new_id(), private_key(caller, "unread-file", said), "")
-                added = await self._unread.enqueue(caller, draft, content, PurePath(upload.filename).stem, folder_id, upload)
+                added = await self._unread.enqueue(
+                    caller, draft, content, PurePath(upload.filename).stem, folder_id, upload
+                )
         except Conflict:
             return None
         if not added.created:
@@ -139,10 +198,14 @@ class Uploads:
             await self._blobs.delete(upload.key)
         return added
 
-    async def submit_file(self, caller: Caller, file: Path, name: str, content_type: str, folder_id: str) -> Added:
+    async def submit_file(
+        self, caller: Caller, file: Path, name: str, content_type: str, folder_id: str
+    ) -> Added:
         """A file that came with a form: stored now, read by a job."""
         size = (await asyncio.to_thread(file.stat)).st_size
-        upload, _ = await self.promise(caller, name, content_type, size, on_arrival={"folder": folder_id})
+        upload, _ = await self.promise(
+            caller, name, content_type, size, on_arrival={"folder": folder_id}
+        )
         await self._blobs.put(upload.key, file)
         return await self._queue(upload, file) or await self.arrived(caller, upload.id)
 
@@ -150,7 +213,9 @@ class Uploads:
         """The item that an upload became when its last byte arrived."""
         await self._access.admit(caller, READ, "read", upload_id)
         upload = await self._own(caller, upload_id)
-        if upload.item_id is None and upload.on_arrival is not None:  # queueing it may have failed after its last byte
+        if (
+            upload.item_id is None and upload.on_arrival is not None
+        ):  # queueing it may have failed after its last byte
             await self._resume(upload)
             upload = await self._own(caller, upload_id)
         if upload.item_id is None:
@@ -162,9 +227,17 @@ class Uploads:
         try:
             upload = await self._store.uploads.get(upload_id)
             async with self._blobs.file(upload.key) as file:
-                kind = await self._extractor.kind(file, upload.content_type, upload.filename, queue=upload.owner)
-                key, content = await self._known_content(_sender(upload), await asyncio.to_thread(_digest, file))
-                source = Source.of(content) if content and content.text else await self._read(upload, file, kind)
+                kind = await self._extractor.kind(
+                    file, upload.content_type, upload.filename, queue=upload.owner
+                )
+                key, content = await self._known_content(
+                    _sender(upload), await asyncio.to_thread(_digest, file)
+                )
+                source = (
+                    Source.of(content)
+                    if content and content.text
+                    else await self._read(upload, file, kind)
+                )
                 return Located(key, source, content)
         except NotFound:
             raise IngestFailed("The file is not there any more. Upload it again.") from None
@@ -174,7 +247,9 @@ class Uploads:
         if kept.id != queued.id or not (self._settings.keep_originals or kept.transcription_status):
             await self._blobs.delete((await self._store.uploads.get(upload_id)).key)
 
-    async def _write(self, upload: Upload, file: Path, start: int, chunks: AsyncIterator[bytes]) -> int:
+    async def _write(
+        self, upload: Upload, file: Path, start: int, chunks: AsyncIterator[bytes]
+    ) -> int:
         def append(data: bytes, at: int) -> None:
             with file.open("r+b" if at else "wb") as out:
                 out.seek(at)
@@ -215,10 +290,16 @@ class Uploads:
     async def _authorised(self, upload_id: str, expires: str, signature: str) -> Upload:
         """The one place where an upload's address is checked."""
         key = await asyncio.to_thread(self._key)
-        if not hmac.compare_digest(_sign(key, upload_id, expires).encode(), signature.encode("utf-8", "replace")):
-            raise Unauthorized("The address to send the file to is not valid; POST /api/v1/uploads/signed-url gives one.")
+        if not hmac.compare_digest(
+            _sign(key, upload_id, expires).encode(), signature.encode("utf-8", "replace")
+        ):
+            raise Unauthorized(
+                "The address to send the file to is not valid; POST /api/v1/uploads/signed-url gives one."
+            )
         if int(expires) < now().timestamp():
-            raise Unauthorized("The time to send the file is over; ask POST /api/v1/uploads/signed-url for a new address.")
+            raise Unauthorized(
+                "The time to send the file is over; ask POST /api/v1/uploads/signed-url for a new address."
+            )
         return await self._store.uploads.get(upload_id)
 
     def _signed_path(self, upload: Upload) -> str:
@@ -233,12 +314,22 @@ class Uploads:
                 _write_key(file)
             return file.read_bytes()
         except OSError as error:
-            raise StorageFailed(f"The key that guards uploads cannot be written: {error.strerror}.") from error
+            raise StorageFailed(
+                f"The key that guards uploads cannot be written: {error.strerror}."
+            ) from error
 
     # -- what becomes of them
 
-    async def finish(self, caller: Caller, upload_id: str, *, document: bool | None = None, title: str = "", in_kb: bool = True,
-                     tags: tuple[str, ...] = ()) -> Added:
+    async def finish(
+        self,
+        caller: Caller,
+        upload_id: str,
+        *,
+        document: bool | None = None,
+        title: str = "",
+        in_kb: bool = True,
+        tags: tuple[str, ...] = (),
+    ) -> Added:
         """Read a document within the call, or queue a recording; `document` says which of them it must be, if it must.
         Finishing again answers with the same item."""
         await self._access.admit(caller, WRITE, "finish_upload", upload_id)
@@ -247,7 +338,9 @@ class Uploads:
             if upload.item_id is not None:
                 return await self._first_answer(caller, upload)
             try:
-                return await self._finish(caller, upload, document, Draft("file", title, in_kb=in_kb, tags=tags))
+                return await self._finish(
+                    caller, upload, document, Draft("file", title, in_kb=in_kb, tags=tags)
+                )
             except CommonplaceError:
                 upload = await self._own(caller, upload_id)
                 if upload.item_id is None:
@@ -261,26 +354,47 @@ class Uploads:
             raise NotFound("Upload not found")
         return upload
 
-    async def _finish(self, caller: Caller, upload: Upload, document: bool | None, draft: Draft) -> Added:
+    async def _finish(
+        self, caller: Caller, upload: Upload, document: bool | None, draft: Draft
+    ) -> Added:
         async with self._file(upload) as file:
-            kind = await self._extractor.kind(file, upload.content_type, upload.filename, queue=upload.owner)
+            kind = await self._extractor.kind(
+                file, upload.content_type, upload.filename, queue=upload.owner
+            )
             document = not kind.startswith(SPEECH) if document is None else document
             _refuse_mistaken(kind, upload.content_type, document)
             key, content = await self._known_content(caller, await asyncio.to_thread(_digest, file))
-            source = Source.of(content) if content and content.text else await self._read(upload, file, kind)
+            source = (
+                Source.of(content)
+                if content and content.text
+                else await self._read(upload, file, kind)
+            )
             added = await self._library.keep(caller, draft, source, key, content, upload=upload)
         if not added.created:
-            answer = {"status": added.status, "content_id": added.item.content_id, "folder_id": added.folder_id,
-                      "job_id": added.job_id}
+            answer = {
+                "status": added.status,
+                "content_id": added.item.content_id,
+                "folder_id": added.folder_id,
+                "job_id": added.job_id,
+            }
             await self._store.uploads.finish(upload, added.item.id, answer)
         if (document and not self._settings.keep_originals) or not added.created:
             await self._blobs.delete(upload.key)
-        return added if added.created else await self._first_answer(caller, await self._own(caller, upload.id))
+        return (
+            added
+            if added.created
+            else await self._first_answer(caller, await self._own(caller, upload.id))
+        )
 
     async def _known_content(self, caller: Caller, digest: str) -> tuple[str, Content | None]:
         """The caller's own key for the file and what it stands for; the whole library's where the caller sees its item."""
-        own, key = (private_key(who, "file", digest) for who in (caller, replace(caller, folders=None, kb_only=False)))
-        content, item = await self._store.items.known(caller.scope, key, EntityType.DOCUMENT, token_id=caller.token_id)
+        own, key = (
+            private_key(who, "file", digest)
+            for who in (caller, replace(caller, folders=None, kb_only=False))
+        )
+        content, item = await self._store.items.known(
+            caller.scope, key, EntityType.DOCUMENT, token_id=caller.token_id
+        )
         if item is not None or key == own:
             return key, content
         return own, (await self._store.items.known(caller.scope, own, EntityType.DOCUMENT))[0]
@@ -292,7 +406,9 @@ class Uploads:
         upload, _ = await self.promise(caller, name, kind, size)
         try:
             await self._blobs.put(upload.key, file)
-            return await self.finish(caller, upload.id, document=not kind.startswith(SPEECH), **wish)
+            return await self.finish(
+                caller, upload.id, document=not kind.startswith(SPEECH), **wish
+            )
         except CommonplaceError:
             await self._blobs.delete(upload.key)
             raise
@@ -312,7 +428,9 @@ class Uploads:
                 await self.tidy()
             except Exception:
                 # Nothing is lost by deleting them later; this must outlive a lost database or file store.
-                log.exception("Files that are not needed any more could not be deleted; trying again later")
+                log.exception(
+                    "Files that are not needed any more could not be deleted; trying again later"
+                )
             await asyncio.sleep(_TIDY_SECONDS)
 
     async def tidy(self) -> None:
@@ -344,29 +462,52 @@ class Uploads:
     @asynccontextmanager
     async def _file(self, upload: Upload) -> AsyncIterator[Path]:
         if upload.expires_at < now():
-            raise Invalid("The upload has expired; begin again with POST /api/v1/uploads/signed-url.")
+            raise Invalid(
+                "The upload has expired; begin again with POST /api/v1/uploads/signed-url."
+            )
         size = await self._blobs.size(upload.key)
         if size is None:
-            raise Conflict("The file's bytes are not all here yet; PUT them to the address that signed-url gave.")
+            raise Conflict(
+                "The file's bytes are not all here yet; PUT them to the address that signed-url gave."
+            )
         if size != upload.size:
-            raise Conflict(f"The file has {size:,} bytes; {upload.size:,} were promised. Send it again, or announce it anew.")
+            raise Conflict(
+                f"The file has {size:,} bytes; {upload.size:,} were promised. Send it again, or announce it anew."
+            )
         async with self._blobs.file(upload.key) as file:
             yield file
 
     async def _read(self, upload: Upload, file: Path, kind: str) -> Source:
         if kind.startswith(SPEECH):
             seconds = await self._recordings.seconds(file)
-            return Source(PurePath(upload.filename).stem, recording={"blob": upload.key, "seconds": seconds})
+            return Source(
+                PurePath(upload.filename).stem, recording={"blob": upload.key, "seconds": seconds}
+            )
         found = await self._extractor.extract(file, kind, name=upload.filename, queue=upload.owner)
-        return Source(found.title or PurePath(upload.filename).stem, found.text, found.marks, author=found.author,
-                      published_at=found.published_at, language=found.language, truncated=found.truncated)
+        return Source(
+            found.title or PurePath(upload.filename).stem,
+            found.text,
+            found.marks,
+            author=found.author,
+            published_at=found.published_at,
+            language=found.language,
+            truncated=found.truncated,
+        )
 
     async def _first_answer(self, caller: Caller, upload: Upload) -> Added:
-        item = await self._store.items.get(caller.scope, ItemRef(id=upload.item_id), token_id=caller.token_id)
+        item = await self._store.items.get(
+            caller.scope, ItemRef(id=upload.item_id), token_id=caller.token_id
+        )
         told = upload.answer
         if told is None:
             return Added(item.state, item, caller.only_folder, created=False)
-        return Added(told["status"], replace(item, content_id=told["content_id"]), told["folder_id"], False, told["job_id"])
+        return Added(
+            told["status"],
+            replace(item, content_id=told["content_id"]),
+            told["folder_id"],
+            False,
+            told["job_id"],
+        )
 
 
 def _write_key(file: Path) -> None:
@@ -388,7 +529,11 @@ def _sender(upload: Upload) -> Caller:
 def _refuse_mistaken(kind: str, declared: str, document: bool) -> None:
     said = declared.partition(";")[0].strip().lower()
     if _family(said) not in ("application/octet-stream", _family(kind)):
-        found = "of no kind that can be read" if kind == "application/octet-stream" else f"those of {kind}"
+        found = (
+            "of no kind that can be read"
+            if kind == "application/octet-stream"
+            else f"those of {kind}"
+        )
         raise Invalid(f"The file was announced as {said}, but its first bytes are {found}.")
     if document == kind.startswith(SPEECH):
         right, what = (RECORDING, "recording") if document else (DOCUMENT, "document")
@@ -410,4 +555,6 @@ def _digest(file: Path) -> str:
 
 
 def _sign(key: bytes, upload_id: str, expires: str) -> str:
-    return hmac.new(key, f"{upload_id}:{expires}".encode("utf-8", "replace"), hashlib.sha256).hexdigest()
+    return hmac.new(
+        key, f"{upload_id}:{expires}".encode("utf-8", "replace"), hashlib.sha256
+    ).hexdigest()

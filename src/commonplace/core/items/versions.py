@@ -12,9 +12,9 @@ from commonplace.errors import NotFound
 from commonplace.model import Caller, Item, ItemRef, Version
 from commonplace.ports import Store
 
-AROUND = 2               # lines that stay and are shown beside what changed
-MOST_LINES = 20_000      # of both texts together; comparing takes longer than it is worth beyond that
-MOST_WORDS = 2_000       # of a line
+AROUND = 2  # lines that stay and are shown beside what changed
+MOST_LINES = 20_000  # of both texts together; comparing takes longer than it is worth beyond that
+MOST_WORDS = 2_000  # of a line
 MOST_CHARACTERS = 50_000  # of lines that are compared word by word, one after the other
 _WORDS = re.compile(r"\s+|[^\s]+")
 
@@ -24,7 +24,7 @@ Part = tuple[str, bool]  # a stretch of a line, and whether it is what changed
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    sign: Sign           # went, came, stayed; "…": lines that stayed and are left out
+    sign: Sign  # went, came, stayed; "…": lines that stayed and are left out
     parts: tuple[Part, ...] = ()
 
 
@@ -32,8 +32,8 @@ class Line:
 class Compared:
     item: Item
     version: Version
-    followed_by: Version | None          # None: what the item says now
-    lines: tuple[Line, ...] | None       # None: too long to be compared
+    followed_by: Version | None  # None: what the item says now
+    lines: tuple[Line, ...] | None  # None: too long to be compared
 
 
 class Versions:
@@ -57,15 +57,23 @@ class Versions:
         await self._access.admit(caller, READ, "versions", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         version = await self._store.versions.get(caller.scope, item.id, revision)
-        later = [each for each in await self._store.versions.of_item(caller.scope, item.id) if each.revision > revision]
+        later = [
+            each
+            for each in await self._store.versions.of_item(caller.scope, item.id)
+            if each.revision > revision
+        ]
         followed_by = None
         if later:
             try:
-                followed_by = await self._store.versions.get(caller.scope, item.id, later[-1].revision)
+                followed_by = await self._store.versions.get(
+                    caller.scope, item.id, later[-1].revision
+                )
             except NotFound:  # the oldest go when there are many, also in this moment
                 followed_by = None
         text = followed_by.text if followed_by else await self._store.items.text(item)
-        return Compared(item, version, followed_by, await asyncio.to_thread(difference, version.text, text))
+        return Compared(
+            item, version, followed_by, await asyncio.to_thread(difference, version.text, text)
+        )
 
 
 def difference(before: str, after: str) -> tuple[Line, ...] | None:
@@ -83,8 +91,12 @@ def _lines(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
         for what, a, b, c, d in group:
             if what == "equal":
                 yield from (Line(" ", ((line, False),)) for line in old[a:b])
-            elif what == "replace" and b - a == d - c and (
-                    compared := compared + sum(map(len, [*old[a:b], *new[c:d]]))) <= MOST_CHARACTERS:
+            elif (
+                what == "replace"
+                and b - a == d - c
+                and (compared := compared + sum(map(len, [*old[a:b], *new[c:d]])))
+                <= MOST_CHARACTERS
+            ):
                 pairs = [_within(was, now) for was, now in zip(old[a:b], new[c:d], strict=True)]
                 yield from (Line("-", gone) for gone, _ in pairs)
                 yield from (Line("+", come) for _, come in pairs)

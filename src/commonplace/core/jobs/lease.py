@@ -21,4 +21,6 @@ async def held(renew: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
         yield
     finally:
         holding.cancel()
-        await asyncio.gather(holding, return_exceptions=True)  # a lost lease only means that another may try too
+        await asyncio.gather(
+            holding, return_exceptions=True
+        )  # a lost lease only means that another may try too

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-Tell = Callable[[float, str], Awaitable[None]]   # the share that is done, 0..1, and what comes next
+Tell = Callable[[float, str], Awaitable[None]]  # the share that is done, 0..1, and what comes next
 
 
 async def silent(share: float, message: str) -> None:

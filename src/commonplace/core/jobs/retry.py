@@ -8,11 +8,11 @@ from commonplace.model import Job, now
 from commonplace.ports import Store
 
 log = logging.getLogger(__name__)
-ATTEMPTS = 8             # of a job that fails for a reason of its own, or for one that nobody foresaw
+ATTEMPTS = 8  # of a job that fails for a reason of its own, or for one that nobody foresaw
 LONGEST_WAIT = 600
-SHORTEST_PAUSE = 2.0     # before a job is tried again that failed for a passing reason
-LONGEST_PAUSE = 60.0     # so that all is done soon after a service is back
-SOURCE_PAUSE = 1800.0    # many that never answer must not keep those waiting that do
+SHORTEST_PAUSE = 2.0  # before a job is tried again that failed for a passing reason
+LONGEST_PAUSE = 60.0  # so that all is done soon after a service is back
+SOURCE_PAUSE = 1800.0  # many that never answer must not keep those waiting that do
 SOURCE_SECONDS = 86_400  # for which a source that cannot be reached is tried: unlike our services it may be gone for good
 
 
@@ -27,7 +27,11 @@ def in_words(job: Job, error: Exception) -> str:
 
 def is_passing(error: Exception) -> bool:
     """Whether a dependency is down, so that the job itself may well succeed later."""
-    return error.passing if isinstance(error, CommonplaceError) else isinstance(error, ConnectionError | TimeoutError)
+    return (
+        error.passing
+        if isinstance(error, CommonplaceError)
+        else isinstance(error, ConnectionError | TimeoutError)
+    )
 
 
 def retry_at(job: Job, error: Exception, attempts: int = ATTEMPTS) -> datetime | None:
@@ -42,8 +46,16 @@ def retry_at(job: Job, error: Exception, attempts: int = ATTEMPTS) -> datetime |
         return now() + timedelta(seconds=min(max(age / 2, SHORTEST_PAUSE), longest))
     if job.attempts >= attempts:
         return None
-    return now() + timedelta(seconds=min(2 ** job.attempts, LONGEST_WAIT))
+    return now() + timedelta(seconds=min(2**job.attempts, LONGEST_WAIT))
 
 
-async def give_back(store: Store, worker: str, job: Job, error: Exception, attempts: int = ATTEMPTS) -> None:
-    await store.jobs.fail(worker, job.id, in_words(job, error), retry_at(job, error, attempts), counted=not is_passing(error))
+async def give_back(
+    store: Store, worker: str, job: Job, error: Exception, attempts: int = ATTEMPTS
+) -> None:
+    await store.jobs.fail(
+        worker,
+        job.id,
+        in_words(job, error),
+        retry_at(job, error, attempts),
+        counted=not is_passing(error),
+    )

@@ -82,7 +82,9 @@ class Worker:
 
     async def _turn(self, kind: str) -> int:
         handler, idle = self._handlers[kind], self._idle[kind]
-        jobs = await self._store.jobs.lease(self._name, kind, limit=handler.at_once, seconds=LEASE_SECONDS)
+        jobs = await self._store.jobs.lease(
+            self._name, kind, limit=handler.at_once, seconds=LEASE_SECONDS
+        )
         if jobs:
             idle.clear()
             try:
@@ -104,11 +106,17 @@ class Worker:
             with suppress(TimeoutError):
                 async with asyncio.timeout(PATIENT_SECONDS):
                     await self._idle[AFTER[kind]].wait()
-                    while await self._store.jobs.came(kind, now() - timedelta(seconds=QUIET_SECONDS)):  # noqa: ASYNC110
+                    while await self._store.jobs.came(
+                        kind, now() - timedelta(seconds=QUIET_SECONDS)
+                    ):  # noqa: ASYNC110
                         await asyncio.sleep(QUIET_SECONDS / 5)
 
 
 async def _after_trouble(error: Exception) -> None:
     known = isinstance(error, CommonplaceError)  # and says all there is to say
-    log.error("The queue could not be worked on; trying again in a moment: %s", error, exc_info=None if known else error)
+    log.error(
+        "The queue could not be worked on; trying again in a moment: %s",
+        error,
+        exc_info=None if known else error,
+    )
     await asyncio.sleep(AFTER_TROUBLE_SECONDS)

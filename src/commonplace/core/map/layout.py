@@ -17,18 +17,67 @@ from numpy.typing import NDArray
 
 from commonplace.model import Item, Relation
 
-ALIKE = 3                # neighbours by likeness that each is drawn towards
-LEAST = 0.25             # cosine below which two are not alike, whatever the others are
-ROOM = 1.0               # of one item; all other lengths follow
-TURNS = 600              # in which clusters find their places
-SMALLEST = 3             # items that make a cluster
-NAMED, LETTERS = 3, 30    # words of a name, and letters
+ALIKE = 3  # neighbours by likeness that each is drawn towards
+LEAST = 0.25  # cosine below which two are not alike, whatever the others are
+ROOM = 1.0  # of one item; all other lengths follow
+TURNS = 600  # in which clusters find their places
+SMALLEST = 3  # items that make a cluster
+NAMED, LETTERS = 3, 30  # words of a name, and letters
 _WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
-_SILENT = frozenset([
-    "about", "after", "all", "and", "any", "are", "but", "can", "does", "for", "from", "has", "have", "how", "into", "its",
-    "many", "more", "new", "not", "note", "notes", "one", "our", "out", "over", "part", "than", "that", "the", "their", "them",
-    "then", "there", "they", "this", "use", "using", "was", "were", "what", "when", "where", "which", "who", "why", "will",
-    "with", "you", "your"])
+_SILENT = frozenset(
+    [
+        "about",
+        "after",
+        "all",
+        "and",
+        "any",
+        "are",
+        "but",
+        "can",
+        "does",
+        "for",
+        "from",
+        "has",
+        "have",
+        "how",
+        "into",
+        "its",
+        "many",
+        "more",
+        "new",
+        "not",
+        "note",
+        "notes",
+        "one",
+        "our",
+        "out",
+        "over",
+        "part",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "they",
+        "this",
+        "use",
+        "using",
+        "was",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "why",
+        "will",
+        "with",
+        "you",
+        "your",
+    ]
+)
 
 Points = NDArray[np.float64]
 
@@ -38,7 +87,7 @@ class Region:
     """A cluster, as a disc."""
 
     name: str
-    members: tuple[int, ...]     # the best joined first
+    members: tuple[int, ...]  # the best joined first
     x: float
     y: float
     radius: float
@@ -48,20 +97,32 @@ class Region:
 class Chart:
     items: tuple[Item, ...]
     points: tuple[tuple[float, float], ...]
-    relations: tuple[tuple[int, int], ...]   # between items of the chart
-    regions: tuple[Region, ...]              # the largest first
-    total: int                               # items in all, of which these are the newest
+    relations: tuple[tuple[int, int], ...]  # between items of the chart
+    regions: tuple[Region, ...]  # the largest first
+    total: int  # items in all, of which these are the newest
     width: float
     height: float
 
 
-def charted(items: Sequence[Item], relations: Sequence[Relation], ids: Sequence[str], vectors: NDArray[np.float32],
-            total: int) -> Chart:
+def charted(
+    items: Sequence[Item],
+    relations: Sequence[Relation],
+    ids: Sequence[str],
+    vectors: NDArray[np.float32],
+    total: int,
+) -> Chart:
     """`vectors`: one for each of `ids`, which are some or all of the items'."""
     igraph.set_random_number_generator(Random(0))  # the same map for the same library
     at = {item.id: n for n, item in enumerate(items)}
-    joined = sorted({(min(a, b), max(a, b)) for r in relations if (a := at.get(r.from_id)) is not None
-                     and (b := at.get(r.to_id)) is not None and a != b})
+    joined = sorted(
+        {
+            (min(a, b), max(a, b))
+            for r in relations
+            if (a := at.get(r.from_id)) is not None
+            and (b := at.get(r.to_id)) is not None
+            and a != b
+        }
+    )
     alike = _alike(np.array([at[each] for each in ids], np.int64), vectors)
     weights = dict.fromkeys(joined, 1.0)
     for (a, b), cosine in alike.items():
@@ -70,27 +131,43 @@ def charted(items: Sequence[Item], relations: Sequence[Relation], ids: Sequence[
     graph = igraph.Graph(n=len(items), edges=list(weights))
     graph.es["weight"] = list(weights.values())
     clusters = _clusters(graph)
-    points, discs = _laid(graph, clusters, _middles(clusters, dict(zip([at[each] for each in ids], vectors, strict=True))))
+    points, discs = _laid(
+        graph,
+        clusters,
+        _middles(clusters, dict(zip([at[each] for each in ids], vectors, strict=True))),
+    )
     names = _names(items, clusters)
-    regions = tuple(Region(name, tuple(members), *map(float, disc))
-                    for name, members, disc in zip(names, clusters, discs, strict=True))
+    regions = tuple(
+        Region(name, tuple(members), *map(float, disc))
+        for name, members, disc in zip(names, clusters, discs, strict=True)
+    )
     size = points.max(axis=0) if len(points) else np.zeros(2)
     width, height = (float(max([size[n], *(region_end(r, n) for r in regions)])) for n in (0, 1))
-    return Chart(tuple(items), tuple((float(x), float(y)) for x, y in points), tuple(joined), regions, total, width, height)
+    return Chart(
+        tuple(items),
+        tuple((float(x), float(y)) for x, y in points),
+        tuple(joined),
+        regions,
+        total,
+        width,
+        height,
+    )
 
 
 def region_end(region: Region, axis: int) -> float:
     return (region.x, region.y)[axis] + region.radius
 
 
-def _alike(rows: NDArray[np.int64], vectors: NDArray[np.float32], least: float = LEAST) -> dict[tuple[int, int], float]:
+def _alike(
+    rows: NDArray[np.int64], vectors: NDArray[np.float32], least: float = LEAST
+) -> dict[tuple[int, int], float]:
     """Each item's nearest, a few rows at a time: all cosines at once would take a hundred megabytes."""
     found: dict[tuple[int, int], float] = {}
     most = min(ALIKE, len(rows) - 1)
     if most < 1:
         return found
     for start in range(0, len(rows), 500):
-        cosines = vectors[start:start + 500] @ vectors.T
+        cosines = vectors[start : start + 500] @ vectors.T
         cosines[np.arange(len(cosines)), np.arange(start, start + len(cosines))] = -1.0
         near = np.argpartition(-cosines, most - 1, axis=1)[:, :most]
         for row, others in enumerate(near):
@@ -107,11 +184,16 @@ def _gather_others(items: Sequence[Item], weights: dict[tuple[int, int], float])
     lonely = set(range(len(items))) - {end for pair in weights for end in pair}
     holders: dict[str, list[int]] = {}
     for n, item in enumerate(items):
-        for mark in (*(f"tag {tag}" for tag in item.tags), *(f"folder {folder}" for folder in item.folders)):
+        for mark in (
+            *(f"tag {tag}" for tag in item.tags),
+            *(f"folder {folder}" for folder in item.folders),
+        ):
             holders.setdefault(mark, []).append(n)
     for n in sorted(lonely):
         tags = [holders[f"tag {tag}"] for tag in items[n].tags if len(holders[f"tag {tag}"]) > 1]
-        shared = min(tags, key=len, default=None) or next((holders[f"folder {folder}"] for folder in items[n].folders), [])
+        shared = min(tags, key=len, default=None) or next(
+            (holders[f"folder {folder}"] for folder in items[n].folders), []
+        )
         other = next((each for each in shared if each != n), None)
         if other is not None:
             weights[min(n, other), max(n, other)] = LEAST
@@ -120,26 +202,39 @@ def _gather_others(items: Sequence[Item], weights: dict[tuple[int, int], float])
 def _clusters(graph: igraph.Graph) -> list[list[int]]:
     """The largest first; within one, the best joined first. What is left over makes one, the last."""
     degrees = graph.degree()
-    found = [list(members) for members in graph.community_multilevel(weights="weight")] if graph.ecount() else [
-        [n] for n in range(graph.vcount())]
-    large = sorted((each for each in found if len(each) >= SMALLEST), key=lambda each: (-len(each), each[0]))
+    found = (
+        [list(members) for members in graph.community_multilevel(weights="weight")]
+        if graph.ecount()
+        else [[n] for n in range(graph.vcount())]
+    )
+    large = sorted(
+        (each for each in found if len(each) >= SMALLEST), key=lambda each: (-len(each), each[0])
+    )
     rest = [n for each in found if len(each) < SMALLEST for n in each]
     return [sorted(each, key=lambda n: (-degrees[n], n)) for each in [*large, rest] if each]
 
 
-def _middles(clusters: Sequence[Sequence[int]], vectors: Mapping[int, NDArray[np.float32]]) -> dict[tuple[int, int], float]:
+def _middles(
+    clusters: Sequence[Sequence[int]], vectors: Mapping[int, NDArray[np.float32]]
+) -> dict[tuple[int, int], float]:
     """Which clusters are most like each other, though nothing in one is near anything in another; and how much."""
-    of = {n: np.mean([vectors[member] for member in members if member in vectors], axis=0)
-          for n, members in enumerate(clusters) if any(member in vectors for member in members)}
+    of = {
+        n: np.mean([vectors[member] for member in members if member in vectors], axis=0)
+        for n, members in enumerate(clusters)
+        if any(member in vectors for member in members)
+    }
     numbers = np.array(list(of), np.int64)
     if len(of) < 2:
         return {}
     rows = np.array(list(of.values()), np.float32)
-    return _alike(numbers, rows / np.maximum(1e-9, np.linalg.norm(rows, axis=1, keepdims=True)), least=-1.0)
+    return _alike(
+        numbers, rows / np.maximum(1e-9, np.linalg.norm(rows, axis=1, keepdims=True)), least=-1.0
+    )
 
 
-def _laid(graph: igraph.Graph, clusters: Sequence[Sequence[int]],
-          like: Mapping[tuple[int, int], float]) -> tuple[Points, Points]:
+def _laid(
+    graph: igraph.Graph, clusters: Sequence[Sequence[int]], like: Mapping[tuple[int, int], float]
+) -> tuple[Points, Points]:
     """The items' places, and each cluster's disc: its middle and radius."""
     inside = [_within(graph, members) for members in clusters]
     radii = np.array([ROOM * sqrt(len(members)) + ROOM for members in clusters])
@@ -158,10 +253,14 @@ def _within(graph: igraph.Graph, members: Sequence[int]) -> Points:
     if len(members) == 1:
         return np.zeros((1, 2))
     part = graph.induced_subgraph(members)
-    order = np.argsort(np.argsort(members))  # an induced graph has its vertices in the order of the whole one
+    order = np.argsort(
+        np.argsort(members)
+    )  # an induced graph has its vertices in the order of the whole one
     seed = [[float(x), float(y)] for x, y in part.layout_circle()]
     if part.ecount():
-        laid = np.array(list(part.layout_fruchterman_reingold(niter=120, seed=seed, grid=len(members) > 400)))[order]
+        laid = np.array(
+            list(part.layout_fruchterman_reingold(niter=120, seed=seed, grid=len(members) > 400))
+        )[order]
     else:
         laid = np.array(seed)[order]
     laid -= laid.mean(axis=0)
@@ -171,8 +270,12 @@ def _within(graph: igraph.Graph, members: Sequence[int]) -> Points:
     return np.column_stack([far * np.cos(angle), far * np.sin(angle)])
 
 
-def _spread(graph: igraph.Graph, clusters: Sequence[Sequence[int]], radii: NDArray[np.float64],
-            like: Mapping[tuple[int, int], float]) -> Points:
+def _spread(
+    graph: igraph.Graph,
+    clusters: Sequence[Sequence[int]],
+    radii: NDArray[np.float64],
+    like: Mapping[tuple[int, int], float],
+) -> Points:
     """Clusters as if each were one: those with much between them lie near each other."""
     of = {member: number for number, members in enumerate(clusters) for member in members}
     between = {pair: 0.5 for pair in like}
@@ -182,14 +285,19 @@ def _spread(graph: igraph.Graph, clusters: Sequence[Sequence[int]], radii: NDArr
             between[pair] = between.get(pair, 0.0) + 1.0
     whole = igraph.Graph(n=len(clusters), edges=list(between))
     seed = [[float(x), float(y)] for x, y in whole.layout_circle()]
-    laid = np.array(list(whole.layout_fruchterman_reingold(niter=300, seed=seed, weights=list(between.values())))
-                    if between else seed or np.zeros((0, 2)))
+    laid = np.array(
+        list(
+            whole.layout_fruchterman_reingold(niter=300, seed=seed, weights=list(between.values()))
+        )
+        if between
+        else seed or np.zeros((0, 2))
+    )
     if len(laid) < 2:
         return laid
     laid -= laid.mean(axis=0)
     # As wide as the discs need, and wider than high, as screens are.
     laid = laid @ np.linalg.svd(laid, full_matrices=False)[2].T
-    scale = sqrt(float((radii ** 2).sum()) * 1.5) / np.maximum(1e-9, np.abs(laid).max(axis=0))
+    scale = sqrt(float((radii**2).sum()) * 1.5) / np.maximum(1e-9, np.abs(laid).max(axis=0))
     return np.asarray(laid * scale * np.array([1.5, 0.8]))
 
 
@@ -200,8 +308,8 @@ def _apart(middles: Points, radii: NDArray[np.float64]) -> Points:
         return middles
     need = radii[:, None] + radii[None, :] + ROOM
     np.fill_diagonal(need, 0.0)
-    heavy = radii ** 2
-    share = heavy[None, :] / (heavy[:, None] + heavy[None, :])   # the smaller one goes further
+    heavy = radii**2
+    share = heavy[None, :] / (heavy[:, None] + heavy[None, :])  # the smaller one goes further
     for turn in range(TURNS):
         if turn < TURNS / 2:
             middles *= np.array([0.985, 0.978])  # wider than high
@@ -225,7 +333,10 @@ def _names(items: Sequence[Item], clusters: Sequence[Sequence[int]]) -> list[str
         for member in members:
             here.update(terms[member])
         share = {term: count / len(members) for term, count in here.items() if count > 1}
-        worth = {term: part * (0.05 + max(0.0, log(part * len(items) / everywhere[term]))) for term, part in share.items()}
+        worth = {
+            term: part * (0.05 + max(0.0, log(part * len(items) / everywhere[term])))
+            for term, part in share.items()
+        }
         chosen: list[str] = []
         for term in sorted(worth, key=lambda term: (-worth[term], term)):
             if len(chosen) == NAMED:
@@ -244,4 +355,8 @@ def _terms(item: Item) -> set[str]:
 
 
 def _same(word: str, other: str) -> bool:
-    return word[:5] == other[:5] if min(len(word), len(other)) >= 5 else word.rstrip("s") == other.rstrip("s")
+    return (
+        word[:5] == other[:5]
+        if min(len(word), len(other)) >= 5
+        else word.rstrip("s") == other.rstrip("s")
+    )

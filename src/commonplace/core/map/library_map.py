@@ -11,8 +11,8 @@ from commonplace.ports import Embedder, Store
 if TYPE_CHECKING:
     from commonplace.core.map.layout import Chart
 
-MAPPED = 5_000   # items that one picture can hold
-KEPT = 16        # maps, of as many libraries or scopes
+MAPPED = 5_000  # items that one picture can hold
+KEPT = 16  # maps, of as many libraries or scopes
 
 
 class Mapping:
@@ -38,10 +38,16 @@ class Mapping:
             return known[1]
 
     async def _make(self, scope: Scope) -> "Chart":
-        from commonplace.core.map.layout import charted  # what lays out graphs is heavy, and most commands need none
+        from commonplace.core.map.layout import (
+            charted,
+        )  # what lays out graphs is heavy, and most commands need none
 
-        items, total = await self._store.items.page(scope, ItemFilter(archived=False), limit=MAPPED, offset=0)
+        items, total = await self._store.items.page(
+            scope, ItemFilter(archived=False), limit=MAPPED, offset=0
+        )
         ids = [item.id for item in items]
         relations = await self._store.relations.of(scope, ids) if ids else []
-        known, vectors = await self._store.sections.opening_vectors(scope, ids, self._embedder.stamp)
+        known, vectors = await self._store.sections.opening_vectors(
+            scope, ids, self._embedder.stamp
+        )
         return await asyncio.to_thread(charted, items, relations, known, vectors, total)

@@ -29,16 +29,29 @@ from commonplace.model import (
 from commonplace.model.workflow import ENDED, UNDERWAY
 from commonplace.ports import Store
 
-Intent = Literal["build", "plan", "debug", "decide", "research", "review", "learn", "ideate", "general"]
+Intent = Literal[
+    "build", "plan", "debug", "decide", "research", "review", "learn", "ideate", "general"
+]
 INTENTS: tuple[Intent, ...] = get_args(Intent)
 
 SECTIONS = {
-    "active_work": "Active work", "decisions": "Decisions", "constraints": "Constraints and facts", "procedures": "Procedures",
-    "gotchas": "Gotchas", "plans": "Plans and ideas", "recent_memory": "Recent memory", "passages": "Relevant passages",
+    "active_work": "Active work",
+    "decisions": "Decisions",
+    "constraints": "Constraints and facts",
+    "procedures": "Procedures",
+    "gotchas": "Gotchas",
+    "plans": "Plans and ideas",
+    "recent_memory": "Recent memory",
+    "passages": "Relevant passages",
 }
 _OF_TYPE = {
-    EntityType.DECISION: "decisions", EntityType.PATTERN: "constraints", EntityType.CLAIM: "constraints",
-    EntityType.PROCEDURE: "procedures", EntityType.PLAN: "plans", EntityType.IDEA: "plans", EntityType.TASK: "active_work",
+    EntityType.DECISION: "decisions",
+    EntityType.PATTERN: "constraints",
+    EntityType.CLAIM: "constraints",
+    EntityType.PROCEDURE: "procedures",
+    EntityType.PLAN: "plans",
+    EntityType.IDEA: "plans",
+    EntityType.TASK: "active_work",
     EntityType.EPIC: "active_work",
 }
 # What an intent makes more useful, and less. Everything else counts as it is.
@@ -53,14 +66,25 @@ WEIGHTS: dict[str, dict[str, float]] = {
     "ideate": {"plans": 1.4, "passages": 1.1, "active_work": 0.7},
     "general": {},
 }
-_TROUBLE = re.compile(r"\b(?:gotcha|bug|crash\w*|fail\w*|broke\w*|error|outage|incident|regression|workaround|pitfall|beware|"
-                      r"timeout|timed out|leak\w*|deadlock\w*|root cause|fix(?:ed)?|stall\w*|careful)\b", re.IGNORECASE)
-_REMEMBERED = tuple(kind for kind in EntityType if kind not in (EntityType.DOCUMENT, EntityType.TASK, EntityType.EPIC,
-                                                               EntityType.PROJECT))
-_EVERYWHERE = (EntityType.PATTERN, EntityType.PROCEDURE, EntityType.DOCUMENT, EntityType.DOMAIN)   # useful to other projects too
+_TROUBLE = re.compile(
+    r"\b(?:gotcha|bug|crash\w*|fail\w*|broke\w*|error|outage|incident|regression|workaround|pitfall|beware|"
+    r"timeout|timed out|leak\w*|deadlock\w*|root cause|fix(?:ed)?|stall\w*|careful)\b",
+    re.IGNORECASE,
+)
+_REMEMBERED = tuple(
+    kind
+    for kind in EntityType
+    if kind not in (EntityType.DOCUMENT, EntityType.TASK, EntityType.EPIC, EntityType.PROJECT)
+)
+_EVERYWHERE = (
+    EntityType.PATTERN,
+    EntityType.PROCEDURE,
+    EntityType.DOCUMENT,
+    EntityType.DOMAIN,
+)  # useful to other projects too
 _LEFT_OUT = (WRONG, SUPERSEDED, *ENDED)
 _PRIORITY = {"critical": 0.2, "high": 0.12, "medium": 0.05, "low": 0.0, "someday": -0.1}
-HITS = 80             # sections that the goal finds
+HITS = 80  # sections that the goal finds
 UNDERWAY_READ, NEXT_READ, RECENT_READ = 50, 60, 12
 
 
@@ -84,7 +108,9 @@ class Pack:
     def markdown(self) -> str:
         parts = [_head(self.goal, self.project)]
         for name, lines in self.sections:
-            parts.append("\n".join([f"## {SECTIONS[name]}", "", *(line.markdown() for line in lines)]))
+            parts.append(
+                "\n".join([f"## {SECTIONS[name]}", "", *(line.markdown() for line in lines)])
+            )
         if not self.sections and not self.packed.left_out:
             parts.append("Nothing is known yet. Keep what you learn with `remember`.")
         if self.packed.left_out:
@@ -95,12 +121,19 @@ class Pack:
 def _head(goal: Goal, project: Item | None) -> str:
     """As short as leaves most of the budget to the lines: there are scripts whose every sign is a token or two."""
     heads = (_titled(goal, project, longest) for longest in (80, 40, 20))
-    return next((head for head in heads if tokens(head) <= goal.token_budget // 3), _titled(goal, project, 10))
+    return next(
+        (head for head in heads if tokens(head) <= goal.token_budget // 3),
+        _titled(goal, project, 10),
+    )
 
 
 def _titled(goal: Goal, project: Item | None, longest: int) -> str:
     title = f"# Context: {shortened(goal.goal, longest)}"
-    return f"{title}\n\nProject: [{project.entity_id}] {shortened(project.title, longest)}" if project else title
+    return (
+        f"{title}\n\nProject: [{project.entity_id}] {shortened(project.title, longest)}"
+        if project
+        else title
+    )
 
 
 class Context:
@@ -112,70 +145,149 @@ class Context:
 
     async def pack(self, caller: Caller, goal: Goal) -> Pack:
         await self._access.admit(caller, READ, "context", goal.goal[:200])
-        project_id = (await self._entities.within_project(caller, ItemFilter(), goal.project)).project_id
+        project_id = (
+            await self._entities.within_project(caller, ItemFilter(), goal.project)
+        ).project_id
         (hits, degraded), work, recent = await asyncio.gather(
-            self._found(caller, goal, project_id), self._work(caller, project_id), self._recent(caller, project_id))
+            self._found(caller, goal, project_id),
+            self._work(caller, project_id),
+            self._recent(caller, project_id),
+        )
         ends = {item.id: item for item in (*work, *recent)}
         joined = await self._store.relations.of(
-            caller.scope, sorted({p.item_id for _, p in hits} | ends.keys()), [Kind.BELONGS_TO, Kind.DEPENDS_ON],
-            outgoing=True)
+            caller.scope,
+            sorted({p.item_id for _, p in hits} | ends.keys()),
+            [Kind.BELONGS_TO, Kind.DEPENDS_ON],
+            outgoing=True,
+        )
         scores: dict[str, float] = {}
         for score, passage in hits:
             scores[passage.item_id] = max(score, scores.get(passage.item_id, 0.0))
-        lines = [*_work_lines(work, joined, scores), *_hit_lines(_within(hits, joined, project_id), ends.keys() - {
-            item.id for item in recent}), *_recent_lines(recent, scores)]
+        lines = [
+            *_work_lines(work, joined, scores),
+            *_hit_lines(
+                _within(hits, joined, project_id), ends.keys() - {item.id for item in recent}
+            ),
+            *_recent_lines(recent, scores),
+        ]
         weights = WEIGHTS[goal.intent]
-        project = await self._store.items.get(caller.scope, ItemRef(id=project_id)) if project_id else None
-        packed = pack([replace(line, score=line.score * weights.get(line.section, 1.0)) for line in lines],
-                      limit=goal.limit, budget=goal.token_budget, headings=SECTIONS, head=_head(goal, project))
+        project = (
+            await self._store.items.get(caller.scope, ItemRef(id=project_id))
+            if project_id
+            else None
+        )
+        packed = pack(
+            [replace(line, score=line.score * weights.get(line.section, 1.0)) for line in lines],
+            limit=goal.limit,
+            budget=goal.token_budget,
+            headings=SECTIONS,
+            head=_head(goal, project),
+        )
         return Pack(goal, project, _laid_out(packed.lines), packed, degraded)
 
-    async def _found(self, caller: Caller, goal: Goal,
-                     project_id: str | None) -> tuple[list[tuple[float, Passage]], str | None]:
+    async def _found(
+        self, caller: Caller, goal: Goal, project_id: str | None
+    ) -> tuple[list[tuple[float, Passage]], str | None]:
         """What the goal finds, of the project first: its own passages must not lose to a larger library's."""
         everywhere = ItemFilter(not_statuses=_LEFT_OUT)
-        filters = [everywhere] if project_id is None else [replace(everywhere, project_id=project_id), everywhere]
+        filters = (
+            [everywhere]
+            if project_id is None
+            else [replace(everywhere, project_id=project_id), everywhere]
+        )
         found: dict[int, tuple[float, Passage]] = {}
         degraded = None
         for where in filters:
             ranked, degraded = await self._search.rank(caller, goal.goal, Mode.HYBRID, HITS, where)
             missing = [one for one in ranked if one.section_id not in found]
-            passages = {p.section_id: p for p in await self._store.sections.passages(
-                caller.scope, [one.section_id for one in missing])} if missing else {}
-            found |= {one.section_id: (one.score, passages[one.section_id]) for one in missing if one.section_id in passages}
-        best = sorted((one for one in found.values() if one[1].entity_type != EntityType.PROJECT), key=lambda one: -one[0])
+            passages = (
+                {
+                    p.section_id: p
+                    for p in await self._store.sections.passages(
+                        caller.scope, [one.section_id for one in missing]
+                    )
+                }
+                if missing
+                else {}
+            )
+            found |= {
+                one.section_id: (one.score, passages[one.section_id])
+                for one in missing
+                if one.section_id in passages
+            }
+        best = sorted(
+            (one for one in found.values() if one[1].entity_type != EntityType.PROJECT),
+            key=lambda one: -one[0],
+        )
         return await newest_first(self._store, caller.scope, everywhere, best), degraded
 
     async def _work(self, caller: Caller, project_id: str | None) -> list[Item]:
         where = ItemFilter(entity_types=(EntityType.TASK,), project_id=project_id)
         underway, waiting = await asyncio.gather(
-            self._store.items.page(caller.scope, replace(where, statuses=UNDERWAY), limit=UNDERWAY_READ, offset=0, count=False),
-            self._store.items.page(caller.scope, replace(where, statuses=("todo",)), limit=NEXT_READ, offset=0, count=False))
+            self._store.items.page(
+                caller.scope,
+                replace(where, statuses=UNDERWAY),
+                limit=UNDERWAY_READ,
+                offset=0,
+                count=False,
+            ),
+            self._store.items.page(
+                caller.scope,
+                replace(where, statuses=("todo",)),
+                limit=NEXT_READ,
+                offset=0,
+                count=False,
+            ),
+        )
         return [*underway[0], *waiting[0]]
 
     async def _recent(self, caller: Caller, project_id: str | None) -> list[Item]:
-        where = ItemFilter(entity_types=_REMEMBERED, not_statuses=(WRONG, SUPERSEDED), project_id=project_id, archived=False)
-        return (await self._store.items.page(caller.scope, where, limit=RECENT_READ, offset=0, count=False))[0]
+        where = ItemFilter(
+            entity_types=_REMEMBERED,
+            not_statuses=(WRONG, SUPERSEDED),
+            project_id=project_id,
+            archived=False,
+        )
+        return (
+            await self._store.items.page(
+                caller.scope, where, limit=RECENT_READ, offset=0, count=False
+            )
+        )[0]
 
 
-def _within(hits: Sequence[tuple[float, Passage]], joined: Iterable[Relation],
-            project_id: str | None) -> list[tuple[float, Passage]]:
+def _within(
+    hits: Sequence[tuple[float, Passage]], joined: Iterable[Relation], project_id: str | None
+) -> list[tuple[float, Passage]]:
     """Without what belongs to other projects only, but for what is useful anywhere."""
     projects: dict[str, set[str]] = {}
     for relation in joined:
         if relation.kind == Kind.BELONGS_TO:
             projects.setdefault(relation.from_id, set()).add(relation.to_id)
-    return [(score * (1.2 if project_id in projects.get(p.item_id, ()) else 1.0), p) for score, p in hits
-            if project_id is None or p.entity_type in _EVERYWHERE or project_id in projects.get(p.item_id, {project_id})]
+    return [
+        (score * (1.2 if project_id in projects.get(p.item_id, ()) else 1.0), p)
+        for score, p in hits
+        if project_id is None
+        or p.entity_type in _EVERYWHERE
+        or project_id in projects.get(p.item_id, {project_id})
+    ]
 
 
-def _work_lines(work: Sequence[Item], joined: Sequence[Relation], scores: dict[str, float]) -> Iterable[Line]:
+def _work_lines(
+    work: Sequence[Item], joined: Sequence[Relation], scores: dict[str, float]
+) -> Iterable[Line]:
     open_ids = {item.id: item for item in work}
-    waits_for = {relation.from_id: open_ids[relation.to_id] for relation in joined
-                 if relation.kind == Kind.DEPENDS_ON and relation.to_id in open_ids}
+    waits_for = {
+        relation.from_id: open_ids[relation.to_id]
+        for relation in joined
+        if relation.kind == Kind.DEPENDS_ON and relation.to_id in open_ids
+    }
     base = {"doing": 1.0, "blocked": 0.92, "review": 0.88, "todo": 0.5}
     for item in work:
-        score = base.get(item.status, 0.4) + _PRIORITY.get(item.priority, 0.0) + 0.4 * scores.get(item.id, 0.0)
+        score = (
+            base.get(item.status, 0.4)
+            + _PRIORITY.get(item.priority, 0.0)
+            + 0.4 * scores.get(item.id, 0.0)
+        )
         reason = _why(item)
         if item.status == "todo" and (other := waits_for.get(item.id)):
             score, reason = score - 0.3, f"{reason}, waits for {other.title}"
@@ -184,9 +296,15 @@ def _work_lines(work: Sequence[Item], joined: Sequence[Relation], scores: dict[s
 
 def _why(item: Item) -> str:
     blocked = item.metadata.get("blocked_reason")
-    states = {"todo": "next", "blocked": f"blocked: {blocked}" if isinstance(blocked, str) else "blocked"}
-    more = [f"{item.priority} priority" if item.priority else "", f"due {item.due_date}" if item.due_date else "",
-            f"by {', '.join(item.assignees)}" if item.assignees else ""]
+    states = {
+        "todo": "next",
+        "blocked": f"blocked: {blocked}" if isinstance(blocked, str) else "blocked",
+    }
+    more = [
+        f"{item.priority} priority" if item.priority else "",
+        f"due {item.due_date}" if item.due_date else "",
+        f"by {', '.join(item.assignees)}" if item.assignees else "",
+    ]
     return ", ".join(filter(None, [states.get(item.status, item.status), *more]))
 
 
@@ -199,9 +317,17 @@ def _hit_lines(hits: Iterable[tuple[float, Passage]], shown: Iterable[str]) -> I
         seen.add(passage.item_id)
         is_stale = passage.status == STALE
         kept = score * (0.6 if is_stale else 1.0) * (0.5 if passage.status == SUPERSEDED else 1.0)
-        yield Line(_section(passage.entity_type, f"{passage.title} {passage.text} {passage.category}"),
-                   f"{passage.entity_type}_{passage.public_id}", passage.item_id, passage.entity_type, passage.title,
-                   _text(passage.title, passage.text), passage.status, kept, "matches the goal")
+        yield Line(
+            _section(passage.entity_type, f"{passage.title} {passage.text} {passage.category}"),
+            f"{passage.entity_type}_{passage.public_id}",
+            passage.item_id,
+            passage.entity_type,
+            passage.title,
+            _text(passage.title, passage.text),
+            passage.status,
+            kept,
+            "matches the goal",
+        )
 
 
 def _recent_lines(recent: Sequence[Item], scores: dict[str, float]) -> Iterable[Line]:
@@ -218,15 +344,28 @@ def _section(entity_type: str, text: str) -> str:
 
 
 def _line(section: str, item: Item, text: str, score: float, reason: str) -> Line:
-    return Line(section, item.entity_id, item.id, item.entity_type, item.title, _text(item.title, text), item.status, score,
-                reason)
+    return Line(
+        section,
+        item.entity_id,
+        item.id,
+        item.entity_type,
+        item.title,
+        _text(item.title, text),
+        item.status,
+        score,
+        reason,
+    )
 
 
 def _text(title: str, text: str) -> str:
     """Without the heading or the sentence that repeats the title."""
     plain = text.strip().lstrip("# ")
-    rest = plain[len(title):]
-    return rest.lstrip(" .:-—\n") if plain.startswith(title) and not rest.lstrip(" ")[:1].isalnum() else plain
+    rest = plain[len(title) :]
+    return (
+        rest.lstrip(" .:-—\n")
+        if plain.startswith(title) and not rest.lstrip(" ")[:1].isalnum()
+        else plain
+    )
 
 
 def _laid_out(lines: Sequence[Line]) -> tuple[tuple[str, tuple[Line, ...]], ...]:

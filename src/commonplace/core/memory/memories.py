@@ -44,12 +44,12 @@ class Memo:
     """What somebody wants remembered."""
 
     entity: NewEntity
-    key: str | None = None                              # of idempotency
-    source: Json = field(default_factory=dict)          # where the words come from
-    owner: str | None = None                            # whose key it is, when it is not the caller's
-    derived_from: str | None = None                     # id of the item that this was taken from
-    replaces: Revised | None = None                     # the item that this supersedes, and what becomes of it
-    accepts: Candidate | None = None                    # the candidate that becomes this memory
+    key: str | None = None  # of idempotency
+    source: Json = field(default_factory=dict)  # where the words come from
+    owner: str | None = None  # whose key it is, when it is not the caller's
+    derived_from: str | None = None  # id of the item that this was taken from
+    replaces: Revised | None = None  # the item that this supersedes, and what becomes of it
+    accepts: Candidate | None = None  # the candidate that becomes this memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Remembered:
     capture: Capture
     message: str
     conflicts: tuple[Alike, ...] = ()
-    repeated: bool = False                              # the key was used before: this is what was kept then
+    repeated: bool = False  # the key was used before: this is what was kept then
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,16 @@ class Memory:
         self._entities = entities
         self._stamp = stamp
 
-    async def remember(self, caller: Caller, memo: Memo, *, sync: bool = False, check_conflicts: bool = True,
-                       admitted: bool = False, later: bool = False) -> Remembered:
+    async def remember(
+        self,
+        caller: Caller,
+        memo: Memo,
+        *,
+        sync: bool = False,
+        check_conflicts: bool = True,
+        admitted: bool = False,
+        later: bool = False,
+    ) -> Remembered:
         """The capture, and the entity that points to it, in one transaction. The same key answers with the first result, also
         to those who ask while that is being written."""
         if not admitted:
@@ -102,25 +110,51 @@ class Memory:
         owner = memo.owner or owner_of(caller)
         if memo.key is not None and (known := await self._known(caller, owner, memo)):
             return known
-        capture = Capture(new_id(), caller.library_id, "", memo.entity.title.strip(), memo.entity.content, owner, memo.key,
-                          memo.source)
-        metadata = dict(memo.entity.metadata) | {"capture_id": capture.id, "capture_hash": capture.hash}
+        capture = Capture(
+            new_id(),
+            caller.library_id,
+            "",
+            memo.entity.title.strip(),
+            memo.entity.content,
+            owner,
+            memo.key,
+            memo.source,
+        )
+        metadata = dict(memo.entity.metadata) | {
+            "capture_id": capture.id,
+            "capture_hash": capture.hash,
+        }
 
         def joins(item_id: str) -> list[Relation]:
-            named = ((Kind.DERIVED_FROM, memo.derived_from), (Kind.SUPERSEDES, memo.replaces and memo.replaces.item_id))
-            return [Relation(caller.library_id, item_id, kind, to_id) for kind, to_id in named if to_id]
+            named = (
+                (Kind.DERIVED_FROM, memo.derived_from),
+                (Kind.SUPERSEDES, memo.replaces and memo.replaces.item_id),
+            )
+            return [
+                Relation(caller.library_id, item_id, kind, to_id) for kind, to_id in named if to_id
+            ]
 
         try:
             added = await self._entities.add(
-                caller, replace(memo.entity, metadata=metadata), sync=sync, check_conflicts=check_conflicts, admitted=True,
-                later=later, capture=lambda item_id: replace(capture, item_id=item_id), relations=joins, beside=memo.replaces,
-                accepts=memo.accepts)
+                caller,
+                replace(memo.entity, metadata=metadata),
+                sync=sync,
+                check_conflicts=check_conflicts,
+                admitted=True,
+                later=later,
+                capture=lambda item_id: replace(capture, item_id=item_id),
+                relations=joins,
+                beside=memo.replaces,
+                accepts=memo.accepts,
+            )
         except Conflict:
             known = await self._known(caller, owner, memo) if memo.key is not None else None
             if known is None:
                 raise
             return known
-        return Remembered(added.item, replace(capture, item_id=added.item.id), added.message, added.conflicts)
+        return Remembered(
+            added.item, replace(capture, item_id=added.item.id), added.message, added.conflicts
+        )
 
     async def capture(self, caller: Caller, entity_id: str) -> Capture:
         """The words that an entity was made of, as they came."""
@@ -128,47 +162,91 @@ class Memory:
         item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         return await self._store.captures.of_item(caller.scope, item.id)
 
-    async def captures(self, caller: Caller, *, limit: int = 20, offset: int = 0) -> tuple[list[Kept], int]:
+    async def captures(
+        self, caller: Caller, *, limit: int = 20, offset: int = 0
+    ) -> tuple[list[Kept], int]:
         """Newest first, and how many there are in all."""
         await self._access.admit(caller, READ, "captures")
         captures, total = await self._store.captures.page(caller.scope, limit=limit, offset=offset)
         ids = [capture.item_id for capture in captures]
-        replaced = [relation for relation in await self._store.relations.of(caller.scope, ids, [Kind.SUPERSEDES])
-                    if relation.to_id in ids] if ids else []
-        items = await self._store.items.several(caller.scope, {*ids, *(relation.from_id for relation in replaced)})
-        return [Kept(capture, items[capture.item_id],
-                     tuple(items[each.from_id] for each in replaced if each.to_id == capture.item_id and each.from_id in items))
-                for capture in captures if capture.item_id in items], total
+        replaced = (
+            [
+                relation
+                for relation in await self._store.relations.of(caller.scope, ids, [Kind.SUPERSEDES])
+                if relation.to_id in ids
+            ]
+            if ids
+            else []
+        )
+        items = await self._store.items.several(
+            caller.scope, {*ids, *(relation.from_id for relation in replaced)}
+        )
+        return [
+            Kept(
+                capture,
+                items[capture.item_id],
+                tuple(
+                    items[each.from_id]
+                    for each in replaced
+                    if each.to_id == capture.item_id and each.from_id in items
+                ),
+            )
+            for capture in captures
+            if capture.item_id in items
+        ], total
 
     # -- corrections
 
-    async def supersede(self, caller: Caller, entity_id: str, *, by: str | None = None, title: str | None = None,
-                        content: str | None = None, reason: str = "", expected_revision: int | None = None) -> Done:
+    async def supersede(
+        self,
+        caller: Caller,
+        entity_id: str,
+        *,
+        by: str | None = None,
+        title: str | None = None,
+        content: str | None = None,
+        reason: str = "",
+        expected_revision: int | None = None,
+    ) -> Done:
         """`by`: what replaces it; or the `content` (and `title`) of a new memory that does."""
         await self._access.admit(caller, WRITE, "supersede", entity_id)
         old = await self._memory(caller, entity_id)
         if (by is None) == (content is None):
-            raise Invalid("Name what replaces it: `by`, the id of another memory, or `content` (and `title`) of a new one.")
+            raise Invalid(
+                "Name what replaces it: `by`, the id of another memory, or `content` (and `title`) of a new one."
+            )
         if by is not None and title is not None:
             raise Invalid("`title` goes with `content`, not with `by`.")
         if by is not None:
             new = await self._memory(caller, by)
             updated = await self._told(caller, old, SUPERSEDED, reason, expected_revision, by=new)
         else:
-            write = partial(self._replacement, caller, old, title, content or "", reason, expected_revision)
+            write = partial(
+                self._replacement, caller, old, title, content or "", reason, expected_revision
+            )
             new = await retried(write, guarded=expected_revision is not None)
             updated = await self._store.items.get(caller.scope, ItemRef(id=old.id))
-        return Done(updated, f"Superseded: {old.title}, by {new.title} ({new.entity_id})", {"superseded_by": new.entity_id})
+        return Done(
+            updated,
+            f"Superseded: {old.title}, by {new.title} ({new.entity_id})",
+            {"superseded_by": new.entity_id},
+        )
 
-    async def mark_wrong(self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None) -> Done:
+    async def mark_wrong(
+        self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None
+    ) -> Done:
         """Search and context leave it out from now on."""
         return await self._mark(caller, "mark_wrong", entity_id, WRONG, reason, expected_revision)
 
-    async def mark_stale(self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None) -> Done:
+    async def mark_stale(
+        self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None
+    ) -> Done:
         """It is still found, but shown as stale and below what is not."""
         return await self._mark(caller, "mark_stale", entity_id, STALE, reason, expected_revision)
 
-    async def restore(self, caller: Caller, entity_id: str, expected_revision: int | None = None) -> Done:
+    async def restore(
+        self, caller: Caller, entity_id: str, expected_revision: int | None = None
+    ) -> Done:
         """As if no correction had been made."""
         await self._access.admit(caller, WRITE, "restore", entity_id)
         item = await self._memory(caller, entity_id)
@@ -178,14 +256,27 @@ class Memory:
         async def attempt() -> Item:
             now_there = await self._at_revision(caller, item.id, expected_revision)
             # Also what the caller does not see replaces it no more, or it would not be restored.
-            joined = await self._store.relations.of(Scope(caller.library_id), [item.id], [Kind.SUPERSEDES])
+            joined = await self._store.relations.of(
+                Scope(caller.library_id), [item.id], [Kind.SUPERSEDES]
+            )
             replaced = [relation for relation in joined if relation.to_id == item.id]
-            metadata = {name: value for name, value in now_there.metadata.items() if name != "correction"}
+            metadata = {
+                name: value for name, value in now_there.metadata.items() if name != "correction"
+            }
             return await self._store.items.update(
-                caller.scope, item.id, {"status": "", "metadata": metadata}, sections=None, stamp=self._stamp, jobs=(),
-                expected_revision=now_there.revision, dropped=replaced)
+                caller.scope,
+                item.id,
+                {"status": "", "metadata": metadata},
+                sections=None,
+                stamp=self._stamp,
+                jobs=(),
+                expected_revision=now_there.revision,
+                dropped=replaced,
+            )
 
-        return Done(await retried(attempt, guarded=expected_revision is not None), f"Restored: {item.title}")
+        return Done(
+            await retried(attempt, guarded=expected_revision is not None), f"Restored: {item.title}"
+        )
 
     # -- how
 
@@ -197,63 +288,120 @@ class Memory:
         # Whoever kept it may be told of it, also where it was not filed in a folder of theirs; but not what others made of it.
         item = await self._store.items.get(Scope(caller.library_id), ItemRef(id=capture.item_id))
         same = capture.text == memo.entity.content and capture.title == memo.entity.title.strip()
-        told = "" if same else "; what was sent now differs and was not kept, as its idempotency_key was used before"
+        told = (
+            ""
+            if same
+            else "; what was sent now differs and was not kept, as its idempotency_key was used before"
+        )
         return Remembered(item, capture, f"Remembered before: {capture.title}{told}", repeated=True)
 
     async def _memory(self, caller: Caller, entity_id: str) -> Item:
         item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         if item.entity_type in rules.WORK:
-            raise Invalid(f"{item.title!r} ({item.entity_id}) is {item.entity_type}, which has a state of its own; "
-                          f"use archive_{item.entity_type} or update_{item.entity_type}.")
+            raise Invalid(
+                f"{item.title!r} ({item.entity_id}) is {item.entity_type}, which has a state of its own; "
+                f"use archive_{item.entity_type} or update_{item.entity_type}."
+            )
         return item
 
-    async def _mark(self, caller: Caller, verb: str, entity_id: str, status: str, reason: str,
-                    expected_revision: int | None) -> Done:
+    async def _mark(
+        self,
+        caller: Caller,
+        verb: str,
+        entity_id: str,
+        status: str,
+        reason: str,
+        expected_revision: int | None,
+    ) -> Done:
         await self._access.admit(caller, WRITE, verb, entity_id)
         item = await self._memory(caller, entity_id)
         updated = await self._told(caller, item, status, reason, expected_revision)
-        return Done(updated, f"Marked as {status}: {item.title}" + (f" ({reason})" if reason else ""))
+        return Done(
+            updated, f"Marked as {status}: {item.title}" + (f" ({reason})" if reason else "")
+        )
 
-    async def _replacement(self, caller: Caller, old: Item, title: str | None, content: str, reason: str,
-                           expected_revision: int | None) -> Item:
+    async def _replacement(
+        self,
+        caller: Caller,
+        old: Item,
+        title: str | None,
+        content: str,
+        reason: str,
+        expected_revision: int | None,
+    ) -> Item:
         """Of the same kind, in the same project, under the same tags. It is written, and the old one told, in one transaction
         that looks at the revision: there is never one without the other."""
         if old.entity_type == EntityType.DOCUMENT:
-            raise Invalid("What replaces a document is added as a document first; then name it with `by`.")
+            raise Invalid(
+                "What replaces a document is added as a document first; then name it with `by`."
+            )
         old = await self._at_revision(caller, old.id, expected_revision)
-        projects = [relation.to_id for relation in await self._store.relations.of(
-            caller.scope, [old.id], [Kind.BELONGS_TO], outgoing=True)]
-        entity = NewEntity(title=title if title is not None else old.title, content=content, entity_type=old.entity_type,
-                           category=old.category, languages=old.languages, tags=old.tags, technologies=old.technologies,
-                           project=projects[0] if projects else None)
+        projects = [
+            relation.to_id
+            for relation in await self._store.relations.of(
+                caller.scope, [old.id], [Kind.BELONGS_TO], outgoing=True
+            )
+        ]
+        entity = NewEntity(
+            title=title if title is not None else old.title,
+            content=content,
+            entity_type=old.entity_type,
+            category=old.category,
+            languages=old.languages,
+            tags=old.tags,
+            technologies=old.technologies,
+            project=projects[0] if projects else None,
+        )
         told = Revised(old.id, _corrected(caller, old, SUPERSEDED, reason), old.revision)
-        kept = await self.remember(caller, Memo(entity, replaces=told), check_conflicts=False, admitted=True)
+        kept = await self.remember(
+            caller, Memo(entity, replaces=told), check_conflicts=False, admitted=True
+        )
         return kept.item
 
-    async def _told(self, caller: Caller, item: Item, status: str, reason: str, expected_revision: int | None,
-                    by: Item | None = None) -> Item:
+    async def _told(
+        self,
+        caller: Caller,
+        item: Item,
+        status: str,
+        reason: str,
+        expected_revision: int | None,
+        by: Item | None = None,
+    ) -> Item:
         joined = [Relation(caller.library_id, by.id, Kind.SUPERSEDES, item.id)] if by else []
 
         async def attempt() -> Item:
             now_there = await self._at_revision(caller, item.id, expected_revision)
             return await self._store.items.update(
-                caller.scope, item.id, _corrected(caller, now_there, status, reason), expected_revision=now_there.revision,
-                sections=None, stamp=self._stamp, jobs=(), relations=joined)
+                caller.scope,
+                item.id,
+                _corrected(caller, now_there, status, reason),
+                expected_revision=now_there.revision,
+                sections=None,
+                stamp=self._stamp,
+                jobs=(),
+                relations=joined,
+            )
 
         return await retried(attempt, guarded=expected_revision is not None)
 
-    async def _at_revision(self, caller: Caller, item_id: str, expected_revision: int | None) -> Item:
+    async def _at_revision(
+        self, caller: Caller, item_id: str, expected_revision: int | None
+    ) -> Item:
         item = await self._store.items.get(caller.scope, ItemRef(id=item_id))
         if expected_revision not in (None, item.revision):
-            raise Conflict(f"It is at revision {item.revision}, not {expected_revision}; read it again first.",
-                           revision=item.revision)
+            raise Conflict(
+                f"It is at revision {item.revision}, not {expected_revision}; read it again first.",
+                revision=item.revision,
+            )
         return item
 
 
 def _corrected(caller: Caller, item: Item, status: str, reason: str) -> Json:
     """The fields of an item with a correction's status, and in its metadata who made it, when and why. What replaced it is told
     by the relation only: not all who see the one see the other."""
-    told = {"status": status, "at": now().isoformat(), "author": caller.name} | ({"reason": reason} if reason else {})
+    told = {"status": status, "at": now().isoformat(), "author": caller.name} | (
+        {"reason": reason} if reason else {}
+    )
     return {"status": status, "metadata": item.metadata | {"correction": told}}
 
 

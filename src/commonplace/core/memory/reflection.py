@@ -33,8 +33,8 @@ from commonplace.model import (
 from commonplace.ports import Embedder, Reflector, Store, Vector
 from commonplace.text.chunking import embedding_text
 
-SURE = 0.5                        # from which confidence on a candidate is kept without review
-REVIEW = "review"                 # whose idempotency keys acceptances have: two who accept one candidate make one memory
+SURE = 0.5  # from which confidence on a candidate is kept without review
+REVIEW = "review"  # whose idempotency keys acceptances have: two who accept one candidate make one memory
 UNTITLED = "Session reflection"
 
 
@@ -45,7 +45,7 @@ class Notes:
     project: str | None = None
     limit: int = 12
     persist: bool = False
-    review: bool = False          # with `persist`: keep nothing at once, queue all for review
+    review: bool = False  # with `persist`: keep nothing at once, queue all for review
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,20 @@ class Judged:
 @dataclass(frozen=True, slots=True)
 class Reflected:
     candidates: tuple[Judged, ...]
-    source: Remembered | None = None      # where the notes were kept, when they were
+    source: Remembered | None = None  # where the notes were kept, when they were
 
 
 class Reflection:
-    def __init__(self, store: Store, access: Access, embedder: Embedder, likeness: Likeness, reflector: Reflector,
-                 entities: Entities, memory: Memory) -> None:
+    def __init__(
+        self,
+        store: Store,
+        access: Access,
+        embedder: Embedder,
+        likeness: Likeness,
+        reflector: Reflector,
+        entities: Entities,
+        memory: Memory,
+    ) -> None:
         self._store = store
         self._access = access
         self._embedder = embedder
@@ -75,51 +83,93 @@ class Reflection:
         self._memory = memory
 
     async def reflect(self, caller: Caller, notes: Notes) -> Reflected:
-        await self._access.admit(caller, WRITE if notes.persist else READ, "reflect", notes.source_title[:200])
+        await self._access.admit(
+            caller, WRITE if notes.persist else READ, "reflect", notes.source_title[:200]
+        )
         if notes.review and not notes.persist:
             raise Invalid("`review` goes with persist=true: it queues what would otherwise be kept")
-        notes = replace(notes, content=rules.content(notes.content), source_title=rules.title(notes.source_title))
-        project_id = (await self._entities.within_project(caller, ItemFilter(), notes.project)).project_id
+        notes = replace(
+            notes,
+            content=rules.content(notes.content),
+            source_title=rules.title(notes.source_title),
+        )
+        project_id = (
+            await self._entities.within_project(caller, ItemFilter(), notes.project)
+        ).project_id
         proposals = await self._reflector.reflect(notes.source_title, notes.content, notes.limit)
-        judged = [Judged(proposal, tuple(a for a in alike if a.kind != CONTRADICTION),
-                         tuple(a for a in alike if a.kind == CONTRADICTION))
-                  for proposal, alike in zip(proposals, await self._alike(caller, proposals), strict=True)]
+        judged = [
+            Judged(
+                proposal,
+                tuple(a for a in alike if a.kind != CONTRADICTION),
+                tuple(a for a in alike if a.kind == CONTRADICTION),
+            )
+            for proposal, alike in zip(proposals, await self._alike(caller, proposals), strict=True)
+        ]
         if not notes.persist:
             return Reflected(tuple(judged))
         return await self._persist(caller, notes, project_id, judged)
 
-    async def queue(self, caller: Caller, source: Item, text: str, project_id: str | None, limit: int = 12) -> int:
+    async def queue(
+        self, caller: Caller, source: Item, text: str, project_id: str | None, limit: int = 12
+    ) -> int:
         """What an item that is kept already may teach, for review; how many. Whoever calls this has been admitted."""
         proposals = await self._reflector.reflect(source.title, text, limit)
-        await self._store.candidates.put([
-            Candidate(str(uuid5(NAMESPACE_URL, f"{source.id}:{one.kind}:{one.content}")), caller.library_id, source.id,
-                      owner_of(caller), one, project_id) for one in proposals])
+        await self._store.candidates.put(
+            [
+                Candidate(
+                    str(uuid5(NAMESPACE_URL, f"{source.id}:{one.kind}:{one.content}")),
+                    caller.library_id,
+                    source.id,
+                    owner_of(caller),
+                    one,
+                    project_id,
+                )
+                for one in proposals
+            ]
+        )
         return len(proposals)
 
     # -- the review queue
 
-    async def candidates(self, caller: Caller, state: str | None = CandidateState.PENDING, *, limit: int = 50,
-                         offset: int = 0) -> tuple[list[Candidate], int]:
+    async def candidates(
+        self,
+        caller: Caller,
+        state: str | None = CandidateState.PENDING,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> tuple[list[Candidate], int]:
         await self._access.admit(caller, READ, "list_candidates")
-        return await self._store.candidates.page(caller.library_id, _whose(caller), state, limit=limit, offset=offset)
+        return await self._store.candidates.page(
+            caller.library_id, _whose(caller), state, limit=limit, offset=offset
+        )
 
     async def candidate(self, caller: Caller, candidate_id: str) -> Judged:
         """With what is like it by now."""
         await self._access.admit(caller, READ, "read_candidate", candidate_id)
         found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
-        [alike] = await self._alike(caller, [found.proposal], but=[found.item_id] if found.item_id else [])
-        return Judged(found.proposal, tuple(a for a in alike if a.kind != CONTRADICTION),
-                      tuple(a for a in alike if a.kind == CONTRADICTION), queued=found)
+        [alike] = await self._alike(
+            caller, [found.proposal], but=[found.item_id] if found.item_id else []
+        )
+        return Judged(
+            found.proposal,
+            tuple(a for a in alike if a.kind != CONTRADICTION),
+            tuple(a for a in alike if a.kind == CONTRADICTION),
+            queued=found,
+        )
 
     async def edit(self, caller: Caller, candidate_id: str, changes: dict[str, Any]) -> Candidate:
         """kind, title, content, project."""
         await self._access.admit(caller, WRITE, "edit_candidate", candidate_id)
         before = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
         after = await self._edited(caller, before, changes)
-        return await self._store.candidates.change(caller.library_id, _whose(caller), candidate_id, after.proposal,
-                                                   after.project_id)
+        return await self._store.candidates.change(
+            caller.library_id, _whose(caller), candidate_id, after.proposal, after.project_id
+        )
 
-    async def accept(self, caller: Caller, candidate_id: str, changes: dict[str, Any]) -> tuple[Candidate, Remembered]:
+    async def accept(
+        self, caller: Caller, candidate_id: str, changes: dict[str, Any]
+    ) -> tuple[Candidate, Remembered]:
         """Make it a memory, with changes first where there are some."""
         await self._access.admit(caller, WRITE, "accept_candidate", candidate_id)
         found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
@@ -127,55 +177,105 @@ class Reflection:
             found = await self._edited(caller, found, changes)
         if found.state is CandidateState.REJECTED:
             raise Conflict("The candidate was rejected already.", state=found.state.value)
-        memo = _memo(found.proposal, found.project_id, f"candidate:{found.id}", await self._visible(caller, found.source_id))
+        memo = _memo(
+            found.proposal,
+            found.project_id,
+            f"candidate:{found.id}",
+            await self._visible(caller, found.source_id),
+        )
         pending = found if found.state is CandidateState.PENDING else None
-        kept = await self._memory.remember(caller, replace(memo, owner=REVIEW, accepts=pending), admitted=True)
+        kept = await self._memory.remember(
+            caller, replace(memo, owner=REVIEW, accepts=pending), admitted=True
+        )
         found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
-        if found.state is CandidateState.PENDING:   # its memory was written before the two were one transaction
-            found = await self._store.candidates.decide(caller.library_id, _whose(caller), candidate_id,
-                                                        CandidateState.ACCEPTED, kept.item.id)
+        if (
+            found.state is CandidateState.PENDING
+        ):  # its memory was written before the two were one transaction
+            found = await self._store.candidates.decide(
+                caller.library_id,
+                _whose(caller),
+                candidate_id,
+                CandidateState.ACCEPTED,
+                kept.item.id,
+            )
         return found, kept
 
     async def reject(self, caller: Caller, candidate_id: str) -> Candidate:
         await self._access.admit(caller, WRITE, "reject_candidate", candidate_id)
-        return await self._store.candidates.decide(caller.library_id, _whose(caller), candidate_id, CandidateState.REJECTED)
+        return await self._store.candidates.decide(
+            caller.library_id, _whose(caller), candidate_id, CandidateState.REJECTED
+        )
 
     # -- how
 
-    async def _edited(self, caller: Caller, before: Candidate, changes: dict[str, Any]) -> Candidate:
+    async def _edited(
+        self, caller: Caller, before: Candidate, changes: dict[str, Any]
+    ) -> Candidate:
         if not changes:
             raise Invalid("Name at least one field to change.")
         if before.state is not CandidateState.PENDING:
             raise Conflict(f"The candidate was {before.state} already.", state=before.state.value)
         said = before.proposal
-        proposal = replace(said, kind=rules.entity_type(changes.get("kind", said.kind)),
-                           title=rules.title(changes.get("title", said.title)),
-                           content=rules.content(changes.get("content", said.content)))
+        proposal = replace(
+            said,
+            kind=rules.entity_type(changes.get("kind", said.kind)),
+            title=rules.title(changes.get("title", said.title)),
+            content=rules.content(changes.get("content", said.content)),
+        )
         project_id = before.project_id
         if "project" in changes:
-            project_id = (await self._entities.within_project(caller, ItemFilter(), changes["project"])).project_id
+            project_id = (
+                await self._entities.within_project(caller, ItemFilter(), changes["project"])
+            ).project_id
         return replace(before, proposal=proposal, project_id=project_id)
 
-    async def _persist(self, caller: Caller, notes: Notes, project_id: str | None, judged: Sequence[Judged]) -> Reflected:
+    async def _persist(
+        self, caller: Caller, notes: Notes, project_id: str | None, judged: Sequence[Judged]
+    ) -> Reflected:
         """The notes are captured once; reflecting on the same notes again answers with what came of them the first time."""
         key = "reflect:" + digest("\0".join([notes.content, notes.source_title, project_id or ""]))
         source = await self._memory.remember(
-            caller, Memo(NewEntity(notes.source_title, notes.content, EntityType.SESSION, project=project_id), key,
-                         {"kind": "reflection"}), check_conflicts=False, admitted=True)
+            caller,
+            Memo(
+                NewEntity(
+                    notes.source_title, notes.content, EntityType.SESSION, project=project_id
+                ),
+                key,
+                {"kind": "reflection"},
+            ),
+            check_conflicts=False,
+            admitted=True,
+        )
         quoted = source.item.id if await self._visible(caller, source.item.id) else None
         done: list[Judged] = []
         for one in judged:
             name = f"{key}:{one.proposal.kind}:{digest(one.proposal.content)[:16]}"
-            before = source.repeated and await self._store.captures.by_key(caller.library_id, owner_of(caller), name)
-            if not before and (source.repeated or notes.review or not _can_be_kept(one, project_id)):
-                candidate = Candidate(str(uuid5(NAMESPACE_URL, f"{caller.library_id}:{owner_of(caller)}:{name}")),
-                                      caller.library_id, source.item.id, owner_of(caller), one.proposal, project_id)
+            before = source.repeated and await self._store.captures.by_key(
+                caller.library_id, owner_of(caller), name
+            )
+            if not before and (
+                source.repeated or notes.review or not _can_be_kept(one, project_id)
+            ):
+                candidate = Candidate(
+                    str(uuid5(NAMESPACE_URL, f"{caller.library_id}:{owner_of(caller)}:{name}")),
+                    caller.library_id,
+                    source.item.id,
+                    owner_of(caller),
+                    one.proposal,
+                    project_id,
+                )
                 await self._store.candidates.put([candidate])
-                candidate = await self._store.candidates.get(caller.library_id, _whose(caller), candidate.id)
+                candidate = await self._store.candidates.get(
+                    caller.library_id, _whose(caller), candidate.id
+                )
                 done.append(replace(one, queued=candidate))
             else:
-                kept = await self._memory.remember(caller, _memo(one.proposal, project_id, name, quoted), check_conflicts=False,
-                                                   admitted=True)
+                kept = await self._memory.remember(
+                    caller,
+                    _memo(one.proposal, project_id, name, quoted),
+                    check_conflicts=False,
+                    admitted=True,
+                )
                 done.append(replace(one, kept=kept.item))
         return Reflected(tuple(done), source)
 
@@ -186,11 +286,16 @@ class Reflection:
         except NotFound:
             return None
 
-    async def _alike(self, caller: Caller, proposals: Sequence[Proposal],
-                     but: Sequence[str] = ()) -> list[tuple[Alike, ...]]:
+    async def _alike(
+        self, caller: Caller, proposals: Sequence[Proposal], but: Sequence[str] = ()
+    ) -> list[tuple[Alike, ...]]:
         vectors = await self._vectors(proposals)
-        return [await self._likeness.conflicts(caller.scope, proposal.title, [Part(proposal.content, vector)], but=but)
-                for proposal, vector in zip(proposals, vectors, strict=True)]
+        return [
+            await self._likeness.conflicts(
+                caller.scope, proposal.title, [Part(proposal.content, vector)], but=but
+            )
+            for proposal, vector in zip(proposals, vectors, strict=True)
+        ]
 
     async def _vectors(self, proposals: Sequence[Proposal]) -> Sequence[Vector | None]:
         if not proposals:
@@ -199,7 +304,7 @@ class Reflection:
             texts = [[embedding_text(p.title, Section(0, p.content))] for p in proposals]
             found = await within_call(self._embedder.documents(texts))
         except EmbeddingFailed:
-            return [None] * len(proposals)     # words alone find
+            return [None] * len(proposals)  # words alone find
         return [vectors[0] for vectors in found]
 
 
@@ -210,12 +315,27 @@ def _whose(caller: Caller) -> str | None:
 
 def _can_be_kept(one: Judged, project_id: str | None) -> bool:
     needs_project = one.proposal.kind in rules.WORK and project_id is None
-    return one.proposal.confidence >= SURE and not (one.duplicates or one.contradictions or needs_project)
+    return one.proposal.confidence >= SURE and not (
+        one.duplicates or one.contradictions or needs_project
+    )
 
 
 def _memo(proposal: Proposal, project_id: str | None, key: str, source_id: str | None) -> Memo:
-    about: Json = {"confidence": proposal.confidence, "reason": proposal.reason,
-                   "sentences": [{"start": quote.start, "end": quote.end} for quote in proposal.quotes]}
-    entity = NewEntity(proposal.title, proposal.content, proposal.kind, project=project_id, metadata={"reflection": about})
-    return Memo(entity, key, {"kind": "reflection", "sentences": [quote.text for quote in proposal.quotes]},
-                derived_from=source_id)
+    about: Json = {
+        "confidence": proposal.confidence,
+        "reason": proposal.reason,
+        "sentences": [{"start": quote.start, "end": quote.end} for quote in proposal.quotes],
+    }
+    entity = NewEntity(
+        proposal.title,
+        proposal.content,
+        proposal.kind,
+        project=project_id,
+        metadata={"reflection": about},
+    )
+    return Memo(
+        entity,
+        key,
+        {"kind": "reflection", "sentences": [quote.text for quote in proposal.quotes]},
+        derived_from=source_id,
+    )

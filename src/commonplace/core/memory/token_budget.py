@@ -9,8 +9,8 @@ from itertools import chain
 
 _RUNS = re.compile(r"[A-Za-z]+|\d+|\n+|[ \t]+|[^A-Za-z\d\s]")
 _WORD = re.compile(r"\w+")
-ALIKE = 0.8                 # share of common words from which on two texts say the same
-LINE_CHARS = 420            # of a line's text, where the budget allows
+ALIKE = 0.8  # share of common words from which on two texts say the same
+LINE_CHARS = 420  # of a line's text, where the budget allows
 SHORT_CHARS = 120
 CUT = "…"
 
@@ -26,22 +26,22 @@ def _cost(run: str) -> int:
     if run[0].isascii() and run[0].isalpha():
         return math.ceil(len(run) / 4) if run[1:].islower() or len(run) == 1 else len(run)
     if run[0] in " \t":
-        return len(run) // 4        # one blank belongs to the word after it
+        return len(run) // 4  # one blank belongs to the word after it
     if run[0].isdecimal():
-        return len(run) + 1         # the blank before it may count
+        return len(run) + 1  # the blank before it may count
     return len(run) if run[0].isascii() else math.ceil(len(run.encode()) / 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     section: str
-    id: str                  # the entity's
+    id: str  # the entity's
     item_id: str
     type: str
     title: str
     text: str
     status: str
-    score: float             # how useful it is, for the order
+    score: float  # how useful it is, for the order
     reason: str
 
     def markdown(self) -> str:
@@ -52,20 +52,22 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Packed:
     lines: tuple[Line, ...]
-    left_out: dict[str, int]   # by section: for want of room
-    repeats: int               # said by another line already
-    tokens: int                # of the whole text
+    left_out: dict[str, int]  # by section: for want of room
+    repeats: int  # said by another line already
+    tokens: int  # of the whole text
 
 
-def pack(lines: Sequence[Line], *, limit: int, budget: int, headings: dict[str, str], head: str = "") -> Packed:
+def pack(
+    lines: Sequence[Line], *, limit: int, budget: int, headings: dict[str, str], head: str = ""
+) -> Packed:
     """The best `limit` that fit under the head, each item once, and of texts that say the same the best one. A section takes more
     than half of the room only where the others leave it: much work in hand is no reason to leave out what was decided."""
     chosen: list[tuple[Line, frozenset[str]]] = []
     most_left = Counter(line.section for line in lines)
     spent, repeats = tokens(f"{head}\n\n{left_out(most_left, headings)}\n\n"), 0
     left: Counter[str] = Counter()
-    taken: Counter[str] = Counter()         # lines by section
-    cost: Counter[str] = Counter()          # and their tokens
+    taken: Counter[str] = Counter()  # lines by section
+    cost: Counter[str] = Counter()  # and their tokens
     late: list[tuple[Line, bool]] = []
     seen: set[str] = set()
     for line, is_late in chain(((line, False) for line in sorted(lines, key=_score)), late):
@@ -92,7 +94,9 @@ def pack(lines: Sequence[Line], *, limit: int, budget: int, headings: dict[str, 
         cost[line.section] += price
         taken[line.section] += 1
         chosen.append((fitted, words))
-    return Packed(tuple(sorted((line for line, _ in chosen), key=_score)), dict(left), repeats, spent)
+    return Packed(
+        tuple(sorted((line for line, _ in chosen), key=_score)), dict(left), repeats, spent
+    )
 
 
 def _score(line: Line) -> float:
@@ -107,8 +111,17 @@ def left_out(counts: Mapping[str, int], headings: dict[str, str]) -> str:
 def _fitted(line: Line, room: int) -> Line | None:
     """As much of its text as there is room for; None when not even its title fits."""
     for longest in (LINE_CHARS, SHORT_CHARS, 0):
-        short = Line(line.section, line.id, line.item_id, line.type, shortened(line.title, 200), shortened(line.text, longest),
-                     line.status, line.score, line.reason)
+        short = Line(
+            line.section,
+            line.id,
+            line.item_id,
+            line.type,
+            shortened(line.title, 200),
+            shortened(line.text, longest),
+            line.status,
+            line.score,
+            line.reason,
+        )
         if tokens(short.markdown()) + 1 <= room:
             return short
     return None
@@ -119,8 +132,12 @@ def shortened(text: str, longest: int) -> str:
     text = " ".join(text.split())
     if len(text) <= longest:
         return text
-    kept = text[:max(0, longest - 1)]
-    return (kept[:kept.rfind(" ")] if " " in kept[longest // 2:] else kept).rstrip(" ,;:") + CUT if kept else ""
+    kept = text[: max(0, longest - 1)]
+    return (
+        (kept[: kept.rfind(" ")] if " " in kept[longest // 2 :] else kept).rstrip(" ,;:") + CUT
+        if kept
+        else ""
+    )
 
 
 def _same(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -32,11 +32,11 @@ class Visitor:
 
     person: Person
     session: WebSession
-    library: Membership                 # the one they are in now
-    libraries: tuple[Membership, ...]   # all that they could turn to, their own first
+    library: Membership  # the one they are in now
+    libraries: tuple[Membership, ...]  # all that they could turn to, their own first
     caller: Caller
-    viewing: Token | None = None        # the token whose eyes they look through
-    prolonged: bool = False             # just now: the browser has to be told to keep its cookie as long
+    viewing: Token | None = None  # the token whose eyes they look through
+    prolonged: bool = False  # just now: the browser has to be told to keep its cookie as long
 
     @property
     def rules(self) -> bool:
@@ -51,7 +51,9 @@ class Visitor:
     @property
     def at_home(self) -> Caller:
         """As the owner of their own library, wherever they are now."""
-        return Caller(self.person.id, self.person.id, self.person.name, frozenset(Capability), role=Role.OWNER)
+        return Caller(
+            self.person.id, self.person.id, self.person.name, frozenset(Capability), role=Role.OWNER
+        )
 
 
 class Accounts:
@@ -71,23 +73,40 @@ class Accounts:
             return None
         session, person, libraries = found
         # Who was taken out of a library is back in their own, which is always there.
-        library = next((each for each in libraries if each.library_id == session.library_id), libraries[0])
+        library = next(
+            (each for each in libraries if each.library_id == session.library_id), libraries[0]
+        )
         prolonged = session.expires_at - now() < LIFETIME - A_WHILE
         if prolonged:
             await self._store.accounts.prolong_session(session.digest, now() + LIFETIME)
-        caller = Caller(library.library_id, person.id, person.name, may(library.role, frozenset(Capability)), role=library.role)
+        caller = Caller(
+            library.library_id,
+            person.id,
+            person.name,
+            may(library.role, frozenset(Capability)),
+            role=library.role,
+        )
         if session.view_as is not None:
             tokens = await self._store.tokens.of_library(library.library_id)
             token = next((token for token in tokens if token.id == session.view_as), None)
             if token is not None:
-                seen = replace(caller, capabilities=frozenset({Capability.READ}), folders=token.folders, kb_only=token.kb_only)
+                seen = replace(
+                    caller,
+                    capabilities=frozenset({Capability.READ}),
+                    folders=token.folders,
+                    kb_only=token.kb_only,
+                )
                 return Visitor(person, session, library, tuple(libraries), seen, token, prolonged)
         return Visitor(person, session, library, tuple(libraries), caller, prolonged=prolonged)
 
-    async def sign_in(self, email: str, password: str, *, address: str, about: str, device: str | None = None) -> str:
+    async def sign_in(
+        self, email: str, password: str, *, address: str, about: str, device: str | None = None
+    ) -> str:
         """The secret for the browser's cookie."""
         person = await self._store.accounts.by_email(email.strip())
-        await self.limit_attempts(person.id if person else email.strip().lower()[:200], address, device)
+        await self.limit_attempts(
+            person.id if person else email.strip().lower()[:200], address, device
+        )
         known = await self._store.accounts.password(person.id) if person else None
         right = await self._verified(known, password)
         if person is None or not right:
@@ -113,7 +132,9 @@ class Accounts:
         if device and await self._is_known(device, found[1].id):
             return device
         device = secrets.token_urlsafe(32)
-        await self._store.accounts.promise(digest(device), DEVICE, found[1].id, now() + DEVICE_LIFETIME)
+        await self._store.accounts.promise(
+            digest(device), DEVICE, found[1].id, now() + DEVICE_LIFETIME
+        )
         return device
 
     async def _is_known(self, device: str, person_id: str) -> bool:
@@ -123,19 +144,31 @@ class Accounts:
         """A new session, in their own library or one they are a member of, for somebody who has proved who they are."""
         secret = secrets.token_urlsafe(32)
         await self._store.accounts.open_session(
-            WebSession(digest(secret), person_id, library_id or person_id, now() + LIFETIME, about=about[:300]))
+            WebSession(
+                digest(secret),
+                person_id,
+                library_id or person_id,
+                now() + LIFETIME,
+                about=about[:300],
+            )
+        )
         return secret
 
     async def sign_out(self, visitor: Visitor, *, others: bool = False) -> None:
         """This browser, or all others."""
         mine = visitor.session.digest
-        await self._store.accounts.close_sessions(visitor.person.id, only=None if others else mine, but=mine if others else None)
+        await self._store.accounts.close_sessions(
+            visitor.person.id, only=None if others else mine, but=mine if others else None
+        )
 
     async def view_as(self, visitor: Visitor, token_id: str | None) -> None:
         """See the library as a token does, until told otherwise."""
         if token_id is not None:
             await self._access.admit(visitor.caller, READ, "view_as", token_id, owner=True)
-            if all(token.id != token_id for token in await self._store.tokens.of_library(visitor.library.library_id)):
+            if all(
+                token.id != token_id
+                for token in await self._store.tokens.of_library(visitor.library.library_id)
+            ):
                 raise NotFound("Token not found")
         await self._store.accounts.view_as(visitor.session.digest, token_id)
 
@@ -158,21 +191,33 @@ class Accounts:
     async def first_invitation(self) -> str | None:
         """For the first person, as long as they cannot sign in in any other way."""
         people = await self._store.people.all()
-        return await self.invitation(people[0]) if people and not await self.can_sign_in(people[0].id) else None
+        return (
+            await self.invitation(people[0])
+            if people and not await self.can_sign_in(people[0].id)
+            else None
+        )
 
     async def invited(self, secret: str) -> Person:
         good, person_id = await self._store.accounts.promised(digest(secret), CLAIM)
         person = await self._store.accounts.person(person_id) if good and person_id else None
         if person is None:
-            raise NotFound("This link has been used, or its time is over. `commonplace user link` makes a new one.")
+            raise NotFound(
+                "This link has been used, or its time is over. `commonplace user link` makes a new one."
+            )
         return person
 
     async def claim(self, secret: str, name: str, email: str, password: str, *, about: str) -> str:
         """Sign in by a link. Who can sign in in another way too may leave the password out, and keeps it."""
         person = await self.invited(secret)
         name, email = checked(name, email)
-        hashed = await self.hashed(password) if password or not await self.can_sign_in(person.id) else None
-        if not await self._store.accounts.claim(digest(secret), CLAIM, person.id, name, email, hashed):
+        hashed = (
+            await self.hashed(password)
+            if password or not await self.can_sign_in(person.id)
+            else None
+        )
+        if not await self._store.accounts.claim(
+            digest(secret), CLAIM, person.id, name, email, hashed
+        ):
             raise NotFound("This link has been used in the meantime.")
         return await self.enter(person.id, about)
 
@@ -187,8 +232,9 @@ class Accounts:
     async def change_password(self, visitor: Visitor, old: str, new: str) -> None:
         """All other browsers are signed out, and links that were made before sign nobody in."""
         await self.prove(visitor, old)
-        await self._store.accounts.set_password(visitor.person.id, await self.hashed(new), keep=visitor.session.digest,
-                                                void=CLAIM)
+        await self._store.accounts.set_password(
+            visitor.person.id, await self.hashed(new), keep=visitor.session.digest, void=CLAIM
+        )
 
     async def prove(self, visitor: Visitor, password: str) -> None:
         """That it is them who sit there; who has no password has proved it by signing in."""
@@ -217,11 +263,15 @@ class Accounts:
     async def can_sign_in(self, person_id: str) -> bool:
         """Whether they have a password or a passkey."""
         accounts = self._store.accounts
-        return await accounts.password(person_id) is not None or bool(await accounts.passkeys(person_id))
+        return await accounts.password(person_id) is not None or bool(
+            await accounts.passkeys(person_id)
+        )
 
     async def hashed(self, password: str) -> str:
         if not SHORTEST <= len(password) <= LONGEST:
-            raise Invalid(f"A password has {SHORTEST} to {LONGEST} characters; a few words in a row are easiest to remember.")
+            raise Invalid(
+                f"A password has {SHORTEST} to {LONGEST} characters; a few words in a row are easiest to remember."
+            )
         return await asyncio.to_thread(self._hasher.hash, password)
 
     async def _verified(self, known: str | None, password: str) -> bool:
@@ -232,7 +282,9 @@ class Accounts:
         if known is None and not self._nobody:
             self._nobody = self._hasher.hash(secrets.token_urlsafe(16))
         try:
-            return self._hasher.verify(known or self._nobody, password[:LONGEST]) and known is not None
+            return (
+                self._hasher.verify(known or self._nobody, password[:LONGEST]) and known is not None
+            )
         except (VerificationError, InvalidHashError):
             return False
 
@@ -242,5 +294,7 @@ def checked(name: str, email: str) -> tuple[str, str]:
     if not name or len(name) > 200:
         raise Invalid("Give a name of up to 200 characters.")
     if not _EMAIL.fullmatch(email) or len(email) > 200:
-        raise Invalid("Give an e-mail address, such as you@example.org; it is what you sign in with.")
+        raise Invalid(
+            "Give an e-mail address, such as you@example.org; it is what you sign in with."
+        )
     return name, email

@@ -5,7 +5,13 @@ import hashlib
 import logging
 from dataclasses import dataclass
 
-from commonplace.errors import CapabilityDenied, CommonplaceError, ForbiddenScope, RateLimited, Unauthorized
+from commonplace.errors import (
+    CapabilityDenied,
+    CommonplaceError,
+    ForbiddenScope,
+    RateLimited,
+    Unauthorized,
+)
 from commonplace.model import Caller, Capability, Event, Role, Token, now
 from commonplace.ports import Limits, Store
 from commonplace.settings import Settings
@@ -27,7 +33,9 @@ class Action:
 READ = Action("read", Capability.READ, "rate_reads_per_hour")
 WRITE = Action("write", Capability.WRITE, "rate_writes_per_hour")
 DELETE = Action("delete", Capability.WRITE, "rate_deletes_per_hour")
-UPLOAD = Action("upload", Capability.WRITE, "rate_deletes_per_hour")  # as many as deletes, counted apart
+UPLOAD = Action(
+    "upload", Capability.WRITE, "rate_deletes_per_hour"
+)  # as many as deletes, counted apart
 
 
 class Access:
@@ -41,7 +49,9 @@ class Access:
     async def identify(self, bearer: str | None) -> Caller:
         """The caller behind an Authorization header's value (without `Bearer `)."""
         if not bearer:
-            raise Unauthorized("Send `Authorization: Bearer sk_...`; `commonplace token create` makes a token.")
+            raise Unauthorized(
+                "Send `Authorization: Bearer sk_...`; `commonplace token create` makes a token."
+            )
         if bearer.startswith("sk_"):
             return await self._by_token(bearer)
         return await self._by_jwt(bearer)
@@ -51,10 +61,21 @@ class Access:
         people = await self._store.people.all()
         if not people:
             return None
-        return Caller(people[0].id, people[0].id, people[0].name, frozenset(Capability), role=Role.OWNER)
+        return Caller(
+            people[0].id, people[0].id, people[0].name, frozenset(Capability), role=Role.OWNER
+        )
 
-    async def admit(self, caller: Caller, action: Action, verb: str, target: str | None = None, *,
-                    owner: bool = False, whole: bool = False, ruler: bool = False) -> None:
+    async def admit(
+        self,
+        caller: Caller,
+        action: Action,
+        verb: str,
+        target: str | None = None,
+        *,
+        owner: bool = False,
+        whole: bool = False,
+        ruler: bool = False,
+    ) -> None:
         """Let the caller go on, or say why not. `whole`: only for who sees the whole library; `owner`: who may also write
         to it; `ruler`: and has a role that says who belongs to it."""
         try:
@@ -65,7 +86,9 @@ class Access:
             if (owner or whole) and (caller.folders is not None or caller.kb_only):
                 raise ForbiddenScope("This needs a token for the whole library.")
             if ruler and not caller.role.rules:
-                raise ForbiddenScope(f"This takes an owner or admin of the library; your role in it is {caller.role}.")
+                raise ForbiddenScope(
+                    f"This takes an owner or admin of the library; your role in it is {caller.role}."
+                )
             await self._spend(caller, action)
         except (CapabilityDenied, ForbiddenScope, RateLimited):
             self._note(caller, verb, target, ok=False)
@@ -93,8 +116,12 @@ class Access:
             try:
                 await self.flush()
             except CommonplaceError as error:
-                log.warning("The activity of the last moment could not be written: %s", error.message)
-            except Exception:  # else nothing would ever be written again, and the notes would pile up
+                log.warning(
+                    "The activity of the last moment could not be written: %s", error.message
+                )
+            except (
+                Exception
+            ):  # else nothing would ever be written again, and the notes would pile up
                 log.exception("The activity of the last moment could not be written")
 
     async def _spend(self, caller: Caller, action: Action) -> None:
@@ -123,8 +150,12 @@ class Access:
 
         try:
             # `iat` says when, not from when: an issuer whose clock is ahead of ours is no reason to refuse.
-            claims = jwt.decode(encoded, self._settings.jwt_secret, algorithms=["HS256"],
-                                options={"require": ["sub"], "verify_aud": False, "verify_iat": False})
+            claims = jwt.decode(
+                encoded,
+                self._settings.jwt_secret,
+                algorithms=["HS256"],
+                options={"require": ["sub"], "verify_aud": False, "verify_iat": False},
+            )
         except (jwt.InvalidTokenError, OverflowError) as error:  # an `exp` of Infinity
             raise Unauthorized(f"The JWT is not valid: {error}.") from None
         person_id, library_id, expires = claims["sub"], claims.get("org"), claims.get("exp")
@@ -132,20 +163,39 @@ class Access:
             raise Unauthorized("organization_id required")
         if expires is None or int(expires) > now().timestamp() + JWT_SECONDS:
             raise Unauthorized("The JWT must expire within a year: set its `exp` claim.")
-        is_text = isinstance(library_id, str) and f"{person_id}{library_id}".isprintable()  # databases take no NUL
+        is_text = (
+            isinstance(library_id, str) and f"{person_id}{library_id}".isprintable()
+        )  # databases take no NUL
         role = await self._store.people.role(person_id, library_id) if is_text else None
         if role is None:
             raise Unauthorized("The JWT's subject is not a member of its organization.")
-        return Caller(library_id, person_id, str(claims.get("name") or person_id), may(Role(role), frozenset(Capability)),
-                      limit_key=f"jwt:{library_id}:{person_id}", role=Role(role), agent=True)
+        return Caller(
+            library_id,
+            person_id,
+            str(claims.get("name") or person_id),
+            may(Role(role), frozenset(Capability)),
+            limit_key=f"jwt:{library_id}:{person_id}",
+            role=Role(role),
+            agent=True,
+        )
 
 
 def bearer_of(token: Token, limit_key: str | None = None) -> Caller:
     """Whoever holds the token: with what it was given, as far as its person's role goes today."""
     if token.role is None:
         raise Unauthorized("The token's person is not a member of the library any more.")
-    return Caller(token.library_id, token.person_id, token.name, may(token.role, token.capabilities), token.folders,
-                  token.kb_only, token.id, limit_key, token.role, agent=True)
+    return Caller(
+        token.library_id,
+        token.person_id,
+        token.name,
+        may(token.role, token.capabilities),
+        token.folders,
+        token.kb_only,
+        token.id,
+        limit_key,
+        token.role,
+        agent=True,
+    )
 
 
 def may(role: Role, given: frozenset[Capability]) -> frozenset[Capability]:

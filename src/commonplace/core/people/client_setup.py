@@ -26,7 +26,7 @@ class Client(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    where: str                # what to do with the lines
+    where: str  # what to do with the lines
     lines: str
     install: str | None = None  # an address that makes the client do it by itself
 
@@ -36,7 +36,9 @@ def address(settings: Settings) -> str:
     if settings.public_url:
         return settings.public_url.rstrip("/")
     anywhere = settings.host in ("0.0.0.0", "::", "")
-    host = "127.0.0.1" if anywhere else f"[{settings.host}]" if ":" in settings.host else settings.host
+    host = (
+        "127.0.0.1" if anywhere else f"[{settings.host}]" if ":" in settings.host else settings.host
+    )
     return f"http://{host}:{settings.port}"
 
 
@@ -52,40 +54,66 @@ def instructions(client: Client, url: str, secret: str, settings: Settings) -> I
         case Client.CLAUDE_DESKTOP:
             token = {"COMMONPLACE_TOKEN": secret} if secret else {}
             server = {"command": _program(), "args": ["mcp"], "env": _environment(settings) | token}
-            return Instructions("Settings > Developer > Edit Config (claude_desktop_config.json):",
-                                _json({"mcpServers": {"commonplace": server}}))
+            return Instructions(
+                "Settings > Developer > Edit Config (claude_desktop_config.json):",
+                _json({"mcpServers": {"commonplace": server}}),
+            )
         case Client.CURSOR:
             server = {"url": f"{url}/mcp", "headers": headers}
             config = quote(b64encode(json.dumps(server).encode()).decode())
-            return Instructions("Put into ~/.cursor/mcp.json:", _json({"mcpServers": {"commonplace": server}}),
-                                f"cursor://anysphere.cursor-deeplink/mcp/install?name=commonplace&config={config}")
+            return Instructions(
+                "Put into ~/.cursor/mcp.json:",
+                _json({"mcpServers": {"commonplace": server}}),
+                f"cursor://anysphere.cursor-deeplink/mcp/install?name=commonplace&config={config}",
+            )
         case Client.VSCODE:
             server = {"type": "http", "url": f"{url}/mcp", "headers": headers}
-            return Instructions("Put into .vscode/mcp.json:", _json({"servers": {"commonplace": server}}),
-                                f"vscode:mcp/install?{quote(json.dumps({'name': 'commonplace', **server}))}")
+            return Instructions(
+                "Put into .vscode/mcp.json:",
+                _json({"servers": {"commonplace": server}}),
+                f"vscode:mcp/install?{quote(json.dumps({'name': 'commonplace', **server}))}",
+            )
         case Client.CHATGPT:
-            tool = {"type": "mcp", "server_label": "commonplace", "server_url": f"{url}/mcp", "authorization": secret,
-                    "require_approval": "never"}
+            tool = {
+                "type": "mcp",
+                "server_label": "commonplace",
+                "server_url": f"{url}/mcp",
+                "authorization": secret,
+                "require_approval": "never",
+            }
             return Instructions(
                 "A tool of the Responses API. OpenAI's servers must reach the address: set COMMONPLACE_PUBLIC_URL to the "
-                "https:// address it is published at.", _json(tool))
+                "https:// address it is published at.",
+                _json(tool),
+            )
         case Client.CURL:
             body = shlex.quote(json.dumps({"query": "what do I know?", "limit": 5}))
-            return Instructions("Run:", f'curl -s {url}/api/v1/search -H "Authorization: Bearer {secret}" '
-                                        f'-H "Content-Type: application/json" -d {body}')
+            return Instructions(
+                "Run:",
+                f'curl -s {url}/api/v1/search -H "Authorization: Bearer {secret}" '
+                f'-H "Content-Type: application/json" -d {body}',
+            )
 
 
 def _program() -> str:
     """This installation's own command, in full: a desktop client starts programs from a folder of its own."""
-    return shutil.which("commonplace", path=Path(sys.executable).parent) or shutil.which("commonplace") or str(
-        Path(sys.argv[0]).absolute())
+    return (
+        shutil.which("commonplace", path=Path(sys.executable).parent)
+        or shutil.which("commonplace")
+        or str(Path(sys.argv[0]).absolute())
+    )
 
 
 def _environment(settings: Settings) -> dict[str, str]:
     """A desktop client starts programs with an environment of its own."""
-    differing = [f for f in fields(Settings) if getattr(settings, f.name) != getattr(Settings(), f.name)]
+    differing = [
+        f for f in fields(Settings) if getattr(settings, f.name) != getattr(Settings(), f.name)
+    ]
     return {"COMMONPLACE_DATA_DIR": str(settings.data_dir.absolute())} | {
-        f"COMMONPLACE_{f.name.upper()}": str(getattr(settings, f.name)) for f in differing if f.name != "data_dir"}
+        f"COMMONPLACE_{f.name.upper()}": str(getattr(settings, f.name))
+        for f in differing
+        if f.name != "data_dir"
+    }
 
 
 def _json(value: object) -> str:

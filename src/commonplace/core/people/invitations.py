@@ -10,7 +10,9 @@ from commonplace.ports import Store
 
 
 class Joining:
-    def __init__(self, store: Store, accounts: Accounts, passkeys: Passkeys, members: Members) -> None:
+    def __init__(
+        self, store: Store, accounts: Accounts, passkeys: Passkeys, members: Members
+    ) -> None:
         self._store = store
         self._accounts = accounts
         self._passkeys = passkeys
@@ -25,12 +27,16 @@ class Joining:
         await self._store.accounts.turn_to(visitor.session.digest, done.library_id)
         return done
 
-    async def with_password(self, secret: str, name: str, email: str, password: str, *, about: str) -> str:
+    async def with_password(
+        self, secret: str, name: str, email: str, password: str, *, about: str
+    ) -> str:
         """The secret for the browser's cookie."""
         name, email = checked(name, email)
         await self._members.asked(secret)
         hashed = await self._accounts.hashed(password)
-        done = await self._members.accept(None, secret, name, email, with_token=False, sign_in=hashed)
+        done = await self._members.accept(
+            None, secret, name, email, with_token=False, sign_in=hashed
+        )
         return await self._accounts.enter(done.person_id, about, library_id=done.library_id)
 
     async def offer_passkey(self, secret: str, name: str, email: str, site: Site) -> Json:
@@ -38,10 +44,14 @@ class Joining:
         name, email = checked(name, email)
         require_addressee((await self._members.asked(secret)).invitation, email)
         if await self._store.accounts.by_email(email):
-            raise NameTaken(f"There is already a person with the address {email}; sign in, and open the link again.")
+            raise NameTaken(
+                f"There is already a person with the address {email}; sign in, and open the link again."
+            )
         return await self._passkeys.offer(new_person(name, email), site)
 
-    async def with_passkey(self, secret: str, name: str, email: str, site: Site, credential: Json, *, about: str) -> str:
+    async def with_passkey(
+        self, secret: str, name: str, email: str, site: Site, credential: Json, *, about: str
+    ) -> str:
         name, email = checked(name, email)
         made = await self._passkeys.made("", site, credential, "The first")
         done = await self._members.accept(None, secret, name, email, with_token=False, sign_in=made)

@@ -19,7 +19,7 @@ class Accepted:
     person_id: str
     library_id: str
     role: Role
-    token: str        # for that library; shown this once; "" when none was asked for
+    token: str  # for that library; shown this once; "" when none was asked for
     new_person: bool
 
 
@@ -52,13 +52,22 @@ class Members:
         await self._require_reach(caller, person_id)
         await self._store.members.remove(caller.library_id, person_id)
 
-    async def invite(self, caller: Caller, role: Role, email: str | None = None,
-                     days: int = INVITATION_DAYS) -> tuple[Invitation, str]:
+    async def invite(
+        self, caller: Caller, role: Role, email: str | None = None, days: int = INVITATION_DAYS
+    ) -> tuple[Invitation, str]:
         """The invitation and its secret, which is shown this once and kept only as a hash."""
         await self._access.admit(caller, WRITE, "invite", role, ruler=True)
         _require_may_give(caller, role)
         at, secret = now(), "inv_" + secrets.token_urlsafe(32)
-        invitation = Invitation(new_id(), caller.library_id, role, email, caller.person_id, at, at + timedelta(days=days))
+        invitation = Invitation(
+            new_id(),
+            caller.library_id,
+            role,
+            email,
+            caller.person_id,
+            at,
+            at + timedelta(days=days),
+        )
         await self._store.members.invite(invitation, digest(secret))
         return invitation, secret
 
@@ -88,39 +97,74 @@ class Members:
         """Nobody has to say who they are to read what they are invited to: the secret is enough."""
         invitation = await self._open(secret)
         by = await self._store.accounts.person(invitation.invited_by)
-        return Asked(invitation, await self._store.members.library_name(invitation.library_id), by.name if by else "somebody")
+        return Asked(
+            invitation,
+            await self._store.members.library_name(invitation.library_id),
+            by.name if by else "somebody",
+        )
 
-    async def accept(self, caller: Caller | None, secret: str, name: str | None = None, email: str | None = None, *,
-                     with_token: bool = True, sign_in: str | Passkey | None = None) -> Accepted:
+    async def accept(
+        self,
+        caller: Caller | None,
+        secret: str,
+        name: str | None = None,
+        email: str | None = None,
+        *,
+        with_token: bool = True,
+        sign_in: str | Passkey | None = None,
+    ) -> Accepted:
         """As the person who asks, or, for who has no account, as a new one, who signs in with a password's hash or a passkey."""
         if caller is not None:
             await self._access.admit(caller, WRITE, "accept_invitation", owner=True)
         invitation = await self._open(secret)
         if caller is not None:
             if name is not None or email is not None:
-                raise Invalid("You have an account already: leave out name and email, or send no token.")
+                raise Invalid(
+                    "You have an account already: leave out name and email, or send no token."
+                )
             person = await self._store.accounts.person(caller.person_id)
             if person is None:
                 raise NotFound(NO_SUCH)
         else:
             email = email or invitation.email
             if not name or not email:
-                raise Invalid("Send your own token to accept as who you are, or a name and an email to begin with.")
+                raise Invalid(
+                    "Send your own token to accept as who you are, or a name and an email to begin with."
+                )
             person = new_person(name, email)
         require_addressee(invitation, person.email)
         # Of all capabilities: the role cuts them, and gives them back should it change.
-        token, token_secret = mint(invitation.library_id, person.id, NewToken(f"invited: {person.name}", write=True))
-        await self._store.members.accept(invitation, person, (token, digest(token_secret)) if with_token else None,
-                                         new=caller is None, sign_in=sign_in)
-        return Accepted(person.id, invitation.library_id, invitation.role, token_secret if with_token else "", caller is None)
+        token, token_secret = mint(
+            invitation.library_id, person.id, NewToken(f"invited: {person.name}", write=True)
+        )
+        await self._store.members.accept(
+            invitation,
+            person,
+            (token, digest(token_secret)) if with_token else None,
+            new=caller is None,
+            sign_in=sign_in,
+        )
+        return Accepted(
+            person.id,
+            invitation.library_id,
+            invitation.role,
+            token_secret if with_token else "",
+            caller is None,
+        )
 
     async def _open(self, secret: str) -> Invitation:
         invitation = await self._store.members.invited(digest(secret))
-        if invitation is None or invitation.accepted_at is not None or invitation.expires_at <= now():
+        if (
+            invitation is None
+            or invitation.accepted_at is not None
+            or invitation.expires_at <= now()
+        ):
             raise NotFound(NO_SUCH)
         return invitation
 
-    async def _require_reach(self, caller: Caller, person_id: str, role: Role | None = None) -> None:
+    async def _require_reach(
+        self, caller: Caller, person_id: str, role: Role | None = None
+    ) -> None:
         """An admin neither makes owners nor unmakes them."""
         if role is not None:
             _require_may_give(caller, role)

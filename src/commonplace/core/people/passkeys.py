@@ -20,7 +20,7 @@ PURPOSE, LIFETIME = "passkey", timedelta(minutes=5)
 class Site:
     """Where the browser believes to be: a passkey is good there and nowhere else."""
 
-    host: str     # without its port
+    host: str  # without its port
     origin: str
 
 
@@ -48,10 +48,19 @@ class Passkeys:
         from commonplace.core.people import webauthn
 
         challenge = await self._answered(credential)
-        return webauthn.made(person_id, " ".join(name.split())[:100] or "Passkey", site.host, site.origin, challenge, credential)
+        return webauthn.made(
+            person_id,
+            " ".join(name.split())[:100] or "Passkey",
+            site.host,
+            site.origin,
+            challenge,
+            credential,
+        )
 
     async def remove(self, visitor: Visitor, passkey_id: str) -> None:
-        if len(await self.of(visitor.person)) == 1 and not await self._accounts.has_password(visitor):
+        if len(await self.of(visitor.person)) == 1 and not await self._accounts.has_password(
+            visitor
+        ):
             raise Invalid("It is the only way you can sign in; choose a password first.")
         if not await self._store.accounts.drop_passkey(visitor.person.id, passkey_id):
             raise NotFound("Passkey not found")
@@ -62,7 +71,9 @@ class Passkeys:
 
         return webauthn.asked(site.host, await self._challenge())
 
-    async def sign_in(self, site: Site, credential: Json, *, address: str, about: str, device: str | None = None) -> str:
+    async def sign_in(
+        self, site: Site, credential: Json, *, address: str, about: str, device: str | None = None
+    ) -> str:
         from commonplace.core.people import webauthn
 
         known = await self._store.accounts.passkey(str(credential.get("id")))
@@ -94,4 +105,6 @@ class Passkeys:
 
 
 def _decoded(text: str) -> bytes:
-    return urlsafe_b64decode(f"{text}===")  # WebAuthn leaves the padding out; too much of it does no harm
+    return urlsafe_b64decode(
+        f"{text}==="
+    )  # WebAuthn leaves the padding out; too much of it does no harm

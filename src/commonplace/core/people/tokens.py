@@ -41,9 +41,15 @@ class People:
     async def first_token(self) -> str | None:
         """The owner's own token, the first time this is asked for; None ever after."""
         owner = await self.ensure_owner()
-        if any(token.name == FIRST_TOKEN for token in await self._store.tokens.of_library(owner.id)):
+        if any(
+            token.name == FIRST_TOKEN for token in await self._store.tokens.of_library(owner.id)
+        ):
             return None
-        return (await self._mint(owner.id, owner.id, NewToken(FIRST_TOKEN, write=True, expires_days=None), None))[1]
+        return (
+            await self._mint(
+                owner.id, owner.id, NewToken(FIRST_TOKEN, write=True, expires_days=None), None
+            )
+        )[1]
 
     async def create(self, name: str, email: str) -> Person:
         """A person with a library of their own."""
@@ -73,8 +79,9 @@ class People:
 
     async def revoke_token(self, caller: Caller, token_id: str) -> None:
         await self._access.admit(caller, DELETE, "revoke_token", token_id, owner=True)
-        if all(token.id != token_id for token in await self._of(caller)) or not await self._store.tokens.revoke(
-                caller.library_id, token_id):
+        if all(
+            token.id != token_id for token in await self._of(caller)
+        ) or not await self._store.tokens.revoke(caller.library_id, token_id):
             raise NotFound("Token not found")
 
     async def activity(self, caller: Caller, token_id: str, limit: int = 100) -> list[Event]:
@@ -86,20 +93,27 @@ class People:
 
     async def _of(self, caller: Caller) -> list[Token]:
         tokens = await self._store.tokens.of_library(caller.library_id)
-        return [token for token in tokens if caller.role.rules or token.person_id == caller.person_id]
+        return [
+            token for token in tokens if caller.role.rules or token.person_id == caller.person_id
+        ]
 
     async def _folder_ids(self, caller: Caller, wanted: Sequence[str]) -> frozenset[str]:
         folders = await self._store.folders.within(caller.scope)
-        by_name = {folder_key(f.name): f.id for f in folders} | {f.id: f.id for f in folders}  # an id is never a name
+        by_name = {folder_key(f.name): f.id for f in folders} | {
+            f.id: f.id for f in folders
+        }  # an id is never a name
         unknown = [w for w in wanted if w not in by_name and folder_key(w) not in by_name]
         if unknown:
             raise NotFound(f"There is no folder {unknown[0]!r}.", folders=unknown)
         if not wanted:
-            raise Invalid("Name at least one folder, or leave the folders out for the whole library.")
+            raise Invalid(
+                "Name at least one folder, or leave the folders out for the whole library."
+            )
         return frozenset(by_name.get(w) or by_name[folder_key(w)] for w in wanted)
 
-    async def _mint(self, library_id: str, person_id: str, new: NewToken,
-                    folders: frozenset[str] | None) -> tuple[Token, str]:
+    async def _mint(
+        self, library_id: str, person_id: str, new: NewToken, folders: frozenset[str] | None
+    ) -> tuple[Token, str]:
         token, secret = mint(library_id, person_id, new, folders)
         await self._store.tokens.create(token, digest(secret))
         return token, secret
@@ -109,12 +123,20 @@ def new_person(name: str, email: str) -> Person:
     return Person(new_id(), name, email, now())
 
 
-def mint(library_id: str, person_id: str, new: NewToken, folders: frozenset[str] | None = None) -> tuple[Token, str]:
+def mint(
+    library_id: str, person_id: str, new: NewToken, folders: frozenset[str] | None = None
+) -> tuple[Token, str]:
     """A token that is not kept yet, and its secret."""
     at = now()
     token = Token(
-        id=new_id(), library_id=library_id, person_id=person_id, name=new.name,
+        id=new_id(),
+        library_id=library_id,
+        person_id=person_id,
+        name=new.name,
         capabilities=frozenset(Capability) if new.write else frozenset({Capability.READ}),
-        folders=folders, kb_only=new.kb_only, created_at=at,
-        expires_at=None if new.expires_days is None else at + timedelta(days=new.expires_days))
+        folders=folders,
+        kb_only=new.kb_only,
+        created_at=at,
+        expires_at=None if new.expires_days is None else at + timedelta(days=new.expires_days),
+    )
     return token, "sk_" + secrets.token_urlsafe(32)

@@ -13,7 +13,11 @@ from webauthn import (
     verify_registration_response,
 )
 from webauthn.helpers import base64url_to_bytes, bytes_to_base64url, options_to_json_dict
-from webauthn.helpers.exceptions import InvalidAuthenticationResponse, InvalidJSONStructure, InvalidRegistrationResponse
+from webauthn.helpers.exceptions import (
+    InvalidAuthenticationResponse,
+    InvalidJSONStructure,
+    InvalidRegistrationResponse,
+)
 from webauthn.helpers.structs import (
     AuthenticatorSelectionCriteria,
     PublicKeyCredentialDescriptor,
@@ -28,21 +32,44 @@ _REFUSED = "The passkey was not accepted; try again, or sign in with your passwo
 
 
 def offered(person: Person, host: str, challenge: bytes, known: Iterable[Passkey]) -> Json:
-    return options_to_json_dict(generate_registration_options(
-        rp_id=host, rp_name="Commonplace", user_id=person.id.encode(), user_name=person.email,
-        user_display_name=person.name, challenge=challenge,
-        exclude_credentials=[PublicKeyCredentialDescriptor(base64url_to_bytes(one.id)) for one in known],
-        authenticator_selection=AuthenticatorSelectionCriteria(
-            resident_key=ResidentKeyRequirement.REQUIRED, user_verification=UserVerificationRequirement.PREFERRED)))
+    return options_to_json_dict(
+        generate_registration_options(
+            rp_id=host,
+            rp_name="Commonplace",
+            user_id=person.id.encode(),
+            user_name=person.email,
+            user_display_name=person.name,
+            challenge=challenge,
+            exclude_credentials=[
+                PublicKeyCredentialDescriptor(base64url_to_bytes(one.id)) for one in known
+            ],
+            authenticator_selection=AuthenticatorSelectionCriteria(
+                resident_key=ResidentKeyRequirement.REQUIRED,
+                user_verification=UserVerificationRequirement.PREFERRED,
+            ),
+        )
+    )
 
 
-def made(person_id: str, name: str, host: str, origin: str, challenge: bytes, credential: Json) -> Passkey:
+def made(
+    person_id: str, name: str, host: str, origin: str, challenge: bytes, credential: Json
+) -> Passkey:
     try:
-        new = verify_registration_response(credential=credential, expected_challenge=challenge, expected_rp_id=host,
-                                           expected_origin=origin)
+        new = verify_registration_response(
+            credential=credential,
+            expected_challenge=challenge,
+            expected_rp_id=host,
+            expected_origin=origin,
+        )
     except (InvalidRegistrationResponse, InvalidJSONStructure) as error:
         raise Invalid(f"The passkey could not be added: {error}") from None
-    return Passkey(bytes_to_base64url(new.credential_id), person_id, name, new.credential_public_key, new.sign_count)
+    return Passkey(
+        bytes_to_base64url(new.credential_id),
+        person_id,
+        name,
+        new.credential_public_key,
+        new.sign_count,
+    )
 
 
 def asked(host: str, challenge: bytes) -> Json:
@@ -53,8 +80,13 @@ def proven(known: Passkey, host: str, origin: str, challenge: bytes, credential:
     """How often it has been used by now."""
     try:
         proof = verify_authentication_response(
-            credential=credential, expected_challenge=challenge, expected_rp_id=host, expected_origin=origin,
-            credential_public_key=known.public_key, credential_current_sign_count=known.uses)
+            credential=credential,
+            expected_challenge=challenge,
+            expected_rp_id=host,
+            expected_origin=origin,
+            credential_public_key=known.public_key,
+            credential_current_sign_count=known.uses,
+        )
     except (InvalidAuthenticationResponse, InvalidJSONStructure):
         raise Unauthorized(_REFUSED) from None
     return proof.new_sign_count

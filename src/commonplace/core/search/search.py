@@ -23,7 +23,9 @@ OTHER_EMBEDDER = "Vectors were made by another embedder: found by words only unt
 
 
 class Search:
-    def __init__(self, store: Store, embedder: Embedder, access: Access, settings: Settings) -> None:
+    def __init__(
+        self, store: Store, embedder: Embedder, access: Access, settings: Settings
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._access = access
@@ -35,32 +37,65 @@ class Search:
         """Read what the first question after a start would wait for: the model, and the first person's library."""
         vector = await self._embedder.query("ready")
         for person in (await self._store.people.all())[:1]:
-            await self._store.sections.matches(Scope(person.id), Question(None, vector, self._embedder.stamp, 1))
+            await self._store.sections.matches(
+                Scope(person.id), Question(None, vector, self._embedder.stamp, 1)
+            )
 
-    async def search(self, caller: Caller, query: str, *, limit: int = 8, mode: Mode = Mode.HYBRID,
-                     where: ItemFilter | None = None) -> Found:
+    async def search(
+        self,
+        caller: Caller,
+        query: str,
+        *,
+        limit: int = 8,
+        mode: Mode = Mode.HYBRID,
+        where: ItemFilter | None = None,
+    ) -> Found:
         """`where`: only of these items. What was marked as wrong is found by asking for that status only."""
         await self._access.admit(caller, READ, "search")
         where = _true(where or ItemFilter())
         question, degraded = await self._question(caller, query, mode)
         # A few more than asked for: what another process is about to delete may be gone when it is loaded.
         found = await self._store.sections.search(
-            caller.scope, question, lambda matches: self._blend(mode, question, matches, limit + SPARE), limit, where)
+            caller.scope,
+            question,
+            lambda matches: self._blend(mode, question, matches, limit + SPARE),
+            limit,
+            where,
+        )
         found = await newest_first(self._store, caller.scope, where, found)
-        return Found(query, mode, tuple(Hit(n + 1, score, p) for n, (score, p) in enumerate(found[:limit])), degraded)
+        return Found(
+            query,
+            mode,
+            tuple(Hit(n + 1, score, p) for n, (score, p) in enumerate(found[:limit])),
+            degraded,
+        )
 
-    async def rank(self, caller: Caller, query: str, mode: Mode, limit: int | None = None,
-                   where: ItemFilter | None = None) -> tuple[list[Scored], str | None]:
+    async def rank(
+        self,
+        caller: Caller,
+        query: str,
+        mode: Mode,
+        limit: int | None = None,
+        where: ItemFilter | None = None,
+    ) -> tuple[list[Scored], str | None]:
         """The best `limit` sections, or all, with their scores, and why the answer may be less than it should be."""
         question, degraded = await self._question(caller, query, mode)
         found = await self._store.sections.matches(caller.scope, question, where)
         return self._blend(mode, question, found, limit), degraded
 
-    def _blend(self, mode: Mode, question: Question, found: Matches, limit: int | None = None) -> list[Scored]:
-        return blend(mode if question.vector is not None else Mode.KEYWORD, found, self._weights, limit)
+    def _blend(
+        self, mode: Mode, question: Question, found: Matches, limit: int | None = None
+    ) -> list[Scored]:
+        return blend(
+            mode if question.vector is not None else Mode.KEYWORD, found, self._weights, limit
+        )
 
-    async def _question(self, caller: Caller, query: str, mode: Mode) -> tuple[Question, str | None]:
-        vector, degraded = (None, None) if mode is Mode.KEYWORD else await self._embed(caller, query)
+    async def _question(
+        self, caller: Caller, query: str, mode: Mode
+    ) -> tuple[Question, str | None]:
+        vector, degraded = (
+            (None, None) if mode is Mode.KEYWORD else await self._embed(caller, query)
+        )
         asked = None if mode is Mode.SEMANTIC and vector is not None else query_terms.parse(query)
         return Question(asked, vector, self._embedder.stamp, CANDIDATES), degraded
 
@@ -82,8 +117,14 @@ class Search:
             if len(self._known) > 10_000:
                 self._known.clear()
             # Only of what the scope sees: what waits elsewhere is not to be told.
-            stale = self._stale[1] and await self._store.sections.has_other_stamp(self._embedder.stamp, scope)
-            said = OTHER_EMBEDDER if stale else incomplete(*await self._store.jobs.waiting(EMBED, scope))
+            stale = self._stale[1] and await self._store.sections.has_other_stamp(
+                self._embedder.stamp, scope
+            )
+            said = (
+                OTHER_EMBEDDER
+                if stale
+                else incomplete(*await self._store.jobs.waiting(EMBED, scope))
+            )
             # Where very much waits, asking takes its time: it is asked as much more rarely.
             slow = max(1.0, (time.monotonic() - at) / QUICK_SECONDS)
             known = self._known[scope] = (at + RECHECK_SECONDS * slow, said)
@@ -101,4 +142,8 @@ def incomplete(items: int, reason: str | None) -> str | None:
 
 
 def _true(where: ItemFilter) -> ItemFilter:
-    return where if WRONG in where.statuses else replace(where, not_statuses=(*where.not_statuses, WRONG))
+    return (
+        where
+        if WRONG in where.statuses
+        else replace(where, not_statuses=(*where.not_statuses, WRONG))
+    )

@@ -21,8 +21,15 @@ async def newest_first(store: Store, scope: Scope, where: ItemFilter, found: Fou
                 replaced_by[relation.to_id].add(relation.from_id)
         missing = set[str]().union(*replaced_by.values()) - {p.item_id for _, p in found}
         opened = await store.sections.openings(scope, sorted(missing), where) if missing else []
-        found = found + [(max(score for score, old in found if new.item_id in replaced_by.get(old.item_id, ())), new)
-                         for new in opened]
+        found = found + [
+            (
+                max(
+                    score for score, old in found if new.item_id in replaced_by.get(old.item_id, ())
+                ),
+                new,
+            )
+            for new in opened
+        ]
     return _ordered(found, replaced_by) if replaced_by else found
 
 
@@ -33,8 +40,14 @@ def _ordered(found: Found, replaced_by: dict[str, set[str]]) -> Found:
 
     def bound(item_id: str, seen: frozenset[str] = frozenset()) -> tuple[float, int]:
         """The score it may have at most, and how often it was replaced."""
-        newer = [bound(new, seen | {item_id}) for new in replaced_by.get(item_id, ()) if new in best and new not in seen]
-        return min([best[item_id], *(score for score, _ in newer)]), 1 + max((age for _, age in newer), default=-1)
+        newer = [
+            bound(new, seen | {item_id})
+            for new in replaced_by.get(item_id, ())
+            if new in best and new not in seen
+        ]
+        return min([best[item_id], *(score for score, _ in newer)]), 1 + max(
+            (age for _, age in newer), default=-1
+        )
 
     bounds = {item_id: bound(item_id) for item_id in best}
     capped = [(min(score, bounds[p.item_id][0]), bounds[p.item_id][1], p) for score, p in found]

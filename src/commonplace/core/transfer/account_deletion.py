@@ -43,6 +43,8 @@ class Leaving:
 
     async def _empty(self, scope: Scope) -> None:
         """One by one, so that others can write in between."""
-        while items := (await self._store.items.page(scope, EVERYTHING, limit=AT_ONCE, offset=0, count=False))[0]:
+        while items := (
+            await self._store.items.page(scope, EVERYTHING, limit=AT_ONCE, offset=0, count=False)
+        )[0]:
             for item in items:
                 await self._store.items.delete(scope, item.id)

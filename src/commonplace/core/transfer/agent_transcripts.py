@@ -16,20 +16,32 @@ ENDING = ".jsonl"
 LONGEST_TITLE = 120
 LONGEST_CALL = 160
 _REMINDERS = re.compile(
-    r"<(system-reminder|environment_context|user_instructions|command-message|local-command-stdout)>")
+    r"<(system-reminder|environment_context|user_instructions|command-message|local-command-stdout)>"
+)
 _COMMANDS = re.compile(r"<(command-name|command-args)>")
 # What a tool call is about, in the order in which it is told.
-_TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description", "input")
+_TELLING = (
+    "command",
+    "cmd",
+    "file_path",
+    "path",
+    "pattern",
+    "query",
+    "url",
+    "prompt",
+    "description",
+    "input",
+)
 
 
 @dataclass(slots=True)
 class Session:
     """One conversation, or one stretch of a project's history."""
 
-    key: str                            # names it for good: the same session has the same key
+    key: str  # names it for good: the same session has the same key
     title: str
     text: str
-    at: datetime | None = None          # when it began
+    at: datetime | None = None  # when it began
     about: Json = field(default_factory=dict)
 
 
@@ -51,11 +63,15 @@ class _Talk:
         self.turns[-1][1].append(text.strip())
 
 
-Complain = Callable[[str, str], None]   # (where, why)
+Complain = Callable[[str, str], None]  # (where, why)
 
 
 def files(root: Path) -> list[Path]:
-    return [root] if root.is_file() else sorted(path for path in root.rglob(f"*{ENDING}") if path.is_file())
+    return (
+        [root]
+        if root.is_file()
+        else sorted(path for path in root.rglob(f"*{ENDING}") if path.is_file())
+    )
 
 
 def read(file: Path, complain: Complain) -> Session | None:
@@ -80,12 +96,20 @@ def read(file: Path, complain: Complain) -> Session | None:
 
 def _session(talk: _Talk, file: Path) -> Session:
     name = talk.id or file.stem
-    title = talk.title or next((parts[0] for who, parts in talk.turns if who == "User"), talk.turns[0][1][0])
+    title = talk.title or next(
+        (parts[0] for who, parts in talk.turns if who == "User"), talk.turns[0][1][0]
+    )
     about = talk.about | {"program": talk.program, "session_id": name}
     if talk.last:
         about["ended_at"] = talk.last.isoformat()
     text = "\n\n".join(f"**{who}:** " + "\n\n".join(parts) for who, parts in talk.turns)
-    return Session(f"{talk.program}:{name}"[:120], _line(clean(title), LONGEST_TITLE) or name, clean(text), talk.first, about)
+    return Session(
+        f"{talk.program}:{name}"[:120],
+        _line(clean(title), LONGEST_TITLE) or name,
+        clean(text),
+        talk.first,
+        about,
+    )
 
 
 def _take(talk: _Talk, entry: Json) -> None:
@@ -95,19 +119,30 @@ def _take(talk: _Talk, entry: Json) -> None:
         talk.first, talk.last = min(talk.first or at, at), max(talk.last or at, at)
     if isinstance(payload, dict):
         _codex(talk, str(entry.get("type")), payload)
-    elif isinstance(entry.get("message"), dict) or "sessionId" in entry or entry.get("type") == "summary":
+    elif (
+        isinstance(entry.get("message"), dict)
+        or "sessionId" in entry
+        or entry.get("type") == "summary"
+    ):
         _claude_code(talk, entry)
     else:
-        _codex(talk, "response_item" if "type" in entry else "session_meta", entry)     # as its first versions wrote it
+        _codex(
+            talk, "response_item" if "type" in entry else "session_meta", entry
+        )  # as its first versions wrote it
 
 
 # -- Claude Code
+
 
 def _claude_code(talk: _Talk, entry: Json) -> None:
     talk.program = "claude-code"
     if isinstance(entry.get("summary"), str) and entry.get("type") == "summary":
         talk.title = talk.title or entry["summary"]
-    if entry.get("isSidechain") or entry.get("isMeta") or entry.get("type") not in ("user", "assistant"):
+    if (
+        entry.get("isSidechain")
+        or entry.get("isMeta")
+        or entry.get("type") not in ("user", "assistant")
+    ):
         return
     talk.id = talk.id or str(entry.get("sessionId") or "")
     for name, key in (("cwd", "cwd"), ("branch", "gitBranch")):
@@ -125,29 +160,37 @@ def _claude_code(talk: _Talk, entry: Json) -> None:
 
 # -- Codex
 
+
 def _codex(talk: _Talk, kind: str, payload: Json) -> None:
     talk.program = talk.program or "codex"
     if kind == "session_meta":
         talk.id = talk.id or str(payload.get("id") or "")
         git = payload.get("git") if isinstance(payload.get("git"), dict) else {}
-        for name, value in (("cwd", payload.get("cwd")), ("branch", git.get("branch") if git else None)):
+        for name, value in (
+            ("cwd", payload.get("cwd")),
+            ("branch", git.get("branch") if git else None),
+        ):
             if isinstance(value, str) and value:
                 talk.about.setdefault(name, value)
         return
     if kind != "response_item":
-        return          # what happened on the screen: the same words once more
+        return  # what happened on the screen: the same words once more
     match payload.get("type"):
         case "message" if payload.get("role") in ("user", "assistant"):
             for block in _blocks(payload.get("content")):
                 if str(block.get("type")).endswith("text"):
                     talk.say(str(payload["role"]).capitalize(), _said(block.get("text")))
         case "function_call" | "custom_tool_call":
-            talk.say("Assistant", _call(payload.get("name"), payload.get("arguments", payload.get("input"))))
+            talk.say(
+                "Assistant",
+                _call(payload.get("name"), payload.get("arguments", payload.get("input"))),
+            )
         case "local_shell_call":
             talk.say("Assistant", _call("shell", payload.get("action")))
 
 
 # -- parts
+
 
 def _blocks(content: Any) -> Iterator[Json]:
     if isinstance(content, str):
@@ -160,13 +203,17 @@ def _said(text: Any) -> str:
     """Without what programs put among the user's words."""
     plain = _without(_REMINDERS, text) if isinstance(text, str) else ""
     plain = _without(_COMMANDS, plain, keep=True).strip()
-    return "" if plain.startswith(("# AGENTS.md instructions", "Caveat: The messages below")) else plain
+    return (
+        ""
+        if plain.startswith(("# AGENTS.md instructions", "Caveat: The messages below"))
+        else plain
+    )
 
 
 def _without(opening: re.Pattern[str], text: str, *, keep: bool = False) -> str:
     """Remove blocks from an opening tag to its closing one, or only the tags."""
     kept, at = [], 0
-    unclosed: set[str] = set()      # looked for in vain once: there are none further down
+    unclosed: set[str] = set()  # looked for in vain once: there are none further down
     for tag in opening.finditer(text):
         if tag.start() < at or tag[1] in unclosed:
             continue
@@ -174,9 +221,9 @@ def _without(opening: re.Pattern[str], text: str, *, keep: bool = False) -> str:
         if end < 0:
             unclosed.add(tag[1])
             continue
-        kept += [text[at:tag.start()], f"{text[tag.end():end].strip()} " if keep else ""]
+        kept += [text[at : tag.start()], f"{text[tag.end() : end].strip()} " if keep else ""]
         at = end + len(tag[1]) + 3
-        while text[at:at + 1].isspace():
+        while text[at : at + 1].isspace():
             at += 1
     return "".join([*kept, text[at:]])
 
@@ -187,11 +234,15 @@ def _call(name: Any, given: Any) -> str:
             given = json.loads(given)
         except (ValueError, RecursionError):
             given = {"input": given}
-    about = next((given[key] for key in _TELLING if given.get(key)), "") if isinstance(given, dict) else ""
+    about = (
+        next((given[key] for key in _TELLING if given.get(key)), "")
+        if isinstance(given, dict)
+        else ""
+    )
     words = " ".join(map(str, about)) if isinstance(about, list) else str(about)
     return f"(used {name or 'a tool'}{f': {_line(words, LONGEST_CALL)}' if words else ''})"
 
 
 def _line(text: str, longest: int) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= longest else line[:longest - 1].rstrip() + "…"
+    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"

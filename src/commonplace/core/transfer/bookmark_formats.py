@@ -27,23 +27,30 @@ class Saved:
     tags: tuple[str, ...] = ()
     folder: str | None = None
     at: datetime | None = None
-    lost: str = ""          # why it cannot be brought in: it is named at the end
+    lost: str = ""  # why it cannot be brought in: it is named at the end
 
 
 def read(file: Path) -> list[Saved]:
     """Invalid, naming the formats that are known, when it is none of them."""
     text = front_matter.decode(file.read_bytes(), str(file)).removeprefix("\ufeff")
     readers: dict[str, Callable[[str], list[Saved]]] = {
-        ".html": bookmarks, ".htm": bookmarks, ".csv": table, ".json": karakeep}
+        ".html": bookmarks,
+        ".htm": bookmarks,
+        ".csv": table,
+        ".json": karakeep,
+    }
     reader = readers.get(file.suffix.lower())
     found = reader(text) if reader else []
     if not found:
-        raise Invalid(f"Nothing to import was found in {file}. What can be imported: a folder of Markdown files, browser "
-                      "bookmarks or a Pocket export (HTML), Pocket or Readwise (CSV), Karakeep (JSON).")
+        raise Invalid(
+            f"Nothing to import was found in {file}. What can be imported: a folder of Markdown files, browser "
+            "bookmarks or a Pocket export (HTML), Pocket or Readwise (CSV), Karakeep (JSON)."
+        )
     return found
 
 
 # -- bookmarks of browsers, and Pocket's HTML
+
 
 def bookmarks(page: str) -> list[Saved]:
     parser = _Bookmarks()
@@ -58,7 +65,7 @@ class _Bookmarks(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[Saved] = []
-        self._folders: list[str] = []    # one for each list that is open; "" where it has no name
+        self._folders: list[str] = []  # one for each list that is open; "" where it has no name
         self._heading = ""
         self._link: dict[str, str | None] | None = None
         self._text = ""
@@ -79,10 +86,15 @@ class _Bookmarks(HTMLParser):
             self._heading = " ".join(self._text.split())
         elif tag == "a" and self._link is not None:
             url = (self._link.get("href") or "").strip()
-            self.found.append(Saved(
-                " ".join(self._text.split()) or url, url, tags=_tags(self._link.get("tags") or "", ","),
-                folder="/".join(filter(None, self._folders))[:200] or None,
-                at=_seconds(self._link.get("add_date") or self._link.get("time_added"))))
+            self.found.append(
+                Saved(
+                    " ".join(self._text.split()) or url,
+                    url,
+                    tags=_tags(self._link.get("tags") or "", ","),
+                    folder="/".join(filter(None, self._folders))[:200] or None,
+                    at=_seconds(self._link.get("add_date") or self._link.get("time_added")),
+                )
+            )
             self._link = None
 
     def handle_data(self, data: str) -> None:
@@ -91,15 +103,28 @@ class _Bookmarks(HTMLParser):
 
 # -- tables: Pocket, Readwise
 
+
 def table(text: str) -> list[Saved]:
-    rows = [{(name or "").strip().lower(): value or "" for name, value in row.items() if isinstance(value, str)}
-            for row in csv.DictReader(io.StringIO(text, newline=""))]
+    rows = [
+        {
+            (name or "").strip().lower(): value or ""
+            for name, value in row.items()
+            if isinstance(value, str)
+        }
+        for row in csv.DictReader(io.StringIO(text, newline=""))
+    ]
     if rows and {"highlight", "book title"} <= rows[0].keys():
         return list(_highlights(rows))
-    return [Saved(row.get("title", "").strip() or row["url"], row["url"].strip(),
-                  tags=_tags(row.get("tags") or "", "|") or _tags(row.get("document tags") or "", ","),
-                  at=_seconds(row.get("time_added")) or iso(row.get("saved date")))
-            for row in rows if row.get("url", "").strip().lower().startswith(WEB)]
+    return [
+        Saved(
+            row.get("title", "").strip() or row["url"],
+            row["url"].strip(),
+            tags=_tags(row.get("tags") or "", "|") or _tags(row.get("document tags") or "", ","),
+            at=_seconds(row.get("time_added")) or iso(row.get("saved date")),
+        )
+        for row in rows
+        if row.get("url", "").strip().lower().startswith(WEB)
+    ]
 
 
 def _highlights(rows: Iterable[dict[str, str]]) -> Iterator[Saved]:
@@ -111,8 +136,12 @@ def _highlights(rows: Iterable[dict[str, str]]) -> Iterator[Saved]:
             books.setdefault(key, _Book()).add(row)
     for (title, author), book in books.items():
         head = [f"By {author}"] if author else []
-        yield Saved(title, text="\n\n".join([*head, *book.passages]), tags=tuple(dict.fromkeys(book.tags)),
-                    at=min(book.times, default=None))
+        yield Saved(
+            title,
+            text="\n\n".join([*head, *book.passages]),
+            tags=tuple(dict.fromkeys(book.tags)),
+            at=min(book.times, default=None),
+        )
 
 
 @dataclass(slots=True)
@@ -132,6 +161,7 @@ class _Book:
 
 # -- Karakeep
 
+
 def karakeep(text: str) -> list[Saved]:
     try:
         entries = json.loads(text)["bookmarks"]
@@ -145,9 +175,26 @@ def _karakeep(entry: dict[str, Any]) -> Iterator[Saved]:
     content = entry.get("content") or {}
     url = content.get("url") if content.get("type") == "link" else None
     url = clean(str(url)) if str(url).lower().startswith(WEB) else None
-    note = "\n\n".join(clean(part) for part in (content.get("text"), entry.get("note")) if isinstance(part, str) and part.strip())
-    tags = tuple(dict.fromkeys(clean(str(tag["name"] if isinstance(tag, dict) else tag)) for tag in entry.get("tags") or ()))
-    title = clean(str(entry.get("title") or content.get("title") or url or " ".join(note.split())[:60] or "Untitled"))
+    note = "\n\n".join(
+        clean(part)
+        for part in (content.get("text"), entry.get("note"))
+        if isinstance(part, str) and part.strip()
+    )
+    tags = tuple(
+        dict.fromkeys(
+            clean(str(tag["name"] if isinstance(tag, dict) else tag))
+            for tag in entry.get("tags") or ()
+        )
+    )
+    title = clean(
+        str(
+            entry.get("title")
+            or content.get("title")
+            or url
+            or " ".join(note.split())[:60]
+            or "Untitled"
+        )
+    )
     at = _seconds(entry.get("createdAt")) or iso(entry.get("createdAt"))
     if url:
         yield Saved(title, url, tags=tags, at=at)
@@ -156,10 +203,14 @@ def _karakeep(entry: dict[str, Any]) -> Iterator[Saved]:
     elif note:
         yield Saved(title, text=note, tags=tags, at=at)
     else:
-        yield Saved(title, lost="The export has neither an address nor a text for it; files are not part of it.")
+        yield Saved(
+            title,
+            lost="The export has neither an address nor a text for it; files are not part of it.",
+        )
 
 
 # -- parts
+
 
 def clean(text: str) -> str:
     """As databases take it: without NUL, and with a question mark for half an emoji, as programs leave it that cut texts off."""

@@ -11,11 +11,20 @@ from commonplace.core.transfer import bookmark_formats
 from commonplace.core.transfer.bookmark_formats import Saved
 from commonplace.core.transfer.markdown_folder import Imported
 from commonplace.errors import KEEPS_OUT
-from commonplace.model import Caller, EntityType, Folder, Item, Outcome, folder_key, new_public_id, now
+from commonplace.model import (
+    Caller,
+    EntityType,
+    Folder,
+    Item,
+    Outcome,
+    folder_key,
+    new_public_id,
+    now,
+)
 from commonplace.ports import Advance
 
-AT_ONCE = 4     # addresses that are fetched side by side
-NOTES = 100     # in one transaction
+AT_ONCE = 4  # addresses that are fetched side by side
+NOTES = 100  # in one transaction
 
 
 async def import_file(library: Library, caller: Caller, file: Path, advance: Advance) -> Imported:
@@ -38,10 +47,14 @@ class _Folders:
         self.made = 0
 
     async def make(self, names: set[str]) -> None:
-        self._known = {folder_key(folder.name): folder for folder in await self._library.folders(self._caller)}
+        self._known = {
+            folder_key(folder.name): folder for folder in await self._library.folders(self._caller)
+        }
         for name in sorted(names):
             if folder_key(name) not in self._known:
-                self._known[folder_key(name)] = await self._library.create_folder(self._caller, name)
+                self._known[folder_key(name)] = await self._library.create_folder(
+                    self._caller, name
+                )
                 self.made += 1
 
     def ids(self, name: str | None) -> list[str]:
@@ -49,7 +62,9 @@ class _Folders:
 
 
 class _Importer:
-    def __init__(self, library: Library, caller: Caller, folders: _Folders, advance: Advance, total: int) -> None:
+    def __init__(
+        self, library: Library, caller: Caller, folders: _Folders, advance: Advance, total: int
+    ) -> None:
         self._library = library
         self._caller = caller
         self._folders = folders
@@ -61,7 +76,10 @@ class _Importer:
     async def notes(self, found: Sequence[Saved]) -> None:
         numbers = _numbers(found)
         for start in range(0, len(found), NOTES):
-            records = [self._record(each, numbers[start + n]) for n, each in enumerate(found[start:start + NOTES])]
+            records = [
+                self._record(each, numbers[start + n])
+                for n, each in enumerate(found[start : start + NOTES])
+            ]
             for outcome in await self._library.put(self._caller, records):
                 self._count(outcome)
 
@@ -82,24 +100,50 @@ class _Importer:
 
     async def _add(self, each: Saved) -> None:
         try:
-            added = await self._library.add(self._caller, Draft("url", url=each.url, tags=each.tags, created_at=each.at))
-            new = [folder for folder in self._folders.ids(each.folder) if folder not in added.item.folders]
+            added = await self._library.add(
+                self._caller, Draft("url", url=each.url, tags=each.tags, created_at=each.at)
+            )
+            new = [
+                folder
+                for folder in self._folders.ids(each.folder)
+                if folder not in added.item.folders
+            ]
             if new and self._caller.only_folder is None:
                 await self._library.file(self._caller, added.item.id, new)
         except KEEPS_OUT as error:
             self.failed.append((each.url or each.title, error.message))
             self._advance(self._done(), self._total)
             return
-        self._count(Outcome.ADDED if added.created else Outcome.CHANGED if new else Outcome.UNCHANGED)
+        self._count(
+            Outcome.ADDED if added.created else Outcome.CHANGED if new else Outcome.UNCHANGED
+        )
 
     def _record(self, each: Saved, number: int) -> Record:
         # The same note of the same program is the same item, also after it has grown.
         library_id, at = self._caller.library_id, each.at or now()
-        item_id = str(uuid5(NAMESPACE_URL, f"{library_id}:note:{each.title}:{each.at or each.text}{number or ''}"))
-        return Record(Item(
-            id=item_id, library_id=library_id, public_id=new_public_id(), content_id="", entity_type=EntityType.DOCUMENT,
-            kind="text", title=each.title[:500], tags=each.tags, created_at=at, updated_at=at,
-            folders=tuple(self._folders.ids(each.folder))), each.text, dated=each.at is not None)
+        item_id = str(
+            uuid5(
+                NAMESPACE_URL,
+                f"{library_id}:note:{each.title}:{each.at or each.text}{number or ''}",
+            )
+        )
+        return Record(
+            Item(
+                id=item_id,
+                library_id=library_id,
+                public_id=new_public_id(),
+                content_id="",
+                entity_type=EntityType.DOCUMENT,
+                kind="text",
+                title=each.title[:500],
+                tags=each.tags,
+                created_at=at,
+                updated_at=at,
+                folders=tuple(self._folders.ids(each.folder)),
+            ),
+            each.text,
+            dated=each.at is not None,
+        )
 
     def _count(self, outcome: Outcome) -> None:
         self.outcomes[outcome] += 1

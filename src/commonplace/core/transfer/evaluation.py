@@ -32,15 +32,18 @@ class Text:
 @dataclass(frozen=True, slots=True)
 class RetrievalSet:
     documents: tuple[Text, ...]
-    queries: tuple[Text, ...]                  # those that have a judgement
+    queries: tuple[Text, ...]  # those that have a judgement
     judgements: Mapping[str, Mapping[str, int]]  # by query, by document
 
 
 # -- reading a set
 
+
 def read_set(folder: Path) -> RetrievalSet:
     documents, queries = _texts(folder / "corpus.jsonl"), _texts(folder / "queries.jsonl")
-    judgements = _judgements(folder / "qrels.tsv", {d.id for d in documents}, {q.id for q in queries})
+    judgements = _judgements(
+        folder / "qrels.tsv", {d.id for d in documents}, {q.id for q in queries}
+    )
     groups = {document.group for document in documents}
     lost = [query for query in queries if query.group is not None and query.group not in groups]
     if lost:
@@ -59,7 +62,9 @@ def _texts(file: Path) -> list[Text]:
         try:
             text = _text(json.loads(line))
         except (ValueError, KeyError, TypeError) as error:
-            raise Invalid(f"{file}, line {number}: an object with _id and text is expected ({error}).") from None
+            raise Invalid(
+                f"{file}, line {number}: an object with _id and text is expected ({error})."
+            ) from None
         if text.id in found:
             raise Invalid(f"{file}, line {number}: the _id {text.id!r} is there twice.")
         found[text.id] = text
@@ -74,7 +79,9 @@ def _text(row: Any) -> Text:
     group = row.get("group")
     if not isinstance(row["text"], str) or not isinstance(row.get("title") or "", str):
         raise TypeError("text and title must be strings")
-    return Text(str(row["_id"]), row["text"], row.get("title") or "", None if group is None else str(group))
+    return Text(
+        str(row["_id"]), row["text"], row.get("title") or "", None if group is None else str(group)
+    )
 
 
 def _judgements(file: Path, documents: set[str], queries: set[str]) -> dict[str, dict[str, int]]:
@@ -86,8 +93,10 @@ def _judgements(file: Path, documents: set[str], queries: set[str]) -> dict[str,
         try:
             query, document, score = fields[0], fields[1], int(fields[2])
         except (ValueError, IndexError):
-            raise Invalid(f"{file}, line {number}: query-id, corpus-id and a whole score are expected, "
-                          "with tabs between them.") from None
+            raise Invalid(
+                f"{file}, line {number}: query-id, corpus-id and a whole score are expected, "
+                "with tabs between them."
+            ) from None
         for name, known, where in ((query, queries, "queries"), (document, documents, "corpus")):
             if name not in known:
                 raise Invalid(f"{file}, line {number}: {name!r} is not in {where}.jsonl.")
@@ -100,20 +109,27 @@ def _lines(file: Path) -> list[str]:
     try:
         return file.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
-        raise Invalid(f"There is no {file.name} in {file.parent}; a retrieval set has corpus.jsonl, queries.jsonl "
-                      "and qrels.tsv.") from None
+        raise Invalid(
+            f"There is no {file.name} in {file.parent}; a retrieval set has corpus.jsonl, queries.jsonl "
+            "and qrels.tsv."
+        ) from None
     except UnicodeDecodeError:
         raise Invalid(f"{file} is not UTF-8 text.") from None
 
 
 # -- measuring
 
+
 def measure(ranked: Sequence[str], judged: Mapping[str, int]) -> dict[str, float]:
     """`ranked`: documents, best first. nDCG with the judgement as gain; recall of all that is relevant."""
     gains = [judged.get(document, 0) for document in ranked[:DEPTH]]
     ideal = sorted(judged.values(), reverse=True)[:DEPTH]
     first = next((place for place, gain in enumerate(gains, 1) if gain), None)
-    values = (_discounted(gains) / _discounted(ideal), sum(gain > 0 for gain in gains) / len(judged), 1 / first if first else 0.0)
+    values = (
+        _discounted(gains) / _discounted(ideal),
+        sum(gain > 0 for gain in gains) / len(judged),
+        1 / first if first else 0.0,
+    )
     return dict(zip(METRICS, values, strict=True))
 
 
@@ -122,6 +138,7 @@ def _discounted(gains: Sequence[int]) -> float:
 
 
 # -- running
+
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
@@ -134,30 +151,42 @@ class Evaluation:
     settings: Settings
     caller: Caller
     _documents: dict[str, str] = field(default_factory=dict)  # by item
-    _items: dict[int, str] = field(default_factory=dict)      # by section
+    _items: dict[int, str] = field(default_factory=dict)  # by section
 
     async def add(self, documents: Sequence[Text], advance: Advance) -> dict[str, str]:
         """Put the documents in; the folder of each group."""
         names = sorted({document.group for document in documents if document.group is not None})
         # By number: names of folders that look alike are one, and groups are not.
-        folders = {name: (await self.library.create_folder(self.caller, str(n))).id for n, name in enumerate(names)}
+        folders = {
+            name: (await self.library.create_folder(self.caller, str(n))).id
+            for n, name in enumerate(names)
+        }
         for start in range(0, len(documents), AT_ONCE):
-            records = [self._record(document, folders) for document in documents[start:start + AT_ONCE]]
+            records = [
+                self._record(document, folders) for document in documents[start : start + AT_ONCE]
+            ]
             advance(start + len(await self.library.put(self.caller, records)), len(documents))
         return folders
 
-    async def run(self, judged: RetrievalSet, folders: Mapping[str, str], advance: Advance) -> dict[str, dict[str, float]]:
+    async def run(
+        self, judged: RetrievalSet, folders: Mapping[str, str], advance: Advance
+    ) -> dict[str, dict[str, float]]:
         """The metrics of each mode, over all queries. Vectors must be there by now."""
         search = Search(self.store, _Once(self.embedder), self.access, self.settings)
         totals = {mode: dict.fromkeys(METRICS, 0.0) for mode in Mode}
         for done, query in enumerate(judged.queries, 1):
-            caller = self.caller if query.group is None else _within(self.caller, folders[query.group])
+            caller = (
+                self.caller if query.group is None else _within(self.caller, folders[query.group])
+            )
             for mode in Mode:
                 found = await self._ranked(search, caller, query.text, mode)
                 for metric, value in measure(found, judged.judgements[query.id]).items():
                     totals[mode][metric] += value / len(judged.queries)
             advance(done, len(judged.queries))
-        return {str(mode): {metric: round(value, 4) for metric, value in metrics.items()} for mode, metrics in totals.items()}
+        return {
+            str(mode): {metric: round(value, 4) for metric, value in metrics.items()}
+            for mode, metrics in totals.items()
+        }
 
     async def _ranked(self, search: Search, caller: Caller, query: str, mode: Mode) -> list[str]:
         """Documents by their best section."""
@@ -168,12 +197,21 @@ class Evaluation:
         if unknown:
             passages = await self.store.sections.passages(caller.scope, unknown)
             self._items.update((passage.section_id, passage.item_id) for passage in passages)
-        return list(dict.fromkeys(self._documents[self._items[found.section_id]] for found in sections))
+        return list(
+            dict.fromkeys(self._documents[self._items[found.section_id]] for found in sections)
+        )
 
     def _record(self, document: Text, folders: Mapping[str, str]) -> Record:
-        item = Item(id=str(uuid5(NAMESPACE_OID, document.id)), library_id=self.caller.library_id, public_id=new_public_id(),
-                    content_id="", entity_type="document", kind="text", title=document.title,
-                    folders=(folders[document.group],) if document.group is not None else ())
+        item = Item(
+            id=str(uuid5(NAMESPACE_OID, document.id)),
+            library_id=self.caller.library_id,
+            public_id=new_public_id(),
+            content_id="",
+            entity_type="document",
+            kind="text",
+            title=document.title,
+            folders=(folders[document.group],) if document.group is not None else (),
+        )
         self._documents[item.id] = document.id
         # Each is a document of its own, also when another says the same.
         return Record(item, document.text or document.title, once=False, describe=False)
@@ -188,7 +226,11 @@ class _Once:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self.stamp, self.dimensions, self.quick = embedder.stamp, embedder.dimensions, embedder.quick
+        self.stamp, self.dimensions, self.quick = (
+            embedder.stamp,
+            embedder.dimensions,
+            embedder.quick,
+        )
         self._known: tuple[str, Vector] | None = None
 
     async def query(self, text: str) -> Vector:

@@ -13,13 +13,23 @@ from commonplace.core.transfer.bookmark_formats import iso
 from commonplace.errors import Invalid
 from commonplace.text import front_matter
 
-MOST_FILES = 20          # names that are told of one commit
+MOST_FILES = 20  # names that are told of one commit
 _COMMIT = re.compile(r"^commit ([0-9a-f]{7,64})\b", re.MULTILINE)
 _UNIT, _RECORD = "\x1f", "\x1e"
 _FORMAT = _RECORD + _UNIT.join(("%H", "%an", "%aI", "%B")) + _UNIT
 # A repository's own settings can name programs to run; none of them is needed to read what was committed.
-_READ_ONLY = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false", "-c",
-              "core.pager=cat", "-c", "protocol.allow=never")
+_READ_ONLY = (
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "log.showSignature=false",
+    "-c",
+    "core.pager=cat",
+    "-c",
+    "protocol.allow=never",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +42,9 @@ class Commit:
 
 
 def is_repository(path: Path) -> bool:
-    return path.is_dir() and ((path / ".git").exists() or ((path / "HEAD").is_file() and (path / "objects").is_dir()))
+    return path.is_dir() and (
+        (path / ".git").exists() or ((path / "HEAD").is_file() and (path / "objects").is_dir())
+    )
 
 
 def is_saved_log(head: str) -> bool:
@@ -40,18 +52,33 @@ def is_saved_log(head: str) -> bool:
 
 
 async def read_repository(path: Path) -> list[Session]:
-    log = await _git(path, "log", "--reverse", "--no-color", "--no-ext-diff", "--no-textconv", "--name-only",
-                     f"--format={_FORMAT}", "--")
+    log = await _git(
+        path,
+        "log",
+        "--reverse",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--name-only",
+        f"--format={_FORMAT}",
+        "--",
+    )
     commits = list(_records(log))
     if not commits:
         raise Invalid(f"{path} has no commits.")
     roots = (await _git(path, "rev-list", "--max-parents=0", "HEAD", "--")).split()
-    return list(_sessions(commits, min(roots), (path.name or 'the repository').removesuffix(".git")))
+    return list(
+        _sessions(commits, min(roots), (path.name or "the repository").removesuffix(".git"))
+    )
 
 
 def read_file(file: Path) -> list[Session]:
     """A log that was saved; nothing when this is a folder."""
-    return [] if file.is_dir() else read_saved(front_matter.decode(file.read_bytes(), str(file)), file.stem)
+    return (
+        []
+        if file.is_dir()
+        else read_saved(front_matter.decode(file.read_bytes(), str(file)), file.stem)
+    )
 
 
 def read_saved(text: str, name: str) -> list[Session]:
@@ -65,10 +92,19 @@ def read_saved(text: str, name: str) -> list[Session]:
 async def _git(path: Path, *arguments: str) -> str:
     try:
         running = await asyncio.create_subprocess_exec(
-            "git", *_READ_ONLY, "-C", str(path), *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE)
+            "git",
+            *_READ_ONLY,
+            "-C",
+            str(path),
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
     except FileNotFoundError:
-        raise Invalid("git is not installed here; save a log with `git log > log.txt` where it is, and import that.") from None
+        raise Invalid(
+            "git is not installed here; save a log with `git log > log.txt` where it is, and import that."
+        ) from None
     out, err = await running.communicate()
     if running.returncode:
         raise Invalid(f"git could not read {path}: {err.decode(errors='replace').strip()[:300]}")
@@ -80,19 +116,31 @@ def _records(log: str) -> Iterator[Commit]:
         commit, author, at, message, files = (record.split(_UNIT, 4) + [""] * 5)[:5]
         when = iso(at)
         if when is not None:
-            yield Commit(commit, author, when, message.strip(), tuple(line for line in files.splitlines() if line.strip()))
+            yield Commit(
+                commit,
+                author,
+                when,
+                message.strip(),
+                tuple(line for line in files.splitlines() if line.strip()),
+            )
 
 
 def _printed(text: str) -> Iterator[Commit]:
     starts = [*_COMMIT.finditer(text)]
     for number, start in enumerate(starts):
-        part = text[start.end():starts[number + 1].start() if number + 1 < len(starts) else len(text)]
+        part = text[
+            start.end() : starts[number + 1].start() if number + 1 < len(starts) else len(text)
+        ]
         head, _, body = part.partition("\n\n")
         fields = dict(line.split(":", 1) for line in head.splitlines() if ":" in line)
         when = _date(fields.get("Date", fields.get("AuthorDate", "")).strip())
         if when is not None:
-            message = "\n".join(line[4:] for line in body.splitlines() if line.startswith("    ") or not line)
-            yield Commit(start[1], fields.get("Author", "").split("<")[0].strip(), when, message.strip())
+            message = "\n".join(
+                line[4:] for line in body.splitlines() if line.startswith("    ") or not line
+            )
+            yield Commit(
+                start[1], fields.get("Author", "").split("<")[0].strip(), when, message.strip()
+            )
 
 
 def _date(text: str) -> datetime | None:
@@ -105,19 +153,39 @@ def _date(text: str) -> datetime | None:
 
 
 def _sessions(commits: Iterable[Commit], project: str, name: str) -> Iterator[Session]:
-    by_month = sorted(commits, key=lambda commit: commit.at.astimezone().strftime("%Y-%m"))     # stable: the log's order within
-    for month, group in groupby(by_month, key=lambda commit: commit.at.astimezone().strftime("%Y-%m")):
+    by_month = sorted(
+        commits, key=lambda commit: commit.at.astimezone().strftime("%Y-%m")
+    )  # stable: the log's order within
+    for month, group in groupby(
+        by_month, key=lambda commit: commit.at.astimezone().strftime("%Y-%m")
+    ):
         inside = list(group)
-        yield Session(f"git:{project[:40]}:{month}", f"Commits of {name} in {month}"[:190], "\n\n".join(map(_told, inside)),
-                      inside[0].at, {"program": "git", "project": name, "month": month, "first": inside[0].hash,
-                                     "last": inside[-1].hash, "commits": len(inside)})
+        yield Session(
+            f"git:{project[:40]}:{month}",
+            f"Commits of {name} in {month}"[:190],
+            "\n\n".join(map(_told, inside)),
+            inside[0].at,
+            {
+                "program": "git",
+                "project": name,
+                "month": month,
+                "first": inside[0].hash,
+                "last": inside[-1].hash,
+                "commits": len(inside),
+            },
+        )
 
 
 def _told(commit: Commit) -> str:
     subject, _, body = commit.message.partition("\n")
-    lines = [f"## {subject.strip() or commit.hash[:12]}", f"{commit.hash[:12]}, {commit.author}, {commit.at:%Y-%m-%d %H:%M}",
-             body.strip()]
+    lines = [
+        f"## {subject.strip() or commit.hash[:12]}",
+        f"{commit.hash[:12]}, {commit.author}, {commit.at:%Y-%m-%d %H:%M}",
+        body.strip(),
+    ]
     if commit.files:
-        more = f" and {len(commit.files) - MOST_FILES} more" if len(commit.files) > MOST_FILES else ""
+        more = (
+            f" and {len(commit.files) - MOST_FILES} more" if len(commit.files) > MOST_FILES else ""
+        )
         lines.append("Files: " + ", ".join(commit.files[:MOST_FILES]) + more)
     return "\n\n".join(filter(None, lines)).replace("\0", "")

@@ -40,10 +40,39 @@ EARLIER = ".versions"
 _UNSAFE = re.compile(r'[\x00-\x1f\\/:*?"<>|#^\[\]]+')
 _LONGEST_NAME = 200
 _LONGEST_PART, _LONGEST_PATH = 240, 2_000  # bytes of a place that an item asks for
-_OWN = frozenset({"id", "public_id", "title", "tags", "folders", "in_kb", "url", "entity_type", "kind", "category",
-                  "summary", "key_points", "visibility", "archived", "created_at", "metadata"})
+_OWN = frozenset(
+    {
+        "id",
+        "public_id",
+        "title",
+        "tags",
+        "folders",
+        "in_kb",
+        "url",
+        "entity_type",
+        "kind",
+        "category",
+        "summary",
+        "key_points",
+        "visibility",
+        "archived",
+        "created_at",
+        "metadata",
+    }
+)
 # What these mean in somebody's own notes is theirs; in a file that was exported it is ours.
-_OF_ENTITIES = frozenset({"status", "priority", "due_date", "languages", "technologies", "assignees", "relations", "annotates"})
+_OF_ENTITIES = frozenset(
+    {
+        "status",
+        "priority",
+        "due_date",
+        "languages",
+        "technologies",
+        "assignees",
+        "relations",
+        "annotates",
+    }
+)
 _FOREIGN = frozenset({Origin.AGENT, Origin.WEB, Origin.UPLOAD})
 
 
@@ -52,7 +81,9 @@ class Imported:
     outcomes: dict[Outcome, int]
     folders: int
     skipped: tuple[tuple[str, str], ...]  # (file, why)
-    unread: tuple[tuple[str, str], ...] = ()  # parts of files that could not be read, which does no harm to the rest
+    unread: tuple[
+        tuple[str, str], ...
+    ] = ()  # parts of files that could not be read, which does no harm to the rest
 
 
 async def import_folder(library: Library, caller: Caller, root: Path, advance: Advance) -> Imported:
@@ -70,7 +101,7 @@ async def import_folder(library: Library, caller: Caller, root: Path, advance: A
     async def batches() -> AsyncIterator[list[Record]]:
         for start in range(0, len(files), AT_ONCE):
             records = []
-            for file in files[start:start + AT_ONCE]:
+            for file in files[start : start + AT_ONCE]:
                 path = file.relative_to(root).as_posix()
                 try:
                     _require_utf8(path)
@@ -83,8 +114,14 @@ async def import_folder(library: Library, caller: Caller, root: Path, advance: A
                 records.append(_record(note, caller.library_id, base, path, folder_ids))
                 joins = _relations(note, caller.library_id)
                 relations.extend(joins)
-                notes.update({join.from_id: join.to_id for join in joins
-                              if join.kind == Kind.ANNOTATES and join.to_id == _uuid(note.front.get("annotates"))})
+                notes.update(
+                    {
+                        join.from_id: join.to_id
+                        for join in joins
+                        if join.kind == Kind.ANNOTATES
+                        and join.to_id == _uuid(note.front.get("annotates"))
+                    }
+                )
             yield records
 
     outcomes = dict.fromkeys(Outcome, 0)
@@ -93,9 +130,9 @@ async def import_folder(library: Library, caller: Caller, root: Path, advance: A
             outcomes[outcome] += 1
         advance(sum(outcomes.values()) + len(skipped), len(files))
     for start in range(0, len(relations), AT_ONCE):
-        await library.join(caller, relations[start:start + AT_ONCE])
+        await library.join(caller, relations[start : start + AT_ONCE])
     for start in range(0, len(notes), AT_ONCE):
-        await library.mark_notes(caller, dict(list(notes.items())[start:start + AT_ONCE]))
+        await library.mark_notes(caller, dict(list(notes.items())[start : start + AT_ONCE]))
     return Imported(outcomes, len(folders) - before, tuple(skipped))
 
 
@@ -103,8 +140,14 @@ def markdown_files(root: Path) -> list[Path]:
     """Without hidden files and folders, where editors keep their own things."""
     if not root.is_dir():
         raise Invalid(f"{root} is not a folder.")
-    return sorted(file for file in root.rglob("*") if file.suffix.lower() in ENDINGS and file.is_file() and not file.is_symlink()
-                  and not any(part.startswith(".") for part in file.relative_to(root).parts))
+    return sorted(
+        file
+        for file in root.rglob("*")
+        if file.suffix.lower() in ENDINGS
+        and file.is_file()
+        and not file.is_symlink()
+        and not any(part.startswith(".") for part in file.relative_to(root).parts)
+    )
 
 
 def _require_utf8(path: str) -> None:
@@ -114,7 +157,9 @@ def _require_utf8(path: str) -> None:
         raise Invalid("The file's name is not UTF-8 text.") from None
 
 
-async def _folder_id(library: Library, caller: Caller, folders: dict[str, Folder], name: str) -> str:
+async def _folder_id(
+    library: Library, caller: Caller, folders: dict[str, Folder], name: str
+) -> str:
     key = folder_key(name)
     if key not in folders:
         folders[key] = await library.create_folder(caller, name)
@@ -124,12 +169,16 @@ async def _folder_id(library: Library, caller: Caller, folders: dict[str, Folder
 def _folder_names(note: front_matter.Note, path: str) -> list[str]:
     named = note.front.get("folders")
     if isinstance(named, list):
-        return [name for name in (str(entry).strip() for entry in named if entry is not None) if name]
+        return [
+            name for name in (str(entry).strip() for entry in named if entry is not None) if name
+        ]
     parent = PurePosixPath(path).parent.as_posix()
     return [] if parent == "." or not parent.strip() else [parent]
 
 
-def _record(note: front_matter.Note, library_id: str, root: Path, path: str, folder_ids: Iterable[str]) -> Record:
+def _record(
+    note: front_matter.Note, library_id: str, root: Path, path: str, folder_ids: Iterable[str]
+) -> Record:
     front, exported = note.front, _uuid(note.front.get("id"))
     own = _OWN | _OF_ENTITIES if exported else _OWN - {"id"}
     other = {key: value for key, value in front.items() if key not in own}
@@ -137,26 +186,51 @@ def _record(note: front_matter.Note, library_id: str, root: Path, path: str, fol
     created = note.created_at or now()
     # The same file of the same folder is the same item, also after it was edited.
     item_id = exported or str(uuid5(NAMESPACE_URL, f"{library_id}:{(root / path).as_uri()}"))
-    return Record(Item(
-        id=item_id, library_id=library_id, public_id=_public_id(front.get("public_id")), content_id="",
-        entity_type=_entity_type(front.get("entity_type")), kind=_text(front, "kind") or "text", title=note.title,
-        url=_text(front, "url") or None, summary=_text(front, "summary"), tags=note.tags,
-        key_points=_texts(front, "key_points"), category=_text(front, "category"),
-        visibility="private", in_kb=front.get("in_kb") is not False,
-        archived=front.get("archived") is True, created_at=created, updated_at=created,
-        metadata={**metadata, "path": path, "front_matter": other},
-        folders=tuple(dict.fromkeys(folder_ids)), **(_of_entity(front) if exported else {})), note.text, once=exported is None,
+    return Record(
+        Item(
+            id=item_id,
+            library_id=library_id,
+            public_id=_public_id(front.get("public_id")),
+            content_id="",
+            entity_type=_entity_type(front.get("entity_type")),
+            kind=_text(front, "kind") or "text",
+            title=note.title,
+            url=_text(front, "url") or None,
+            summary=_text(front, "summary"),
+            tags=note.tags,
+            key_points=_texts(front, "key_points"),
+            category=_text(front, "category"),
+            visibility="private",
+            in_kb=front.get("in_kb") is not False,
+            archived=front.get("archived") is True,
+            created_at=created,
+            updated_at=created,
+            metadata={**metadata, "path": path, "front_matter": other},
+            folders=tuple(dict.fromkeys(folder_ids)),
+            **(_of_entity(front) if exported else {}),
+        ),
+        note.text,
+        once=exported is None,
         origin=_text(front, "origin") if exported and front.get("origin") in _FOREIGN else "",
-        dated=note.created_at is not None)
+        dated=note.created_at is not None,
+    )
 
 
 def _of_entity(front: dict[str, Any]) -> dict[str, Any]:
-    status, priority, due = _text(front, "status"), _text(front, "priority"), _text(front, "due_date")
+    status, priority, due = (
+        _text(front, "status"),
+        _text(front, "priority"),
+        _text(front, "due_date"),
+    )
     machine = MACHINES.get(_entity_type(front.get("entity_type")))
-    return {"status": status if status in (machine.next if machine else STATUSES) else "",
-            "priority": priority if priority in rules.PRIORITIES else "",
-            "due_date": _day(due) if due else None, "languages": _texts(front, "languages"),
-            "technologies": _texts(front, "technologies"), "assignees": _texts(front, "assignees")}
+    return {
+        "status": status if status in (machine.next if machine else STATUSES) else "",
+        "priority": priority if priority in rules.PRIORITIES else "",
+        "due_date": _day(due) if due else None,
+        "languages": _texts(front, "languages"),
+        "technologies": _texts(front, "technologies"),
+        "assignees": _texts(front, "assignees"),
+    }
 
 
 def _day(value: str) -> str | None:
@@ -175,8 +249,16 @@ def _relations(note: front_matter.Note, library_id: str) -> list[Relation]:
         to_id, weight = _uuid(entry.get("to")), entry.get("found")
         if to_id and to_id != from_id:
             likeness = float(weight) if isinstance(weight, int | float) else None
-            found.append(Relation(library_id, from_id, entry["kind"][:rules.LONGEST_WORD], to_id, explicit=likeness is None,
-                                  weight=1.0 if likeness is None else likeness))
+            found.append(
+                Relation(
+                    library_id,
+                    from_id,
+                    entry["kind"][: rules.LONGEST_WORD],
+                    to_id,
+                    explicit=likeness is None,
+                    weight=1.0 if likeness is None else likeness,
+                )
+            )
     return found
 
 
@@ -194,7 +276,11 @@ def _entity_type(value: Any) -> str:
 
 def _public_id(value: Any) -> str:
     """Of 32 characters it could be read as a UUID."""
-    return value if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9]{8,24}", value) else new_public_id()
+    return (
+        value
+        if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9]{8,24}", value)
+        else new_public_id()
+    )
 
 
 def _uuid(value: Any) -> str | None:
@@ -206,7 +292,10 @@ def _uuid(value: Any) -> str | None:
 
 # -- and out again
 
-async def export_folder(library: Library, versions: Versions, caller: Caller, root: Path, advance: Advance) -> int:
+
+async def export_folder(
+    library: Library, versions: Versions, caller: Caller, root: Path, advance: Advance
+) -> int:
     """One file an item, and what it said before in a hidden folder, which no import reads. A file that is there already is
     written again only if it is that item's own."""
     places = _Places(root)
@@ -214,13 +303,20 @@ async def export_folder(library: Library, versions: Versions, caller: Caller, ro
     for done, item_id in enumerate(item_ids, 1):
         try:
             reading = await library.read(caller, item_id)
-            earlier = [await versions.get(caller, item_id, each.revision) for each in await versions.of(caller, item_id)]
+            earlier = [
+                await versions.get(caller, item_id, each.revision)
+                for each in await versions.of(caller, item_id)
+            ]
         except NotFound:  # deleted since we made the list
             continue
         file = places.find(reading)
         file.parent.mkdir(parents=True, exist_ok=True)
         names = [folder.name for folder in reading.folders]
-        joins = [relation for relation in await library.joins(caller, [item_id]) if relation.from_id == item_id]
+        joins = [
+            relation
+            for relation in await library.joins(caller, [item_id])
+            if relation.from_id == item_id
+        ]
         _write(file, front_matter.render(reading.item, reading.text, names, joins))
         for version in earlier:
             before = root / EARLIER / reading.item.public_id / f"{version.revision}.md"
@@ -249,7 +345,11 @@ async def _item_ids(library: Library, caller: Caller) -> list[str]:
             break
         found |= {item.id: item for item in items}
     # Of an address or a file that has not been read there is nothing to write yet; a note's own words are there.
-    return [item_id for item_id, item in found.items() if item.ingest_status is None or item.kind == "text"]
+    return [
+        item_id
+        for item_id, item in found.items()
+        if item.ingest_status is None or item.kind == "text"
+    ]
 
 
 class _Places:
@@ -277,7 +377,9 @@ class _Places:
         if str(file).casefold() in self._taken:
             file = wished.with_name(f"{wished.stem} ({reading.item.public_id}){wished.suffix}")
         if str(file).casefold() in self._taken:
-            raise Invalid(f"{file} is there already and is not a file of this library: nothing was overwritten.")
+            raise Invalid(
+                f"{file} is there already and is not a file of this library: nothing was overwritten."
+            )
         self._taken.add(str(file).casefold())
         return file
 
@@ -294,12 +396,24 @@ class _Places:
 
 def _safe(name: str) -> str:
     """File systems count a name's bytes, up to 255; public id and ending must fit too."""
-    return _UNSAFE.sub(" ", name).strip(" .").encode()[:_LONGEST_NAME].decode(errors="ignore").strip(" .")
+    return (
+        _UNSAFE.sub(" ", name)
+        .strip(" .")
+        .encode()[:_LONGEST_NAME]
+        .decode(errors="ignore")
+        .strip(" .")
+    )
 
 
 def _stays_inside(path: str) -> bool:
     """Metadata is anybody's: whether a file can have this place, and none of its folders the name of another file."""
     *folders, name = PurePosixPath(path).parts or ("",)
-    return (name.lower().endswith(ENDINGS) and not path.startswith("/") and len(path.encode()) <= _LONGEST_PATH
-            and not any(part.startswith(".") or len(part.encode()) > _LONGEST_PART for part in (*folders, name))
-            and not any(folder.lower().endswith(ENDINGS) for folder in folders))
+    return (
+        name.lower().endswith(ENDINGS)
+        and not path.startswith("/")
+        and len(path.encode()) <= _LONGEST_PATH
+        and not any(
+            part.startswith(".") or len(part.encode()) > _LONGEST_PART for part in (*folders, name)
+        )
+        and not any(folder.lower().endswith(ENDINGS) for folder in folders)
+    )

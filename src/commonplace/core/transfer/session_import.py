@@ -17,19 +17,33 @@ from commonplace.errors import Invalid
 from commonplace.model import Caller, EntityType, ItemFilter, Outcome, digest
 from commonplace.ports import Advance, Store
 
-PART_CHARS = 40_000      # of a session that become one entity; longer ones are kept in parts
+PART_CHARS = 40_000  # of a session that become one entity; longer ones are kept in parts
 
 
 class Sessions:
-    def __init__(self, store: Store, access: Access, entities: Entities, memory: Memory, reflection: Reflection) -> None:
+    def __init__(
+        self,
+        store: Store,
+        access: Access,
+        entities: Entities,
+        memory: Memory,
+        reflection: Reflection,
+    ) -> None:
         self._store = store
         self._access = access
         self._entities = entities
         self._memory = memory
         self._reflection = reflection
 
-    async def import_transcripts(self, caller: Caller, root: Path, advance: Advance, *, project: str | None = None,
-                                 reflect: bool = False) -> Imported:
+    async def import_transcripts(
+        self,
+        caller: Caller,
+        root: Path,
+        advance: Advance,
+        *,
+        project: str | None = None,
+        reflect: bool = False,
+    ) -> Imported:
         """A file, or all that lie below a folder (`~/.claude/projects`, `~/.codex/sessions`); one file at a time is in memory."""
         found = agent_transcripts.files(root)
         if not found:
@@ -42,17 +56,37 @@ class Sessions:
 
         outcomes = await self._bring_in(caller, sessions(), len(found), advance, project, reflect)
         if not sum(outcomes.values()):
-            raise Invalid(f"Nothing was said in {root}, or it was not written by Claude Code or Codex.")
+            raise Invalid(
+                f"Nothing was said in {root}, or it was not written by Claude Code or Codex."
+            )
         return Imported(outcomes, 0, (), tuple(unread))
 
-    async def import_git(self, caller: Caller, source: Path, advance: Advance, *, project: str | None = None,
-                         reflect: bool = False) -> Imported:
+    async def import_git(
+        self,
+        caller: Caller,
+        source: Path,
+        advance: Advance,
+        *,
+        project: str | None = None,
+        reflect: bool = False,
+    ) -> Imported:
         """A repository, or a log that was saved."""
-        found = await asyncio.to_thread(git_history.read_file, source) or await git_history.read_repository(source)
-        return Imported(await self._bring_in(caller, iter(found), len(found), advance, project, reflect), 0, ())
+        found = await asyncio.to_thread(
+            git_history.read_file, source
+        ) or await git_history.read_repository(source)
+        return Imported(
+            await self._bring_in(caller, iter(found), len(found), advance, project, reflect), 0, ()
+        )
 
-    async def _bring_in(self, caller: Caller, sessions: Iterator[Session | None], total: int, advance: Advance,
-                        project: str | None, reflect: bool) -> dict[Outcome, int]:
+    async def _bring_in(
+        self,
+        caller: Caller,
+        sessions: Iterator[Session | None],
+        total: int,
+        advance: Advance,
+        project: str | None,
+        reflect: bool,
+    ) -> dict[Outcome, int]:
         await self._access.admit(caller, WRITE, "import", owner=True)
         project_id = (await self._entities.within_project(caller, ItemFilter(), project)).project_id
         outcomes = dict.fromkeys(Outcome, 0)
@@ -62,35 +96,69 @@ class Sessions:
             advance(done, total)
         return outcomes
 
-    async def _keep(self, caller: Caller, session: Session, project_id: str | None, reflect: bool) -> Outcome:
+    async def _keep(
+        self, caller: Caller, session: Session, project_id: str | None, reflect: bool
+    ) -> Outcome:
         parts = list(_parts(session.text))
         told: set[Outcome] = set()
         before: str | None = None
         for number, text in enumerate(parts, 1):
-            outcome, kept = await self._keep_part(caller, session, number, len(parts), text, project_id, before)
+            outcome, kept = await self._keep_part(
+                caller, session, number, len(parts), text, project_id, before
+            )
             # Also what was brought in before without this, or by a run that ended in between.
-            if reflect and not await self._store.candidates.drawn_from(caller.library_id, kept.item.id):
+            if reflect and not await self._store.candidates.drawn_from(
+                caller.library_id, kept.item.id
+            ):
                 await self._reflection.queue(caller, kept.item, text, project_id)
             told.add(outcome)
             before = kept.item.id
         return Outcome.CHANGED if len(told) > 1 or Outcome.CHANGED in told else told.pop()
 
-    async def _keep_part(self, caller: Caller, session: Session, number: int, count: int, text: str, project_id: str | None,
-                         before: str | None) -> tuple[Outcome, Remembered]:
+    async def _keep_part(
+        self,
+        caller: Caller,
+        session: Session,
+        number: int,
+        count: int,
+        text: str,
+        project_id: str | None,
+        before: str | None,
+    ) -> tuple[Outcome, Remembered]:
         key = f"{session.key}:{number}"
         first = await self._store.captures.by_key(caller.library_id, owner_of(caller), key)
         related = [before] if before else []
         if first is not None and first.text != text:
             # It has grown since: what there was of it is replaced, and the new words have a key of their own.
-            known = [first, *await self._store.captures.by_prefix(caller.library_id, owner_of(caller), f"{key}:")]
+            known = [
+                first,
+                *await self._store.captures.by_prefix(
+                    caller.library_id, owner_of(caller), f"{key}:"
+                ),
+            ]
             related.append(f"supersedes:{known[-1].item_id}")
-            key = next((version.idempotency_key for version in known if version.text == text and version.idempotency_key),
-                       f"{key}:{digest(text)[:16]}")
+            key = next(
+                (
+                    version.idempotency_key
+                    for version in known
+                    if version.text == text and version.idempotency_key
+                ),
+                f"{key}:{digest(text)[:16]}",
+            )
         title = session.title if count == 1 and number == 1 else f"{session.title} (part {number})"
-        new = NewEntity(title, text, EntityType.SESSION, category=str(session.about.get("program", "")), project=project_id,
-                        related_to=tuple(related), metadata={"session": session.about}, created_at=session.at)
-        kept = await self._memory.remember(caller, Memo(new, key, session.about), check_conflicts=False, admitted=True,
-                                           later=True)
+        new = NewEntity(
+            title,
+            text,
+            EntityType.SESSION,
+            category=str(session.about.get("program", "")),
+            project=project_id,
+            related_to=tuple(related),
+            metadata={"session": session.about},
+            created_at=session.at,
+        )
+        kept = await self._memory.remember(
+            caller, Memo(new, key, session.about), check_conflicts=False, admitted=True, later=True
+        )
         if kept.repeated:
             return Outcome.UNCHANGED, kept
         return Outcome.ADDED if first is None else Outcome.CHANGED, kept

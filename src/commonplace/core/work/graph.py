@@ -23,8 +23,11 @@ from commonplace.model import (
 from commonplace.model.workflow import MACHINES, TASK, a, known_statuses
 from commonplace.ports import Store
 
-CYCLES = 20                                   # that one answer names
-_PLACES: dict[str, str] = {Kind.BELONGS_TO: "project", Kind.PART_OF: "epic"}  # what a task or an epic has one of
+CYCLES = 20  # that one answer names
+_PLACES: dict[str, str] = {
+    Kind.BELONGS_TO: "project",
+    Kind.PART_OF: "epic",
+}  # what a task or an epic has one of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class Chain:
     center: Item
     items: tuple[Item, ...]
     relations: tuple[Relation, ...]
-    distances: dict[str, int]            # by item id
+    distances: dict[str, int]  # by item id
     cycles: tuple[tuple[Item, ...], ...]  # each ends where it begins
     cut: bool
 
@@ -56,26 +59,53 @@ class Graph:
         self._access = access
         self._work = work
 
-    async def list(self, caller: Caller, wanted: Wanted, *, limit: int, offset: int = 0) -> tuple[Sequence[Item], int]:
+    async def list(
+        self, caller: Caller, wanted: Wanted, *, limit: int, offset: int = 0
+    ) -> tuple[Sequence[Item], int]:
         await self._access.admit(caller, READ, "explore")
-        return await self._store.items.page(caller.scope, await self._filter(caller.scope, wanted), limit=limit, offset=offset)
+        return await self._store.items.page(
+            caller.scope, await self._filter(caller.scope, wanted), limit=limit, offset=offset
+        )
 
-    async def around(self, caller: Caller, entity_id: str, wanted: Wanted, *, kinds: Sequence[str] = (), depth: int = 1,
-                     limit: int, offset: int = 0) -> Surroundings:
+    async def around(
+        self,
+        caller: Caller,
+        entity_id: str,
+        wanted: Wanted,
+        *,
+        kinds: Sequence[str] = (),
+        depth: int = 1,
+        limit: int,
+        offset: int = 0,
+    ) -> Surroundings:
         """The items that can be reached in `depth` steps along relations of these kinds, whichever way they point."""
         await self._access.admit(caller, READ, "explore", entity_id)
-        return await self._store.relations.around(caller.scope, ItemRef.parse(entity_id), depth=depth, limit=limit, offset=offset,
-                                                  kinds=kinds, where=await self._filter(caller.scope, wanted))
+        return await self._store.relations.around(
+            caller.scope,
+            ItemRef.parse(entity_id),
+            depth=depth,
+            limit=limit,
+            offset=offset,
+            kinds=kinds,
+            where=await self._filter(caller.scope, wanted),
+        )
 
     async def dependencies(self, caller: Caller, entity_id: str, wanted: Wanted) -> Chain:
         await self._access.admit(caller, READ, "explore", entity_id)
-        found = await self._store.relations.dependencies(caller.scope, ItemRef.parse(entity_id),
-                                                         await self._filter(caller.scope, wanted))
+        found = await self._store.relations.dependencies(
+            caller.scope, ItemRef.parse(entity_id), await self._filter(caller.scope, wanted)
+        )
         needs = _needs(found.items, found.relations)
         order, cycles = in_order(needs, [found.center.id])
         items = {item.id: item for item in found.items}
-        return Chain(found.center, tuple(items[item_id] for item_id in order if item_id in found.asked), found.relations,
-                     _distances(needs, found.center.id), tuple(tuple(items[i] for i in cycle) for cycle in cycles), found.cut)
+        return Chain(
+            found.center,
+            tuple(items[item_id] for item_id in order if item_id in found.asked),
+            found.relations,
+            _distances(needs, found.center.id),
+            tuple(tuple(items[i] for i in cycle) for cycle in cycles),
+            found.cut,
+        )
 
     async def cycles(self, scope: Scope, project: str | None = None) -> Sequence[Sequence[Item]]:
         """Tasks that wait for each other, in a project or the whole library; each cycle ends where it begins."""
@@ -86,17 +116,39 @@ class Graph:
             ends = sorted({end for pair in waits for end in pair})
             joined = await self._store.relations.of(scope, ends, [Kind.BELONGS_TO], outgoing=True)
             inside = {relation.from_id for relation in joined if relation.to_id == project_id}
-            cycles = cycles_of([(from_id, to_id) for from_id, to_id in waits if from_id in inside and to_id in inside])
-        items = await self._store.items.several(scope, {item_id for cycle in cycles for item_id in cycle})
-        return [[items[item_id] for item_id in cycle] for cycle in cycles if all(item_id in items for item_id in cycle)]
+            cycles = cycles_of(
+                [
+                    (from_id, to_id)
+                    for from_id, to_id in waits
+                    if from_id in inside and to_id in inside
+                ]
+            )
+        items = await self._store.items.several(
+            scope, {item_id for cycle in cycles for item_id in cycle}
+        )
+        return [
+            [items[item_id] for item_id in cycle]
+            for cycle in cycles
+            if all(item_id in items for item_id in cycle)
+        ]
 
-    async def relations(self, caller: Caller, entity_id: str, *, kinds: Sequence[str] = (), limit: int = 50,
-                        offset: int = 0) -> Surroundings:
+    async def relations(
+        self,
+        caller: Caller,
+        entity_id: str,
+        *,
+        kinds: Sequence[str] = (),
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Surroundings:
         await self._access.admit(caller, READ, "relations", entity_id)
-        return await self._store.relations.around(caller.scope, ItemRef.parse(entity_id), depth=1, limit=limit, offset=offset,
-                                                  kinds=kinds)
+        return await self._store.relations.around(
+            caller.scope, ItemRef.parse(entity_id), depth=1, limit=limit, offset=offset, kinds=kinds
+        )
 
-    async def link(self, caller: Caller, entity_id: str, kind: str, other_id: str) -> tuple[Item, Item, Relation, bool]:
+    async def link(
+        self, caller: Caller, entity_id: str, kind: str, other_id: str
+    ) -> tuple[Item, Item, Relation, bool]:
         """The two items, how they are joined, and whether they were not before. A project or an epic that a task is joined to
         takes the place of the one that it had."""
         await self._access.admit(caller, WRITE, "link", entity_id)
@@ -104,18 +156,27 @@ class Graph:
         _require_joinable(one, kind, other)
         relation = Relation(caller.library_id, one.id, kind, other.id)
         if kind not in _PLACES or one.entity_type not in rules.WORK:
-            return one, other, relation, bool(await self._store.relations.put(caller.scope, [relation]))
+            return (
+                one,
+                other,
+                relation,
+                bool(await self._store.relations.put(caller.scope, [relation])),
+            )
         held = await self._store.relations.of(caller.scope, [one.id], [kind], outgoing=True)
         if new := all(r.to_id != other.id for r in held):
-            await self._work.update(caller, one.id, MACHINES[one.entity_type], {_PLACES[kind]: other.id}, admitted=True)
+            await self._work.update(
+                caller, one.id, MACHINES[one.entity_type], {_PLACES[kind]: other.id}, admitted=True
+            )
         return one, other, relation, new
 
     async def unlink(self, caller: Caller, entity_id: str, kind: str, other_id: str) -> None:
         await self._access.admit(caller, DELETE, "unlink", entity_id)
         one, other = await self._ends(caller.scope, entity_id, other_id)
         if kind == Kind.BELONGS_TO and one.entity_type in rules.WORK:
-            raise Invalid(f"{one.title} is {a(one.entity_type)}, which has a project; to move it, join it to another one "
-                          "by BELONGS_TO, or archive or delete it.")
+            raise Invalid(
+                f"{one.title} is {a(one.entity_type)}, which has a project; to move it, join it to another one "
+                "by BELONGS_TO, or archive or delete it."
+            )
         if kind == Kind.PART_OF and one.entity_type == EntityType.TASK:
             held = await self._store.relations.of(caller.scope, [one.id], [kind], outgoing=True)
             if all(r.to_id != other.id for r in held):
@@ -125,12 +186,19 @@ class Graph:
         await self._store.relations.drop(caller.scope, one.id, kind, other.id)
 
     async def _ends(self, scope: Scope, entity_id: str, other_id: str) -> tuple[Item, Item]:
-        return (await self._store.items.get(scope, ItemRef.parse(entity_id)),
-                await self._store.items.get(scope, ItemRef.parse(other_id)))
+        return (
+            await self._store.items.get(scope, ItemRef.parse(entity_id)),
+            await self._store.items.get(scope, ItemRef.parse(other_id)),
+        )
 
     async def _filter(self, scope: Scope, wanted: Wanted) -> ItemFilter:
-        where = replace(EVERYTHING, entity_types=wanted.types, statuses=known_statuses(wanted.statuses), language=wanted.language,
-                        category=wanted.category)
+        where = replace(
+            EVERYTHING,
+            entity_types=wanted.types,
+            statuses=known_statuses(wanted.statuses),
+            language=wanted.language,
+            category=wanted.category,
+        )
         if wanted.project is None:
             return where
         project = await self._store.items.get(scope, ItemRef.parse(wanted.project))
@@ -144,20 +212,26 @@ def _require_joinable(one: Item, kind: str, other: Item) -> None:
     if kind == Kind.DEPENDS_ON:
         for item in (one, other):
             if item.entity_type not in rules.WORK:
-                raise Invalid(f"{item.title} is {a(item.entity_type)}; DEPENDS_ON joins tasks and epics. "
-                              "REQUIRES says it of anything.")
+                raise Invalid(
+                    f"{item.title} is {a(item.entity_type)}; DEPENDS_ON joins tasks and epics. "
+                    "REQUIRES says it of anything."
+                )
     if kind == Kind.BELONGS_TO:
         _require_type(other, EntityType.PROJECT)
     if kind == Kind.PART_OF:
         _require_type(other, EntityType.EPIC)
         if one.entity_type != EntityType.TASK:
-            raise Invalid(f"{one.title} is {a(one.entity_type)}; only tasks can be part of an epic. RELATED_TO joins anything.")
+            raise Invalid(
+                f"{one.title} is {a(one.entity_type)}; only tasks can be part of an epic. RELATED_TO joins anything."
+            )
 
 
 def _require_type(item: Item, entity_type: EntityType) -> None:
     if item.entity_type != entity_type:
-        raise Invalid(f"{item.title} is {a(item.entity_type)}, not {a(entity_type)}; "
-                      f"explore with types=[\"{entity_type}\"] lists them.")
+        raise Invalid(
+            f"{item.title} is {a(item.entity_type)}, not {a(entity_type)}; "
+            f'explore with types=["{entity_type}"] lists them.'
+        )
 
 
 def _needs(items: Sequence[Item], relations: Sequence[Relation]) -> dict[str, list[str]]:
@@ -169,29 +243,40 @@ def _needs(items: Sequence[Item], relations: Sequence[Relation]) -> dict[str, li
 
 def cycles_of(waits: Sequence[tuple[str, str]]) -> Sequence[Sequence[str]]:
     """Ids that depend on each other, given what depends on what; each cycle ends where it begins."""
-    both = {from_id for from_id, _ in waits} & {to_id for _, to_id in waits}  # what is not in both is in no cycle
+    both = {from_id for from_id, _ in waits} & {
+        to_id for _, to_id in waits
+    }  # what is not in both is in no cycle
     needs: dict[str, list[str]] = {}
     needed_by: dict[str, list[str]] = {}
     for from_id, to_id in waits:
         if from_id in both and to_id in both:
             needs.setdefault(from_id, []).append(to_id)
             needed_by.setdefault(to_id, []).append(from_id)
-    left, done = {item_id: len(others) for item_id, others in needs.items()}, [one for one in needed_by if one not in needs]
+    left, done = (
+        {item_id: len(others) for item_id, others in needs.items()},
+        [one for one in needed_by if one not in needs],
+    )
     for item_id in done:  # grows on the way: what can be done one after the other
         for other in needed_by.get(item_id, ()):
             left[other] -= 1
             if not left[other]:
                 done.append(other)
     stuck = sorted(item_id for item_id, count in left.items() if count)
-    return in_order({item_id: [need for need in needs[item_id] if left.get(need)] for item_id in stuck}, stuck)[1]
+    return in_order(
+        {item_id: [need for need in needs[item_id] if left.get(need)] for item_id in stuck}, stuck
+    )[1]
 
 
-def in_order(needs: dict[str, list[str]], starts: Sequence[str]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+def in_order(
+    needs: dict[str, list[str]], starts: Sequence[str]
+) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """What the starts need, directly or not, each after what it needs itself; and cycles, as far as they prevent that."""
     order: dict[str, None] = {}
     cycles: list[list[str]] = []
     for start in starts:
-        way: dict[str, int] = {start: 0} if start not in order else {}   # each with how many of its needs were looked at
+        way: dict[str, int] = (
+            {start: 0} if start not in order else {}
+        )  # each with how many of its needs were looked at
         while way:
             node, looked = next(reversed(way.items()))
             if looked == len(needs[node]):
@@ -202,7 +287,7 @@ def in_order(needs: dict[str, list[str]], starts: Sequence[str]) -> tuple[Sequen
             need = needs[node][looked]
             if need in way and len(cycles) < CYCLES:
                 back = list(way)
-                cycles.append([*back[back.index(need):], need])
+                cycles.append([*back[back.index(need) :], need])
             elif need not in order and need not in way:
                 way[need] = 0
     return list(order), cycles

@@ -16,15 +16,22 @@ from commonplace.model import Caller, EntityType, Item, ItemFilter, ItemRef, Mod
 from commonplace.model.workflow import CLOSED, ENDED, TASK, a
 from commonplace.ports import Store
 
-ALIKE = 0.45            # likeness, on the calibrated scale, from which on a task tells something about another
+ALIKE = (
+    0.45  # likeness, on the calibrated scale, from which on a task tells something about another
+)
 CANDIDATES, BASIS = 40, 8
-_NEXT = {"backlog": "update_task", "todo": "start_task", "doing": "complete_task", "review": "complete_task"}
+_NEXT = {
+    "backlog": "update_task",
+    "todo": "start_task",
+    "doing": "complete_task",
+    "review": "complete_task",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
     ranked: Ranked
-    action: str                        # of `manage`, that would move it on
+    action: str  # of `manage`, that would move it on
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,39 +40,56 @@ class Precedent:
 
     item: Item
     likeness: float
-    hours: float | None                # as somebody noted when it was done
-    days: float | None                 # from start to end, by the calendar
+    hours: float | None  # as somebody noted when it was done
+    days: float | None  # from start to end, by the calendar
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     hours: float | None
     days: float | None
-    low: float | None                  # hours
+    low: float | None  # hours
     high: float | None
-    confidence: str                    # none, low, medium, high
+    confidence: str  # none, low, medium, high
     explanation: str
     precedents: tuple[Precedent, ...]
 
 
 class Planning:
-    def __init__(self, store: Store, access: Access, search: Search, graph: Graph, calibration: Calibration) -> None:
+    def __init__(
+        self, store: Store, access: Access, search: Search, graph: Graph, calibration: Calibration
+    ) -> None:
         self._store = store
         self._access = access
         self._search = search
         self._graph = graph
         self._calibration = calibration
 
-    async def prioritize(self, caller: Caller, project: str | None = None, *, limit: int = 20,
-                         today: date | None = None) -> tuple[list[Ranked], int]:
+    async def prioritize(
+        self,
+        caller: Caller,
+        project: str | None = None,
+        *,
+        limit: int = 20,
+        today: date | None = None,
+    ) -> tuple[list[Ranked], int]:
         """Open tasks, of a project or of all, most important first; and how many there are."""
         await self._access.admit(caller, READ, "prioritize", project)
         today = today or now().date()
         places, theirs, total = await self._open(caller, project, today)
-        return await self._explained(caller, places, places.first(theirs, limit), today), len(theirs) if total is None else total
+        return await self._explained(caller, places, places.first(theirs, limit), today), len(
+            theirs
+        ) if total is None else total
 
-    async def suggest(self, caller: Caller, project: str | None = None, *, assignee: str | None = None, limit: int = 5,
-                      today: date | None = None) -> tuple[list[Suggestion], str]:
+    async def suggest(
+        self,
+        caller: Caller,
+        project: str | None = None,
+        *,
+        assignee: str | None = None,
+        limit: int = 5,
+        today: date | None = None,
+    ) -> tuple[list[Suggestion], str]:
         """What can be worked on now, and a sentence about it. What is begun comes before what is not."""
         await self._access.admit(caller, READ, "suggest", project)
         today = today or now().date()
@@ -74,13 +98,29 @@ class Planning:
         theirs = [task for task in tasks if task.theirs]
         ready = [task for task in theirs if places.ready(task)]
         if ready:
-            shown = await self._explained(caller, places, places.first(ready, limit, begun_first=True), today)
-            return ([Suggestion(r, _NEXT[TASK.state(r.item)]) for r in shown if TASK.state(r.item) in _NEXT],
-                    f"{some}{len(ready)} of {len(tasks) if total is None else total} open tasks can be worked on now.")
+            shown = await self._explained(
+                caller, places, places.first(ready, limit, begun_first=True), today
+            )
+            return (
+                [
+                    Suggestion(r, _NEXT[TASK.state(r.item)])
+                    for r in shown
+                    if TASK.state(r.item) in _NEXT
+                ],
+                f"{some}{len(ready)} of {len(tasks) if total is None else total} open tasks can be worked on now.",
+            )
         if theirs:
             most = "the most important " if total else ""
-            return [], f"None of {most}{len(theirs)} open tasks can be worked on: each is blocked or waits for another."
-        return [], "There are no open tasks." if not tasks and total is None else f"No open task is {assignee}'s or nobody's."
+            return (
+                [],
+                f"None of {most}{len(theirs)} open tasks can be worked on: each is blocked or waits for another.",
+            )
+        return (
+            [],
+            "There are no open tasks."
+            if not tasks and total is None
+            else f"No open task is {assignee}'s or nobody's.",
+        )
 
     async def cycles(self, caller: Caller, project: str | None = None) -> Sequence[Sequence[Item]]:
         """Tasks that wait for each other; each cycle ends where it begins."""
@@ -95,36 +135,62 @@ class Planning:
         query = f"{task.title}\n{await self._store.items.text(task)}"
         where = ItemFilter(entity_types=(EntityType.TASK,), statuses=CLOSED)
         found, _ = await self._search.rank(caller, query, Mode.SEMANTIC, CANDIDATES, where)
-        passages = {p.section_id: p.item_id for p in await self._store.sections.passages(
-            caller.scope, [scored.section_id for scored in found])} if found else {}
+        passages = (
+            {
+                p.section_id: p.item_id
+                for p in await self._store.sections.passages(
+                    caller.scope, [scored.section_id for scored in found]
+                )
+            }
+            if found
+            else {}
+        )
         scale, likeness = await self._calibration.scale(), dict[str, float]()
         for scored in found:
             if (item_id := passages.get(scored.section_id)) not in (None, task.id):
                 likeness[str(item_id)] = max(likeness.get(str(item_id), 0.0), scale(scored.score))
         close = {item_id: alike for item_id, alike in likeness.items() if alike >= ALIKE}
         done = await self._store.items.several(caller.scope, close.keys())
-        precedents = [precedent(done[item_id], alike) for item_id, alike in close.items() if item_id in done]
-        return task, estimated(sorted((p for p in precedents if p.hours or p.days), key=lambda p: -p.likeness)[:BASIS])
+        precedents = [
+            precedent(done[item_id], alike) for item_id, alike in close.items() if item_id in done
+        ]
+        return task, estimated(
+            sorted((p for p in precedents if p.hours or p.days), key=lambda p: -p.likeness)[:BASIS]
+        )
 
-    async def _open(self, caller: Caller, project: str | None, today: date,
-                    assignee: str | None = None) -> tuple[Places, list[Ticket], int | None]:
+    async def _open(
+        self, caller: Caller, project: str | None, today: date, assignee: str | None = None
+    ) -> tuple[Places, list[Ticket], int | None]:
         """All that is open is looked at, also when only one project is asked for: work there may wait for work elsewhere. Of more
         than a thousand the most important are, and the number of all is told."""
         project_id: str | None = None
         if project is not None:
             item = await self._store.items.get(caller.scope, ItemRef.parse(project))
             if item.entity_type != EntityType.PROJECT:
-                raise Invalid(f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not a project.")
+                raise Invalid(
+                    f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not a project."
+                )
             project_id = item.id
         tickets, waits, total = await self._store.relations.tickets(
-            caller.scope, ItemFilter(not_statuses=ENDED), project_id=project_id, assignee=assignee, worth=worth(today))
+            caller.scope,
+            ItemFilter(not_statuses=ENDED),
+            project_id=project_id,
+            assignee=assignee,
+            worth=worth(today),
+        )
         needs: dict[str, list[str]] = {}
         for from_id, to_id in waits:
             needs.setdefault(from_id, []).append(to_id)
         places = await asyncio.to_thread(rank, tickets, needs, today)
-        return places, [task for task in tickets if task.inside and task.entity_type == EntityType.TASK], total
+        return (
+            places,
+            [task for task in tickets if task.inside and task.entity_type == EntityType.TASK],
+            total,
+        )
 
-    async def _explained(self, caller: Caller, places: Places, shown: Sequence[Ticket], today: date) -> list[Ranked]:
+    async def _explained(
+        self, caller: Caller, places: Places, shown: Sequence[Ticket], today: date
+    ) -> list[Ranked]:
         items = await self._store.items.several(caller.scope, places.named(shown))
         return [places.explained(task, items, today) for task in shown if task.id in items]
 
@@ -134,19 +200,45 @@ def estimated(precedents: Sequence[Precedent]) -> Estimate:
     hours = [(p.hours, p.likeness) for p in precedents if p.hours is not None]
     days = [(p.days, p.likeness) for p in precedents if p.days is not None]
     if not precedents:
-        return Estimate(None, None, None, None, "none", "No finished task is like it; an estimate has nothing to rest on.", ())
+        return Estimate(
+            None,
+            None,
+            None,
+            None,
+            "none",
+            "No finished task is like it; an estimate has nothing to rest on.",
+            (),
+        )
     if not hours:
-        explanation = (f"{_count(precedents)} like it took {_middle(days):g} days by the calendar; nobody noted hours "
-                       "(complete_task takes actual_hours).")
+        explanation = (
+            f"{_count(precedents)} like it took {_middle(days):g} days by the calendar; nobody noted hours "
+            "(complete_task takes actual_hours)."
+        )
         return Estimate(None, _middle(days), None, None, "low", explanation, tuple(precedents))
     amounts = [amount for amount, _ in hours]
     low, high = min(amounts), max(amounts)
     close = median(likeness for _, likeness in hours) >= 0.75
     agree = high <= 2 * low
-    confidence = "high" if len(hours) >= 5 and close and agree else "medium" if len(hours) >= 3 and (close or agree) else "low"
-    explanation = (f"{_count(precedents)} like it, {len(hours)} with hours noted, took {low:g} to {high:g} hours; "
-                   f"they are {'very' if close else 'somewhat'} alike and {'agree' if agree else 'differ much'}.")
-    return Estimate(_middle(hours), _middle(days) if days else None, low, high, confidence, explanation, tuple(precedents))
+    confidence = (
+        "high"
+        if len(hours) >= 5 and close and agree
+        else "medium"
+        if len(hours) >= 3 and (close or agree)
+        else "low"
+    )
+    explanation = (
+        f"{_count(precedents)} like it, {len(hours)} with hours noted, took {low:g} to {high:g} hours; "
+        f"they are {'very' if close else 'somewhat'} alike and {'agree' if agree else 'differ much'}."
+    )
+    return Estimate(
+        _middle(hours),
+        _middle(days) if days else None,
+        low,
+        high,
+        confidence,
+        explanation,
+        tuple(precedents),
+    )
 
 
 def _middle(weighted: Sequence[tuple[float, float]]) -> float:
@@ -161,8 +253,14 @@ def _middle(weighted: Sequence[tuple[float, float]]) -> float:
 def precedent(task: Item, likeness: float) -> Precedent:
     hours = task.metadata.get("actual_hours")
     began, ended = (_moment(task.metadata.get(name)) for name in ("started_at", "completed_at"))
-    return Precedent(task, round(likeness, 3), float(hours) if isinstance(hours, int | float) and hours > 0 else None,
-                     round((ended - began).total_seconds() / 86_400, 2) if began and ended and ended >= began else None)
+    return Precedent(
+        task,
+        round(likeness, 3),
+        float(hours) if isinstance(hours, int | float) and hours > 0 else None,
+        round((ended - began).total_seconds() / 86_400, 2)
+        if began and ended and ended >= began
+        else None,
+    )
 
 
 def _moment(value: object) -> datetime | None:

@@ -15,12 +15,12 @@ from commonplace.model.workflow import TASK
 PRIORITY = {"critical": 100, "high": 70, "medium": 40, "low": 20, "someday": 0}
 BEGUN = ("doing", "review")
 _BEGUN_POINTS = 15
-_DUE = ((0, 60), (3, 45), (8, 25), (31, 10))      # (due in fewer days than, points)
-_WAITING_POINTS, _MOST_COUNTED = 5, 5             # for each that waits for it, as far as they count
+_DUE = ((0, 60), (3, 45), (8, 25), (31, 10))  # (due in fewer days than, points)
+_WAITING_POINTS, _MOST_COUNTED = 5, 5  # for each that waits for it, as far as they count
 _NAMED = 3
-_COUNTED = 1_000                                  # of those that wait for a task that is shown
+_COUNTED = 1_000  # of those that wait for a task that is shown
 
-Needs = Mapping[str, Sequence[str]]               # by id: the open tasks and epics that it depends on
+Needs = Mapping[str, Sequence[str]]  # by id: the open tasks and epics that it depends on
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,25 @@ class Places:
     """What puts tasks where they stand. Few are asked for, so they are not all sorted."""
 
     scores: Mapping[str, int]
-    heights: Mapping[str, int]                    # by id: how many wait for each other above it
+    heights: Mapping[str, int]  # by id: how many wait for each other above it
     needs: Needs
-    waiting: Needs                                # by id: those that wait for it
-    pressing: Mapping[str, Ticket]                # by id: the most important that waits for it, directly or not
+    waiting: Needs  # by id: those that wait for it
+    pressing: Mapping[str, Ticket]  # by id: the most important that waits for it, directly or not
 
-    def first(self, tasks: Iterable[Ticket], most: int, *, begun_first: bool = False) -> list[Ticket]:
+    def first(
+        self, tasks: Iterable[Ticket], most: int, *, begun_first: bool = False
+    ) -> list[Ticket]:
         """Of these, most important first; and nothing before what it waits for, because that is at least as important."""
+
         def place(task: Ticket) -> tuple[object, ...]:
-            return (begun_first and task.status not in BEGUN, -self.scores[task.id], -self.heights.get(task.id, 0),
-                    task.due_date or "9", task.created_at, task.id)
+            return (
+                begun_first and task.status not in BEGUN,
+                -self.scores[task.id],
+                -self.heights.get(task.id, 0),
+                task.due_date or "9",
+                task.created_at,
+                task.id,
+            )
 
         return nsmallest(most, tasks, key=place)
 
@@ -59,7 +68,11 @@ class Places:
         """Ids of the items that an explanation of these speaks of."""
         found: set[str] = set()
         for task in shown:
-            found |= {task.id, *self.needs.get(task.id, ()), *_reached(task.id, self.waiting, _NAMED)}
+            found |= {
+                task.id,
+                *self.needs.get(task.id, ()),
+                *_reached(task.id, self.waiting, _NAMED),
+            }
             if task.id in self.pressing:
                 found.add(self.pressing[task.id].id)
         return found
@@ -78,30 +91,53 @@ class Places:
             reasons.append(f"blocked: {reason}" if reason else "blocked")
         if needs:
             reasons.append(f"waits for {_names(needs, items)}")
-        return Ranked(item, self.scores[task.id], tuple(reasons), tuple(items[need] for need in needs if need in items),
-                      self.ready(task))
+        return Ranked(
+            item,
+            self.scores[task.id],
+            tuple(reasons),
+            tuple(items[need] for need in needs if need in items),
+            self.ready(task),
+        )
 
 
 def worth(today: date) -> Worth:
-    return Worth(tuple(PRIORITY.items()), PRIORITY["medium"],
-                 tuple(((today + timedelta(days=before)).isoformat(), points) for before, points in _DUE), BEGUN)
+    return Worth(
+        tuple(PRIORITY.items()),
+        PRIORITY["medium"],
+        tuple(((today + timedelta(days=before)).isoformat(), points) for before, points in _DUE),
+        BEGUN,
+    )
 
 
 def rank(tasks: Sequence[Ticket], needs: Needs, today: date) -> Places:
     by_id = {task.id: task for task in tasks}
-    needs = {task_id: [need for need in needed if need in by_id and need != task_id]
-             for task_id, needed in needs.items() if task_id in by_id}
+    needs = {
+        task_id: [need for need in needed if need in by_id and need != task_id]
+        for task_id, needed in needs.items()
+        if task_id in by_id
+    }
     waiting: dict[str, list[str]] = {}
     for task_id, needed in needs.items():
         for need in needed:
             waiting.setdefault(need, []).append(task_id)
-    points = {key: _points(task, today) for key, task in {(t.priority, t.due_date, t.status): t for t in tasks}.items()}
+    points = {
+        key: _points(task, today)
+        for key, task in {(t.priority, t.due_date, t.status): t for t in tasks}.items()
+    }
     scores = {task.id: points[task.priority, task.due_date, task.status] for task in tasks}
     pressing = _pressing(needs, scores)
-    scores |= {task_id: max(scores[task_id], scores[above]) + _WAITING_POINTS * len(_reached(task_id, waiting, _MOST_COUNTED))
-               for task_id, above in pressing.items()}
-    return Places(scores, _heights(needs, waiting), needs, waiting,
-                  {task_id: by_id[above] for task_id, above in pressing.items()})
+    scores |= {
+        task_id: max(scores[task_id], scores[above])
+        + _WAITING_POINTS * len(_reached(task_id, waiting, _MOST_COUNTED))
+        for task_id, above in pressing.items()
+    }
+    return Places(
+        scores,
+        _heights(needs, waiting),
+        needs,
+        waiting,
+        {task_id: by_id[above] for task_id, above in pressing.items()},
+    )
 
 
 def _reached(start: str, ways: Mapping[str, Sequence[str]], most: int) -> list[str]:
@@ -159,7 +195,13 @@ def _reasons(task: Ticket, today: date) -> list[str]:
     reasons = [f"priority {task.priority if task.priority in PRIORITY else 'medium'}"]
     days = _days_until(task.due_date, today)
     if days is not None:
-        reasons.append(f"overdue by {_days(-days)}" if days < 0 else "due today" if days == 0 else f"due in {_days(days)}")
+        reasons.append(
+            f"overdue by {_days(-days)}"
+            if days < 0
+            else "due today"
+            if days == 0
+            else f"due in {_days(days)}"
+        )
     if task.status in BEGUN:
         reasons.append("already begun" if task.status == "doing" else "in review")
     return reasons
@@ -180,4 +222,6 @@ def _counted(waiting: int) -> str:
 
 def _names(ids: Sequence[str], items: Mapping[str, Item]) -> str:
     rest = len(ids) - _NAMED
-    return ", ".join(items[one].title for one in ids[:_NAMED] if one in items) + (f" and {rest} more" if rest > 0 else "")
+    return ", ".join(items[one].title for one in ids[:_NAMED] if one in items) + (
+        f" and {rest} more" if rest > 0 else ""
+    )

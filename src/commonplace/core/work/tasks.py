@@ -16,18 +16,35 @@ from commonplace.core.ingest.pipeline import Preparer
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.people.authorization import READ, WRITE, Access
 from commonplace.errors import Conflict, Invalid, NotFound
-from commonplace.model import Caller, Item, ItemFilter, ItemRef, Job, Json, Kind, Relation, Scope, Section
+from commonplace.model import (
+    Caller,
+    Item,
+    ItemFilter,
+    ItemRef,
+    Job,
+    Json,
+    Kind,
+    Relation,
+    Scope,
+    Section,
+)
 from commonplace.model.task_notes import with_note
 from commonplace.model.workflow import CLOSED, ENDED, EPIC, STEPS, TASK, Machine, a, entered
 from commonplace.ports import Store, Wake
 from commonplace.store.optimistic import retried
 
-NAMED = 5       # open tasks that a refusal names
+NAMED = 5  # open tasks that a refusal names
 NOTED_ON = ("task", "epic", "project")
 CHECKS: dict[str, Callable[[Any], Any]] = {
-    "title": rules.title, "category": rules.category, "priority": rules.priority,
+    "title": rules.title,
+    "category": rules.category,
+    "priority": rules.priority,
     "due_date": lambda value: None if value is None else rules.due_date(value),
-    **{name: partial(rules.listed, name) for name in ("tags", "assignees", "technologies", "languages")}}
+    **{
+        name: partial(rules.listed, name)
+        for name in ("tags", "assignees", "technologies", "languages")
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +60,23 @@ class Change:
 class Done:
     item: Item
     message: str
-    more: Json = field(default_factory=dict)     # what else came of it
+    more: Json = field(default_factory=dict)  # what else came of it
 
 
 WorkOut = Callable[[Item], Awaitable[Change]]
 
 
 class Work:
-    def __init__(self, store: Store, access: Access, preparer: Preparer, wake: Wake, entities: Entities, epics: Epics,
-                 stamp: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        access: Access,
+        preparer: Preparer,
+        wake: Wake,
+        entities: Entities,
+        epics: Epics,
+        stamp: str,
+    ) -> None:
         self._store = store
         self._entities = entities
         self._epics = epics
@@ -60,13 +85,25 @@ class Work:
         self._wake = wake
         self._stamp = stamp
 
-    async def step(self, caller: Caller, entity_id: str, action: str, *, reason: str = "", learnings: str = "",
-                   about: Json | None = None, expected_revision: int | None = None) -> Done:
+    async def step(
+        self,
+        caller: Caller,
+        entity_id: str,
+        action: str,
+        *,
+        reason: str = "",
+        learnings: str = "",
+        about: Json | None = None,
+        expected_revision: int | None = None,
+    ) -> Done:
         """One of STEPS. `about`: what else is to be noted in the metadata. What was learnt also becomes an episode of its own,
         derived from the task."""
         await self._access.admit(caller, WRITE, action, entity_id)
         step = STEPS[action]
-        noted = {"blocked_reason": reason, "learnings": rules.content(learnings) if learnings else ""}
+        noted = {
+            "blocked_reason": reason,
+            "learnings": rules.content(learnings) if learnings else "",
+        }
         noted = {name: text for name, text in noted.items() if text} | (about or {})
 
         async def work_out(item: Item) -> Change:
@@ -94,8 +131,16 @@ class Work:
             more["learnings_id"] = episode.entity_id
         return Done(item, message, more)
 
-    async def update(self, caller: Caller, entity_id: str, machine: Machine, wish: dict[str, Any],
-                     expected_revision: int | None = None, *, admitted: bool = False) -> Done:
+    async def update(
+        self,
+        caller: Caller,
+        entity_id: str,
+        machine: Machine,
+        wish: dict[str, Any],
+        expected_revision: int | None = None,
+        *,
+        admitted: bool = False,
+    ) -> Done:
         """`wish`: CHECKS, `status`, `project`, and for tasks `epic` and `depends_on`, which replace those that are there.
         `admitted`: the verb that calls this one has asked already."""
         if not admitted:
@@ -114,16 +159,35 @@ class Work:
                     await self._require_closed_tasks(caller, item)
                 fields |= entered(item, wish["status"])
             change = Change(fields)
-            if "project" in wish:  # takes the place of the one that it has, and so does an epic: the store sees to it
+            if (
+                "project" in wish
+            ):  # takes the place of the one that it has, and so does an epic: the store sees to it
                 project = await self._entities.project(caller, wish["project"])
-                change = replace(change, relations=(Relation(item.library_id, item.id, Kind.BELONGS_TO, project.id),))
+                change = replace(
+                    change,
+                    relations=(Relation(item.library_id, item.id, Kind.BELONGS_TO, project.id),),
+                )
             if "epic" in wish:
                 left[:] = await self._epics.of(item)
-                epic = await self.find(caller, wish["epic"], (EPIC,)) if wish["epic"] is not None else None
-                joins = tuple(Relation(item.library_id, item.id, Kind.PART_OF, to) for to in ([epic.id] if epic else left))
-                change = (replace(change, relations=change.relations + joins) if epic else replace(change, dropped=joins))
+                epic = (
+                    await self.find(caller, wish["epic"], (EPIC,))
+                    if wish["epic"] is not None
+                    else None
+                )
+                joins = tuple(
+                    Relation(item.library_id, item.id, Kind.PART_OF, to)
+                    for to in ([epic.id] if epic else left)
+                )
+                change = (
+                    replace(change, relations=change.relations + joins)
+                    if epic
+                    else replace(change, dropped=joins)
+                )
             if "depends_on" in wish:
-                targets = [await self.find(caller, target, (TASK, EPIC)) for target in dict.fromkeys(wish["depends_on"])]
+                targets = [
+                    await self.find(caller, target, (TASK, EPIC))
+                    for target in dict.fromkeys(wish["depends_on"])
+                ]
                 change = await self._rejoin(caller, item, Kind.DEPENDS_ON, targets, change)
             return change
 
@@ -134,20 +198,32 @@ class Work:
             item = await self._still_completed(item)
         return Done(item, f"Updated: {item.title}")
 
-    async def note(self, caller: Caller, entity_id: str, text: str, expected_revision: int | None = None) -> Done:
+    async def note(
+        self, caller: Caller, entity_id: str, text: str, expected_revision: int | None = None
+    ) -> Done:
         await self._access.admit(caller, WRITE, "add_note", entity_id)
 
         async def work_out(item: Item) -> Change:
             if item.entity_type not in NOTED_ON:
-                raise Invalid(f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not a {' or '.join(NOTED_ON)}, which "
-                              "notes are kept on. Use `remember` for what is worth keeping by itself.")
+                raise Invalid(
+                    f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not a {' or '.join(NOTED_ON)}, which "
+                    "notes are kept on. Use `remember` for what is worth keeping by itself."
+                )
             return Change({"metadata": with_note(item, caller.name, rules.content(text))})
 
         item = await self._change(caller, entity_id, work_out, expected_revision)
         return Done(item, f"Noted: {item.title}")
 
-    async def page(self, caller: Caller, where: ItemFilter, *, project: str | None = None, epic: str | None = None, limit: int,
-                   offset: int) -> tuple[list[Entity], int]:
+    async def page(
+        self,
+        caller: Caller,
+        where: ItemFilter,
+        *,
+        project: str | None = None,
+        epic: str | None = None,
+        limit: int,
+        offset: int,
+    ) -> tuple[list[Entity], int]:
         """Newest first, and how many there are in all."""
         await self._access.admit(caller, READ, "list", epic or project)
         where = await self._entities.within_project(caller, where, project)
@@ -164,45 +240,76 @@ class Work:
         except NotFound:
             raise Invalid(f"There is no {names} {entity_id[:200]!r}.", id=entity_id[:200]) from None
         if all(item.entity_type != machine.entity_type for machine in machines):
-            raise Invalid(f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not {a(names)}.")
+            raise Invalid(
+                f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not {a(names)}."
+            )
         return item
 
     # -- how
 
-    async def _change(self, caller: Caller, entity_id: str, work_out: WorkOut, expected_revision: int | None) -> Item:
+    async def _change(
+        self, caller: Caller, entity_id: str, work_out: WorkOut, expected_revision: int | None
+    ) -> Item:
         ref = ItemRef.parse(entity_id)
 
         async def attempt() -> Item:
             item = await self._store.items.get(caller.scope, ref)
             if expected_revision not in (None, item.revision):
-                raise Conflict(f"It is at revision {item.revision}, not {expected_revision}; read it again first.",
-                               revision=item.revision)
+                raise Conflict(
+                    f"It is at revision {item.revision}, not {expected_revision}; read it again first.",
+                    revision=item.revision,
+                )
             change = await work_out(item)
             sections, jobs = await self._passages(replace(item, **change.fields), item)
             changed = await self._store.items.update(
-                caller.scope, item.id, change.fields, expected_revision=item.revision, sections=sections,
-                stamp=self._stamp, jobs=jobs, relations=change.relations, dropped=change.dropped)
+                caller.scope,
+                item.id,
+                change.fields,
+                expected_revision=item.revision,
+                sections=sections,
+                stamp=self._stamp,
+                jobs=jobs,
+                relations=change.relations,
+                dropped=change.dropped,
+            )
             if jobs:
                 await self._wake.signal()
             return changed
 
         return await retried(attempt, guarded=expected_revision is not None)
 
-    async def _passages(self, item: Item, before: Item) -> tuple[Sequence[Section] | None, Sequence[Job]]:
+    async def _passages(
+        self, item: Item, before: Item
+    ) -> tuple[Sequence[Section] | None, Sequence[Job]]:
         """Cut anew when what the item is found by has changed: its title or its notes."""
-        if not item.in_kb or (item.title, item.metadata.get("notes")) == (before.title, before.metadata.get("notes")):
+        if not item.in_kb or (item.title, item.metadata.get("notes")) == (
+            before.title,
+            before.metadata.get("notes"),
+        ):
             return None, ()
         content = await self._store.contents.get(item.content_id)
         made = await self._preparer.prepare(item, content.text, content.marks)
         return made.sections, made.jobs
 
-    async def _rejoin(self, caller: Caller, item: Item, kind: Kind, targets: Sequence[Item], change: Change) -> Change:
+    async def _rejoin(
+        self, caller: Caller, item: Item, kind: Kind, targets: Sequence[Item], change: Change
+    ) -> Change:
         """The item is joined to these in this way, and to no others."""
-        held = {r.to_id: r for r in await self._store.relations.of(caller.scope, [item.id], [kind], outgoing=True)}
+        held = {
+            r.to_id: r
+            for r in await self._store.relations.of(caller.scope, [item.id], [kind], outgoing=True)
+        }
         wanted = {target.id for target in targets}
-        new = tuple(Relation(item.library_id, item.id, kind, target.id) for target in targets if target.id not in held)
-        return replace(change, relations=change.relations + new,
-                       dropped=change.dropped + tuple(r for to_id, r in held.items() if to_id not in wanted))
+        new = tuple(
+            Relation(item.library_id, item.id, kind, target.id)
+            for target in targets
+            if target.id not in held
+        )
+        return replace(
+            change,
+            relations=change.relations + new,
+            dropped=change.dropped + tuple(r for to_id, r in held.items() if to_id not in wanted),
+        )
 
     async def _follow(self, caller: Caller, task: Item, also: Sequence[str] = ()) -> Item | None:
         """Let the task's epic follow, and those it has left; the one that moved, if the caller sees it."""
@@ -215,35 +322,62 @@ class Work:
         where = ItemFilter(entity_types=(TASK.entity_type,), epic_id=epic.id, not_statuses=CLOSED)
         tasks, total = await self._store.items.page(caller.scope, where, limit=NAMED, offset=0)
         if tasks:
-            raise Invalid(f"The epic {epic.title!r} has {total} open task{'s' * (total > 1)}: {_named(tasks, total)}. "
-                          "Complete or archive them, or move them out of it, first.",
-                          open_tasks=[task.entity_id for task in tasks])
+            raise Invalid(
+                f"The epic {epic.title!r} has {total} open task{'s' * (total > 1)}: {_named(tasks, total)}. "
+                "Complete or archive them, or move them out of it, first.",
+                open_tasks=[task.entity_id for task in tasks],
+            )
         if await self._store.relations.has_task(Scope(epic.library_id), epic.id, CLOSED, but=True):
-            raise Invalid(f"The epic {epic.title!r} cannot be completed yet: it will be by itself when all its tasks are closed.",
-                          open_tasks=[])
+            raise Invalid(
+                f"The epic {epic.title!r} cannot be completed yet: it will be by itself when all its tasks are closed.",
+                open_tasks=[],
+            )
 
     async def _still_completed(self, epic: Item) -> Item:
         """A task that came while we looked opens it again: whoever of the two writes later sees both."""
         return next(iter(await self._epics.follow(epic.library_id, [epic.id])), epic)
 
     async def _learnt(self, caller: Caller, task: Item, learnings: str) -> Item:
-        joined = await self._store.relations.of(caller.scope, [task.id], [Kind.BELONGS_TO], outgoing=True)
+        joined = await self._store.relations.of(
+            caller.scope, [task.id], [Kind.BELONGS_TO], outgoing=True
+        )
         project = next((relation.to_id for relation in joined), None)
-        new = NewEntity(title=f"Learnt: {task.title}"[:rules.LONGEST_TITLE], content=learnings, project=project,
-                        tags=task.tags, technologies=task.technologies, languages=task.languages)
+        new = NewEntity(
+            title=f"Learnt: {task.title}"[: rules.LONGEST_TITLE],
+            content=learnings,
+            project=project,
+            tags=task.tags,
+            technologies=task.technologies,
+            languages=task.languages,
+        )
         added = await self._entities.add(
-            caller, new, sync=True, check_conflicts=False, admitted=True,
-            relations=lambda item_id: [Relation(caller.library_id, item_id, Kind.DERIVED_FROM, task.id)])
+            caller,
+            new,
+            sync=True,
+            check_conflicts=False,
+            admitted=True,
+            relations=lambda item_id: [
+                Relation(caller.library_id, item_id, Kind.DERIVED_FROM, task.id)
+            ],
+        )
         return added.item
 
     async def _waits_for(self, caller: Caller, task: Item) -> list[Item]:
         """The open tasks that it depends on."""
-        joined = await self._store.relations.of(caller.scope, [task.id], [Kind.DEPENDS_ON], outgoing=True)
+        joined = await self._store.relations.of(
+            caller.scope, [task.id], [Kind.DEPENDS_ON], outgoing=True
+        )
         ids = [r.to_id for r in joined]
         found = await self._store.items.several(caller.scope, ids)
-        return [other for other in map(found.get, ids) if other is not None and other.status not in ENDED]
+        return [
+            other
+            for other in map(found.get, ids)
+            if other is not None and other.status not in ENDED
+        ]
 
 
 def _named(items: Sequence[Item], total: int | None = None) -> str:
     rest = (total or len(items)) - len(items)
-    return ", ".join(f"{item.title} ({item.entity_id})" for item in items) + (f" and {rest} more" if rest > 0 else "")
+    return ", ".join(f"{item.title} ({item.entity_id})" for item in items) + (
+        f" and {rest} more" if rest > 0 else ""
+    )

@@ -16,15 +16,31 @@ ScopeName = Literal["all", "owned", "saved", "private", "published"]
 Category = Annotated[str | None, Field(max_length=200, description="Exact category name")]
 Tag = Annotated[str | None, Field(max_length=200, description="Exact tag name")]
 Limit = Annotated[int, Field(ge=1, le=100, description="How many disks"), BeforeValidator(whole)]
-DiskScope = Annotated[ScopeName, Field(description=(
-    "all: owned and saved; owned: of this library; saved: others' that were saved and are still published; private, "
-    "published: owned ones that are"))]
+DiskScope = Annotated[
+    ScopeName,
+    Field(
+        description=(
+            "all: owned and saved; owned: of this library; saved: others' that were saved and are still published; private, "
+            "published: owned ones that are"
+        )
+    ),
+]
 
 
 class SearchKnowledge(Input):
-    query: Annotated[str, Field(min_length=1, max_length=10_000, json_schema_extra=NOT_BLANK, description=(
-        "What to look for, in natural language; the first 1,000 characters count")), BeforeValidator(not_blank)]
-    limit: Annotated[int, Field(ge=1, le=25, description="How many sections"), BeforeValidator(whole)] = 5
+    query: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=10_000,
+            json_schema_extra=NOT_BLANK,
+            description=("What to look for, in natural language; the first 1,000 characters count"),
+        ),
+        BeforeValidator(not_blank),
+    ]
+    limit: Annotated[
+        int, Field(ge=1, le=25, description="How many sections"), BeforeValidator(whole)
+    ] = 5
 
 
 class ListDisks(Input):
@@ -35,7 +51,9 @@ class ListDisks(Input):
 
 
 class GetDisk(Input):
-    disk_id: Annotated[str, Field(min_length=1, max_length=200, description="Disk UUID, public_id or entity id")]
+    disk_id: Annotated[
+        str, Field(min_length=1, max_length=200, description="Disk UUID, public_id or entity id")
+    ]
 
 
 def moment(at: datetime) -> str:
@@ -76,21 +94,35 @@ class Disk(TypedDict):
 def disk(value: DiskView) -> Disk:
     view = value.view
     shown: Disk = {
-        "public_id": value.public_id, "title": view.title, "summary": view.summary, "category": view.category,
-        "word_count": view.word_count, "visibility": _visibility(value.visibility), "relationship": value.relationship,
+        "public_id": value.public_id,
+        "title": view.title,
+        "summary": view.summary,
+        "category": view.category,
+        "word_count": view.word_count,
+        "visibility": _visibility(value.visibility),
+        "relationship": value.relationship,
         "source_url": view.source_url,
-        "ai_generated": view.ai_generated, "redacted": not isinstance(view, OpenDisk), "tags": list(view.tags),
+        "ai_generated": view.ai_generated,
+        "redacted": not isinstance(view, OpenDisk),
+        "tags": list(view.tags),
         "sections": [_section(section) for section in view.sections],
-        "related_disks": [{"public_id": one.public_id, "title": one.title, "similarity": _share(one.similarity)}
-                          for one in value.related],
-        "created_at": moment(value.created_at)}
+        "related_disks": [
+            {"public_id": one.public_id, "title": one.title, "similarity": _share(one.similarity)}
+            for one in value.related
+        ],
+        "created_at": moment(value.created_at),
+    }
     if isinstance(view, OpenDisk):
         shown["text"] = view.text
     return shown
 
 
 def _section(value: OpenSection | OutlinedSection) -> Section:
-    shown: Section = {"index": value.index, "word_count": value.word_count, "key_points": list(value.key_points)}
+    shown: Section = {
+        "index": value.index,
+        "word_count": value.word_count,
+        "key_points": list(value.key_points),
+    }
     if isinstance(value, OpenSection):
         shown["text"] = value.text
     return shown
@@ -118,10 +150,20 @@ class DiskList(TypedDict):
 
 
 def line(value: DiskLine) -> Line:
-    return {"public_id": value.public_id, "title": value.title, "summary": value.summary, "category": value.category,
-            "visibility": _visibility(value.visibility), "relationship": value.relationship, "owner_user_id": value.owner_id,
-            "owner_display_name": value.owner_name, "word_count": value.word_count, "tags": list(value.tags),
-            "saved_at": moment(value.saved_at) if value.saved_at else None, "created_at": moment(value.created_at)}
+    return {
+        "public_id": value.public_id,
+        "title": value.title,
+        "summary": value.summary,
+        "category": value.category,
+        "visibility": _visibility(value.visibility),
+        "relationship": value.relationship,
+        "owner_user_id": value.owner_id,
+        "owner_display_name": value.owner_name,
+        "word_count": value.word_count,
+        "tags": list(value.tags),
+        "saved_at": moment(value.saved_at) if value.saved_at else None,
+        "created_at": moment(value.created_at),
+    }
 
 
 def disk_list(scope: ScopeName, lines: Iterable[DiskLine], total: int) -> DiskList:
@@ -135,8 +177,12 @@ class Hit(TypedDict):
     similarity: float
     key_points: list[str]
     redacted: bool
-    section_text: NotRequired[Annotated[str, Field(description="The section, when the disk is not redacted")]]
-    snippet: NotRequired[Annotated[str, Field(description="What the section is about, when the disk is redacted")]]
+    section_text: NotRequired[
+        Annotated[str, Field(description="The section, when the disk is not redacted")]
+    ]
+    snippet: NotRequired[
+        Annotated[str, Field(description="What the section is about, when the disk is redacted")]
+    ]
 
 
 def hits(values: Iterable[DiskHit]) -> list[Hit]:
@@ -144,8 +190,14 @@ def hits(values: Iterable[DiskHit]) -> list[Hit]:
 
 
 def hit(value: DiskHit) -> Hit:
-    shown: Hit = {"disk_public_id": value.public_id, "disk_title": value.title, "section_index": value.section_index,
-                  "similarity": _share(value.similarity), "key_points": list(value.key_points), "redacted": value.redacted}
+    shown: Hit = {
+        "disk_public_id": value.public_id,
+        "disk_title": value.title,
+        "section_index": value.section_index,
+        "similarity": _share(value.similarity),
+        "key_points": list(value.key_points),
+        "redacted": value.redacted,
+    }
     if value.redacted:
         shown["snippet"] = value.text
     else:
@@ -156,15 +208,25 @@ def hit(value: DiskHit) -> Hit:
 class Publication(TypedDict):
     public_id: str
     visibility: Visibility
-    access: Annotated[str | None, Field(json_schema_extra={"enum": ["anyone", "members", None]},
-                                        description="Who may read it: anyone with its address, or people with an account here")]
+    access: Annotated[
+        str | None,
+        Field(
+            json_schema_extra={"enum": ["anyone", "members", None]},
+            description="Who may read it: anyone with its address, or people with an account here",
+        ),
+    ]
     published_at: Moment | None
     path: Annotated[str | None, Field(description="Where its page is on this server")]
 
 
 def publication(value: Published) -> Publication:
-    return {"public_id": value.public_id, "visibility": "published", "access": value.audience.value,
-            "published_at": moment(value.published_at), "path": f"/d/{value.public_id}"}
+    return {
+        "public_id": value.public_id,
+        "visibility": "published",
+        "access": value.audience.value,
+        "published_at": moment(value.published_at),
+        "path": f"/d/{value.public_id}",
+    }
 
 
 class Saved(TypedDict):
@@ -174,8 +236,11 @@ class Saved(TypedDict):
 
 
 def saved(value: Published) -> Saved:
-    return {"public_id": value.public_id, "title": value.view.title,
-            "saved_at": moment(value.saved_at) if value.saved_at else None}
+    return {
+        "public_id": value.public_id,
+        "title": value.view.title,
+        "saved_at": moment(value.saved_at) if value.saved_at else None,
+    }
 
 
 NOT_FOUND: dict[str, Any] = {"error": "not_found", "message": NO_DISK}

@@ -9,20 +9,40 @@ from typing_extensions import TypedDict
 from commonplace import model
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.duplicates import THRESHOLD, Alike
-from commonplace.core.entities.entities import AddedEntity, Entity as CoreEntity, since as parse_since
+from commonplace.core.entities.entities import (
+    AddedEntity,
+    Entity as CoreEntity,
+    since as parse_since,
+)
 from commonplace.core.entities.search import EntityHit, EntityQuery
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.people.client_setup import address as server_address
 from commonplace.interfaces.actions.items import NOT_BLANK, Input, Moment, moment, not_blank, whole
 from commonplace.settings import Settings
 
-EntityTypeName = Literal["episode", "pattern", "procedure", "decision", "plan", "idea", "claim", "artifact", "session",
-                         "domain", "task", "epic", "project"]
+EntityTypeName = Literal[
+    "episode",
+    "pattern",
+    "procedure",
+    "decision",
+    "plan",
+    "idea",
+    "claim",
+    "artifact",
+    "session",
+    "domain",
+    "task",
+    "epic",
+    "project",
+]
 AnyTypeName = Literal["document", EntityTypeName]
 PriorityName = Literal["critical", "high", "medium", "low", "someday"]
 Reference = Annotated[str, Field(min_length=1, max_length=200)]
-Short = Annotated[str, Field(min_length=1, max_length=rules.LONGEST_WORD, json_schema_extra=NOT_BLANK),
-                  BeforeValidator(not_blank)]
+Short = Annotated[
+    str,
+    Field(min_length=1, max_length=rules.LONGEST_WORD, json_schema_extra=NOT_BLANK),
+    BeforeValidator(not_blank),
+]
 ShortList = Annotated[list[Short], Field(max_length=rules.LONGEST_LIST)]
 Statuses = Annotated[str, Field(max_length=200)]
 References = Annotated[list[Reference], Field(max_length=rules.LONGEST_LIST)]
@@ -31,8 +51,10 @@ _INTERNAL = ("front_matter", "tags_derived")
 
 def kept_here(value: object) -> object:
     if value == "document":
-        raise ValueError("cannot be document: add_to_knowledge and uploads keep documents; here it is one of "
-                         f"{', '.join(rules.TYPES)}")
+        raise ValueError(
+            "cannot be document: add_to_knowledge and uploads keep documents; here it is one of "
+            f"{', '.join(rules.TYPES)}"
+        )
     return value
 
 
@@ -42,9 +64,13 @@ def empty_if_null(value: object) -> object:
 
 
 Essential = Annotated[str, BeforeValidator(empty_if_null)]
-ProjectId = Annotated[str, Field(max_length=200, json_schema_extra={"minLength": 1})]  # tasks without one have their own words
+ProjectId = Annotated[
+    str, Field(max_length=200, json_schema_extra={"minLength": 1})
+]  # tasks without one have their own words
 DueDate = Annotated[str, Field(max_length=40, description="ISO date, such as 2026-03-31")]
-Since = Annotated[str, Field(max_length=40, description="ISO date or moment, or how long ago: 12h, 7d, 2w")]
+Since = Annotated[
+    str, Field(max_length=40, description="ISO date or moment, or how long ago: 12h, 7d, 2w")
+]
 
 
 def required_not_blank(*names: str) -> Callable[[dict[str, Any]], None]:
@@ -62,55 +88,129 @@ def required_not_blank(*names: str) -> Callable[[dict[str, Any]], None]:
 class AddInput(Input):
     model_config = ConfigDict(json_schema_extra=required_not_blank("title", "content"))
 
-    title: Annotated[Essential, Field(json_schema_extra={"maxLength": rules.LONGEST_TITLE},
-                                      description="Short title, up to 200 characters")] = ""
-    content: Annotated[Essential, Field(json_schema_extra={"maxLength": rules.LONGEST_CONTENT},
-                                        description="The whole text, up to 50,000 characters")] = ""
-    entity_type: Annotated[EntityTypeName, BeforeValidator(kept_here), Field(description=(
-        "episode: something learnt; pattern: a practice that works; procedure: a runbook; decision: with its reasons; plan; "
-        "idea; claim: one fact; artifact: a work product; session: a checkpoint; domain; task and epic: work in a project; "
-        "project"))] = "episode"
-    category: Annotated[str, Field(max_length=rules.LONGEST_WORD, description="Domain category, such as debugging")] = ""
-    languages: Annotated[ShortList, Field(default_factory=list, description="Programming languages")]
-    tags: Annotated[ShortList, Field(default_factory=list, description="Tags; tasks get more by their words")]
-    related_to: Annotated[References, Field(default_factory=list, description=(
-        "Ids of entities to link to; supersedes:<id>, contradicts:<id>, requires:<id> and supports:<id> say how"))]
-    metadata: Annotated[dict[str, Any], Field(default_factory=dict, description="Further facts, as JSON")]
-    project: Annotated[ProjectId | None, Field(description="Id of a project; tasks and epics need one")] = None
-    priority: Annotated[PriorityName | None, Field(description="Tasks and epics have medium unless told otherwise")] = None
+    title: Annotated[
+        Essential,
+        Field(
+            json_schema_extra={"maxLength": rules.LONGEST_TITLE},
+            description="Short title, up to 200 characters",
+        ),
+    ] = ""
+    content: Annotated[
+        Essential,
+        Field(
+            json_schema_extra={"maxLength": rules.LONGEST_CONTENT},
+            description="The whole text, up to 50,000 characters",
+        ),
+    ] = ""
+    entity_type: Annotated[
+        EntityTypeName,
+        BeforeValidator(kept_here),
+        Field(
+            description=(
+                "episode: something learnt; pattern: a practice that works; procedure: a runbook; decision: with its reasons; plan; "
+                "idea; claim: one fact; artifact: a work product; session: a checkpoint; domain; task and epic: work in a project; "
+                "project"
+            )
+        ),
+    ] = "episode"
+    category: Annotated[
+        str, Field(max_length=rules.LONGEST_WORD, description="Domain category, such as debugging")
+    ] = ""
+    languages: Annotated[
+        ShortList, Field(default_factory=list, description="Programming languages")
+    ]
+    tags: Annotated[
+        ShortList, Field(default_factory=list, description="Tags; tasks get more by their words")
+    ]
+    related_to: Annotated[
+        References,
+        Field(
+            default_factory=list,
+            description=(
+                "Ids of entities to link to; supersedes:<id>, contradicts:<id>, requires:<id> and supports:<id> say how"
+            ),
+        ),
+    ]
+    metadata: Annotated[
+        dict[str, Any], Field(default_factory=dict, description="Further facts, as JSON")
+    ]
+    project: Annotated[
+        ProjectId | None, Field(description="Id of a project; tasks and epics need one")
+    ] = None
+    priority: Annotated[
+        PriorityName | None, Field(description="Tasks and epics have medium unless told otherwise")
+    ] = None
     assignees: Annotated[ShortList, Field(default_factory=list, description="Names of who does it")]
     due_date: Annotated[DueDate | None, Field(description="ISO date, such as 2026-03-31")] = None
-    technologies: Annotated[ShortList, Field(default_factory=list, description="Technologies involved")]
-    depends_on: Annotated[References, Field(default_factory=list, description="Ids of tasks that must be done before")]
-    repository_url: Annotated[str | None, Field(max_length=rules.LONGEST_URL, description="Of a project")] = None
-    check_conflicts: Annotated[bool, Field(description="Whether to look for what is there already and is alike")] = True
+    technologies: Annotated[
+        ShortList, Field(default_factory=list, description="Technologies involved")
+    ]
+    depends_on: Annotated[
+        References, Field(default_factory=list, description="Ids of tasks that must be done before")
+    ]
+    repository_url: Annotated[
+        str | None, Field(max_length=rules.LONGEST_URL, description="Of a project")
+    ] = None
+    check_conflicts: Annotated[
+        bool, Field(description="Whether to look for what is there already and is alike")
+    ] = True
     skip_conflicts: Annotated[bool, Field(description="Do not look, to be quicker")] = False
-    conflict_threshold: Annotated[float, Field(ge=0, le=1, description="Likeness from which on a conflict is told"),
-                                  BeforeValidator(lambda value: float(value) if type(value) is int else value)] = THRESHOLD
+    conflict_threshold: Annotated[
+        float,
+        Field(ge=0, le=1, description="Likeness from which on a conflict is told"),
+        BeforeValidator(lambda value: float(value) if type(value) is int else value),
+    ] = THRESHOLD
 
     def new(self, **more: Any) -> NewEntity:
         return NewEntity(
-            title=self.title, content=self.content, entity_type=self.entity_type, category=self.category,
-            languages=tuple(self.languages), tags=tuple(self.tags), related_to=tuple(self.related_to), metadata=self.metadata,
-            project=self.project, priority=self.priority, assignees=tuple(self.assignees), due_date=self.due_date,
-            technologies=tuple(self.technologies), depends_on=tuple(self.depends_on), repository_url=self.repository_url, **more)
+            title=self.title,
+            content=self.content,
+            entity_type=self.entity_type,
+            category=self.category,
+            languages=tuple(self.languages),
+            tags=tuple(self.tags),
+            related_to=tuple(self.related_to),
+            metadata=self.metadata,
+            project=self.project,
+            priority=self.priority,
+            assignees=tuple(self.assignees),
+            due_date=self.due_date,
+            technologies=tuple(self.technologies),
+            depends_on=tuple(self.depends_on),
+            repository_url=self.repository_url,
+            **more,
+        )
 
     @property
     def checks(self) -> dict[str, Any]:
-        return {"check_conflicts": self.check_conflicts and not self.skip_conflicts, "threshold": self.conflict_threshold}
+        return {
+            "check_conflicts": self.check_conflicts and not self.skip_conflicts,
+            "threshold": self.conflict_threshold,
+        }
 
 
 class Conflict(TypedDict):
     id: str
     name: str
     score: float
-    kind: Annotated[str, Field(json_schema_extra={"enum": ["duplicate", "near_duplicate", "contradiction"]},
-                               description="In which way it is alike")]
+    kind: Annotated[
+        str,
+        Field(
+            json_schema_extra={"enum": ["duplicate", "near_duplicate", "contradiction"]},
+            description="In which way it is alike",
+        ),
+    ]
     reason: str
 
 
 def conflict(value: Alike) -> Conflict:
-    return {"id": value.entity_id, "name": value.name, "score": value.score, "kind": value.kind, "reason": value.reason}
+    return {
+        "id": value.entity_id,
+        "name": value.name,
+        "score": value.score,
+        "kind": value.kind,
+        "reason": value.reason,
+    }
 
 
 class AddAnswer(TypedDict):
@@ -118,12 +218,20 @@ class AddAnswer(TypedDict):
     id: str
     message: str
     timestamp: Moment
-    conflicts: Annotated[list[Conflict], Field(description="What is there already and is alike; nothing was merged or left out")]
+    conflicts: Annotated[
+        list[Conflict],
+        Field(description="What is there already and is alike; nothing was merged or left out"),
+    ]
 
 
 def added(value: AddedEntity) -> AddAnswer:
-    return {"success": True, "id": value.item.entity_id, "message": value.message, "timestamp": moment(value.item.created_at),
-            "conflicts": [conflict(found) for found in value.conflicts]}
+    return {
+        "success": True,
+        "id": value.item.entity_id,
+        "message": value.message,
+        "timestamp": moment(value.item.created_at),
+        "conflicts": [conflict(found) for found in value.conflicts],
+    }
 
 
 class Entity(TypedDict):
@@ -155,15 +263,30 @@ class Entity(TypedDict):
 def entity(value: CoreEntity, settings: Settings) -> Entity:
     item = value.item
     return {
-        "id": item.entity_id, "item_id": item.id, "public_id": item.public_id, "entity_type": item.entity_type,
-        "title": item.title, "name": item.title, "category": item.category, "languages": list(item.languages),
-        "tags": list(item.tags), "technologies": list(item.technologies), "assignees": list(item.assignees),
+        "id": item.entity_id,
+        "item_id": item.id,
+        "public_id": item.public_id,
+        "entity_type": item.entity_type,
+        "title": item.title,
+        "name": item.title,
+        "category": item.category,
+        "languages": list(item.languages),
+        "tags": list(item.tags),
+        "technologies": list(item.technologies),
+        "assignees": list(item.assignees),
         "status": item.status,
-        "priority": item.priority or None, "due_date": item.due_date,
-        "project": value.project.entity_id if value.project else None, "epic": value.epic.entity_id if value.epic else None,
-        "depends_on": [other.entity_id for other in value.depends_on], "metadata": facts(item.metadata), "summary": item.summary,
-        "url": address(item.url, item.public_id, settings), "revision": item.revision, "created_at": moment(item.created_at),
-        "updated_at": moment(item.updated_at)}
+        "priority": item.priority or None,
+        "due_date": item.due_date,
+        "project": value.project.entity_id if value.project else None,
+        "epic": value.epic.entity_id if value.epic else None,
+        "depends_on": [other.entity_id for other in value.depends_on],
+        "metadata": facts(item.metadata),
+        "summary": item.summary,
+        "url": address(item.url, item.public_id, settings),
+        "revision": item.revision,
+        "created_at": moment(item.created_at),
+        "updated_at": moment(item.updated_at),
+    }
 
 
 class EntityInFull(Entity):
@@ -181,7 +304,11 @@ def facts(metadata: dict[str, Any]) -> dict[str, Any]:
 def other_facts(metadata: dict[str, Any], said: Iterable[str]) -> dict[str, Any]:
     """Those beside what an answer says itself. Metadata is anybody's: it does not say an item's status, or who added it, for
     the item, not even where the item has none."""
-    return {name: value for name, value in facts(metadata).items() if name not in {*said, "origin", "added_by"}}
+    return {
+        name: value
+        for name, value in facts(metadata).items()
+        if name not in {*said, "origin", "added_by"}
+    }
 
 
 def address(url: str | None, public_id: str, settings: Settings) -> str:
@@ -190,20 +317,47 @@ def address(url: str | None, public_id: str, settings: Settings) -> str:
 
 
 class SearchInput(Input):
-    query: Annotated[str, Field(min_length=1, max_length=10_000, json_schema_extra=NOT_BLANK,
-                                description="What to look for, in natural language or exact words"), BeforeValidator(not_blank)]
-    types: Annotated[list[AnyTypeName] | None, Field(
-        max_length=20, description="Only these; document: saved pages, texts and files")] = None
+    query: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=10_000,
+            json_schema_extra=NOT_BLANK,
+            description="What to look for, in natural language or exact words",
+        ),
+        BeforeValidator(not_blank),
+    ]
+    types: Annotated[
+        list[AnyTypeName] | None,
+        Field(max_length=20, description="Only these; document: saved pages, texts and files"),
+    ] = None
     language: Annotated[Short | None, Field(description="Programming language")] = None
     category: Annotated[Short | None, Field(description="Category, as it was given")] = None
-    status: Annotated[Statuses | None, Field(description=(
-        "Of tasks (todo, doing ...) or memories (superseded, stale, wrong); several: `todo,doing`"))] = None
-    project: Annotated[Reference | None, Field(description="Id of a project: only what belongs to it")] = None
+    status: Annotated[
+        Statuses | None,
+        Field(
+            description=(
+                "Of tasks (todo, doing ...) or memories (superseded, stale, wrong); several: `todo,doing`"
+            )
+        ),
+    ] = None
+    project: Annotated[
+        Reference | None, Field(description="Id of a project: only what belongs to it")
+    ] = None
     assignee: Annotated[Short | None, Field(description="Who does it")] = None
-    since: Annotated[Since | None, Field(description="Only newer ones: ISO date or moment, or how long ago: 12h, 7d, 2w")] = None
-    limit: Annotated[int, Field(ge=1, le=50, description="How many entities to return"), BeforeValidator(whole)] = 10
-    include_content: Annotated[bool, Field(description="Whether to return the passage that matches best")] = True
-    content_max_chars: Annotated[int, Field(ge=1, le=20_000, description="Characters of it"), BeforeValidator(whole)] = 500
+    since: Annotated[
+        Since | None,
+        Field(description="Only newer ones: ISO date or moment, or how long ago: 12h, 7d, 2w"),
+    ] = None
+    limit: Annotated[
+        int, Field(ge=1, le=50, description="How many entities to return"), BeforeValidator(whole)
+    ] = 10
+    include_content: Annotated[
+        bool, Field(description="Whether to return the passage that matches best")
+    ] = True
+    content_max_chars: Annotated[
+        int, Field(ge=1, le=20_000, description="Characters of it"), BeforeValidator(whole)
+    ] = 500
 
     @property
     def filters(self) -> dict[str, Any]:
@@ -211,10 +365,18 @@ class SearchInput(Input):
         return {name: value for name in named if (value := getattr(self, name)) is not None}
 
     def asked(self) -> EntityQuery:
-        return EntityQuery(self.query, self.project, model.ItemFilter(
-            entity_types=tuple(self.types or ()), language=self.language, category=self.category,
-            statuses=() if self.status is None else (self.status,), assignee=self.assignee,
-            since=parse_since(self.since) if self.since is not None else None))
+        return EntityQuery(
+            self.query,
+            self.project,
+            model.ItemFilter(
+                entity_types=tuple(self.types or ()),
+                language=self.language,
+                category=self.category,
+                statuses=() if self.status is None else (self.status,),
+                assignee=self.assignee,
+                since=parse_since(self.since) if self.since is not None else None,
+            ),
+        )
 
 
 class Result(TypedDict):
@@ -233,25 +395,51 @@ class Results(TypedDict):
     query: str
     filters: dict[str, Any]
     has_more: bool
-    degraded: Annotated[str | None, Field(description="Why the answer is less than was asked for; null: it is not")]
+    degraded: Annotated[
+        str | None, Field(description="Why the answer is less than was asked for; null: it is not")
+    ]
 
 
-def results(asked: SearchInput, hits: Sequence[EntityHit], degraded: str | None, settings: Settings) -> Results:
-    return {"results": [_result(asked, hit, settings) for hit in hits[:asked.limit]], "total": len(hits), "query": asked.query,
-            "filters": asked.filters, "has_more": len(hits) > asked.limit, "degraded": degraded}
+def results(
+    asked: SearchInput, hits: Sequence[EntityHit], degraded: str | None, settings: Settings
+) -> Results:
+    return {
+        "results": [_result(asked, hit, settings) for hit in hits[: asked.limit]],
+        "total": len(hits),
+        "query": asked.query,
+        "filters": asked.filters,
+        "has_more": len(hits) > asked.limit,
+        "degraded": degraded,
+    }
 
 
 def _result(asked: SearchInput, hit: EntityHit, settings: Settings) -> Result:
     passage = hit.passage
-    said = {"status": passage.status, "category": passage.category, "tags": list(passage.tags), "heading": passage.heading,
-            "added_by": passage.added_by}
-    return {"id": f"{passage.entity_type}_{passage.public_id}", "type": passage.entity_type, "title": passage.title,
-            "content": shortened(passage.text, asked.content_max_chars) if asked.include_content else None,
-            "score": round(hit.score, 4), "url": address(passage.url, passage.public_id, settings),
-            "metadata": {**other_facts(passage.metadata, said), **{name: value for name, value in said.items() if value},
-                         "created_at": moment(passage.created_at), "section_index": passage.position, "origin": passage.origin}}
+    said = {
+        "status": passage.status,
+        "category": passage.category,
+        "tags": list(passage.tags),
+        "heading": passage.heading,
+        "added_by": passage.added_by,
+    }
+    return {
+        "id": f"{passage.entity_type}_{passage.public_id}",
+        "type": passage.entity_type,
+        "title": passage.title,
+        "content": shortened(passage.text, asked.content_max_chars)
+        if asked.include_content
+        else None,
+        "score": round(hit.score, 4),
+        "url": address(passage.url, passage.public_id, settings),
+        "metadata": {
+            **other_facts(passage.metadata, said),
+            **{name: value for name, value in said.items() if value},
+            "created_at": moment(passage.created_at),
+            "section_index": passage.position,
+            "origin": passage.origin,
+        },
+    }
 
 
 def shortened(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[:longest - 1].rstrip() + "…"
-
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"

@@ -12,8 +12,18 @@ from commonplace.interfaces.actions.entities import AnyTypeName, Statuses, other
 from commonplace.interfaces.actions.items import Input, Moment, moment, whole
 
 ExploreMode = Literal["list", "related", "traverse", "dependencies"]
-KindName = Literal["RELATED_TO", "DEPENDS_ON", "BELONGS_TO", "PART_OF", "SUPERSEDES", "CONTRADICTS", "REQUIRES", "SUPPORTS",
-                   "DERIVED_FROM", "ANNOTATES"]
+KindName = Literal[
+    "RELATED_TO",
+    "DEPENDS_ON",
+    "BELONGS_TO",
+    "PART_OF",
+    "SUPERSEDES",
+    "CONTRADICTS",
+    "REQUIRES",
+    "SUPPORTS",
+    "DERIVED_FROM",
+    "ANNOTATES",
+]
 DESCRIBED = 200  # characters of an entity's description
 
 
@@ -23,28 +33,57 @@ Offset = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(whole)]
 
 
 class Explore(Input):
-    mode: Annotated[ExploreMode, Field(description=(
-        "list: entities by type, project and status, newest first; related: what one entity is joined to; traverse: what "
-        "is up to `depth` steps away; dependencies: all that a task waits for, in the order to do it"))] = "list"
-    types: Annotated[list[AnyTypeName] | None, Field(max_length=20, description="Show only these entity types")] = None
-    entity_id: Annotated[EntityId | None, Field(description="Where to begin; needed by every mode but list")] = None
-    relationship_types: Annotated[list[KindName] | None, Field(
-        max_length=20, description="related, traverse: follow only these")] = None
-    depth: Annotated[Annotated[int, Field(ge=1, le=3), BeforeValidator(whole)], Field(description="traverse: how many steps")] = 1
-    project: Annotated[EntityId | None, Field(description="Show only what belongs to this project")] = None
-    status: Annotated[Statuses | None, Field(
-        description="Show only entities in this state, or in one of several: `todo,doing`")] = None
-    language: Annotated[str | None, Field(max_length=100, description="Show only entities about this language")] = None
-    category: Annotated[str | None, Field(max_length=100, description="Show only entities of this category")] = None
+    mode: Annotated[
+        ExploreMode,
+        Field(
+            description=(
+                "list: entities by type, project and status, newest first; related: what one entity is joined to; traverse: what "
+                "is up to `depth` steps away; dependencies: all that a task waits for, in the order to do it"
+            )
+        ),
+    ] = "list"
+    types: Annotated[
+        list[AnyTypeName] | None, Field(max_length=20, description="Show only these entity types")
+    ] = None
+    entity_id: Annotated[
+        EntityId | None, Field(description="Where to begin; needed by every mode but list")
+    ] = None
+    relationship_types: Annotated[
+        list[KindName] | None,
+        Field(max_length=20, description="related, traverse: follow only these"),
+    ] = None
+    depth: Annotated[
+        Annotated[int, Field(ge=1, le=3), BeforeValidator(whole)],
+        Field(description="traverse: how many steps"),
+    ] = 1
+    project: Annotated[
+        EntityId | None, Field(description="Show only what belongs to this project")
+    ] = None
+    status: Annotated[
+        Statuses | None,
+        Field(description="Show only entities in this state, or in one of several: `todo,doing`"),
+    ] = None
+    language: Annotated[
+        str | None, Field(max_length=100, description="Show only entities about this language")
+    ] = None
+    category: Annotated[
+        str | None, Field(max_length=100, description="Show only entities of this category")
+    ] = None
     limit: Annotated[Limit, Field(description="How many entities to return")] = 50
-    offset: Annotated[Offset, Field(description="How many to pass over: for the next page, offset + limit")] = 0
+    offset: Annotated[
+        Offset, Field(description="How many to pass over: for the next page, offset + limit")
+    ] = 0
 
     @model_validator(mode="after")
     def _begins_somewhere(self) -> "Explore":
         if self.mode != "list" and self.entity_id is None:
-            raise ValueError(f"entity_id required: mode={self.mode} begins at an entity; mode=list finds one")
+            raise ValueError(
+                f"entity_id required: mode={self.mode} begins at an entity; mode=list finds one"
+            )
         if self.mode == "list" and self.entity_id is not None:
-            raise ValueError("entity_id does not go with mode=list: use related, traverse or dependencies to begin at an entity")
+            raise ValueError(
+                "entity_id does not go with mode=list: use related, traverse or dependencies to begin at an entity"
+            )
         return self
 
     @property
@@ -59,75 +98,171 @@ class Node(TypedDict):
     name: str
     title: str
     description: str
-    status: Annotated[str, Field(description="Of tasks and epics; of memory: superseded, wrong, stale; else empty")]
+    status: Annotated[
+        str,
+        Field(description="Of tasks and epics; of memory: superseded, wrong, stale; else empty"),
+    ]
     priority: str
     tags: list[str]
     distance: Annotated[int | None, Field(description="Steps from where it began")]
-    relationship: Annotated[str | None, Field(description="How it is joined to `via`: the best of the relations, if several")]
-    direction: Annotated[Literal["outgoing", "incoming"] | None, Field(description="outgoing: the relation points to it")]
+    relationship: Annotated[
+        str | None,
+        Field(description="How it is joined to `via`: the best of the relations, if several"),
+    ]
+    direction: Annotated[
+        Literal["outgoing", "incoming"] | None,
+        Field(description="outgoing: the relation points to it"),
+    ]
     via: Annotated[str | None, Field(description="The entity before it on the way")]
     metadata: dict[str, Any]
     created_at: Moment
 
 
-def node(item: model.Item, distance: int | None = None, reached: model.Reached | None = None) -> Node:
-    about = {"status": item.status, "priority": item.priority, "due_date": item.due_date, "category": item.category,
-             "languages": list(item.languages), "technologies": list(item.technologies), "assignees": list(item.assignees)}
-    direction: Literal["outgoing", "incoming"] = "outgoing" if reached and reached.direction == "outgoing" else "incoming"
-    return {"id": item.entity_id, "type": item.entity_type, "name": item.title, "title": item.title,
-            "description": item.summary[:DESCRIBED], "status": item.status, "priority": item.priority, "tags": list(item.tags),
-            "distance": reached.distance if reached else distance, "relationship": reached.kind if reached else None,
-            "direction": direction if reached else None, "via": reached.via if reached else None,
-            "metadata": other_facts(item.metadata, about) | {name: value for name, value in about.items() if value},
-            "created_at": moment(item.created_at)}
+def node(
+    item: model.Item, distance: int | None = None, reached: model.Reached | None = None
+) -> Node:
+    about = {
+        "status": item.status,
+        "priority": item.priority,
+        "due_date": item.due_date,
+        "category": item.category,
+        "languages": list(item.languages),
+        "technologies": list(item.technologies),
+        "assignees": list(item.assignees),
+    }
+    direction: Literal["outgoing", "incoming"] = (
+        "outgoing" if reached and reached.direction == "outgoing" else "incoming"
+    )
+    return {
+        "id": item.entity_id,
+        "type": item.entity_type,
+        "name": item.title,
+        "title": item.title,
+        "description": item.summary[:DESCRIBED],
+        "status": item.status,
+        "priority": item.priority,
+        "tags": list(item.tags),
+        "distance": reached.distance if reached else distance,
+        "relationship": reached.kind if reached else None,
+        "direction": direction if reached else None,
+        "via": reached.via if reached else None,
+        "metadata": other_facts(item.metadata, about)
+        | {name: value for name, value in about.items() if value},
+        "created_at": moment(item.created_at),
+    }
 
 
 # `from` is a word of Python's own, so this shape is written as a call.
-Relation = TypedDict("Relation", {
-    "from": str, "type": str, "to": str, "weight": float,
-    "explicit": Annotated[bool, Field(description="Somebody said so; otherwise found by likeness")], "created_at": Moment})
+Relation = TypedDict(
+    "Relation",
+    {
+        "from": str,
+        "type": str,
+        "to": str,
+        "weight": float,
+        "explicit": Annotated[
+            bool, Field(description="Somebody said so; otherwise found by likeness")
+        ],
+        "created_at": Moment,
+    },
+)
 
 
 def relation(value: model.Relation, names: dict[str, str]) -> Relation:
     """`names`: entity ids by item id, of all that is shown."""
-    return {"from": names[value.from_id], "type": value.kind, "to": names[value.to_id], "weight": round(value.weight, 4),
-            "explicit": value.explicit, "created_at": moment(value.created_at)}
+    return {
+        "from": names[value.from_id],
+        "type": value.kind,
+        "to": names[value.to_id],
+        "weight": round(value.weight, 4),
+        "explicit": value.explicit,
+        "created_at": moment(value.created_at),
+    }
 
 
 class Explored(TypedDict):
     mode: ExploreMode
     entity: Annotated[Node | None, Field(description="Where it began")]
     entities: list[Node]
-    relations: Annotated[list[Relation], Field(description="That were followed between the entities of this answer")]
+    relations: Annotated[
+        list[Relation], Field(description="That were followed between the entities of this answer")
+    ]
     total: Annotated[int, Field(description="Entities there are in all, as far as the walk went")]
     limit: int
     offset: int
     has_more: bool
-    truncated: Annotated[bool, Field(description=(
-        "The walk met entities with so many relations that it followed only the best of them"))]
-    cycles: Annotated[list[list[str]], Field(description=(
-        "dependencies: entities that wait for each other; each ends where it begins"))]
-    filters: Annotated[dict[str, Any], Field(description="What was asked for, without the defaults")]
+    truncated: Annotated[
+        bool,
+        Field(
+            description=(
+                "The walk met entities with so many relations that it followed only the best of them"
+            )
+        ),
+    ]
+    cycles: Annotated[
+        list[list[str]],
+        Field(
+            description=(
+                "dependencies: entities that wait for each other; each ends where it begins"
+            )
+        ),
+    ]
+    filters: Annotated[
+        dict[str, Any], Field(description="What was asked for, without the defaults")
+    ]
 
 
-def explored(asked: Explore, nodes: Sequence[Node], total: int, *, entity: Node | None = None,
-             relations: Sequence[Relation] = (), truncated: bool = False, cycles: Sequence[Sequence[str]] = ()) -> Explored:
-    return {"mode": asked.mode, "entity": entity, "entities": list(nodes), "relations": list(relations), "total": total,
-            "limit": asked.limit, "offset": asked.offset, "has_more": asked.offset + len(nodes) < total, "truncated": truncated,
-            "cycles": [list(cycle) for cycle in cycles],
-            "filters": asked.model_dump(exclude_defaults=True, exclude={"mode", "limit", "offset"})}
+def explored(
+    asked: Explore,
+    nodes: Sequence[Node],
+    total: int,
+    *,
+    entity: Node | None = None,
+    relations: Sequence[Relation] = (),
+    truncated: bool = False,
+    cycles: Sequence[Sequence[str]] = (),
+) -> Explored:
+    return {
+        "mode": asked.mode,
+        "entity": entity,
+        "entities": list(nodes),
+        "relations": list(relations),
+        "total": total,
+        "limit": asked.limit,
+        "offset": asked.offset,
+        "has_more": asked.offset + len(nodes) < total,
+        "truncated": truncated,
+        "cycles": [list(cycle) for cycle in cycles],
+        "filters": asked.model_dump(exclude_defaults=True, exclude={"mode", "limit", "offset"}),
+    }
 
 
 def surroundings(asked: Explore, found: model.Surroundings) -> Explored:
-    names = {item.id: item.entity_id for item in [found.center, *(reached.item for reached in found.reached)]}
-    return explored(asked, [node(reached.item, reached=reached) for reached in found.reached], found.total,
-                    entity=node(found.center, 0), relations=[relation(r, names) for r in found.relations], truncated=found.cut)
+    names = {
+        item.id: item.entity_id
+        for item in [found.center, *(reached.item for reached in found.reached)]
+    }
+    return explored(
+        asked,
+        [node(reached.item, reached=reached) for reached in found.reached],
+        found.total,
+        entity=node(found.center, 0),
+        relations=[relation(r, names) for r in found.relations],
+        truncated=found.cut,
+    )
 
 
 def chain(asked: Explore, found: Chain) -> Explored:
-    page = found.items[asked.offset:asked.offset + asked.limit]
+    page = found.items[asked.offset : asked.offset + asked.limit]
     names = {item.id: item.entity_id for item in [found.center, *page]}
-    return explored(asked, [node(item, found.distances[item.id]) for item in page], len(found.items),
-                    entity=node(found.center, 0), truncated=found.cut,
-                    relations=[relation(r, names) for r in found.relations if r.from_id in names and r.to_id in names],
-                    cycles=[[item.entity_id for item in cycle] for cycle in found.cycles])
+    return explored(
+        asked,
+        [node(item, found.distances[item.id]) for item in page],
+        len(found.items),
+        entity=node(found.center, 0),
+        truncated=found.cut,
+        relations=[
+            relation(r, names) for r in found.relations if r.from_id in names and r.to_id in names
+        ],
+        cycles=[[item.entity_id for item in cycle] for cycle in found.cycles],
+    )

@@ -8,7 +8,12 @@ from typing_extensions import TypedDict
 
 from commonplace import model
 from commonplace.core.entities.duplicates import Alike
-from commonplace.core.entities.validation import LONGEST_CONTENT, LONGEST_TITLE, LONGEST_WORD, NewEntity
+from commonplace.core.entities.validation import (
+    LONGEST_CONTENT,
+    LONGEST_TITLE,
+    LONGEST_WORD,
+    NewEntity,
+)
 from commonplace.core.memory.context import SECTIONS, Goal, Intent, Pack
 from commonplace.core.memory.memories import LONGEST_KEY, Memo, Remembered
 from commonplace.core.memory.reflection import UNTITLED, Judged, Notes, Reflected
@@ -30,63 +35,165 @@ from commonplace.interfaces.actions.items import NOT_BLANK, Input, Moment, momen
 class Remember(Input):
     model_config = ConfigDict(json_schema_extra=required_not_blank("title", "content"))
 
-    title: Annotated[Essential, Field(json_schema_extra={"maxLength": LONGEST_TITLE},
-                                      description="Short title, understandable by itself")] = ""
-    content: Annotated[Essential, Field(json_schema_extra={"maxLength": LONGEST_CONTENT}, description=(
-        "What to remember, in full. It is kept word for word, and nothing changes it afterwards"))] = ""
-    kind: Annotated[EntityTypeName, BeforeValidator(kept_here),
-                    Field(description="What it is; tasks and epics need a project")] = "episode"
-    project: Annotated[ProjectId | None, Field(description="Id of the project that it belongs to")] = None
-    tags: Annotated[ShortList, Field(default_factory=list, description="Tags; tasks get more by their words")]
-    related_to: Annotated[References, Field(default_factory=list, description=(
-        "Ids of what it relates to; `supersedes:<id>`, `contradicts:<id>`, `requires:<id>` or `supports:<id>` say how"))]
-    category: Annotated[str, Field(max_length=LONGEST_WORD, description="Domain category, such as debugging")] = ""
-    languages: Annotated[ShortList, Field(default_factory=list, description="Programming languages")]
-    technologies: Annotated[ShortList, Field(default_factory=list, description="Technologies involved")]
-    metadata: Annotated[dict[str, Any], Field(default_factory=dict, description="Further structured data")]
-    source: Annotated[dict[str, Any], Field(default_factory=dict, description=(
-        "Where the words come from: a file, a session, a message"))]
-    idempotency_key: Annotated[str | None, Field(min_length=1, max_length=LONGEST_KEY, description=(
-        "Sending the same key again answers with the first result instead of keeping it twice"))] = None
+    title: Annotated[
+        Essential,
+        Field(
+            json_schema_extra={"maxLength": LONGEST_TITLE},
+            description="Short title, understandable by itself",
+        ),
+    ] = ""
+    content: Annotated[
+        Essential,
+        Field(
+            json_schema_extra={"maxLength": LONGEST_CONTENT},
+            description=(
+                "What to remember, in full. It is kept word for word, and nothing changes it afterwards"
+            ),
+        ),
+    ] = ""
+    kind: Annotated[
+        EntityTypeName,
+        BeforeValidator(kept_here),
+        Field(description="What it is; tasks and epics need a project"),
+    ] = "episode"
+    project: Annotated[
+        ProjectId | None, Field(description="Id of the project that it belongs to")
+    ] = None
+    tags: Annotated[
+        ShortList, Field(default_factory=list, description="Tags; tasks get more by their words")
+    ]
+    related_to: Annotated[
+        References,
+        Field(
+            default_factory=list,
+            description=(
+                "Ids of what it relates to; `supersedes:<id>`, `contradicts:<id>`, `requires:<id>` or `supports:<id>` say how"
+            ),
+        ),
+    ]
+    category: Annotated[
+        str, Field(max_length=LONGEST_WORD, description="Domain category, such as debugging")
+    ] = ""
+    languages: Annotated[
+        ShortList, Field(default_factory=list, description="Programming languages")
+    ]
+    technologies: Annotated[
+        ShortList, Field(default_factory=list, description="Technologies involved")
+    ]
+    metadata: Annotated[
+        dict[str, Any], Field(default_factory=dict, description="Further structured data")
+    ]
+    source: Annotated[
+        dict[str, Any],
+        Field(
+            default_factory=dict,
+            description=("Where the words come from: a file, a session, a message"),
+        ),
+    ]
+    idempotency_key: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=LONGEST_KEY,
+            description=(
+                "Sending the same key again answers with the first result instead of keeping it twice"
+            ),
+        ),
+    ] = None
 
     def memo(self) -> Memo:
-        return Memo(NewEntity(
-            title=self.title, content=self.content, entity_type=self.kind, project=self.project, tags=tuple(self.tags),
-            related_to=tuple(self.related_to), category=self.category, languages=tuple(self.languages),
-            technologies=tuple(self.technologies), metadata=self.metadata), self.idempotency_key, self.source)
+        return Memo(
+            NewEntity(
+                title=self.title,
+                content=self.content,
+                entity_type=self.kind,
+                project=self.project,
+                tags=tuple(self.tags),
+                related_to=tuple(self.related_to),
+                category=self.category,
+                languages=tuple(self.languages),
+                technologies=tuple(self.technologies),
+                metadata=self.metadata,
+            ),
+            self.idempotency_key,
+            self.source,
+        )
 
 
 class Reflect(Input):
     model_config = ConfigDict(json_schema_extra=required_not_blank("content"))
 
-    content: Annotated[Essential, Field(json_schema_extra={"maxLength": LONGEST_CONTENT},
-                                        description="Notes or a transcript")] = ""
-    source_title: Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE, json_schema_extra=NOT_BLANK,
-                                       description="What the notes are of")] = UNTITLED
-    project: Annotated[Reference | None, Field(description="Id of the project that they belong to")] = None
-    persist: Annotated[bool, Field(description=(
-        "Keep the notes, and what is sure and new of the candidates; the rest is queued for review"))] = False
-    review: Annotated[bool, Field(description="With persist: queue all candidates for review instead")] = False
-    limit: Annotated[int, Field(ge=1, le=50, description="How many candidates to return"), BeforeValidator(whole)] = 12
+    content: Annotated[
+        Essential,
+        Field(
+            json_schema_extra={"maxLength": LONGEST_CONTENT}, description="Notes or a transcript"
+        ),
+    ] = ""
+    source_title: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=LONGEST_TITLE,
+            json_schema_extra=NOT_BLANK,
+            description="What the notes are of",
+        ),
+    ] = UNTITLED
+    project: Annotated[
+        Reference | None, Field(description="Id of the project that they belong to")
+    ] = None
+    persist: Annotated[
+        bool,
+        Field(
+            description=(
+                "Keep the notes, and what is sure and new of the candidates; the rest is queued for review"
+            )
+        ),
+    ] = False
+    review: Annotated[
+        bool, Field(description="With persist: queue all candidates for review instead")
+    ] = False
+    limit: Annotated[
+        int, Field(ge=1, le=50, description="How many candidates to return"), BeforeValidator(whole)
+    ] = 12
 
     def notes(self) -> Notes:
-        return Notes(self.content, self.source_title, self.project, self.limit, self.persist, self.review)
+        return Notes(
+            self.content, self.source_title, self.project, self.limit, self.persist, self.review
+        )
 
 
 class ContextRequest(Input):
-    goal: Annotated[str, Field(min_length=1, max_length=2_000, json_schema_extra=NOT_BLANK,
-                               description="What you are about to do, in a sentence or two"), BeforeValidator(not_blank)]
-    intent: Annotated[Intent, Field(description="What kind of work it is: it decides which sections weigh more")] = "build"
-    project: Annotated[Reference | None, Field(description="Id of the project: its work and memory come first")] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="How many lines at most"), BeforeValidator(whole)] = 24
-    token_budget: Annotated[int, Field(ge=200, le=32_000, description="How many tokens the pack may take"),
-                            BeforeValidator(whole)] = 4_000
+    goal: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=2_000,
+            json_schema_extra=NOT_BLANK,
+            description="What you are about to do, in a sentence or two",
+        ),
+        BeforeValidator(not_blank),
+    ]
+    intent: Annotated[
+        Intent, Field(description="What kind of work it is: it decides which sections weigh more")
+    ] = "build"
+    project: Annotated[
+        Reference | None, Field(description="Id of the project: its work and memory come first")
+    ] = None
+    limit: Annotated[
+        int, Field(ge=1, le=100, description="How many lines at most"), BeforeValidator(whole)
+    ] = 24
+    token_budget: Annotated[
+        int,
+        Field(ge=200, le=32_000, description="How many tokens the pack may take"),
+        BeforeValidator(whole),
+    ] = 4_000
 
     def wanted(self) -> Goal:
         return Goal(self.goal, self.intent, self.project, self.limit, self.token_budget)
 
 
 # -- going out
+
 
 def like_it(found: Iterable[Alike]) -> list[Conflict]:
     return [conflict(one) for one in found]
@@ -97,16 +204,27 @@ class Kept(TypedDict):
     id: Annotated[str, Field(description="The entity's id")]
     message: str
     timestamp: Moment
-    conflicts: Annotated[list[Conflict], Field(description="What is known already and alike, or says otherwise")]
+    conflicts: Annotated[
+        list[Conflict], Field(description="What is known already and alike, or says otherwise")
+    ]
     capture_id: Annotated[str, Field(description="The words as they came")]
     capture_hash: Annotated[str, Field(description="Their SHA-256")]
-    repeated: Annotated[bool, Field(description="The idempotency_key was used before: this is what was kept then")]
+    repeated: Annotated[
+        bool, Field(description="The idempotency_key was used before: this is what was kept then")
+    ]
 
 
 def kept(value: Remembered) -> Kept:
-    return {"success": True, "id": value.item.entity_id, "message": value.message, "timestamp": moment(value.capture.created_at),
-            "conflicts": like_it(value.conflicts), "capture_id": value.capture.id, "capture_hash": value.capture.hash,
-            "repeated": value.repeated}
+    return {
+        "success": True,
+        "id": value.item.entity_id,
+        "message": value.message,
+        "timestamp": moment(value.capture.created_at),
+        "conflicts": like_it(value.conflicts),
+        "capture_id": value.capture.id,
+        "capture_hash": value.capture.hash,
+        "repeated": value.repeated,
+    }
 
 
 class Capture(TypedDict):
@@ -121,8 +239,16 @@ class Capture(TypedDict):
 
 
 def capture(value: model.Capture) -> Capture:
-    return {"id": value.id, "item_id": value.item_id, "title": value.title, "text": value.text, "hash": value.hash,
-            "source": value.source, "idempotency_key": value.idempotency_key, "created_at": moment(value.created_at)}
+    return {
+        "id": value.id,
+        "item_id": value.item_id,
+        "title": value.title,
+        "text": value.text,
+        "hash": value.hash,
+        "source": value.source,
+        "idempotency_key": value.idempotency_key,
+        "created_at": moment(value.created_at),
+    }
 
 
 class Sentence(TypedDict):
@@ -141,22 +267,36 @@ class Proposal(TypedDict):
 
 
 def proposal(value: model.Proposal) -> Proposal:
-    return {"kind": value.kind, "title": value.title, "content": value.content, "confidence": value.confidence,
-            "reason": value.reason, "sentences": [{"text": q.text, "start": q.start, "end": q.end} for q in value.quotes]}
+    return {
+        "kind": value.kind,
+        "title": value.title,
+        "content": value.content,
+        "confidence": value.confidence,
+        "reason": value.reason,
+        "sentences": [{"text": q.text, "start": q.start, "end": q.end} for q in value.quotes],
+    }
 
 
 class Proposed(Proposal):
     duplicates: list[Conflict]
     contradictions: list[Conflict]
-    state: Annotated[Literal["proposed", "kept", "queued"], Field(description="queued: it waits in the review queue")]
+    state: Annotated[
+        Literal["proposed", "kept", "queued"],
+        Field(description="queued: it waits in the review queue"),
+    ]
     id: Annotated[str | None, Field(description="The entity that it was kept as")]
     candidate_id: Annotated[str | None, Field(description="Its id in the review queue")]
 
 
 def proposed(value: Judged) -> Proposed:
-    return {**proposal(value.proposal), "duplicates": like_it(value.duplicates), "contradictions": like_it(value.contradictions),
-            "state": "kept" if value.kept else "queued" if value.queued else "proposed",
-            "id": value.kept.entity_id if value.kept else None, "candidate_id": value.queued.id if value.queued else None}
+    return {
+        **proposal(value.proposal),
+        "duplicates": like_it(value.duplicates),
+        "contradictions": like_it(value.contradictions),
+        "state": "kept" if value.kept else "queued" if value.queued else "proposed",
+        "id": value.kept.entity_id if value.kept else None,
+        "candidate_id": value.queued.id if value.queued else None,
+    }
 
 
 class Reflections(TypedDict):
@@ -166,15 +306,21 @@ class Reflections(TypedDict):
     total: int
     kept: int
     queued: int
-    repeated: Annotated[bool, Field(description="These notes were kept before: nothing was kept twice")]
+    repeated: Annotated[
+        bool, Field(description="These notes were kept before: nothing was kept twice")
+    ]
 
 
 def reflections(notes: Notes, value: Reflected) -> Reflections:
-    return {"source_title": notes.source_title, "source_id": value.source.item.entity_id if value.source else None,
-            "candidates": [proposed(one) for one in value.candidates], "total": len(value.candidates),
-            "kept": sum(one.kept is not None for one in value.candidates),
-            "queued": sum(one.queued is not None for one in value.candidates),
-            "repeated": bool(value.source and value.source.repeated)}
+    return {
+        "source_title": notes.source_title,
+        "source_id": value.source.item.entity_id if value.source else None,
+        "candidates": [proposed(one) for one in value.candidates],
+        "total": len(value.candidates),
+        "kept": sum(one.kept is not None for one in value.candidates),
+        "queued": sum(one.queued is not None for one in value.candidates),
+        "repeated": bool(value.source and value.source.repeated),
+    }
 
 
 class Candidate(Proposal):
@@ -188,9 +334,16 @@ class Candidate(Proposal):
 
 
 def candidate(value: model.Candidate) -> Candidate:
-    return {**proposal(value.proposal), "id": value.id, "state": value.state.value, "source_item_id": value.source_id,
-            "project_id": value.project_id, "item_id": value.item_id, "created_at": moment(value.created_at),
-            "decided_at": moment(value.decided_at) if value.decided_at else None}
+    return {
+        **proposal(value.proposal),
+        "id": value.id,
+        "state": value.state.value,
+        "source_item_id": value.source_id,
+        "project_id": value.project_id,
+        "item_id": value.item_id,
+        "created_at": moment(value.created_at),
+        "decided_at": moment(value.decided_at) if value.decided_at else None,
+    }
 
 
 class PackLine(TypedDict):
@@ -215,16 +368,45 @@ class ContextPack(TypedDict):
     project: str | None
     sections: Annotated[list[PackSection], Field(description="The most useful first")]
     total_items: int
-    tokens: Annotated[int, Field(description="Of the pack as text, by an estimate that is never too low")]
+    tokens: Annotated[
+        int, Field(description="Of the pack as text, by an estimate that is never too low")
+    ]
     token_budget: int
-    left_out: Annotated[dict[str, int], Field(description="How many were left out for want of room, by section")]
-    degraded: Annotated[str | None, Field(description="Why the answer is less than was asked for; null: it is not")]
+    left_out: Annotated[
+        dict[str, int], Field(description="How many were left out for want of room, by section")
+    ]
+    degraded: Annotated[
+        str | None, Field(description="Why the answer is less than was asked for; null: it is not")
+    ]
 
 
 def context_pack(value: Pack) -> ContextPack:
-    return {"goal": value.goal.goal, "intent": value.goal.intent, "project": value.project.entity_id if value.project else None,
-            "sections": [{"section": name, "title": SECTIONS[name], "items": [
-                {"id": line.id, "type": line.type, "title": line.title, "text": line.text, "status": line.status,
-                 "score": round(line.score, 4), "reason": line.reason} for line in lines]} for name, lines in value.sections],
-            "total_items": len(value.packed.lines), "tokens": value.packed.tokens, "token_budget": value.goal.token_budget,
-            "left_out": value.packed.left_out, "degraded": value.degraded}
+    return {
+        "goal": value.goal.goal,
+        "intent": value.goal.intent,
+        "project": value.project.entity_id if value.project else None,
+        "sections": [
+            {
+                "section": name,
+                "title": SECTIONS[name],
+                "items": [
+                    {
+                        "id": line.id,
+                        "type": line.type,
+                        "title": line.title,
+                        "text": line.text,
+                        "status": line.status,
+                        "score": round(line.score, 4),
+                        "reason": line.reason,
+                    }
+                    for line in lines
+                ],
+            }
+            for name, lines in value.sections
+        ],
+        "total_items": len(value.packed.lines),
+        "tokens": value.packed.tokens,
+        "token_budget": value.goal.token_budget,
+        "left_out": value.packed.left_out,
+        "degraded": value.degraded,
+    }

@@ -10,15 +10,39 @@ from commonplace import model
 from commonplace.core.entities import validation as rules
 from commonplace.core.work.planning import Estimate as CoreEstimate, Suggestion as CoreSuggestion
 from commonplace.core.work.priorities import Ranked as CoreRanked
-from commonplace.interfaces.actions.entities import DueDate, PriorityName, Reference, References, Short, ShortList
+from commonplace.interfaces.actions.entities import (
+    DueDate,
+    PriorityName,
+    Reference,
+    References,
+    Short,
+    ShortList,
+)
 from commonplace.interfaces.actions.items import NOT_BLANK, Input, not_blank, web_address, whole
 
-Revision = Annotated[Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole)] | None, Field(description=(
-    "Change it only if it is still at this revision; otherwise `conflict`, with the present one"))]
-Reason = Annotated[str, Field(min_length=1, max_length=2_000, json_schema_extra=NOT_BLANK), BeforeValidator(not_blank)]
-LongText = Annotated[str, Field(min_length=1, max_length=rules.LONGEST_CONTENT, json_schema_extra=NOT_BLANK),
-                     BeforeValidator(not_blank)]
-Hours = Annotated[float, Field(gt=0, le=100_000), BeforeValidator(lambda value: float(value) if type(value) is int else value)]
+Revision = Annotated[
+    Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole)] | None,
+    Field(
+        description=(
+            "Change it only if it is still at this revision; otherwise `conflict`, with the present one"
+        )
+    ),
+]
+Reason = Annotated[
+    str,
+    Field(min_length=1, max_length=2_000, json_schema_extra=NOT_BLANK),
+    BeforeValidator(not_blank),
+]
+LongText = Annotated[
+    str,
+    Field(min_length=1, max_length=rules.LONGEST_CONTENT, json_schema_extra=NOT_BLANK),
+    BeforeValidator(not_blank),
+]
+Hours = Annotated[
+    float,
+    Field(gt=0, le=100_000),
+    BeforeValidator(lambda value: float(value) if type(value) is int else value),
+]
 
 
 class Nothing(Input):
@@ -37,8 +61,10 @@ class Blocking(Nothing):
 
 
 class Review(Nothing):
-    pr_url: Annotated[Annotated[str, Field(max_length=2_000), AfterValidator(web_address)] | None, Field(
-        description="Where to look at it")] = None
+    pr_url: Annotated[
+        Annotated[str, Field(max_length=2_000), AfterValidator(web_address)] | None,
+        Field(description="Where to look at it"),
+    ] = None
     commit_shas: Annotated[ShortList | None, Field(description="Commits to look at")] = None
 
     @property
@@ -47,8 +73,13 @@ class Review(Nothing):
 
 
 class Completion(Nothing):
-    learnings: Annotated[LongText | None, Field(description="What was learnt: becomes an episode derived from the task")] = None
-    actual_hours: Annotated[Hours | None, Field(description="Hours it took; estimates of others rest on them")] = None
+    learnings: Annotated[
+        LongText | None,
+        Field(description="What was learnt: becomes an episode derived from the task"),
+    ] = None
+    actual_hours: Annotated[
+        Hours | None, Field(description="Hours it took; estimates of others rest on them")
+    ] = None
 
     @property
     def about(self) -> dict[str, Any]:
@@ -66,8 +97,12 @@ class Note(Nothing):
 
 class Superseding(Nothing):
     by: Annotated[Reference | None, Field(description="Id of what replaces it")] = None
-    content: Annotated[LongText | None, Field(description="Or the text of a new memory that does")] = None
-    title: Annotated[str | None, Field(max_length=200, description="With content: its title")] = None
+    content: Annotated[
+        LongText | None, Field(description="Or the text of a new memory that does")
+    ] = None
+    title: Annotated[str | None, Field(max_length=200, description="With content: its title")] = (
+        None
+    )
     reason: Annotated[Reason | None, Field(description="Why")] = None
 
 
@@ -79,7 +114,9 @@ class Changes(Nothing):
     """What is left out stays as it is; something must change."""
 
     title: Annotated[str, Field(max_length=rules.LONGEST_TITLE)] = ""
-    status: Annotated[Short, Field(description="Only where the drawing leads from where it is")] = ""
+    status: Annotated[Short, Field(description="Only where the drawing leads from where it is")] = (
+        ""
+    )
     priority: PriorityName = "medium"
     assignees: Annotated[ShortList, Field(default_factory=list)]
     due_date: Annotated[DueDate | None, Field(description="ISO date; null takes it away")] = None
@@ -95,9 +132,18 @@ class Changes(Nothing):
 
 
 class TaskChanges(Changes):
-    epic: Annotated[Reference | None, Field(description="Id of the epic it is part of; null: of none")] = None
-    depends_on: Annotated[References, Field(default_factory=list, description=(
-        "Ids of tasks and epics that must be done before, in place of those that are there"))]
+    epic: Annotated[
+        Reference | None, Field(description="Id of the epic it is part of; null: of none")
+    ] = None
+    depends_on: Annotated[
+        References,
+        Field(
+            default_factory=list,
+            description=(
+                "Ids of tasks and epics that must be done before, in place of those that are there"
+            ),
+        ),
+    ]
 
     @model_validator(mode="before")
     @classmethod
@@ -109,10 +155,14 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
     """Other words that agents use for a field, as long as that is not there itself."""
     if not isinstance(value, dict):
         return value
-    return {names[name] if name in names and names[name] not in value else name: entry for name, entry in value.items()}
+    return {
+        names[name] if name in names and names[name] not in value else name: entry
+        for name, entry in value.items()
+    }
 
 
 # -- going out
+
 
 class Place(TypedDict):
     id: str
@@ -129,9 +179,18 @@ class Place(TypedDict):
 
 def place(value: CoreRanked) -> Place:
     item = value.item
-    return {"id": item.entity_id, "title": item.title, "status": item.status, "priority": item.priority or None,
-            "due_date": item.due_date, "assignees": list(item.assignees), "score": value.score, "ready": value.ready,
-            "reasons": list(value.reasons), "waits_for": [other.entity_id for other in value.waits_for]}
+    return {
+        "id": item.entity_id,
+        "title": item.title,
+        "status": item.status,
+        "priority": item.priority or None,
+        "due_date": item.due_date,
+        "assignees": list(item.assignees),
+        "score": value.score,
+        "ready": value.ready,
+        "reasons": list(value.reasons),
+        "waits_for": [other.entity_id for other in value.waits_for],
+    }
 
 
 class Suggestion(Place):
@@ -161,10 +220,24 @@ class Estimate(TypedDict):
 
 
 def estimate(value: CoreEstimate) -> Estimate:
-    return {"hours": value.hours, "days": value.days, "low": value.low, "high": value.high, "confidence": value.confidence,
-            "explanation": value.explanation, "based_on": [
-                {"id": p.item.entity_id, "title": p.item.title, "likeness": p.likeness, "hours": p.hours, "days": p.days}
-                for p in value.precedents]}
+    return {
+        "hours": value.hours,
+        "days": value.days,
+        "low": value.low,
+        "high": value.high,
+        "confidence": value.confidence,
+        "explanation": value.explanation,
+        "based_on": [
+            {
+                "id": p.item.entity_id,
+                "title": p.item.title,
+                "likeness": p.likeness,
+                "hours": p.hours,
+                "days": p.days,
+            }
+            for p in value.precedents
+        ],
+    }
 
 
 def cycle(items: Sequence[model.Item]) -> list[dict[str, str]]:

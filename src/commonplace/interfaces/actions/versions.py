@@ -27,19 +27,30 @@ class Versions(TypedDict):
 
 
 class Line(TypedDict):
-    sign: Annotated[Sign, Field(description="Went, came, stayed, or: lines that stayed are left out")]
+    sign: Annotated[
+        Sign, Field(description="Went, came, stayed, or: lines that stayed are left out")
+    ]
     text: str
 
 
 class Difference(TypedDict):
     revision: int
-    followed_by: Annotated[int | None, Field(description="Revision that it is compared with; null: what the item says now")]
-    lines: Annotated[list[Line] | None, Field(description="null: the texts are too long to be compared")]
+    followed_by: Annotated[
+        int | None,
+        Field(description="Revision that it is compared with; null: what the item says now"),
+    ]
+    lines: Annotated[
+        list[Line] | None, Field(description="null: the texts are too long to be compared")
+    ]
 
 
 def version(value: model.Version) -> Version:
-    return {"revision": value.revision, "title": value.title, "word_count": value.word_count,
-            "replaced_at": moment(value.replaced_at)}
+    return {
+        "revision": value.revision,
+        "title": value.title,
+        "word_count": value.word_count,
+        "replaced_at": moment(value.replaced_at),
+    }
 
 
 def version_in_full(value: model.Version) -> VersionInFull:
@@ -51,7 +62,16 @@ def versions(values: Iterable[model.Version]) -> Versions:
 
 
 def difference(value: Compared) -> Difference:
-    lines: list[Line] | None = None if value.lines is None else [
-        {"sign": line.sign, "text": "".join(text for text, _ in line.parts)} for line in value.lines]
-    return {"revision": value.version.revision, "followed_by": value.followed_by.revision if value.followed_by else None,
-            "lines": lines}
+    lines: list[Line] | None = (
+        None
+        if value.lines is None
+        else [
+            {"sign": line.sign, "text": "".join(text for text, _ in line.parts)}
+            for line in value.lines
+        ]
+    )
+    return {
+        "revision": value.version.revision,
+        "followed_by": value.followed_by.revision if value.followed_by else None,
+        "lines": lines,
+    }

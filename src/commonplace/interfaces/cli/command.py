@@ -25,11 +25,26 @@ log = logging.getLogger(__name__)
 Command = Callable[..., Coroutine[Any, Any, None]]
 Asked = TypeVar("Asked", bound="BaseModel")
 
-DataDir = Annotated[Path | None, typer.Option(
-    "--data-dir", help="Folder of the library, when it is not COMMONPLACE_DATA_DIR.", rich_help_panel="Everywhere")]
-Token = Annotated[str | None, typer.Option(
-    "--token", envvar=PREFIX + "TOKEN", help="Act as this token instead of as the owner.", rich_help_panel="Everywhere")]
-AsJson = Annotated[bool, typer.Option("--json", help="Answer with JSON.", rich_help_panel="Everywhere")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-dir",
+        help="Folder of the library, when it is not COMMONPLACE_DATA_DIR.",
+        rich_help_panel="Everywhere",
+    ),
+]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        envvar=PREFIX + "TOKEN",
+        help="Act as this token instead of as the owner.",
+        rich_help_panel="Everywhere",
+    ),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Answer with JSON.", rich_help_panel="Everywhere")
+]
 _SHARED = {"data_dir": (DataDir, None), "token": (Token, None), "as_json": (AsJson, False)}
 
 
@@ -59,7 +74,9 @@ class Desk:
     def require_owner(self) -> None:
         """For what concerns the whole installation."""
         if self.token:
-            raise ForbiddenScope("Only the owner can do this: leave out --token and COMMONPLACE_TOKEN.")
+            raise ForbiddenScope(
+                "Only the owner can do this: leave out --token and COMMONPLACE_TOKEN."
+            )
 
 
 def item_argument(metavar: str | None = None) -> Any:
@@ -77,9 +94,13 @@ def command(group: typer.Typer, name: str, **extra: Any) -> Callable[[Command], 
             data_dir, token, as_json = (values.pop(shared) for shared in _SHARED)
             _run(lambda: function(Desk(_settings(data_dir), token, as_json), **_texts(values)))
 
-        shared = [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-                  for key, (kind, default) in _SHARED.items()]
-        parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own] + shared
+        shared = [
+            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for key, (kind, default) in _SHARED.items()
+        ]
+        parameters = [
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own
+        ] + shared
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         group.command(name, help=inspect.getdoc(function), **extra)(run)
@@ -100,8 +121,12 @@ def _settings(data_dir: Path | None) -> Settings:
     settings = Settings.from_env(os.environ, data_dir=data_dir)
     level = settings.log_level.upper()
     if level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
-        raise ConfigurationError(f"COMMONPLACE_LOG_LEVEL must be debug, info, warning or error, not {settings.log_level!r}.")
-    logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        raise ConfigurationError(
+            f"COMMONPLACE_LOG_LEVEL must be debug, info, warning or error, not {settings.log_level!r}."
+        )
+    logging.basicConfig(
+        level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
     return settings
 
 
@@ -117,7 +142,9 @@ def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     except UnicodeEncodeError:
         complain("An argument is not UTF-8 text.")
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains once more at its exit
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # else Python complains once more at its exit
         raise typer.Exit(1) from None
     except OSError as error:
         complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
@@ -125,7 +152,9 @@ def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         raise typer.Exit(130) from None
     except Exception as error:
         log.debug("unexpected", exc_info=error)
-        complain(f"Unexpected {type(error).__name__}: {error} (COMMONPLACE_LOG_LEVEL=debug shows where).")
+        complain(
+            f"Unexpected {type(error).__name__}: {error} (COMMONPLACE_LOG_LEVEL=debug shows where)."
+        )
 
 
 def asked(shape: "type[Asked]", **values: Any) -> "Asked":
@@ -139,7 +168,9 @@ def asked(shape: "type[Asked]", **values: Any) -> "Asked":
     except ValidationError as error:
         first = error.errors()[0]
         where = " ".join(f"--{part}" for part in first["loc"])
-        raise Invalid(f"{first['ctx']['error']}." if not where else f"{where} {mistake(first)}.") from None
+        raise Invalid(
+            f"{first['ctx']['error']}." if not where else f"{where} {mistake(first)}."
+        ) from None
 
 
 def _loop_factory() -> Any:

@@ -13,8 +13,13 @@ def register(root: typer.Typer) -> None:
     command(root, "connect")(connect)
 
 
-async def connect(desk: Desk, client: Annotated[Client, typer.Argument(help="Which client.", show_default=False)],
-                  read_only: Annotated[bool, typer.Option("--read-only", help="A token that may only read.")] = False) -> None:
+async def connect(
+    desk: Desk,
+    client: Annotated[Client, typer.Argument(help="Which client.", show_default=False)],
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="A token that may only read.")
+    ] = False,
+) -> None:
     """Print what to run or paste so that a client reaches this library, with a new token for it (or --token)."""
     from commonplace.core.people.tokens import NewToken
 
@@ -25,7 +30,14 @@ async def connect(desk: Desk, client: Annotated[Client, typer.Argument(help="Whi
             _, secret = await app.people.create_token(caller, NewToken(client, write=not read_only))
     made = instructions(client, address(desk.settings), secret, desk.settings)
     if desk.as_json:
-        output.as_json({"client": client, "where": made.where, "configuration": made.lines, "token": secret or None})
+        output.as_json(
+            {
+                "client": client,
+                "where": made.where,
+                "configuration": made.lines,
+                "token": secret or None,
+            }
+        )
         return
     output.note(made.where)
     output.text(made.lines)

@@ -20,26 +20,38 @@ def register(group: typer.Typer) -> None:
 
 
 async def supersede(
-        desk: Desk, entity: Memory, by: Annotated[str | None, typer.Option(help="Id of what replaces it.")] = None,
-        content: Annotated[str | None, typer.Option(help="Or the text of a new memory; - reads standard input.")] = None,
-        title: Annotated[str | None, typer.Option(help="With --content: its title.")] = None, reason: Reason = "") -> None:
+    desk: Desk,
+    entity: Memory,
+    by: Annotated[str | None, typer.Option(help="Id of what replaces it.")] = None,
+    content: Annotated[
+        str | None, typer.Option(help="Or the text of a new memory; - reads standard input.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="With --content: its title.")] = None,
+    reason: Reason = "",
+) -> None:
     """Say what replaces a memory; it stands below that from now on."""
     text = None if content is None else task_options.typed(content)
     async with desk.open() as (app, caller):
-        done = await app.memory.supersede(caller, entity, by=by, title=title, content=text, reason=reason)
+        done = await app.memory.supersede(
+            caller, entity, by=by, title=title, content=text, reason=reason
+        )
         await task_options.answer(desk, app, caller, done)
 
 
 async def mark_wrong(desk: Desk, entity: Memory, reason: Reason = "") -> None:
     """Search and context leave a memory out from now on."""
     async with desk.open() as (app, caller):
-        await task_options.answer(desk, app, caller, await app.memory.mark_wrong(caller, entity, reason))
+        await task_options.answer(
+            desk, app, caller, await app.memory.mark_wrong(caller, entity, reason)
+        )
 
 
 async def mark_stale(desk: Desk, entity: Memory, reason: Reason = "") -> None:
     """A memory is still found, and says that it is stale."""
     async with desk.open() as (app, caller):
-        await task_options.answer(desk, app, caller, await app.memory.mark_stale(caller, entity, reason))
+        await task_options.answer(
+            desk, app, caller, await app.memory.mark_stale(caller, entity, reason)
+        )
 
 
 async def restore(desk: Desk, entity: Memory) -> None:

@@ -15,7 +15,10 @@ WhichDisk = Annotated[str, item_argument("DISK")]
 
 
 def register(root: typer.Typer) -> None:
-    disk = typer.Typer(no_args_is_help=True, help="Items as disks: published for others without their text, and others' saved.")
+    disk = typer.Typer(
+        no_args_is_help=True,
+        help="Items as disks: published for others without their text, and others' saved.",
+    )
     command(disk, "list")(disk_list)
     command(disk, "get")(disk_get)
     command(disk, "preview")(disk_preview)
@@ -26,23 +29,38 @@ def register(root: typer.Typer) -> None:
     root.add_typer(disk, name="disk")
 
 
-async def disk_list(desk: Desk, scope: Annotated[DiskScope, typer.Option(help="Which disks.")] = DiskScope.ALL,
-                    category: Annotated[str | None, typer.Option(help="Exact category name.")] = None,
-                    tag: Annotated[str | None, typer.Option(help="Exact tag name.")] = None,
-                    search: Annotated[str | None, typer.Option(help="Part of title or tags.")] = None,
-                    limit: Annotated[int, typer.Option(min=1, max=100, help="How many.")] = 20,
-                    offset: Annotated[int, typer.Option(min=0, help="How many to pass over.")] = 0) -> None:
+async def disk_list(
+    desk: Desk,
+    scope: Annotated[DiskScope, typer.Option(help="Which disks.")] = DiskScope.ALL,
+    category: Annotated[str | None, typer.Option(help="Exact category name.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Exact tag name.")] = None,
+    search: Annotated[str | None, typer.Option(help="Part of title or tags.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="How many.")] = 20,
+    offset: Annotated[int, typer.Option(min=0, help="How many to pass over.")] = 0,
+) -> None:
     """List your disks and those you saved, newest first."""
     from commonplace.interfaces.actions import disks
 
     async with desk.open() as (app, caller):
-        lines, total = await app.disks.page(caller, scope, DiskFilter(category, tag, search), limit=limit, offset=offset)
+        lines, total = await app.disks.page(
+            caller, scope, DiskFilter(category, tag, search), limit=limit, offset=offset
+        )
     if desk.as_json:
         output.as_json(disks.disk_list(scope.value, lines, total))
         return
-    output.table(["id", "", "category", "title", "by"], [
-        (line.public_id, line.visibility if line.relationship == "owned" else "saved", line.category, line.title,
-         line.owner_name) for line in lines])
+    output.table(
+        ["id", "", "category", "title", "by"],
+        [
+            (
+                line.public_id,
+                line.visibility if line.relationship == "owned" else "saved",
+                line.category,
+                line.title,
+                line.owner_name,
+            )
+            for line in lines
+        ],
+    )
     if total > offset + len(lines):
         output.note(f"{len(lines)} of {total}; --offset {offset + len(lines)} shows more.")
 
@@ -61,18 +79,28 @@ async def disk_preview(desk: Desk, which: WhichDisk) -> None:
     _show(desk, found)
 
 
-async def disk_publish(desk: Desk, which: WhichDisk,
-                       access: Annotated[Audience, typer.Option(
-                           help="Who may read it: anyone with its address, or people with an account here.")] = Audience.ANYONE,
-                       summary: Annotated[str | None, typer.Option(
-                           help='Your own words for others; "" for a derived outline.')] = None) -> None:
+async def disk_publish(
+    desk: Desk,
+    which: WhichDisk,
+    access: Annotated[
+        Audience,
+        typer.Option(
+            help="Who may read it: anyone with its address, or people with an account here."
+        ),
+    ] = Audience.ANYONE,
+    summary: Annotated[
+        str | None, typer.Option(help='Your own words for others; "" for a derived outline.')
+    ] = None,
+) -> None:
     """Let others read what a disk is about, and save it. Its text stays yours."""
     from commonplace.interfaces.actions import disks
 
     async with desk.open() as (app, caller):
         published = await app.disks.publish(caller, which, access, summary)
     shown = disks.publication(published)
-    output.as_json(shown) if desk.as_json else output.text(f"Published: {published.view.title} ({shown['path']})")
+    output.as_json(shown) if desk.as_json else output.text(
+        f"Published: {published.view.title} ({shown['path']})"
+    )
 
 
 async def disk_unpublish(desk: Desk, which: WhichDisk) -> None:
@@ -108,8 +136,16 @@ def _show(desk: Desk, found: "Disk") -> None:
     if desk.as_json:
         output.as_json(shown)
         return
-    facts = [shown["public_id"], shown["visibility"], shown["relationship"], found.owner_name, shown["category"],
-             shown["source_url"], " ".join(f"#{tag}" for tag in shown["tags"]), "redacted" if shown["redacted"] else ""]
+    facts = [
+        shown["public_id"],
+        shown["visibility"],
+        shown["relationship"],
+        found.owner_name,
+        shown["category"],
+        shown["source_url"],
+        " ".join(f"#{tag}" for tag in shown["tags"]),
+        "redacted" if shown["redacted"] else "",
+    ]
     output.text(shown["title"])
     output.text(" · ".join(fact for fact in facts if fact))
     if shown["summary"]:

@@ -12,9 +12,17 @@ from commonplace.model import ItemFilter
 
 Title = Annotated[str, typer.Argument(help="Short title.", show_default=False)]
 EntityId = Annotated[str, item_argument()]
-Type = Annotated[str, typer.Option("--type", help="episode, pattern, procedure, decision, plan, idea, claim, artifact, session, "
-                                                 "domain, task, epic or project.")]
-Types = Annotated[list[str] | None, typer.Option("--type", help="Only this type; may be given several times.")]
+Type = Annotated[
+    str,
+    typer.Option(
+        "--type",
+        help="episode, pattern, procedure, decision, plan, idea, claim, artifact, session, "
+        "domain, task, epic or project.",
+    ),
+]
+Types = Annotated[
+    list[str] | None, typer.Option("--type", help="Only this type; may be given several times.")
+]
 Many = list[str] | None
 
 
@@ -25,31 +33,59 @@ def register(group: typer.Typer) -> None:
     command(group, "search")(search)
 
 
-async def add(desk: Desk, title: Title,
-              content: Annotated[str, typer.Option(help="The text; - reads standard input.")] = "-",
-              entity_type: Type = "episode",
-              project: Annotated[str | None, typer.Option(help="Id of a project; tasks and epics need one.")] = None,
-              epic: Annotated[str | None, typer.Option(help="Of a task: id of its epic.")] = None,
-              category: Annotated[str, typer.Option(help="Domain category.")] = "",
-              tag: Annotated[Many, typer.Option("--tag", help="A tag; may be given several times.")] = None,
-              language: Annotated[Many, typer.Option("--language", help="A programming language.")] = None,
-              technology: Annotated[Many, typer.Option("--technology", help="A technology.")] = None,
-              assignee: Annotated[Many, typer.Option("--assignee", help="Who does it.")] = None,
-              related_to: Annotated[Many, typer.Option("--related-to", help="An id, or supersedes:ID and the like.")] = None,
-              depends_on: Annotated[Many, typer.Option("--depends-on", help="Id of a task to be done before.")] = None,
-              priority: Annotated[str | None, typer.Option(help="critical, high, medium, low or someday.")] = None,
-              due_date: Annotated[str | None, typer.Option("--due", help="ISO date.")] = None,
-              repository_url: Annotated[str | None, typer.Option("--repository", help="Address of a project's code.")] = None,
-              check: Annotated[bool, typer.Option("--check/--no-check", help="Look for what is alike.")] = True) -> None:
+async def add(
+    desk: Desk,
+    title: Title,
+    content: Annotated[str, typer.Option(help="The text; - reads standard input.")] = "-",
+    entity_type: Type = "episode",
+    project: Annotated[
+        str | None, typer.Option(help="Id of a project; tasks and epics need one.")
+    ] = None,
+    epic: Annotated[str | None, typer.Option(help="Of a task: id of its epic.")] = None,
+    category: Annotated[str, typer.Option(help="Domain category.")] = "",
+    tag: Annotated[Many, typer.Option("--tag", help="A tag; may be given several times.")] = None,
+    language: Annotated[Many, typer.Option("--language", help="A programming language.")] = None,
+    technology: Annotated[Many, typer.Option("--technology", help="A technology.")] = None,
+    assignee: Annotated[Many, typer.Option("--assignee", help="Who does it.")] = None,
+    related_to: Annotated[
+        Many, typer.Option("--related-to", help="An id, or supersedes:ID and the like.")
+    ] = None,
+    depends_on: Annotated[
+        Many, typer.Option("--depends-on", help="Id of a task to be done before.")
+    ] = None,
+    priority: Annotated[
+        str | None, typer.Option(help="critical, high, medium, low or someday.")
+    ] = None,
+    due_date: Annotated[str | None, typer.Option("--due", help="ISO date.")] = None,
+    repository_url: Annotated[
+        str | None, typer.Option("--repository", help="Address of a project's code.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check/--no-check", help="Look for what is alike.")
+    ] = True,
+) -> None:
     """Add an entity: something learnt, a decision, a project, a task ... Says what is there already and is alike."""
     from commonplace.core.entities.validation import NewEntity
     from commonplace.interfaces.actions import entities as wire_graph
 
     text = sys.stdin.read() if content == "-" else content
-    new = NewEntity(title, text, entity_type, category=category, tags=tuple(tag or ()), languages=tuple(language or ()),
-                    technologies=tuple(technology or ()), assignees=tuple(assignee or ()), related_to=tuple(related_to or ()),
-                    depends_on=tuple(depends_on or ()), project=project, epic=epic, priority=priority, due_date=due_date,
-                    repository_url=repository_url)
+    new = NewEntity(
+        title,
+        text,
+        entity_type,
+        category=category,
+        tags=tuple(tag or ()),
+        languages=tuple(language or ()),
+        technologies=tuple(technology or ()),
+        assignees=tuple(assignee or ()),
+        related_to=tuple(related_to or ()),
+        depends_on=tuple(depends_on or ()),
+        project=project,
+        epic=epic,
+        priority=priority,
+        due_date=due_date,
+        repository_url=repository_url,
+    )
     async with desk.open() as (app, caller):
         added = await app.entities.add(caller, new, sync=True, check_conflicts=check)
     if desk.as_json:
@@ -57,7 +93,9 @@ async def add(desk: Desk, title: Title,
         return
     output.text(f"{added.message} ({added.item.entity_id})")
     for found in added.conflicts:
-        output.note(f"{found.kind.replace('_', ' ')} ({found.score:.2f}): {found.name} ({found.entity_id}); {found.reason}")
+        output.note(
+            f"{found.kind.replace('_', ' ')} ({found.score:.2f}): {found.name} ({found.entity_id}); {found.reason}"
+        )
 
 
 async def get(desk: Desk, entity_id: EntityId) -> None:
@@ -70,8 +108,19 @@ async def get(desk: Desk, entity_id: EntityId) -> None:
     if desk.as_json:
         output.as_json(shown)
         return
-    names: tuple[Any, ...] = ("status", "priority", "due_date", "project", "epic", "category", "depends_on", "assignees",
-                              "languages", "technologies", "tags")
+    names: tuple[Any, ...] = (
+        "status",
+        "priority",
+        "due_date",
+        "project",
+        "epic",
+        "category",
+        "depends_on",
+        "assignees",
+        "languages",
+        "technologies",
+        "tags",
+    )
     output.text(f"{shown['title']} ({shown['id']})")
     for name in names:
         if value := shown[name]:  # type: ignore[literal-required]
@@ -80,43 +129,74 @@ async def get(desk: Desk, entity_id: EntityId) -> None:
     output.text(shown["content"])
 
 
-async def list_entities(desk: Desk, types: Types = None,
-                        project: Annotated[str | None, typer.Option(help="Only what belongs to this project.")] = None,
-                        status: Annotated[Many, typer.Option("--status", help="Only in this state.")] = None,
-                        tag: Annotated[str | None, typer.Option(help="Only with this tag.")] = None,
-                        since: Annotated[str | None, typer.Option(help="ISO date, or 7d, 2w.")] = None,
-                        limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 20,
-                        page: Annotated[int, typer.Option(min=1, help="Which lot of them.")] = 1) -> None:
+async def list_entities(
+    desk: Desk,
+    types: Types = None,
+    project: Annotated[str | None, typer.Option(help="Only what belongs to this project.")] = None,
+    status: Annotated[Many, typer.Option("--status", help="Only in this state.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only with this tag.")] = None,
+    since: Annotated[str | None, typer.Option(help="ISO date, or 7d, 2w.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 20,
+    page: Annotated[int, typer.Option(min=1, help="Which lot of them.")] = 1,
+) -> None:
     """List entities, newest first."""
     from commonplace.core.entities.entities import since as parse_since
     from commonplace.interfaces.actions import entities as wire_graph
 
-    where = ItemFilter(entity_types=_known(types), statuses=tuple(status or ()), tag=tag,
-                       since=parse_since(since) if since else None)
+    where = ItemFilter(
+        entity_types=_known(types),
+        statuses=tuple(status or ()),
+        tag=tag,
+        since=parse_since(since) if since else None,
+    )
     async with desk.open() as (app, caller):
-        entities, total = await app.entities.page(caller, where, project=project, limit=limit, offset=limit * (page - 1))
+        entities, total = await app.entities.page(
+            caller, where, project=project, limit=limit, offset=limit * (page - 1)
+        )
         shown = [wire_graph.entity(entity, app.settings) for entity in entities]
     if desk.as_json:
-        output.as_json({"entities": shown, "total": total, "page": page, "per_page": limit, "has_more": page * limit < total})
+        output.as_json(
+            {
+                "entities": shown,
+                "total": total,
+                "page": page,
+                "per_page": limit,
+                "has_more": page * limit < total,
+            }
+        )
         return
-    output.table(["id", "status", "title", "tags"], [(one["id"], one["status"], one["title"], one["tags"]) for one in shown])
+    output.table(
+        ["id", "status", "title", "tags"],
+        [(one["id"], one["status"], one["title"], one["tags"]) for one in shown],
+    )
     if total > limit * page:
         output.note(f"{len(shown)} of {total}; --page {page + 1} shows more.")
 
 
-async def search(desk: Desk, query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
-                 types: Types = None,
-                 project: Annotated[str | None, typer.Option(help="Only what belongs to this project.")] = None,
-                 status: Annotated[str | None, typer.Option(help="Only in this state.")] = None,
-                 since: Annotated[str | None, typer.Option(help="ISO date, or 7d, 2w.")] = None,
-                 limit: Annotated[int, typer.Option(min=1, max=50, help="How many.")] = 10) -> None:
+async def search(
+    desk: Desk,
+    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
+    types: Types = None,
+    project: Annotated[str | None, typer.Option(help="Only what belongs to this project.")] = None,
+    status: Annotated[str | None, typer.Option(help="Only in this state.")] = None,
+    since: Annotated[str | None, typer.Option(help="ISO date, or 7d, 2w.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=50, help="How many.")] = 10,
+) -> None:
     """Find entities and documents, each once."""
     from commonplace.interfaces.actions import entities as wire_graph
 
     if not query.strip():
         raise Invalid("Say what to look for.")
-    wanted = asked(wire_graph.SearchInput, query=query, types=list(_known(types)) or None, project=project, status=status,
-                   since=since, limit=limit, content_max_chars=200)
+    wanted = asked(
+        wire_graph.SearchInput,
+        query=query,
+        types=list(_known(types)) or None,
+        project=project,
+        status=status,
+        since=since,
+        limit=limit,
+        content_max_chars=200,
+    )
     async with desk.open() as (app, caller):
         hits, degraded = await app.finding.search(caller, wanted.asked())
         answer = wire_graph.results(wanted, hits, degraded, app.settings)

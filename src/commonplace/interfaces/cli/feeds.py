@@ -9,8 +9,13 @@ from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Desk, command
 from commonplace.interfaces.cli.items import FolderName, find_folder
 
-Address = Annotated[str, typer.Argument(help="The feed's address (RSS, Atom, JSON Feed, podcast).", show_default=False)]
-Newest = Annotated[int, typer.Option(min=0, max=100, help="How many of the entries that are there now to take.")]
+Address = Annotated[
+    str,
+    typer.Argument(help="The feed's address (RSS, Atom, JSON Feed, podcast).", show_default=False),
+]
+Newest = Annotated[
+    int, typer.Option(min=0, max=100, help="How many of the entries that are there now to take.")
+]
 Which = Annotated[str, typer.Argument(help="The feed, by id or address.", show_default=False)]
 
 
@@ -22,14 +27,18 @@ def register(root: typer.Typer) -> None:
     root.add_typer(feed, name="feed")
 
 
-async def feed_add(desk: Desk, url: Address, folder: FolderName = None, newest: Newest = 10) -> None:
+async def feed_add(
+    desk: Desk, url: Address, folder: FolderName = None, newest: Newest = 10
+) -> None:
     """Follow a feed. Its newest entries come within half a minute, later ones by themselves, while `serve` or `worker` runs."""
     from commonplace.interfaces.actions import items
 
     async with desk.open() as (app, caller):
         within = (await find_folder(app, caller, folder)).id if folder else None
         found = await app.feeds.subscribe(caller, url, within, newest)
-    output.as_json(items.feed(found)) if desk.as_json else output.text(f"Following {found.title} ({found.id})")
+    output.as_json(items.feed(found)) if desk.as_json else output.text(
+        f"Following {found.title} ({found.id})"
+    )
 
 
 async def feed_list(desk: Desk) -> None:
@@ -41,8 +50,10 @@ async def feed_list(desk: Desk) -> None:
     if desk.as_json:
         output.as_json([items.feed(feed) for feed in feeds])
         return
-    output.table(["id", "visited", "title", "address", "trouble"],
-               [(feed.id, feed.polled_at, feed.title, feed.url, feed.error) for feed in feeds])
+    output.table(
+        ["id", "visited", "title", "address", "trouble"],
+        [(feed.id, feed.polled_at, feed.title, feed.url, feed.error) for feed in feeds],
+    )
 
 
 async def feed_remove(desk: Desk, feed: Which) -> None:
@@ -50,7 +61,9 @@ async def feed_remove(desk: Desk, feed: Which) -> None:
     async with desk.open() as (app, caller):
         found = [known for known in await app.feeds.all(caller) if feed in (known.id, known.url)]
         if not found:
-            raise NotFound(f"{feed!r} is not followed; `commonplace feed list` shows the feeds that are.")
+            raise NotFound(
+                f"{feed!r} is not followed; `commonplace feed list` shows the feeds that are."
+            )
         for known in found:
             await app.feeds.unsubscribe(caller, known.id)
     if desk.as_json:

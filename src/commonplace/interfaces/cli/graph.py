@@ -12,12 +12,17 @@ if TYPE_CHECKING:
     from commonplace.interfaces.actions.graph import Explored
 
 One = Annotated[str, item_argument("ENTITY")]
-Other = Annotated[str, typer.Argument(metavar="OTHER", help="The other one, likewise.", show_default=False)]
+Other = Annotated[
+    str, typer.Argument(metavar="OTHER", help="The other one, likewise.", show_default=False)
+]
 How = Annotated[Kind, typer.Option("--type", help="How they are joined.")]
 
 
 def register(root: typer.Typer) -> None:
-    graph = typer.Typer(no_args_is_help=True, help="How items are joined: projects, tasks, decisions and what was learnt.")
+    graph = typer.Typer(
+        no_args_is_help=True,
+        help="How items are joined: projects, tasks, decisions and what was learnt.",
+    )
     command(graph, "explore")(explore)
     command(graph, "link")(link)
     command(graph, "unlink")(unlink)
@@ -27,22 +32,52 @@ def register(root: typer.Typer) -> None:
 
 
 async def explore(
-        desk: Desk, entity: Annotated[str | None, typer.Argument(metavar="[ENTITY]", help=(
-            "Where to begin; without one, everything is listed."), show_default=False)] = None,
-        mode: Annotated[ExploreMode | None, typer.Option(help="With an entity, `related` unless another is asked for.")] = None,
-        types: Annotated[list[EntityType] | None, typer.Option("--type", help="Only this type; may be given again.")] = None,
-        kinds: Annotated[list[Kind] | None, typer.Option("--relation", help="Follow only this kind; may be given again.")] = None,
-        depth: Annotated[int, typer.Option(min=1, max=3, help="With --mode traverse: how many steps.")] = 1,
-        project: Annotated[str | None, typer.Option(help="Only what belongs to this project.")] = None,
-        status: Annotated[str | None, typer.Option(help="Only in this state, or in one of several: `todo,doing`.")] = None,
-        limit: Annotated[int, typer.Option(min=1, max=200, help="How many.")] = 50,
-        offset: Annotated[int, typer.Option(min=0, max=1_000_000, help="How many to pass over.")] = 0) -> None:
+    desk: Desk,
+    entity: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ENTITY]",
+            help=("Where to begin; without one, everything is listed."),
+            show_default=False,
+        ),
+    ] = None,
+    mode: Annotated[
+        ExploreMode | None,
+        typer.Option(help="With an entity, `related` unless another is asked for."),
+    ] = None,
+    types: Annotated[
+        list[EntityType] | None, typer.Option("--type", help="Only this type; may be given again.")
+    ] = None,
+    kinds: Annotated[
+        list[Kind] | None,
+        typer.Option("--relation", help="Follow only this kind; may be given again."),
+    ] = None,
+    depth: Annotated[
+        int, typer.Option(min=1, max=3, help="With --mode traverse: how many steps.")
+    ] = 1,
+    project: Annotated[str | None, typer.Option(help="Only what belongs to this project.")] = None,
+    status: Annotated[
+        str | None, typer.Option(help="Only in this state, or in one of several: `todo,doing`.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many.")] = 50,
+    offset: Annotated[int, typer.Option(min=0, max=1_000_000, help="How many to pass over.")] = 0,
+) -> None:
     """List entities, or show what one is joined to, what lies around it, or what it depends on."""
     from commonplace.interfaces.actions import exploration
     from commonplace.interfaces.actions.graph import Explore
 
-    wanted = asked(Explore, mode=mode or ("related" if entity else "list"), entity_id=entity, types=types or None,
-                   relationship_types=kinds or None, depth=depth, project=project, status=status, limit=limit, offset=offset)
+    wanted = asked(
+        Explore,
+        mode=mode or ("related" if entity else "list"),
+        entity_id=entity,
+        types=types or None,
+        relationship_types=kinds or None,
+        depth=depth,
+        project=project,
+        status=status,
+        limit=limit,
+        offset=offset,
+    )
     async with desk.open() as (app, caller):
         answer = await exploration.explore(app, caller, wanted)
     output.as_json(answer) if desk.as_json else _show(answer)
@@ -50,15 +85,32 @@ async def explore(
 
 def _show(answer: "Explored") -> None:
     if answer["mode"] == "list":
-        output.table(["id", "status", "title"], [(found["id"], found["status"], found["title"]) for found in answer["entities"]])
+        output.table(
+            ["id", "status", "title"],
+            [(found["id"], found["status"], found["title"]) for found in answer["entities"]],
+        )
     elif answer["mode"] == "dependencies":
-        output.table(["", "id", "status", "title"], [
-            (answer["offset"] + place, found["id"], found["status"], found["title"])
-            for place, found in enumerate(answer["entities"], 1)])
+        output.table(
+            ["", "id", "status", "title"],
+            [
+                (answer["offset"] + place, found["id"], found["status"], found["title"])
+                for place, found in enumerate(answer["entities"], 1)
+            ],
+        )
     else:
-        output.table(["steps", "joined", "id", "status", "title"], [
-            (found["distance"], f"{'->' if found['direction'] == 'outgoing' else '<-'} {found['relationship']}", found["id"],
-             found["status"], found["title"]) for found in answer["entities"]])
+        output.table(
+            ["steps", "joined", "id", "status", "title"],
+            [
+                (
+                    found["distance"],
+                    f"{'->' if found['direction'] == 'outgoing' else '<-'} {found['relationship']}",
+                    found["id"],
+                    found["status"],
+                    found["title"],
+                )
+                for found in answer["entities"]
+            ],
+        )
     for cycle in answer["cycles"]:
         output.note(f"These wait for each other: {' -> '.join(cycle)}")
     if answer["truncated"]:
@@ -75,9 +127,14 @@ async def link(desk: Desk, one: One, other: Other, kind: How = Kind.RELATED_TO) 
     async with desk.open() as (app, caller):
         first, second, relation, new = await app.graph.link(caller, one, kind, other)
     if desk.as_json:
-        output.as_json(wire_explore.relation(relation, {item.id: item.entity_id for item in (first, second)}) | {"created": new})
+        output.as_json(
+            wire_explore.relation(relation, {item.id: item.entity_id for item in (first, second)})
+            | {"created": new}
+        )
     else:
-        output.text(f"{first.title} -> {kind} -> {second.title}" + ("" if new else " (it was so already)"))
+        output.text(
+            f"{first.title} -> {kind} -> {second.title}" + ("" if new else " (it was so already)")
+        )
 
 
 async def unlink(desk: Desk, one: One, other: Other, kind: How = Kind.RELATED_TO) -> None:

@@ -8,11 +8,16 @@ from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Desk, command, item_argument
 
 WhichItem = Annotated[str, item_argument("ITEM")]
-Revision = Annotated[int, typer.Argument(min=1, max=2**31 - 1, help="As `history list` tells it.", show_default=False)]
+Revision = Annotated[
+    int,
+    typer.Argument(min=1, max=2**31 - 1, help="As `history list` tells it.", show_default=False),
+]
 
 
 def register(root: typer.Typer) -> None:
-    history = typer.Typer(no_args_is_help=True, help="What an item said before its text was replaced.")
+    history = typer.Typer(
+        no_args_is_help=True, help="What an item said before its text was replaced."
+    )
     command(history, "list")(history_list)
     command(history, "get")(history_get)
     command(history, "diff")(history_diff)
@@ -28,8 +33,13 @@ async def history_list(desk: Desk, item: WhichItem) -> None:
     if desk.as_json:
         output.as_json(versions.versions(found))
         return
-    output.table(["revision", "until", "words", "title"], [
-        (version.revision, version.replaced_at, version.word_count, version.title) for version in found])
+    output.table(
+        ["revision", "until", "words", "title"],
+        [
+            (version.revision, version.replaced_at, version.word_count, version.title)
+            for version in found
+        ],
+    )
 
 
 async def history_get(desk: Desk, item: WhichItem, revision: Revision) -> None:

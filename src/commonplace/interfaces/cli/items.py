@@ -20,10 +20,21 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 500_000
 LONGEST_TITLE = 500
 LONGEST_NAME = 200
-NOTES = (".md", ".markdown", ".txt", "")  # read here, with their front matter; other files as uploads are
+NOTES = (
+    ".md",
+    ".markdown",
+    ".txt",
+    "",
+)  # read here, with their front matter; other files as uploads are
 
-Sources = Annotated[list[str], typer.Argument(help="Files, web addresses, or - for standard input.", show_default=False)]
-Title = Annotated[str | None, typer.Option(help="Title; otherwise the front matter's, the first heading or the file's name.")]
+Sources = Annotated[
+    list[str],
+    typer.Argument(help="Files, web addresses, or - for standard input.", show_default=False),
+]
+Title = Annotated[
+    str | None,
+    typer.Option(help="Title; otherwise the front matter's, the first heading or the file's name."),
+]
 FolderName = Annotated[str | None, typer.Option("--folder", help="Folder, by name or id.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be given several times.")]
 
@@ -43,8 +54,14 @@ def register(root: typer.Typer) -> None:
     command(root, "list")(list_items)
 
 
-async def add(desk: Desk, sources: Sources, title: Title = None, folder: FolderName = None, tag: Tags = None,
-              kb: Annotated[bool, typer.Option("--kb/--no-kb", help="Whether search finds it.")] = True) -> None:
+async def add(
+    desk: Desk,
+    sources: Sources,
+    title: Title = None,
+    folder: FolderName = None,
+    tag: Tags = None,
+    kb: Annotated[bool, typer.Option("--kb/--no-kb", help="Whether search finds it.")] = True,
+) -> None:
     """Keep web pages, files of any kind, or what comes in by standard input. A folder that is not there yet is made."""
     from commonplace.interfaces.actions import items as wire
 
@@ -61,28 +78,48 @@ async def add(desk: Desk, sources: Sources, title: Title = None, folder: FolderN
             for done, (source, draft) in enumerate(zip(sources, drafts, strict=True), 1):
                 try:
                     added = await _keep(app, caller, draft, target)
-                    answers.append({**wire.kept(added), "title": added.item.title, "created": added.created,
-                                    "folder_id": target.id if target else added.folder_id})
+                    answers.append(
+                        {
+                            **wire.kept(added),
+                            "title": added.item.title,
+                            "created": added.created,
+                            "folder_id": target.id if target else added.folder_id,
+                        }
+                    )
                 except KEEPS_OUT as error:
                     failed.append((source, error.message))
                 advance(done, len(drafts))
-        if await waiting(app) <= 2 * len(drafts):  # a longer queue is the workers', and nobody should wait for it here
+        if await waiting(app) <= 2 * len(
+            drafts
+        ):  # a longer queue is the workers', and nobody should wait for it here
             spoken = any(answer["status"] == "transcribing" for answer in answers)
-            with output.progress("Writing down what is said" if spoken else "Making vectors") as advance:
+            with output.progress(
+                "Writing down what is said" if spoken else "Making vectors"
+            ) as advance:
                 await work_off(app, advance)
             await _bring_up_to_date(app, caller, answers)
     if desk.as_json and answers:
         output.as_json(answers[0] if len(sources) == 1 else answers)
     for answer in () if desk.as_json else answers:
-        output.text(f"{'Added' if answer['created'] else 'Already there'}: {answer['title']} ({answer['user_item_id']})"
-                  f"{', being written down' if answer['status'] == 'transcribing' else ''}")
+        output.text(
+            f"{'Added' if answer['created'] else 'Already there'}: {answer['title']} ({answer['user_item_id']})"
+            f"{', being written down' if answer['status'] == 'transcribing' else ''}"
+        )
     if failed:
-        raise IngestFailed("\n".join(reason if len(sources) == 1 else f"{source}: {reason}" for source, reason in failed))
+        raise IngestFailed(
+            "\n".join(
+                reason if len(sources) == 1 else f"{source}: {reason}" for source, reason in failed
+            )
+        )
 
 
-async def _keep(app: "App", caller: Caller, draft: "Draft | FileDraft", target: Folder | None) -> "Added":
+async def _keep(
+    app: "App", caller: Caller, draft: "Draft | FileDraft", target: Folder | None
+) -> "Added":
     if isinstance(draft, FileDraft):
-        added = await app.uploads.add_file(caller, draft.file, title=draft.title, in_kb=draft.in_kb, tags=draft.tags)
+        added = await app.uploads.add_file(
+            caller, draft.file, title=draft.title, in_kb=draft.in_kb, tags=draft.tags
+        )
     else:
         added = await app.library.add(caller, draft)
     if target is not None and target.id not in added.item.folders and caller.only_folder is None:
@@ -101,9 +138,12 @@ async def _bring_up_to_date(app: "App", caller: Caller, answers: list[dict[str, 
                 output.note(f"{answer['title']}: {reading.transcription.error}")
 
 
-async def search(desk: Desk, query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
-                 mode: Annotated[Mode, typer.Option(help="By meaning, by words, or both.")] = Mode.HYBRID,
-                 limit: Annotated[int, typer.Option(min=1, max=20, help="How many passages.")] = 8) -> None:
+async def search(
+    desk: Desk,
+    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
+    mode: Annotated[Mode, typer.Option(help="By meaning, by words, or both.")] = Mode.HYBRID,
+    limit: Annotated[int, typer.Option(min=1, max=20, help="How many passages.")] = 8,
+) -> None:
     """Find passages."""
     from commonplace.interfaces.actions import items as wire
 
@@ -112,11 +152,22 @@ async def search(desk: Desk, query: Annotated[str, typer.Argument(help="What to 
     async with desk.open() as (app, caller):
         found = await app.search.search(caller, query, limit=limit, mode=mode)
     if desk.as_json:
-        output.as_json({"query": found.query, "mode": found.mode, "hits": wire.hits(found.hits), "degraded": found.degraded})
+        output.as_json(
+            {
+                "query": found.query,
+                "mode": found.mode,
+                "hits": wire.hits(found.hits),
+                "degraded": found.degraded,
+            }
+        )
         return
     for hit in found.hits:
         passage = hit.passage
-        above = [heading for heading in passage.heading.split(" > ") if heading and heading != passage.title]
+        above = [
+            heading
+            for heading in passage.heading.split(" > ")
+            if heading and heading != passage.title
+        ]
         output.text(f"{hit.rank}. ({hit.score:.2f}) {' > '.join([passage.title, *above])}")
         output.text(f"   {_short(passage.text)}")
         output.text(f"   {passage.url or passage.item_id} #{passage.position} · {passage.origin}")
@@ -136,38 +187,65 @@ async def get(desk: Desk, item_id: Annotated[str, item_argument()]) -> None:
         output.as_json(wire.item_in_full(reading))
         return
     item = reading.item
-    facts = [item.entity_id, item.url, f"{item.created_at.astimezone():%Y-%m-%d %H:%M}",
-             ", ".join(folder.name for folder in reading.folders), " ".join(f"#{tag}" for tag in item.tags),
-             "" if item.in_kb else "not in the KB", _state(item)]
+    facts = [
+        item.entity_id,
+        item.url,
+        f"{item.created_at.astimezone():%Y-%m-%d %H:%M}",
+        ", ".join(folder.name for folder in reading.folders),
+        " ".join(f"#{tag}" for tag in item.tags),
+        "" if item.in_kb else "not in the KB",
+        _state(item),
+    ]
     output.text(item.title)
     output.text(" · ".join(fact for fact in facts if fact))
     output.text()
     output.text(reading.text)
 
 
-async def list_items(desk: Desk, folder: FolderName = None,
-                     text: Annotated[str | None, typer.Option("--query", help="Words of title, tag or address.")] = None,
-                     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 20,
-                     page: Annotated[int, typer.Option(min=1, help="Which lot of them.")] = 1) -> None:
+async def list_items(
+    desk: Desk,
+    folder: FolderName = None,
+    text: Annotated[
+        str | None, typer.Option("--query", help="Words of title, tag or address.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 20,
+    page: Annotated[int, typer.Option(min=1, help="Which lot of them.")] = 1,
+) -> None:
     """List items, newest first."""
     from commonplace.interfaces.actions import items as wire
 
     async with desk.open() as (app, caller):
         within = (await find_folder(app, caller, folder)).id if folder else None
-        items, total = await app.library.page(caller, ItemFilter(folder_id=within, text=text), limit=limit,
-                                              offset=limit * (page - 1))
+        items, total = await app.library.page(
+            caller, ItemFilter(folder_id=within, text=text), limit=limit, offset=limit * (page - 1)
+        )
     if desk.as_json:
-        output.as_json({"items": [wire.item(item) for item in items], "total": total, "page": page, "per_page": limit})
+        output.as_json(
+            {
+                "items": [wire.item(item) for item in items],
+                "total": total,
+                "page": page,
+                "per_page": limit,
+            }
+        )
         return
-    output.table(["id", "created", "title", "tags", "status"],
-               [(item.public_id, item.created_at, item.title, item.tags, _state(item)) for item in items])
+    output.table(
+        ["id", "created", "title", "tags", "status"],
+        [(item.public_id, item.created_at, item.title, item.tags, _state(item)) for item in items],
+    )
     if total > limit * page:
         output.note(f"{len(items)} of {total}; --page {page + 1} shows more.")
 
 
 def _state(item: Item) -> str:
     """Empty for what is ready."""
-    return "" if item.state == "ready" else f"{item.state}: {item.status_reason}" if item.status_reason else item.state
+    return (
+        ""
+        if item.state == "ready"
+        else f"{item.state}: {item.status_reason}"
+        if item.status_reason
+        else item.state
+    )
 
 
 async def find_folder(app: "App", caller: Caller, name: str) -> Folder:
@@ -183,8 +261,14 @@ async def _folder(app: "App", caller: Caller, name: str) -> Folder:
 
 async def _known_folder(app: "App", caller: Caller, name: str) -> Folder | None:
     key = folder_key(name)
-    return next((folder for folder in await app.library.folders(caller)
-                 if name == folder.id or key == folder_key(folder.name)), None)
+    return next(
+        (
+            folder
+            for folder in await app.library.folders(caller)
+            if name == folder.id or key == folder_key(folder.name)
+        ),
+        None,
+    )
 
 
 def named(name: str) -> str:
@@ -193,28 +277,41 @@ def named(name: str) -> str:
     return name.strip()
 
 
-def _draft(source: str, title: str | None, tags: tuple[str, ...], in_kb: bool) -> "Draft | FileDraft":
+def _draft(
+    source: str, title: str | None, tags: tuple[str, ...], in_kb: bool
+) -> "Draft | FileDraft":
     from commonplace.core.items.library import Draft
     from commonplace.text import front_matter
 
     if source.lower().startswith(("http://", "https://")):
         return Draft("url", title=title or "", url=source, in_kb=in_kb, tags=tags)
     if source == "-":
-        note = front_matter.parse(front_matter.decode(sys.stdin.buffer.read(), "Standard input"), "")
+        note = front_matter.parse(
+            front_matter.decode(sys.stdin.buffer.read(), "Standard input"), ""
+        )
     else:
         file = Path(source)
         if not file.is_file():
-            raise Invalid(f"There is no file {source!r}. A text is added by standard input: commonplace add - --title TITLE")
+            raise Invalid(
+                f"There is no file {source!r}. A text is added by standard input: commonplace add - --title TITLE"
+            )
         if file.suffix.lower() not in NOTES:
             return FileDraft(file, title or "", in_kb, tags)
         note = front_matter.read(file)
     if not note.text.strip():
         raise Invalid(f"{'Standard input' if source == '-' else source} has no text.")
     if len(note.text) > LONGEST_TEXT:
-        raise Invalid(f"{source} has {len(note.text):,} characters; a text may have {LONGEST_TEXT:,}.")
+        raise Invalid(
+            f"{source} has {len(note.text):,} characters; a text may have {LONGEST_TEXT:,}."
+        )
     title = (title or note.title).strip() or " ".join(note.text.split())[:60]
-    return Draft("text", title=title[:LONGEST_TITLE], text=note.text, in_kb=in_kb and note.front.get("in_kb") is not False,
-                 tags=tuple(dict.fromkeys((*note.tags, *tags))))
+    return Draft(
+        "text",
+        title=title[:LONGEST_TITLE],
+        text=note.text,
+        in_kb=in_kb and note.front.get("in_kb") is not False,
+        tags=tuple(dict.fromkeys((*note.tags, *tags))),
+    )
 
 
 def _short(text: str, limit: int = 200) -> str:

@@ -20,7 +20,9 @@ async def work_off(app: "App", advance: Advance) -> None:
             await asyncio.wait([turn], timeout=LOOK_AGAIN_SECONDS)
             left = await waiting(app)
             total = max(total, left)
-            advance(round(100 * (total - left + await app.store.jobs.underway()) / max(total, 1)), 100)
+            advance(
+                round(100 * (total - left + await app.store.jobs.underway()) / max(total, 1)), 100
+            )
         if not await turn and left:
             if not (await app.store.jobs.counts()).get("running"):
                 return  # what is left failed a moment ago and waits for its next try

@@ -22,8 +22,25 @@ from commonplace.interfaces.cli import (
     transfer,
 )
 
-app = typer.Typer(name="commonplace", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for part in (server, items, history, graph, disks, retry, feeds, tasks, people, memory, members, connect, transfer, maintenance):
+app = typer.Typer(
+    name="commonplace", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+for part in (
+    server,
+    items,
+    history,
+    graph,
+    disks,
+    retry,
+    feeds,
+    tasks,
+    people,
+    memory,
+    members,
+    connect,
+    transfer,
+    maintenance,
+):
     part.register(app)
 
 
@@ -34,8 +51,11 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def root(version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True,
-                                               callback=_version)] = False) -> None:
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
     """The knowledge base that people and their agents share."""
 
 

@@ -11,13 +11,18 @@ from commonplace.interfaces.cli.items import named
 from commonplace.interfaces.cli.people import address
 from commonplace.model import Member, Role
 
-Who = Annotated[str, typer.Argument(metavar="MEMBER", help="The member, by address or id.", show_default=False)]
+Who = Annotated[
+    str, typer.Argument(metavar="MEMBER", help="The member, by address or id.", show_default=False)
+]
 INVITATION_DAYS = 7
 
 
 def register(root: typer.Typer) -> None:
-    member = typer.Typer(no_args_is_help=True, help="Who belongs to the library: viewers read, members write, "
-                                                    "admins and owners also say who belongs to it.")
+    member = typer.Typer(
+        no_args_is_help=True,
+        help="Who belongs to the library: viewers read, members write, "
+        "admins and owners also say who belongs to it.",
+    )
     command(member, "list")(member_list)
     command(member, "invite")(member_invite)
     command(member, "invitations")(member_invitations)
@@ -37,16 +42,27 @@ async def member_list(desk: Desk) -> None:
     if desk.as_json:
         output.as_json([items.member(member) for member in members])
     else:
-        output.table(["id", "role", "name", "email"], [(m.person_id, m.role, m.name, m.email) for m in members])
+        output.table(
+            ["id", "role", "name", "email"],
+            [(m.person_id, m.role, m.name, m.email) for m in members],
+        )
 
 
 async def member_invite(
-        desk: Desk, role: Annotated[Role, typer.Option(help="What they may do.")] = Role.MEMBER,
-        email: Annotated[str | None, typer.Option(help="Only the person with this address can accept it.")] = None,
-        expires: Annotated[int, typer.Option(min=1, max=90, help="Days until it expires.")] = INVITATION_DAYS) -> None:
+    desk: Desk,
+    role: Annotated[Role, typer.Option(help="What they may do.")] = Role.MEMBER,
+    email: Annotated[
+        str | None, typer.Option(help="Only the person with this address can accept it.")
+    ] = None,
+    expires: Annotated[
+        int, typer.Option(min=1, max=90, help="Days until it expires.")
+    ] = INVITATION_DAYS,
+) -> None:
     """Make an invitation. Its secret is shown this once; send it on, and they accept it."""
     async with desk.open() as (app, caller):
-        invitation, secret = await app.members.invite(caller, role, address(email) if email else None, expires)
+        invitation, secret = await app.members.invite(
+            caller, role, address(email) if email else None, expires
+        )
     output.as_json({"id": invitation.id, "token": secret}) if desk.as_json else output.text(secret)
 
 
@@ -59,11 +75,24 @@ async def member_invitations(desk: Desk) -> None:
     if desk.as_json:
         output.as_json([items.invitation(invitation) for invitation in invitations])
     else:
-        output.table(["id", "role", "for", "until", ""], [
-            (i.id, i.role, i.email or "anybody", i.expires_at, "accepted" if i.accepted_at else "") for i in invitations])
+        output.table(
+            ["id", "role", "for", "until", ""],
+            [
+                (
+                    i.id,
+                    i.role,
+                    i.email or "anybody",
+                    i.expires_at,
+                    "accepted" if i.accepted_at else "",
+                )
+                for i in invitations
+            ],
+        )
 
 
-async def member_withdraw(desk: Desk, invitation: Annotated[str, typer.Argument(help="The invitation's id.")]) -> None:
+async def member_withdraw(
+    desk: Desk, invitation: Annotated[str, typer.Argument(help="The invitation's id.")]
+) -> None:
     """Withdraw an invitation that nobody has accepted."""
     async with desk.open() as (app, caller):
         await app.members.withdraw(caller, invitation)
@@ -71,28 +100,51 @@ async def member_withdraw(desk: Desk, invitation: Annotated[str, typer.Argument(
 
 
 async def member_accept(
-        desk: Desk, invitation: Annotated[str, typer.Argument(help="The invitation's secret.")],
-        name: Annotated[str | None, typer.Option(help="Your name, if you have no account here yet.")] = None,
-        email: Annotated[str | None, typer.Option(help="Your address, if you have no account here yet.")] = None) -> None:
+    desk: Desk,
+    invitation: Annotated[str, typer.Argument(help="The invitation's secret.")],
+    name: Annotated[
+        str | None, typer.Option(help="Your name, if you have no account here yet.")
+    ] = None,
+    email: Annotated[
+        str | None, typer.Option(help="Your address, if you have no account here yet.")
+    ] = None,
+) -> None:
     """Accept an invitation: as the person of --token, or as a new one with --name and --email."""
     async with desk.open() as (app, caller):
         new = name is not None or email is not None
-        done = await app.members.accept(None if new else caller, invitation, named(name) if name else None,
-                                        address(email) if email else None)
+        done = await app.members.accept(
+            None if new else caller,
+            invitation,
+            named(name) if name else None,
+            address(email) if email else None,
+        )
     if desk.as_json:
-        output.as_json({"person_id": done.person_id, "library_id": done.library_id, "role": done.role, "token": done.token})
+        output.as_json(
+            {
+                "person_id": done.person_id,
+                "library_id": done.library_id,
+                "role": done.role,
+                "token": done.token,
+            }
+        )
     else:
         output.text(done.token)
 
 
-async def member_role(desk: Desk, who: Who, role: Annotated[Role, typer.Argument(help="What they may do from now on.")]) -> None:
+async def member_role(
+    desk: Desk,
+    who: Who,
+    role: Annotated[Role, typer.Argument(help="What they may do from now on.")],
+) -> None:
     """Give a member another role; it holds at once."""
     from commonplace.interfaces.actions import items
 
     async with desk.open() as (app, caller):
         members = await app.members.all(caller)
         changed = await app.members.change_role(caller, _find(members, who), role)
-    output.as_json(items.member(changed)) if desk.as_json else output.text(f"{changed.name} is {changed.role} now.")
+    output.as_json(items.member(changed)) if desk.as_json else output.text(
+        f"{changed.name} is {changed.role} now."
+    )
 
 
 async def member_remove(desk: Desk, who: Who) -> None:
@@ -100,11 +152,17 @@ async def member_remove(desk: Desk, who: Who) -> None:
     async with desk.open() as (app, caller):
         person_id = _find(await app.members.all(caller), who)
         await app.members.remove(caller, person_id)
-    output.as_json({"ok": True, "id": person_id}) if desk.as_json else output.text(f"Removed {who}.")
+    output.as_json({"ok": True, "id": person_id}) if desk.as_json else output.text(
+        f"Removed {who}."
+    )
 
 
 def _find(members: list[Member], who: str) -> str:
-    found = [member.person_id for member in members if who == member.person_id or who.lower() == member.email.lower()]
+    found = [
+        member.person_id
+        for member in members
+        if who == member.person_id or who.lower() == member.email.lower()
+    ]
     if not found:
         raise NotFound(f"There is no member {who!r}; `commonplace member list` shows them.")
     return found[0]

@@ -13,17 +13,23 @@ from commonplace.interfaces.cli.command import Desk, command
 Title = Annotated[str, typer.Argument(help="A short title.", show_default=False)]
 Text = Annotated[str, typer.Argument(help="The text, or - for standard input.", show_default=False)]
 Project = Annotated[str | None, typer.Option(help="Id of the project that it belongs to.")]
-Which = Annotated[str, typer.Argument(metavar="CANDIDATE", help="The candidate's id.", show_default=False)]
+Which = Annotated[
+    str, typer.Argument(metavar="CANDIDATE", help="The candidate's id.", show_default=False)
+]
 Kind = Annotated[str | None, typer.Option(help="What it is: decision, claim, procedure ...")]
 NewTitle = Annotated[str | None, typer.Option("--title", help="Another title.")]
-NewContent = Annotated[str | None, typer.Option("--content", help="Another text, or - for standard input.")]
+NewContent = Annotated[
+    str | None, typer.Option("--content", help="Another text, or - for standard input.")
+]
 
 
 def register(root: typer.Typer) -> None:
     command(root, "remember")(remember)
     command(root, "reflect")(reflect)
     command(root, "context")(context)
-    review = typer.Typer(no_args_is_help=True, help="Memories that were found in notes and wait for a yes or no.")
+    review = typer.Typer(
+        no_args_is_help=True, help="Memories that were found in notes and wait for a yes or no."
+    )
     command(review, "list")(review_list)
     command(review, "show")(review_show)
     command(review, "edit")(review_edit)
@@ -32,41 +38,82 @@ def register(root: typer.Typer) -> None:
     root.add_typer(review, name="review")
 
 
-async def remember(desk: Desk, title: Title, text: Text = "-", kind: Annotated[str, typer.Option(help="What it is.")] = "episode",
-                   project: Project = None, category: Annotated[str, typer.Option(help="Its category.")] = "",
-                   tag: Annotated[list[str] | None, typer.Option(help="A tag; may be given several times.")] = None,
-                   related_to: Annotated[list[str] | None, typer.Option(
-                       help="Id of what it relates to, or supersedes:ID, contradicts:ID, requires:ID, supports:ID.")] = None,
-                   key: Annotated[str | None, typer.Option(help="Idempotency key: the same key is one memory.")] = None) -> None:
+async def remember(
+    desk: Desk,
+    title: Title,
+    text: Text = "-",
+    kind: Annotated[str, typer.Option(help="What it is.")] = "episode",
+    project: Project = None,
+    category: Annotated[str, typer.Option(help="Its category.")] = "",
+    tag: Annotated[
+        list[str] | None, typer.Option(help="A tag; may be given several times.")
+    ] = None,
+    related_to: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Id of what it relates to, or supersedes:ID, contradicts:ID, requires:ID, supports:ID."
+        ),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(help="Idempotency key: the same key is one memory.")
+    ] = None,
+) -> None:
     """Keep something word for word, and find it again."""
     from commonplace.core.entities.validation import NewEntity
     from commonplace.core.memory.memories import Memo
     from commonplace.interfaces.actions import memory as wire
 
-    new = NewEntity(title, _given(text), kind, category, tags=tuple(tag or ()), related_to=tuple(related_to or ()),
-                    project=project)
+    new = NewEntity(
+        title,
+        _given(text),
+        kind,
+        category,
+        tags=tuple(tag or ()),
+        related_to=tuple(related_to or ()),
+        project=project,
+    )
     async with desk.open() as (app, caller):
-        kept = wire.kept(await app.memory.remember(caller, Memo(new, key, {"kind": "command line"}), sync=True))
+        kept = wire.kept(
+            await app.memory.remember(caller, Memo(new, key, {"kind": "command line"}), sync=True)
+        )
     if desk.as_json:
         output.as_json(kept)
         return
     output.text(f"{kept['message']} ({kept['id']})")
     for other in kept["conflicts"]:
-        output.note(f"{other['kind']} of {other['id']} ({other['name']}), {other['score']:.2f}: {other['reason']}")
+        output.note(
+            f"{other['kind']} of {other['id']} ({other['name']}), {other['score']:.2f}: {other['reason']}"
+        )
 
 
-async def reflect(desk: Desk, source: Annotated[str, typer.Argument(help="A file of notes, or - for standard input.")] = "-",
-                  title: Annotated[str | None, typer.Option(help="What the notes are of; otherwise the file's name.")] = None,
-                  project: Project = None,
-                  persist: Annotated[bool, typer.Option("--persist", help="Keep what is sure and new, queue the rest.")] = False,
-                  review: Annotated[bool, typer.Option("--review", help="With --persist: queue all for review.")] = False,
-                  limit: Annotated[int, typer.Option(min=1, max=50, help="How many candidates.")] = 12) -> None:
+async def reflect(
+    desk: Desk,
+    source: Annotated[str, typer.Argument(help="A file of notes, or - for standard input.")] = "-",
+    title: Annotated[
+        str | None, typer.Option(help="What the notes are of; otherwise the file's name.")
+    ] = None,
+    project: Project = None,
+    persist: Annotated[
+        bool, typer.Option("--persist", help="Keep what is sure and new, queue the rest.")
+    ] = False,
+    review: Annotated[
+        bool, typer.Option("--review", help="With --persist: queue all for review.")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, max=50, help="How many candidates.")] = 12,
+) -> None:
     """Find memories in notes or a transcript."""
     from commonplace.core.memory.reflection import UNTITLED, Notes
     from commonplace.interfaces.actions import memory as wire
 
     text = _given("-") if source == "-" else _file(Path(source))
-    notes = Notes(text, title or (UNTITLED if source == "-" else Path(source).name[:200]), project, limit, persist, review)
+    notes = Notes(
+        text,
+        title or (UNTITLED if source == "-" else Path(source).name[:200]),
+        project,
+        limit,
+        persist,
+        review,
+    )
     async with desk.open() as (app, caller):
         found = wire.reflections(notes, await app.reflection.reflect(caller, notes))
     if desk.as_json:
@@ -74,19 +121,32 @@ async def reflect(desk: Desk, source: Annotated[str, typer.Argument(help="A file
         return
     for one in found["candidates"]:
         where = one["id"] or one["candidate_id"] or ""
-        output.text(f"{one['kind']} ({one['confidence']:.2f}, {one['state']}) {one['title']}{f' [{where}]' if where else ''}")
+        output.text(
+            f"{one['kind']} ({one['confidence']:.2f}, {one['state']}) {one['title']}{f' [{where}]' if where else ''}"
+        )
         for other in (*one["duplicates"], *one["contradictions"]):
-            output.text(f"    {other['kind']} of {other['id']} ({other['name']}): {other['reason']}")
+            output.text(
+                f"    {other['kind']} of {other['id']} ({other['name']}): {other['reason']}"
+            )
     if not found["candidates"]:
         output.note("Nothing was found that is worth remembering.")
 
 
-async def context(desk: Desk, goal: Annotated[str, typer.Argument(help="What is to be done.", show_default=False)],
-                  intent: Annotated[str, typer.Option(
-                      help="build, plan, debug, decide, research, review, learn, ideate or general.")] = "build",
-                  project: Project = None, limit: Annotated[int, typer.Option(min=1, max=100, help="How many lines.")] = 24,
-                  token_budget: Annotated[int, typer.Option(
-                      min=200, max=32_000, help="How many tokens it may take.")] = 4_000) -> None:
+async def context(
+    desk: Desk,
+    goal: Annotated[str, typer.Argument(help="What is to be done.", show_default=False)],
+    intent: Annotated[
+        str,
+        typer.Option(
+            help="build, plan, debug, decide, research, review, learn, ideate or general."
+        ),
+    ] = "build",
+    project: Project = None,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="How many lines.")] = 24,
+    token_budget: Annotated[
+        int, typer.Option(min=200, max=32_000, help="How many tokens it may take.")
+    ] = 4_000,
+) -> None:
     """Gather what helps with a goal, as Markdown for an agent."""
     from commonplace.core.memory.context import INTENTS, Goal
     from commonplace.interfaces.actions import memory as wire
@@ -98,25 +158,43 @@ async def context(desk: Desk, goal: Annotated[str, typer.Argument(help="What is 
         raise Invalid("Say what the goal is.")
     async with desk.open() as (app, caller):
         pack = await app.context.pack(caller, Goal(goal, chosen, project, limit, token_budget))
-    output.as_json({**wire.context_pack(pack), "markdown": pack.markdown()}) if desk.as_json else output.text(pack.markdown())
+    output.as_json(
+        {**wire.context_pack(pack), "markdown": pack.markdown()}
+    ) if desk.as_json else output.text(pack.markdown())
     if pack.degraded and not desk.as_json:
         output.note(pack.degraded)
 
 
-async def review_list(desk: Desk, state: Annotated[str, typer.Option(help="pending, accepted, rejected or all.")] = "pending",
-                      limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 50) -> None:
+async def review_list(
+    desk: Desk,
+    state: Annotated[str, typer.Option(help="pending, accepted, rejected or all.")] = "pending",
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 50,
+) -> None:
     """List what waits for review."""
     from commonplace.interfaces.actions import memory as wire
 
     if state not in ("pending", "accepted", "rejected", "all"):
         raise Invalid(f"--state must be pending, accepted, rejected or all, not {state!r}.")
     async with desk.open() as (app, caller):
-        found, total = await app.reflection.candidates(caller, None if state == "all" else state, limit=limit)
+        found, total = await app.reflection.candidates(
+            caller, None if state == "all" else state, limit=limit
+        )
     if desk.as_json:
         output.as_json({"candidates": [wire.candidate(one) for one in found], "total": total})
         return
-    output.table(["id", "state", "kind", "sure", "title"], [
-        (one.id, one.state.value, one.proposal.kind, f"{one.proposal.confidence:.2f}", one.proposal.title) for one in found])
+    output.table(
+        ["id", "state", "kind", "sure", "title"],
+        [
+            (
+                one.id,
+                one.state.value,
+                one.proposal.kind,
+                f"{one.proposal.confidence:.2f}",
+                one.proposal.title,
+            )
+            for one in found
+        ],
+    )
 
 
 async def review_show(desk: Desk, which: Which) -> None:
@@ -127,34 +205,57 @@ async def review_show(desk: Desk, which: Which) -> None:
         found = await app.reflection.candidate(caller, which)
     assert found.queued is not None
     if desk.as_json:
-        output.as_json({**wire.candidate(found.queued), "duplicates": wire.like_it(found.duplicates),
-                      "contradictions": wire.like_it(found.contradictions)})
+        output.as_json(
+            {
+                **wire.candidate(found.queued),
+                "duplicates": wire.like_it(found.duplicates),
+                "contradictions": wire.like_it(found.contradictions),
+            }
+        )
         return
     said = found.proposal
-    output.text(f"{said.kind}: {said.title} ({said.confidence:.2f}: {said.reason})\n\n{said.content}\n")
+    output.text(
+        f"{said.kind}: {said.title} ({said.confidence:.2f}: {said.reason})\n\n{said.content}\n"
+    )
     for quote in said.quotes:
         output.text(f"> {' '.join(quote.text.split())}")
     for other in (*found.duplicates, *found.contradictions):
         output.text(f"{other.kind} of {other.entity_id} ({other.name}): {other.reason}")
 
 
-async def review_edit(desk: Desk, which: Which, title: NewTitle = None, content: NewContent = None, kind: Kind = None,
-                      project: Project = None) -> None:
+async def review_edit(
+    desk: Desk,
+    which: Which,
+    title: NewTitle = None,
+    content: NewContent = None,
+    kind: Kind = None,
+    project: Project = None,
+) -> None:
     """Change a candidate before it is decided on."""
     from commonplace.interfaces.actions import memory as wire
 
     async with desk.open() as (app, caller):
         changed = await app.reflection.edit(caller, which, _changes(title, content, kind, project))
-    output.as_json(wire.candidate(changed)) if desk.as_json else output.text(f"Changed: {changed.proposal.title}")
+    output.as_json(wire.candidate(changed)) if desk.as_json else output.text(
+        f"Changed: {changed.proposal.title}"
+    )
 
 
-async def review_accept(desk: Desk, which: Which, title: NewTitle = None, content: NewContent = None, kind: Kind = None,
-                        project: Project = None) -> None:
+async def review_accept(
+    desk: Desk,
+    which: Which,
+    title: NewTitle = None,
+    content: NewContent = None,
+    kind: Kind = None,
+    project: Project = None,
+) -> None:
     """Make a candidate a memory, with changes where they are given."""
     from commonplace.interfaces.actions import memory as wire
 
     async with desk.open() as (app, caller):
-        candidate, kept = await app.reflection.accept(caller, which, _changes(title, content, kind, project))
+        candidate, kept = await app.reflection.accept(
+            caller, which, _changes(title, content, kind, project)
+        )
     if desk.as_json:
         output.as_json({**wire.kept(kept), "candidate": wire.candidate(candidate)})
     else:
@@ -167,11 +268,20 @@ async def review_reject(desk: Desk, which: Which) -> None:
 
     async with desk.open() as (app, caller):
         rejected = await app.reflection.reject(caller, which)
-    output.as_json(wire.candidate(rejected)) if desk.as_json else output.text(f"Rejected: {rejected.proposal.title}")
+    output.as_json(wire.candidate(rejected)) if desk.as_json else output.text(
+        f"Rejected: {rejected.proposal.title}"
+    )
 
 
-def _changes(title: str | None, content: str | None, kind: str | None, project: str | None) -> dict[str, Any]:
-    given = {"title": title, "content": None if content is None else _given(content), "kind": kind, "project": project}
+def _changes(
+    title: str | None, content: str | None, kind: str | None, project: str | None
+) -> dict[str, Any]:
+    given = {
+        "title": title,
+        "content": None if content is None else _given(content),
+        "kind": kind,
+        "project": project,
+    }
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -16,13 +16,17 @@ WhichFolder = Annotated[str, typer.Argument(help="The folder, by name or id.", s
 
 
 def register(root: typer.Typer) -> None:
-    folder = typer.Typer(no_args_is_help=True, help="Folders that items lie in and tokens are limited to.")
+    folder = typer.Typer(
+        no_args_is_help=True, help="Folders that items lie in and tokens are limited to."
+    )
     command(folder, "list")(folder_list)
     command(folder, "create")(folder_create)
     command(folder, "rename")(folder_rename)
     command(folder, "delete")(folder_delete)
     root.add_typer(folder, name="folder")
-    token = typer.Typer(no_args_is_help=True, help="Tokens that agents and scripts are let in with.")
+    token = typer.Typer(
+        no_args_is_help=True, help="Tokens that agents and scripts are let in with."
+    )
     command(token, "create")(token_create)
     command(token, "list")(token_list)
     command(token, "revoke")(token_revoke)
@@ -43,7 +47,10 @@ async def folder_list(desk: Desk) -> None:
     if desk.as_json:
         output.as_json([items.folder(folder) for folder in folders])
     else:
-        output.table(["id", "items", "name"], [(folder.id, folder.item_count, folder.name) for folder in folders])
+        output.table(
+            ["id", "items", "name"],
+            [(folder.id, folder.item_count, folder.name) for folder in folders],
+        )
 
 
 async def folder_create(desk: Desk, name: Name) -> None:
@@ -55,37 +62,55 @@ async def folder_create(desk: Desk, name: Name) -> None:
     output.as_json(items.folder(folder)) if desk.as_json else output.text(folder.id)
 
 
-async def folder_rename(desk: Desk, folder: WhichFolder, name: Annotated[str, typer.Argument(help="Its new name.")]) -> None:
+async def folder_rename(
+    desk: Desk, folder: WhichFolder, name: Annotated[str, typer.Argument(help="Its new name.")]
+) -> None:
     """Give a folder another name."""
     from commonplace.interfaces.actions import items
 
     async with desk.open() as (app, caller):
         found = await find_folder(app, caller, folder)
         renamed = await app.library.rename_folder(caller, found.id, named(name))
-    output.as_json(items.folder(renamed)) if desk.as_json else output.text(f"{found.name} is now {renamed.name}.")
+    output.as_json(items.folder(renamed)) if desk.as_json else output.text(
+        f"{found.name} is now {renamed.name}."
+    )
 
 
-async def folder_delete(desk: Desk, folder: WhichFolder,
-                        cascade_items: Annotated[bool, typer.Option(
-                            "--cascade-items", help="Delete the items too that lie in no other folder.")] = False) -> None:
+async def folder_delete(
+    desk: Desk,
+    folder: WhichFolder,
+    cascade_items: Annotated[
+        bool,
+        typer.Option("--cascade-items", help="Delete the items too that lie in no other folder."),
+    ] = False,
+) -> None:
     """Delete a folder. Its items stay, unless --cascade-items is given."""
     async with desk.open() as (app, caller):
         found = await find_folder(app, caller, folder)
         await app.library.delete_folder(caller, found.id, cascade_items=cascade_items)
-    output.as_json({"ok": True, "id": found.id}) if desk.as_json else output.text(f"Deleted folder {found.name}.")
+    output.as_json({"ok": True, "id": found.id}) if desk.as_json else output.text(
+        f"Deleted folder {found.name}."
+    )
 
 
 async def token_create(
-        desk: Desk, name: Annotated[str, typer.Option(help="What it is for.")],
-        write: Annotated[bool, typer.Option("--write", help="May also add and change.")] = False,
-        folder: Annotated[list[str] | None, typer.Option(help="Only this folder; may be given several times.")] = None,
-        kb_only: Annotated[bool, typer.Option("--kb-only", help="Only items in the KB.")] = False,
-        expires: Annotated[int, typer.Option(min=0, max=36_500, help="Days until it expires; 0: never.")] = DEFAULT_EXPIRY_DAYS,
-        ) -> None:
+    desk: Desk,
+    name: Annotated[str, typer.Option(help="What it is for.")],
+    write: Annotated[bool, typer.Option("--write", help="May also add and change.")] = False,
+    folder: Annotated[
+        list[str] | None, typer.Option(help="Only this folder; may be given several times.")
+    ] = None,
+    kb_only: Annotated[bool, typer.Option("--kb-only", help="Only items in the KB.")] = False,
+    expires: Annotated[
+        int, typer.Option(min=0, max=36_500, help="Days until it expires; 0: never.")
+    ] = DEFAULT_EXPIRY_DAYS,
+) -> None:
     """Make a token. It is shown this once; only its hash is kept."""
     from commonplace.core.people.tokens import NewToken
 
-    wanted = NewToken(named(name), write, tuple(folder) if folder else None, kb_only, expires or None)
+    wanted = NewToken(
+        named(name), write, tuple(folder) if folder else None, kb_only, expires or None
+    )
     async with desk.open() as (app, caller):
         token, secret = await app.people.create_token(caller, wanted)
     output.as_json({"id": token.id, "token": secret}) if desk.as_json else output.text(secret)
@@ -101,27 +126,55 @@ async def token_list(desk: Desk) -> None:
     if desk.as_json:
         output.as_json([items.token(token) for token in tokens])
         return
-    output.table(["id", "name", "may", "folders", "expires", "last used", ""], [
-        (token.id, token.name, token.capabilities,
-         "all" if token.folders is None else [folders.get(folder, folder) for folder in token.folders],
-         token.expires_at or "never", token.last_used_at or "never", "revoked" if token.revoked_at else "") for token in tokens])
+    output.table(
+        ["id", "name", "may", "folders", "expires", "last used", ""],
+        [
+            (
+                token.id,
+                token.name,
+                token.capabilities,
+                "all"
+                if token.folders is None
+                else [folders.get(folder, folder) for folder in token.folders],
+                token.expires_at or "never",
+                token.last_used_at or "never",
+                "revoked" if token.revoked_at else "",
+            )
+            for token in tokens
+        ],
+    )
 
 
-async def token_revoke(desk: Desk, which: Annotated[str, typer.Argument(
-        metavar="TOKEN", help="The token's id or name.", show_default=False)]) -> None:
+async def token_revoke(
+    desk: Desk,
+    which: Annotated[
+        str, typer.Argument(metavar="TOKEN", help="The token's id or name.", show_default=False)
+    ],
+) -> None:
     """Make a token useless, at once and for good."""
     async with desk.open() as (app, caller):
-        named = [known for known in await app.people.tokens(caller) if which in (known.id, known.name) and not known.revoked_at]
+        named = [
+            known
+            for known in await app.people.tokens(caller)
+            if which in (known.id, known.name) and not known.revoked_at
+        ]
         if len(named) > 1:
-            raise Invalid(f"{len(named)} tokens are named {which!r}; `commonplace token list` shows their ids.")
+            raise Invalid(
+                f"{len(named)} tokens are named {which!r}; `commonplace token list` shows their ids."
+            )
         if not named:
             raise NotFound(f"There is no token {which!r}; `commonplace token list` shows them.")
         await app.people.revoke_token(caller, named[0].id)
-    output.as_json({"ok": True, "id": named[0].id}) if desk.as_json else output.text(f"Revoked {named[0].name}.")
+    output.as_json({"ok": True, "id": named[0].id}) if desk.as_json else output.text(
+        f"Revoked {named[0].name}."
+    )
 
 
-async def user_create(desk: Desk, name: Annotated[str, typer.Option(help="The person's name.")],
-                      email: Annotated[str, typer.Option(help="The person's address.")]) -> None:
+async def user_create(
+    desk: Desk,
+    name: Annotated[str, typer.Option(help="The person's name.")],
+    email: Annotated[str, typer.Option(help="The person's address.")],
+) -> None:
     """Make a person with a library of their own, and a token for it (read and write)."""
     desk.require_owner()
     async with desk.open() as (app, _):
@@ -129,11 +182,18 @@ async def user_create(desk: Desk, name: Annotated[str, typer.Option(help="The pe
     output.as_json({"id": person.id, "token": secret}) if desk.as_json else output.text(secret)
 
 
-async def user_link(desk: Desk,
-                    who: Annotated[str, typer.Argument(
-                        metavar="[PERSON]", help="Email or id; left out: the owner, who is the first person.",
-                        show_default=False)] = "",
-                    email: Annotated[str, typer.Option(help="The same, by email.", show_default=False)] = "") -> None:
+async def user_link(
+    desk: Desk,
+    who: Annotated[
+        str,
+        typer.Argument(
+            metavar="[PERSON]",
+            help="Email or id; left out: the owner, who is the first person.",
+            show_default=False,
+        ),
+    ] = "",
+    email: Annotated[str, typer.Option(help="The same, by email.", show_default=False)] = "",
+) -> None:
     """Print a link that signs a person in to the web app, once, within a day; there they can choose a password."""
     from commonplace.core.people.client_setup import address
 
@@ -141,7 +201,11 @@ async def user_link(desk: Desk,
     wanted = (email or who).strip()
     async with desk.open() as (app, _):
         await app.people.ensure_owner()
-        found = [p for p in await app.people.all() if wanted in ("", p.id) or p.email.lower() == wanted.lower()]
+        found = [
+            p
+            for p in await app.people.all()
+            if wanted in ("", p.id) or p.email.lower() == wanted.lower()
+        ]
         if not found:
             raise NotFound(f"There is no person {wanted!r}. `commonplace user list` shows all.")
         link = f"{address(desk.settings)}/claim/{await app.accounts.invitation(found[0])}"
@@ -154,9 +218,17 @@ async def user_list(desk: Desk) -> None:
     async with desk.open() as (app, _):
         people = await app.people.all()
     if desk.as_json:
-        output.as_json([{"id": p.id, "name": p.name, "email": p.email, "created_at": p.created_at} for p in people])
+        output.as_json(
+            [
+                {"id": p.id, "name": p.name, "email": p.email, "created_at": p.created_at}
+                for p in people
+            ]
+        )
     else:
-        output.table(["id", "name", "email", "since"], [(p.id, p.name, p.email, p.created_at) for p in people])
+        output.table(
+            ["id", "name", "email", "since"],
+            [(p.id, p.name, p.email, p.created_at) for p in people],
+        )
 
 
 def address(email: str) -> str:

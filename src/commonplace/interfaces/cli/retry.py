@@ -29,7 +29,9 @@ async def retry(desk: Desk, item_id: ItemId) -> None:
     if reading.item.ingest_status is not None:
         raise IngestFailed(reading.item.status_reason or "It is still queued; try again later.")
     if reading.transcription is not None:
-        raise TranscriptionFailed(reading.transcription.error or "It is not done yet; another process is at it.")
+        raise TranscriptionFailed(
+            reading.transcription.error or "It is not done yet; another process is at it."
+        )
     if desk.as_json:
         output.as_json(items.item(reading.item))
         return

@@ -32,14 +32,20 @@ def register(root: typer.Typer) -> None:
     command(root, "worker")(worker)
 
 
-async def serve(desk: Desk, host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-                port: Annotated[int | None, typer.Option(
-                    min=0, max=65535, help="Port to listen on; 0: any free one.")] = None) -> None:
+async def serve(
+    desk: Desk,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one.")
+    ] = None,
+) -> None:
     """Run the server: MCP, REST and the workers, until it is told to stop."""
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.disable()  # until all is imported and set up: none of it goes away, and looking for what does takes a tenth of the time
     listener = _listen(host or desk.settings.host, desk.settings.port if port is None else port)
-    settings = replace(desk.settings, host=host or desk.settings.host, port=listener.getsockname()[1])
+    settings = replace(
+        desk.settings, host=host or desk.settings.host, port=listener.getsockname()[1]
+    )
     with listener:
         async with replace(desk, settings=settings, token=None).open(settings.workers) as (app, _):
             await app.store.check()
@@ -78,8 +84,10 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise ConfigurationError(f"Port {port} is in use, perhaps by another `commonplace serve`. Stop that, "
-                                     f"or choose another port: commonplace serve --port {port + 1}") from error
+            raise ConfigurationError(
+                f"Port {port} is in use, perhaps by another `commonplace serve`. Stop that, "
+                f"or choose another port: commonplace serve --port {port + 1}"
+            ) from error
         raise ConfigurationError(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
 
 
@@ -87,18 +95,24 @@ def _greet(desk: Desk, url: str, secret: str | None, claim: str | None) -> None:
     line = claude_code(url, secret or PLACEHOLDER)
     link = f"{url}/claim/{claim}" if claim else None
     if desk.as_json:
-        output.as_json({"address": url, "mcp": f"{url}/mcp", "token": secret, "connect": line, "claim": link})
+        output.as_json(
+            {"address": url, "mcp": f"{url}/mcp", "token": secret, "connect": line, "claim": link}
+        )
     else:
         output.text(f"Commonplace is at {url} (MCP at {url}/mcp, documentation at {url}/docs)")
         if link:
-            output.text(f"\nOpen your library in a browser and choose a password (this link works once, for a day):\n  {link}")
+            output.text(
+                f"\nOpen your library in a browser and choose a password (this link works once, for a day):\n  {link}"
+            )
         if secret:
             output.text(f"\nYour token, shown this once: {secret}\n")
             output.text(f"Connect Claude Code:\n  {line}")
         else:
             output.text(f"\nConnect Claude Code with a token of yours:\n  {line}")
-            output.text("\nA new token: commonplace token create --name NAME --write"
-                      "\nOther clients: commonplace connect --help")
+            output.text(
+                "\nA new token: commonplace token create --name NAME --write"
+                "\nOther clients: commonplace connect --help"
+            )
     sys.stdout.flush()
 
 

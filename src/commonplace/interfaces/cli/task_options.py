@@ -18,15 +18,21 @@ if TYPE_CHECKING:
     from commonplace.model.workflow import Machine
 
 Project = Annotated[str | None, typer.Option(help="Id of a project.")]
-Assignees = Annotated[list[str] | None, typer.Option("--assignee", help="Who does it; may be given several times.")]
+Assignees = Annotated[
+    list[str] | None, typer.Option("--assignee", help="Who does it; may be given several times.")
+]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be given several times.")]
 Priority = Annotated[str, typer.Option(help="critical, high, medium, low or someday.")]
 COLUMNS = ["id", "status", "priority", "due", "title"]
 
 
-async def listed(desk: Desk, where: ItemFilter, *, project: str | None, limit: int, epic: str | None = None) -> None:
+async def listed(
+    desk: Desk, where: ItemFilter, *, project: str | None, limit: int, epic: str | None = None
+) -> None:
     async with desk.open() as (app, caller):
-        found, total = await app.work.page(caller, where, project=project, epic=epic, limit=limit, offset=0)
+        found, total = await app.work.page(
+            caller, where, project=project, epic=epic, limit=limit, offset=0
+        )
     if desk.as_json:
         from commonplace.interfaces.actions import entities
 
@@ -50,9 +56,16 @@ async def shown(desk: Desk, entity_id: str, machine: "Machine") -> None:
         output.as_json(entities.entity_in_full(entity, desk.settings))
         return
     output.text(f"{item.title} ({item.entity_id})")
-    facts = {"status": item.status, "priority": item.priority, "due": item.due_date, "assignees": ", ".join(item.assignees),
-             "project": entity.project.title if entity.project else None, "epic": entity.epic.title if entity.epic else None,
-             "depends on": ", ".join(other.title for other in entity.depends_on), "blocked": item.metadata.get("blocked_reason")}
+    facts = {
+        "status": item.status,
+        "priority": item.priority,
+        "due": item.due_date,
+        "assignees": ", ".join(item.assignees),
+        "project": entity.project.title if entity.project else None,
+        "epic": entity.epic.title if entity.epic else None,
+        "depends on": ", ".join(other.title for other in entity.depends_on),
+        "blocked": item.metadata.get("blocked_reason"),
+    }
     for name, value in facts.items():
         if value:
             output.text(f"  {name}: {value}")

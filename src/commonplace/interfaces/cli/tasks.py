@@ -13,7 +13,9 @@ TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The task's id.", sh
 
 
 def register(root: typer.Typer) -> None:
-    task = typer.Typer(no_args_is_help=True, help="Tasks: what is to be done, by whom, and how far it is.")
+    task = typer.Typer(
+        no_args_is_help=True, help="Tasks: what is to be done, by whom, and how far it is."
+    )
     command(task, "add")(add)
     command(task, "list")(list_tasks)
     command(task, "next")(next_tasks)
@@ -31,47 +33,80 @@ def register(root: typer.Typer) -> None:
 
 
 async def add(
-        desk: Desk, title: Annotated[str, typer.Argument(help="What is to be done, in a few words.")],
-        project: Annotated[str, typer.Option(help="Id of the project.")],
-        content: Annotated[str, typer.Option(help="More about it; - reads standard input. Its title when left out.")] = "",
-        priority: Priority = "medium",
-        epic: Annotated[str | None, typer.Option(help="Id of an epic.")] = None,
-        assignee: Assignees = None,
-        due: Annotated[str | None, typer.Option(help="ISO date.")] = None,
-        tag: Tags = None,
-        depends_on: Annotated[list[str] | None, typer.Option(help="Id of a task that must be done before.")] = None) -> None:
+    desk: Desk,
+    title: Annotated[str, typer.Argument(help="What is to be done, in a few words.")],
+    project: Annotated[str, typer.Option(help="Id of the project.")],
+    content: Annotated[
+        str, typer.Option(help="More about it; - reads standard input. Its title when left out.")
+    ] = "",
+    priority: Priority = "medium",
+    epic: Annotated[str | None, typer.Option(help="Id of an epic.")] = None,
+    assignee: Assignees = None,
+    due: Annotated[str | None, typer.Option(help="ISO date.")] = None,
+    tag: Tags = None,
+    depends_on: Annotated[
+        list[str] | None, typer.Option(help="Id of a task that must be done before.")
+    ] = None,
+) -> None:
     """Add a task to a project."""
     from commonplace.core.entities.validation import NewEntity
 
-    new = NewEntity(title, content, "task", project=project, priority=priority, epic=epic, assignees=tuple(assignee or ()),
-                    due_date=due, tags=tuple(tag or ()), depends_on=tuple(depends_on or ()))
+    new = NewEntity(
+        title,
+        content,
+        "task",
+        project=project,
+        priority=priority,
+        epic=epic,
+        assignees=tuple(assignee or ()),
+        due_date=due,
+        tags=tuple(tag or ()),
+        depends_on=tuple(depends_on or ()),
+    )
     await task_options.added(desk, new)
 
 
 async def list_tasks(
-        desk: Desk, project: Project = None, epic: Annotated[str | None, typer.Option(help="Id of an epic.")] = None,
-        status: Annotated[list[str] | None, typer.Option(help="Only these; may be given several times.")] = None,
-        assignee: Annotated[str | None, typer.Option(help="Only theirs.")] = None,
-        priority: Annotated[str | None, typer.Option(help="Only of this priority.")] = None,
-        limit: Annotated[int, typer.Option(min=1, max=1000)] = 50) -> None:
+    desk: Desk,
+    project: Project = None,
+    epic: Annotated[str | None, typer.Option(help="Id of an epic.")] = None,
+    status: Annotated[
+        list[str] | None, typer.Option(help="Only these; may be given several times.")
+    ] = None,
+    assignee: Annotated[str | None, typer.Option(help="Only theirs.")] = None,
+    priority: Annotated[str | None, typer.Option(help="Only of this priority.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
+) -> None:
     """List tasks, newest first."""
     from commonplace.core.entities import validation as rules
 
-    where = ItemFilter(entity_types=("task",), statuses=tuple(status or ()), assignee=assignee,
-                       priority=rules.priority(priority) if priority is not None else None)
+    where = ItemFilter(
+        entity_types=("task",),
+        statuses=tuple(status or ()),
+        assignee=assignee,
+        priority=rules.priority(priority) if priority is not None else None,
+    )
     await task_options.listed(desk, where, project=project, epic=epic, limit=limit)
 
 
-async def next_tasks(desk: Desk, project: Project = None,
-                     assignee: Annotated[str | None, typer.Option(help="Only theirs, and nobody's.")] = None,
-                     limit: Annotated[int, typer.Option(min=1, max=100)] = 5) -> None:
+async def next_tasks(
+    desk: Desk,
+    project: Project = None,
+    assignee: Annotated[str | None, typer.Option(help="Only theirs, and nobody's.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100)] = 5,
+) -> None:
     """What to do next, and why."""
     async with desk.open() as (app, caller):
         found, message = await app.planning.suggest(caller, project, assignee=assignee, limit=limit)
     if desk.as_json:
         from commonplace.interfaces.actions import tasks
 
-        output.as_json({"suggestions": [tasks.suggestion(suggestion) for suggestion in found], "message": message})
+        output.as_json(
+            {
+                "suggestions": [tasks.suggestion(suggestion) for suggestion in found],
+                "message": message,
+            }
+        )
         return
     for suggestion in found:
         output.text(f"{suggestion.ranked.item.entity_id}  {suggestion.ranked.item.title}")
@@ -87,25 +122,49 @@ async def show_task(desk: Desk, task: TaskId) -> None:
 
 
 async def update(
-        desk: Desk, task: TaskId, title: Annotated[str | None, typer.Option(help="A new title.")] = None,
-        status: Annotated[str | None, typer.Option(help="Only where the drawing leads from where it is.")] = None,
-        priority: Annotated[str | None, typer.Option(help="critical, high, medium, low or someday.")] = None,
-        project: Annotated[str | None, typer.Option(help="Id of the project to move it to.")] = None,
-        epic: Annotated[str | None, typer.Option(help="Id of the epic it is part of; an empty text takes it out.")] = None,
-        assignee: Assignees = None,
-        due: Annotated[str | None, typer.Option(help="ISO date; an empty text takes it away.")] = None,
-        tag: Tags = None,
-        depends_on: Annotated[list[str] | None, typer.Option(help="Id of a task that must be done before; may be given several "
-                                                                  "times.")] = None) -> None:
+    desk: Desk,
+    task: TaskId,
+    title: Annotated[str | None, typer.Option(help="A new title.")] = None,
+    status: Annotated[
+        str | None, typer.Option(help="Only where the drawing leads from where it is.")
+    ] = None,
+    priority: Annotated[
+        str | None, typer.Option(help="critical, high, medium, low or someday.")
+    ] = None,
+    project: Annotated[str | None, typer.Option(help="Id of the project to move it to.")] = None,
+    epic: Annotated[
+        str | None, typer.Option(help="Id of the epic it is part of; an empty text takes it out.")
+    ] = None,
+    assignee: Assignees = None,
+    due: Annotated[str | None, typer.Option(help="ISO date; an empty text takes it away.")] = None,
+    tag: Tags = None,
+    depends_on: Annotated[
+        list[str] | None,
+        typer.Option(help="Id of a task that must be done before; may be given several times."),
+    ] = None,
+) -> None:
     """Change a task. Lists take the place of those that are there."""
     from commonplace.model.workflow import TASK
 
-    given = {"title": title, "status": status, "priority": priority, "project": project, "assignees": assignee, "tags": tag,
-             "depends_on": depends_on}
+    given = {
+        "title": title,
+        "status": status,
+        "priority": priority,
+        "project": project,
+        "assignees": assignee,
+        "tags": tag,
+        "depends_on": depends_on,
+    }
     wish: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    wish |= {name: value or None for name, value in (("epic", epic), ("due_date", due)) if value is not None}
+    wish |= {
+        name: value or None
+        for name, value in (("epic", epic), ("due_date", due))
+        if value is not None
+    }
     async with desk.open() as (app, caller):
-        await task_options.answer(desk, app, caller, await app.work.update(caller, task, TASK, wish))
+        await task_options.answer(
+            desk, app, caller, await app.work.update(caller, task, TASK, wish)
+        )
 
 
 async def start(desk: Desk, task: TaskId) -> None:
@@ -113,7 +172,9 @@ async def start(desk: Desk, task: TaskId) -> None:
     await task_options.step(desk, task, "start_task")
 
 
-async def block(desk: Desk, task: TaskId, reason: Annotated[str, typer.Option(help="What it waits for.")]) -> None:
+async def block(
+    desk: Desk, task: TaskId, reason: Annotated[str, typer.Option(help="What it waits for.")]
+) -> None:
     """Say that a task stands still, and why."""
     await task_options.step(desk, task, "block_task", reason=reason)
 
@@ -129,10 +190,21 @@ async def review(desk: Desk, task: TaskId) -> None:
 
 
 async def complete(
-        desk: Desk, task: TaskId, learnings: Annotated[str, typer.Option(help="What was learnt; it is kept as an episode.")] = "",
-        hours: Annotated[float | None, typer.Option(min=0, help="Hours it took; estimates rest on them.")] = None) -> None:
+    desk: Desk,
+    task: TaskId,
+    learnings: Annotated[str, typer.Option(help="What was learnt; it is kept as an episode.")] = "",
+    hours: Annotated[
+        float | None, typer.Option(min=0, help="Hours it took; estimates rest on them.")
+    ] = None,
+) -> None:
     """Complete a task."""
-    await task_options.step(desk, task, "complete_task", learnings=learnings, about={"actual_hours": hours} if hours else {})
+    await task_options.step(
+        desk,
+        task,
+        "complete_task",
+        learnings=learnings,
+        about={"actual_hours": hours} if hours else {},
+    )
 
 
 async def archive(desk: Desk, task: TaskId) -> None:
@@ -140,7 +212,10 @@ async def archive(desk: Desk, task: TaskId) -> None:
     await task_options.step(desk, task, "archive_task")
 
 
-async def note(desk: Desk, task: TaskId,
-               text: Annotated[str, typer.Argument(help="What to note; - reads standard input.")]) -> None:
+async def note(
+    desk: Desk,
+    task: TaskId,
+    text: Annotated[str, typer.Argument(help="What to note; - reads standard input.")],
+) -> None:
     """Note something on a task; it is found by it."""
     await task_options.noted(desk, task, text)

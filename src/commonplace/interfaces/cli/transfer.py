@@ -24,15 +24,31 @@ def register(root: typer.Typer) -> None:
 KINDS = ("markdown", "transcripts", "git")
 
 
-async def import_(desk: Desk, source: Annotated[Path, typer.Argument(
-                      help="A folder of Markdown files, transcripts of agents, a git repository, or another program's export.",
-                      show_default=False)],
-                  kind: Annotated[str | None, typer.Option(
-                      "--as", help="What a folder is read as: markdown, transcripts or git; else what there is in it.")] = None,
-                  project: Annotated[str | None, typer.Option(help="Project that sessions belong to, by id.")] = None,
-                  reflect: Annotated[bool, typer.Option(
-                      "--reflect", help="Queue what sessions may teach for `commonplace review`.")] = False,
-                  wait: Annotated[bool, typer.Option("--wait", help="Also make all vectors now.")] = False) -> None:
+async def import_(
+    desk: Desk,
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder of Markdown files, transcripts of agents, a git repository, or another program's export.",
+            show_default=False,
+        ),
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            help="What a folder is read as: markdown, transcripts or git; else what there is in it.",
+        ),
+    ] = None,
+    project: Annotated[
+        str | None, typer.Option(help="Project that sessions belong to, by id.")
+    ] = None,
+    reflect: Annotated[
+        bool,
+        typer.Option("--reflect", help="Queue what sessions may teach for `commonplace review`."),
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Also make all vectors now.")] = False,
+) -> None:
     """Bring in a folder of Markdown files (an Obsidian vault), or an export: browser bookmarks or Pocket (HTML), Pocket or
     Readwise (CSV), Karakeep (JSON); transcripts of Claude Code or Codex (JSONL), and a git repository or a saved `git log`, as
     sessions. What was imported before is brought up to date, never doubled."""
@@ -48,16 +64,24 @@ async def import_(desk: Desk, source: Annotated[Path, typer.Argument(
                 bring_in = import_file if source.is_file() else import_folder
                 result = await bring_in(app.library, caller, source, advance)
             else:
-                sessions = app.sessions.import_git if kind == "git" else app.sessions.import_transcripts
+                sessions = (
+                    app.sessions.import_git if kind == "git" else app.sessions.import_transcripts
+                )
                 result = await sessions(caller, source, advance, project=project, reflect=reflect)
         if wait:
             with output.progress("Making vectors") as advance:
                 await work_off(app, advance)
         waiting = (await app.store.jobs.counts()).get("queued", 0)
     if desk.as_json:
-        output.as_json({**result.outcomes, "folders": result.folders, "waiting": waiting,
-                      "skipped": [{"path": path, "reason": reason} for path, reason in result.skipped],
-                      "unread": [{"path": path, "reason": reason} for path, reason in result.unread]})
+        output.as_json(
+            {
+                **result.outcomes,
+                "folders": result.folders,
+                "waiting": waiting,
+                "skipped": [{"path": path, "reason": reason} for path, reason in result.skipped],
+                "unread": [{"path": path, "reason": reason} for path, reason in result.unread],
+            }
+        )
     else:
         output.text(", ".join(f"{count} {outcome}" for outcome, count in result.outcomes.items()))
     for path, reason in result.skipped:
@@ -65,11 +89,19 @@ async def import_(desk: Desk, source: Annotated[Path, typer.Argument(
     for path, reason in result.unread:
         output.note(f"Passed over {path}: {reason}")
     if waiting:
-        found, follow = ("words and meaning", "Summaries") if app.embedder.quick else ("words", "Vectors and summaries")
-        output.note(f"Found by their {found} from now on. {follow} ({waiting} to make) follow, made by `commonplace "
-                  "serve` or `commonplace worker` as it runs, or now by `commonplace reindex`.")
+        found, follow = (
+            ("words and meaning", "Summaries")
+            if app.embedder.quick
+            else ("words", "Vectors and summaries")
+        )
+        output.note(
+            f"Found by their {found} from now on. {follow} ({waiting} to make) follow, made by `commonplace "
+            "serve` or `commonplace worker` as it runs, or now by `commonplace reindex`."
+        )
     if result.skipped:
-        raise Invalid(f"{len(result.skipped)} of them could not be imported; run it again to try those.")
+        raise Invalid(
+            f"{len(result.skipped)} of them could not be imported; run it again to try those."
+        )
 
 
 def _kind(source: Path, asked: str | None) -> str:
@@ -87,9 +119,19 @@ def _kind(source: Path, asked: str | None) -> str:
         if source.suffix.lower() == agent_transcripts.ENDING:
             return "transcripts"
         with source.open("rb") as file:
-            return "git" if git_history.is_saved_log(file.read(100).decode(errors="replace")) else "markdown"
+            return (
+                "git"
+                if git_history.is_saved_log(file.read(100).decode(errors="replace"))
+                else "markdown"
+            )
     if source.is_dir() and not markdown_files(source):
-        return "git" if git_history.is_repository(source) else "transcripts" if agent_transcripts.files(source) else "markdown"
+        return (
+            "git"
+            if git_history.is_repository(source)
+            else "transcripts"
+            if agent_transcripts.files(source)
+            else "markdown"
+        )
     return "markdown"
 
 
@@ -100,11 +142,18 @@ async def export(desk: Desk, directory: Directory) -> None:
     async with desk.open() as (app, caller):
         with output.progress("Exporting") as advance:
             count = await export_folder(app.library, app.versions, caller, directory, advance)
-    output.as_json({"exported": count}) if desk.as_json else output.text(f"Exported to {directory}: {output.items(count)}.")
+    output.as_json({"exported": count}) if desk.as_json else output.text(
+        f"Exported to {directory}: {output.items(count)}."
+    )
 
 
-async def backup(desk: Desk, file: File,
-                 force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False) -> None:
+async def backup(
+    desk: Desk,
+    file: File,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over a file that is there.")
+    ] = False,
+) -> None:
     """Write everything, vectors included, to one file that SQLite and Postgres installations can restore."""
     desk.require_owner()
     if file.exists() and not force:
@@ -114,16 +163,24 @@ async def backup(desk: Desk, file: File,
     async with desk.open() as (app, _):
         with output.progress("Backing up") as advance:
             counts = await app.store.dump(file, advance)
-    output.as_json({"file": str(file), "bytes": file.stat().st_size, "rows": counts}) if desk.as_json else output.text(
-        f"Backed up in {file}: {output.items(counts['items'])} ({file.stat().st_size / 1e6:.1f} MB).")
+    output.as_json(
+        {"file": str(file), "bytes": file.stat().st_size, "rows": counts}
+    ) if desk.as_json else output.text(
+        f"Backed up in {file}: {output.items(counts['items'])} ({file.stat().st_size / 1e6:.1f} MB)."
+    )
 
 
-async def restore(desk: Desk, file: File,
-                  force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False) -> None:
+async def restore(
+    desk: Desk,
+    file: File,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+) -> None:
     """Put a backup back, all of it or nothing. What is there already is replaced only with --force."""
     from commonplace.app import restore_backup
 
     desk.require_owner()
     with output.progress("Restoring") as advance:
         counts = await restore_backup(desk.settings, file, force=force, advance=advance)
-    output.as_json({"rows": counts}) if desk.as_json else output.text(f"Restored: {output.items(counts['items'])}.")
+    output.as_json({"rows": counts}) if desk.as_json else output.text(
+        f"Restored: {output.items(counts['items'])}."
+    )

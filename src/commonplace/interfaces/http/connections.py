@@ -12,7 +12,11 @@ from typing import Any
 import orjson
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from commonplace.interfaces.http.gate import network_of
 from commonplace.settings import Settings
@@ -21,15 +25,19 @@ log = logging.getLogger(__name__)
 
 MAX_HEADER_BYTES, MAX_HEADER_LINES = 64 * 1024, 100
 HEADER_SECONDS = 10.0
-IDLE_SECONDS = 5                 # between two requests on one connection
+IDLE_SECONDS = 5  # between two requests on one connection
 BODY_BYTES_PER_SECOND = 1024
-BODY_GRACE_SECONDS = 20.0        # what a body may lag behind that rate at first
-BODY_STALL_SECONDS = 60.0        # and after it was fast for a while
-UNREAD_SECONDS = 120.0           # in which a client takes nothing of its answer
+BODY_GRACE_SECONDS = 20.0  # what a body may lag behind that rate at first
+BODY_STALL_SECONDS = 60.0  # and after it was fast for a while
+UNREAD_SECONDS = 120.0  # in which a client takes nothing of its answer
 LINGER_SECONDS, LINGER_BYTES = 2.0, 256 * 1024
 MAX_PER_ADDRESS = 200
-PROBES, MAX_PROBES, PROBE_SECONDS = (b"/healthz", b"/readyz"), 16, 2.0  # answered although there is no room
-SPARE_FILES = 512                # open files besides connections: database, models, fetches
+PROBES, MAX_PROBES, PROBE_SECONDS = (
+    (b"/healthz", b"/readyz"),
+    16,
+    2.0,
+)  # answered although there is no room
+SPARE_FILES = 512  # open files besides connections: database, models, fetches
 CROWDED = 503, "too_many_connections", "Too many connections are open. Try again later."
 
 
@@ -41,7 +49,9 @@ class Admission:
         self._proxies = [ip_network(each) for each in settings.proxies]
         self._open: Counter[str] = Counter()
         self._total = 0
-        self.probes: list[LimitedProtocol] = []  # connections that may only ask for PROBES, the oldest first
+        self.probes: list[
+            LimitedProtocol
+        ] = []  # connections that may only ask for PROBES, the oldest first
         self._warn_at = 0.0
 
     def admit(self, address: str, now: float) -> str | None:
@@ -50,8 +60,12 @@ class Admission:
         crowded = bool(network) and self._open[network] >= MAX_PER_ADDRESS
         if self._most and (crowded or self._total >= self._most):
             if now >= self._warn_at:
-                log.warning("Refused a connection from %s: %d are open, %d of them from there",
-                            address, self._total, self._open[network])
+                log.warning(
+                    "Refused a connection from %s: %d are open, %d of them from there",
+                    address,
+                    self._total,
+                    self._open[network],
+                )
                 self._warn_at = now + 60
             return None
         self._open[network] += 1
@@ -80,15 +94,17 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(**options)
         self._admission = admission
         self._network: str | None = None
-        self._probes = False         # there is no room for it, but an orchestrator must not take the server for dead
+        self._probes = (
+            False  # there is no room for it, but an orchestrator must not take the server for dead
+        )
         self._refusal: tuple[int, str, str] | None = None  # what to answer when the parser gives up
         self._running: RequestResponseCycle | None = None
         self._lingering = False
         self._drained = 0
         # of the message that is being read
         self._in_body = False
-        self._advanced = False       # whether headers ended, or a piece of a body came
-        self._pending = 0            # bytes since that was so
+        self._advanced = False  # whether headers ended, or a piece of a body came
+        self._pending = 0  # bytes since that was so
         self._lines = 0
         self._since = self.loop.time()
         self._credit = self._credit_at = 0.0
@@ -100,7 +116,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._network = self._admission.admit(self.client[0] if self.client else "", self.loop.time())
+        self._network = self._admission.admit(
+            self.client[0] if self.client else "", self.loop.time()
+        )
         if self._network is None:
             self._probes = True
             self._admission.probes.append(self)
@@ -122,7 +140,9 @@ class LimitedProtocol(HttpToolsProtocol):
             super().data_received(piece)
             self._pending = 0 if self._advanced else self._pending + len(piece)
             if self._pending >= MAX_HEADER_BYTES:
-                self._refuse(431, "headers_too_large", f"Headers may have {MAX_HEADER_BYTES:,} bytes.")
+                self._refuse(
+                    431, "headers_too_large", f"Headers may have {MAX_HEADER_BYTES:,} bytes."
+                )
         self._drained += len(data)
         if self._drained > LINGER_BYTES:
             self.flow.pause_reading()
@@ -142,8 +162,14 @@ class LimitedProtocol(HttpToolsProtocol):
                 self._credit -= now - self._credit_at
             self._credit_at = now
             if self._credit < 0:
-                self._refuse(408, "request_timeout", "The body came too slowly. Send it again over a faster connection.")
-        elif not self._is_busy() and now - self._since > (PROBE_SECONDS if self._probes else HEADER_SECONDS):
+                self._refuse(
+                    408,
+                    "request_timeout",
+                    "The body came too slowly. Send it again over a faster connection.",
+                )
+        elif not self._is_busy() and now - self._since > (
+            PROBE_SECONDS if self._probes else HEADER_SECONDS
+        ):
             if self._pending:
                 self._refuse(408, "request_timeout", f"Headers may take {HEADER_SECONDS:.0f} s.")
             else:
@@ -158,15 +184,23 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         self._lines += 1
         if self._lines > MAX_HEADER_LINES:
-            self._give_up(431, "headers_too_large", f"A request may have {MAX_HEADER_LINES} header lines.")
+            self._give_up(
+                431, "headers_too_large", f"A request may have {MAX_HEADER_LINES} header lines."
+            )
         if not self._in_body:  # trailers must not pass for headers
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         upgrades = self.parser.should_upgrade()
-        if upgrades and any(name in (b"content-length", b"transfer-encoding") for name, _ in self.headers):
+        if upgrades and any(
+            name in (b"content-length", b"transfer-encoding") for name, _ in self.headers
+        ):
             # The parser would take the body for the new protocol's, and drop it.
-            self._give_up(400, "bad_request", "Upgrades are not supported. Send the request without `Upgrade`.")
+            self._give_up(
+                400,
+                "bad_request",
+                "Upgrades are not supported. Send the request without `Upgrade`.",
+            )
         if self._probes and self.url not in PROBES:
             self._give_up(*CROWDED)
         self._advanced = self._in_body = True
@@ -201,7 +235,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
         cycle.transport = SimpleNamespace(  # type: ignore[assignment]
-            write=self.transport.write, is_closing=self.transport.is_closing, close=self._close)
+            write=self.transport.write, is_closing=self.transport.is_closing, close=self._close
+        )
         super()._start_asgi_task(cycle, app)
 
     # -- ending it
@@ -230,8 +265,10 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _write(self, status: int, code: str, message: str) -> None:
         body = orjson.dumps({"error": code, "message": message})
-        self.transport.write(STATUS_LINE[status] + b"content-type: application/json\r\nconnection: close\r\n"
-                             b"content-length: %d\r\n\r\n%s" % (len(body), body))
+        self.transport.write(
+            STATUS_LINE[status] + b"content-type: application/json\r\nconnection: close\r\n"
+            b"content-length: %d\r\n\r\n%s" % (len(body), body)
+        )
 
     def _disconnect(self) -> None:
         """Tell the application that nobody listens any more."""
@@ -265,9 +302,20 @@ class LimitedServer(uvicorn.Server):
     def __init__(self, app: ASGIApp, settings: Settings, **options: Any) -> None:
         protocol: Any = partial(LimitedProtocol, Admission(settings))
         logging.getLogger("uvicorn.error").addFilter(_is_not_about_a_refusal)
-        super().__init__(uvicorn.Config(
-            app, http=protocol, ws="none", log_config=None, access_log=False, lifespan="on", proxy_headers=False,
-            server_header=False, timeout_keep_alive=IDLE_SECONDS, **options))
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=protocol,
+                ws="none",
+                log_config=None,
+                access_log=False,
+                lifespan="on",
+                proxy_headers=False,
+                server_header=False,
+                timeout_keep_alive=IDLE_SECONDS,
+                **options,
+            )
+        )
         if settings.max_connections and sys.platform != "win32":
             _allow_open_files(settings.max_connections + SPARE_FILES)
 

@@ -53,8 +53,10 @@ METRICS = "/metrics"
 PROBES = frozenset({"/healthz", "/readyz", METRICS})  # asked for by address, from inside a cluster
 OPEN = PROBES - {METRICS} | {"/openapi.json", "/docs"}
 INVITED = "/api/v1/invitations/accept"  # whoever has no account yet comes without a token; the invitation is in the body
-SIGNED = re.compile(r"/api/v1/uploads/[^/]+/content")  # the address itself is the credential; what it brings is a file
-HOOK = re.compile(r"/api/v1/webhooks/[^/]+/[^/]+")       # the secret that the service was given is
+SIGNED = re.compile(
+    r"/api/v1/uploads/[^/]+/content"
+)  # the address itself is the credential; what it brings is a file
+HOOK = re.compile(r"/api/v1/webhooks/[^/]+/[^/]+")  # the secret that the service was given is
 HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
 API_HEADERS = (*HEADERS, (b"cache-control", b"no-store"))
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -148,7 +150,9 @@ class Json(JSONResponse):
         return orjson.dumps(content)
 
 
-def problem(status: int, code: str, message: str, headers: dict[str, str] | None = None, /, **data: Any) -> Response:
+def problem(
+    status: int, code: str, message: str, headers: dict[str, str] | None = None, /, **data: Any
+) -> Response:
     """The one shape of every error."""
     return Json({"error": code, "message": message, **data}, status, headers)
 
@@ -193,8 +197,11 @@ class Gate:
 
         try:
             refusal = await self._refuse(scope, headers_of(scope))
-            await (refusal or self._app)(scope, receive if _is_signed(scope) else bounded(receive, largest_body(scope)),
-                                         send_hardened)
+            await (refusal or self._app)(
+                scope,
+                receive if _is_signed(scope) else bounded(receive, largest_body(scope)),
+                send_hardened,
+            )
         except CommonplaceError as error:
             await _before_tools(scope["path"], error)(scope, receive, send_hardened)
         except HTTPException:  # that of `bounded`
@@ -210,14 +217,30 @@ class Gate:
         if path not in PROBES:
             host, origin = headers.get("host", ""), headers.get("origin")
             if host_name(host) not in self._hosts:
-                return problem(421, "unknown_host", f"This server does not answer for {_shown(host)}; "
-                                                    "COMMONPLACE_ALLOWED_HOSTS lets more names in.")
-            if origin is not None and scope["method"] not in SAFE_METHODS and not self._is_ours(origin):
-                return problem(403, "forbidden_origin", f"Pages from {_shown(origin)} may not call this server; "
-                                                        "COMMONPLACE_ALLOWED_HOSTS lets more names in.")
+                return problem(
+                    421,
+                    "unknown_host",
+                    f"This server does not answer for {_shown(host)}; "
+                    "COMMONPLACE_ALLOWED_HOSTS lets more names in.",
+                )
+            if (
+                origin is not None
+                and scope["method"] not in SAFE_METHODS
+                and not self._is_ours(origin)
+            ):
+                return problem(
+                    403,
+                    "forbidden_origin",
+                    f"Pages from {_shown(origin)} may not call this server; "
+                    "COMMONPLACE_ALLOWED_HOSTS lets more names in.",
+                )
         if _is_signed(scope):
             return None
-        if path not in self._open and takes_token(path) and not (scope["method"] == "POST" and HOOK.fullmatch(path)):
+        if (
+            path not in self._open
+            and takes_token(path)
+            and not (scope["method"] == "POST" and HOOK.fullmatch(path))
+        ):
             invited = path == INVITED and "authorization" not in headers
             caller = nobody(scope) if invited else await self._access.identify(_bearer(headers))
             if path == METRICS and (caller.folders is not None or caller.kb_only):
@@ -225,8 +248,13 @@ class Gate:
             scope.setdefault("state", {})["caller"] = caller
             wait = await self._access.request(caller)
             if wait is not None:
-                return problem(429, "rate_limit_exceeded", f"Too many requests; try again in {wait} s.",
-                               {"Retry-After": str(wait)}, retry_after=wait)
+                return problem(
+                    429,
+                    "rate_limit_exceeded",
+                    f"Too many requests; try again in {wait} s.",
+                    {"Retry-After": str(wait)},
+                    retry_after=wait,
+                )
         length = headers.get("content-length", "")
         most = largest_body(scope)
         return too_large(most) if length.isdecimal() and int(length[:20]) > most else None
@@ -258,17 +286,28 @@ def largest_body(scope: Scope) -> int:
 
 
 def too_large(most: int = MAX_BODY) -> Response:
-    larger = "; larger files are uploaded through /api/v1/uploads/*" if most == MAX_BODY else " without a token"
+    larger = (
+        "; larger files are uploaded through /api/v1/uploads/*"
+        if most == MAX_BODY
+        else " without a token"
+    )
     return problem(413, "payload_too_large", f"A request may have {most:,} bytes{larger}.")
 
 
 def not_json() -> Response:
-    return problem(415, "unsupported_media_type", "Send the body with `Content-Type: application/json`.")
+    return problem(
+        415, "unsupported_media_type", "Send the body with `Content-Type: application/json`."
+    )
 
 
 def known_hosts(settings: Settings) -> frozenset[str]:
     """Names that a Host or Origin header may give: a page from elsewhere must not reach a server on this machine."""
-    names = [*LOOPBACK, settings.host, urlsplit(settings.public_url).netloc, *settings.allowed_hosts.split(",")]
+    names = [
+        *LOOPBACK,
+        settings.host,
+        urlsplit(settings.public_url).netloc,
+        *settings.allowed_hosts.split(","),
+    ]
     return frozenset(host_name(name.strip()) for name in names if name.strip())
 
 
@@ -296,7 +335,10 @@ def _shown(header: str) -> str:
 
 def headers_of(scope: Scope) -> dict[str, str]:
     """By their names in lower case; the first where there are several."""
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(scope["headers"])}
+    return {
+        name.decode("latin-1"): value.decode("latin-1")
+        for name, value in reversed(scope["headers"])
+    }
 
 
 def _bearer(headers: dict[str, str]) -> str | None:
@@ -323,4 +365,8 @@ def _hardened(path: str, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[b
     """With what every answer says unless it says otherwise."""
     given = [*headers]
     said = {name for name, _ in given}
-    return given + [line for line in (API_HEADERS if path.startswith(("/api", "/mcp")) else HEADERS) if line[0] not in said]
+    return given + [
+        line
+        for line in (API_HEADERS if path.startswith(("/api", "/mcp")) else HEADERS)
+        if line[0] not in said
+    ]

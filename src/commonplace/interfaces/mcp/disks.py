@@ -14,10 +14,14 @@ from commonplace.model import Caller, Capability, DiskFilter, DiskScope
 
 class Results(TypedDict):
     results: list[disks.Hit]
-    degraded: Annotated[str | None, Field(description="Why the answer is less than was asked for; null: it is not")]
+    degraded: Annotated[
+        str | None, Field(description="Why the answer is less than was asked for; null: it is not")
+    ]
 
 
-async def _search(services: Services, caller: Caller, args: disks.SearchKnowledge) -> tuple[str, Results]:
+async def _search(
+    services: Services, caller: Caller, args: disks.SearchKnowledge
+) -> tuple[str, Results]:
     found, degraded = await services.disks.search(caller, args.query, args.limit)
     results = disks.hits(found)
     return as_text(results), {"results": results, "degraded": degraded}
@@ -31,28 +35,48 @@ async def _get(services: Services, caller: Caller, args: disks.GetDisk) -> tuple
     return as_text(answer), answer
 
 
-async def _list(services: Services, caller: Caller, args: disks.ListDisks) -> tuple[str, disks.DiskList]:
-    lines, total = await services.disks.page(caller, DiskScope(args.scope), DiskFilter(args.category, args.tag), limit=args.limit)
+async def _list(
+    services: Services, caller: Caller, args: disks.ListDisks
+) -> tuple[str, disks.DiskList]:
+    lines, total = await services.disks.page(
+        caller, DiskScope(args.scope), DiskFilter(args.category, args.tag), limit=args.limit
+    )
     answer = disks.disk_list(args.scope, lines, total)
     return as_text(answer), answer
 
 
 TOOLS = (
     Tool(
-        "search_knowledge", "Search disks",
+        "search_knowledge",
+        "Search disks",
         "Search the sections of the user's own disks by meaning. Use it when you have a question and do not know which disk "
         "answers it. A hit has either section_text (the section itself) or, when redacted is true, snippet (what the section "
         "is about): use section_text ?? snippet. Pass disk_public_id to get_disk to read the disk.",
-        Capability.READ, disks.SearchKnowledge, Results, _search),
+        Capability.READ,
+        disks.SearchKnowledge,
+        Results,
+        _search,
+    ),
     Tool(
-        "get_disk", "Read a disk",
+        "get_disk",
+        "Read a disk",
         "Read one disk by its UUID or public_id: title, summary, category, tags, sections with their key points, and disks "
         "that are alike. The user's own private disks come with their text; published and saved ones are redacted: check "
         "redacted before you take anything for the source's own words.",
-        Capability.READ, disks.GetDisk, disks.Disk, _get, may_miss=True),
+        Capability.READ,
+        disks.GetDisk,
+        disks.Disk,
+        _get,
+        may_miss=True,
+    ),
     Tool(
-        "list_disks", "List disks",
+        "list_disks",
+        "List disks",
         "List the user's own disks and those of others that they saved, newest first. Use it to choose from the library "
         "before get_disk; scope, category and tag narrow it down.",
-        Capability.READ, disks.ListDisks, disks.DiskList, _list),
+        Capability.READ,
+        disks.ListDisks,
+        disks.DiskList,
+        _list,
+    ),
 )

@@ -11,19 +11,30 @@ from commonplace.interfaces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability
 
 
-async def _add(services: Services, caller: Caller, args: entities.AddInput) -> tuple[str, entities.AddAnswer]:
+async def _add(
+    services: Services, caller: Caller, args: entities.AddInput
+) -> tuple[str, entities.AddAnswer]:
     answer = entities.added(await services.entities.add(caller, args.new(), **args.checks))
     return as_text(answer), answer
 
 
-async def _search(services: Services, caller: Caller, args: entities.SearchInput) -> tuple[str, entities.Results]:
+async def _search(
+    services: Services, caller: Caller, args: entities.SearchInput
+) -> tuple[str, entities.Results]:
     hits, degraded = await services.finding.search(caller, args.asked())
     answer = entities.results(args, hits, degraded, services.settings)
     return as_text(answer), answer
 
 
 class FetchInput(items.Input):
-    id: Annotated[str, Field(min_length=1, max_length=200, description="Id of an entity or item, as other tools give it")]
+    id: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=200,
+            description="Id of an entity or item, as other tools give it",
+        ),
+    ]
 
 
 class Fetched(TypedDict):
@@ -37,33 +48,62 @@ class Fetched(TypedDict):
 async def _fetch(services: Services, caller: Caller, args: FetchInput) -> tuple[str, Fetched]:
     entity = await services.entities.get(caller, args.id)
     shown = entities.entity(entity, services.settings)
-    told = {name: value for name, value in shown.items() if name not in ("id", "title", "name", "url", "metadata") and value}
-    answer: Fetched = {"id": shown["id"], "title": shown["title"], "text": entity.text or "", "url": shown["url"],
-                       "metadata": {**entities.other_facts(shown["metadata"], shown), **told, "origin": entity.item.origin}}
+    told = {
+        name: value
+        for name, value in shown.items()
+        if name not in ("id", "title", "name", "url", "metadata") and value
+    }
+    answer: Fetched = {
+        "id": shown["id"],
+        "title": shown["title"],
+        "text": entity.text or "",
+        "url": shown["url"],
+        "metadata": {
+            **entities.other_facts(shown["metadata"], shown),
+            **told,
+            "origin": entity.item.origin,
+        },
+    }
     return as_text(answer), answer
 
 
 TOOLS = (
     Tool(
-        "add", "Add an entity",
+        "add",
+        "Add an entity",
         "Add new knowledge to the graph: something learnt (episode, the default), a pattern, procedure, decision, plan, idea, "
         "claim, artifact, session or domain; or work: a project, and tasks and epics in it (find projects with "
         'explore(types=["project"])). Related patterns, procedures and decisions are linked by themselves; name others in '
         "related_to and, for tasks, depends_on. The answer comes at once with the new id; linking follows in the background. "
         "`conflicts` names what is there already and says the same, nearly the same, or the opposite: look at it before you "
         "add more, nothing was merged. For memories with their verbatim source, use remember.",
-        Capability.WRITE, entities.AddInput, entities.AddAnswer, _add, idempotent=False),
+        Capability.WRITE,
+        entities.AddInput,
+        entities.AddAnswer,
+        _add,
+        idempotent=False,
+    ),
     Tool(
-        "search", "Search entities and documents",
+        "search",
+        "Search entities and documents",
         "Search everything in the library by meaning and by words: entities of the graph and saved documents alike. Each "
         "result is one entity with the passage that fits best. Filter by types, language, category, status, project, "
         "assignee, or since when; `include_content` brings the passage itself.",
-        Capability.READ, entities.SearchInput, entities.Results, _search),
+        Capability.READ,
+        entities.SearchInput,
+        entities.Results,
+        _search,
+    ),
 )
 
 # Shown where all doors are: what ChatGPT reads results of `search` by.
 FETCH = Tool(
-    "fetch", "Fetch an entity or document",
+    "fetch",
+    "Fetch an entity or document",
     "Read one entity or document in full: its text, where it is from, and what is known about it. Use the id of a "
     "search result.",
-    Capability.READ, FetchInput, Fetched, _fetch)
+    Capability.READ,
+    FetchInput,
+    Fetched,
+    _fetch,
+)

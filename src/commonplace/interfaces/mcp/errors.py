@@ -80,13 +80,26 @@ def no_message(body: bytes) -> JSONRPCError | None:
     except orjson.JSONDecodeError:
         return None  # not JSON at all: the transport says so
     match message:
-        case {"jsonrpc": "2.0"} if isinstance(message.get("params", {}), dict) and type(message.get("id", 0)) in (int, str) \
-                and (isinstance(message.get("method"), str) or "result" in message or "error" in message):
+        case {"jsonrpc": "2.0"} if (
+            isinstance(message.get("params", {}), dict)
+            and type(message.get("id", 0)) in (int, str)
+            and (
+                isinstance(message.get("method"), str) or "result" in message or "error" in message
+            )
+        ):
             return None
-    return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(
-        code=INVALID_REQUEST, data={"error": "invalid_request"}, message=(
-            'Send one JSON-RPC message: an object with "jsonrpc": "2.0", `method`, `params` (an object) and `id` (text or a '
-            "whole number); lists of messages are not taken.")))
+    return JSONRPCError(
+        jsonrpc="2.0",
+        id=None,
+        error=ErrorData(
+            code=INVALID_REQUEST,
+            data={"error": "invalid_request"},
+            message=(
+                'Send one JSON-RPC message: an object with "jsonrpc": "2.0", `method`, `params` (an object) and `id` (text or a '
+                "whole number); lists of messages are not taken."
+            ),
+        ),
+    )
 
 
 def lone_surrogates(message: bytes | str) -> JSONRPCError | None:
@@ -99,7 +112,9 @@ def lone_surrogates(message: bytes | str) -> JSONRPCError | None:
         json.dumps(request, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         request_id = request.get("id") if isinstance(request, dict) else None
-        refusal = to_wire(Invalid("The request is not valid Unicode (a lone surrogate); send well-formed text."))
+        refusal = to_wire(
+            Invalid("The request is not valid Unicode (a lone surrogate); send well-formed text.")
+        )
         return JSONRPCError(jsonrpc="2.0", id=request_id, error=refusal.error)
     except (ValueError, RecursionError):
         return None  # not JSON at all: the transport says so

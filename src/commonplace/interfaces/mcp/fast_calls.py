@@ -28,7 +28,9 @@ from commonplace.model import Caller, Json as Body
 
 METHOD = "tools/call"
 _AS_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
-_LONG_NUMBER = b"0" * 20  # of more than 64 bits: orjson would take another one for it without a word
+_LONG_NUMBER = (
+    b"0" * 20
+)  # of more than 64 bits: orjson would take another one for it without a word
 
 Call = Callable[[Caller, str, Body | None], Awaitable[tuple[str, Mapping[str, Any]]]]
 
@@ -37,10 +39,14 @@ class PlainCalls:
     def __init__(self, server: Server[Any], call: Call) -> None:
         """`call`: of a tool by its name, with its arguments, none of which has to be in a header as well."""
         self._call = guarded(call)
-        self._around = {version: _around(server, version)
-                        for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)}
+        self._around = {
+            version: _around(server, version)
+            for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
+        }
 
-    async def answer(self, caller: Caller, headers: Mapping[str, str], body: bytes) -> Response | None:
+    async def answer(
+        self, caller: Caller, headers: Mapping[str, str], body: bytes
+    ) -> Response | None:
         """None: not one of these."""
         if not _takes_json(headers.get("accept", "")) or _LONG_NUMBER in body.translate(_AS_ZEROS):
             return None
@@ -49,21 +55,42 @@ class PlainCalls:
         except orjson.JSONDecodeError:
             return None
         match message:
-            case {"jsonrpc": "2.0", "id": int() | str() as number, "method": "tools/call", "params": dict() as params} \
-                    if not isinstance(number, bool):
+            case {
+                "jsonrpc": "2.0",
+                "id": int() | str() as number,
+                "method": "tools/call",
+                "params": dict() as params,
+            } if not isinstance(number, bool):
                 version = _version(headers, message)
                 return await self._answer(caller, version, number, params) if version else None
         return None
 
-    async def _answer(self, caller: Caller, version: str, number: RequestId, params: Body) -> Response:
+    async def _answer(
+        self, caller: Caller, version: str, number: RequestId, params: Body
+    ) -> Response:
         try:
             validate_client_request(METHOD, version, params)
             text, structured = await self._call(caller, params["name"], params.get("arguments"))
-        except (MCPError, ValidationError) as error:  # calls are guarded, so what is not valid is the request
-            told = modern_error_data(malformed(METHOD, error) if isinstance(error, ValidationError) else error)
-            status = ERROR_CODE_HTTP_STATUS.get(told.code, 200) if version in MODERN_PROTOCOL_VERSIONS else 200
-            return Json({"jsonrpc": "2.0", "id": number,
-                         "error": told.model_dump(mode="json", by_alias=True, exclude_none=True)}, status)
+        except (
+            MCPError,
+            ValidationError,
+        ) as error:  # calls are guarded, so what is not valid is the request
+            told = modern_error_data(
+                malformed(METHOD, error) if isinstance(error, ValidationError) else error
+            )
+            status = (
+                ERROR_CODE_HTTP_STATUS.get(told.code, 200)
+                if version in MODERN_PROTOCOL_VERSIONS
+                else 200
+            )
+            return Json(
+                {
+                    "jsonrpc": "2.0",
+                    "id": number,
+                    "error": told.model_dump(mode="json", by_alias=True, exclude_none=True),
+                },
+                status,
+            )
         around = self._around[version]
         result = {**around, "content": [{"type": "text", "text": text}]}
         if "structuredContent" in around:
@@ -73,14 +100,22 @@ class PlainCalls:
 
 def _around(server: Server[Any], version: str) -> Body:
     """An answer that says nothing, as clients of this revision get it."""
-    nothing = CallToolResult(content=[], structured_content={}).model_dump(by_alias=True, mode="json", exclude_none=True)
+    nothing = CallToolResult(content=[], structured_content={}).model_dump(
+        by_alias=True, mode="json", exclude_none=True
+    )
     answer = serialize_server_result(METHOD, version, nothing)
-    return answer | {"_meta": {SERVER_INFO_META_KEY: server.server_info_stamp}} if version in MODERN_PROTOCOL_VERSIONS else answer
+    return (
+        answer | {"_meta": {SERVER_INFO_META_KEY: server.server_info_stamp}}
+        if version in MODERN_PROTOCOL_VERSIONS
+        else answer
+    )
 
 
 @lru_cache(maxsize=256)
 def _takes_json(accept: str) -> bool:
-    return check_accept_headers(Request({"type": "http", "headers": [(b"accept", accept.encode("latin-1"))]}))[0]
+    return check_accept_headers(
+        Request({"type": "http", "headers": [(b"accept", accept.encode("latin-1"))]})
+    )[0]
 
 
 def _version(headers: Mapping[str, str], message: Body) -> str | None:

@@ -6,19 +6,26 @@ from commonplace.interfaces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability
 
 
-async def _explore(services: Services, caller: Caller, args: wire.Explore) -> tuple[str, wire.Explored]:
+async def _explore(
+    services: Services, caller: Caller, args: wire.Explore
+) -> tuple[str, wire.Explored]:
     answer = await exploration.explore(services, caller, args)
     return as_text(answer), answer
 
 
 TOOLS = (
     Tool(
-        "explore", "Explore the graph",
+        "explore",
+        "Explore the graph",
         "Look at the user's projects, tasks and knowledge by how they are joined, without searching for words. mode=list "
-        "gives entities newest first, by types, project and status: begin with types=[\"project\"] to find a project's id. "
+        'gives entities newest first, by types, project and status: begin with types=["project"] to find a project\'s id. '
         "mode=related gives what an entity is joined to, mode=traverse what lies up to three steps away, each with its "
         "distance and the relation that led there. mode=dependencies gives all that a task waits for in the order to do it, "
         "the task itself last, and names cycles. Entities whose status is superseded, wrong or stale are not to be relied on. "
         "When has_more is true, ask again with a larger offset. To find something by what it says, use search.",
-        Capability.READ, wire.Explore, wire.Explored, _explore),
+        Capability.READ,
+        wire.Explore,
+        wire.Explored,
+        _explore,
+    ),
 )

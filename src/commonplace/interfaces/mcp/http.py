@@ -23,7 +23,9 @@ def mcp_routes(services: Services) -> tuple[list[Route], AbstractAsyncContextMan
     everything = _endpoint(Door(ALL_TOOLS, services))
     doors = {f"/mcp/{name}": _endpoint(Door(tools, services)) for name, tools in DOORS.items()}
     endpoints = {"/mcp": everything, "/api/mcp": everything, **doors}
-    return [Route(path, endpoint) for path, endpoint in endpoints.items()], _running([everything, *doors.values()])
+    return [Route(path, endpoint) for path, endpoint in endpoints.items()], _running(
+        [everything, *doors.values()]
+    )
 
 
 def _endpoint(door: Door) -> "Endpoint":
@@ -49,11 +51,20 @@ class Endpoint:
     Answers are plain JSON, which costs less than a stream, except where the request asks to hear of progress.
     """
 
-    def __init__(self, server: Server[Any], call: Call | None = None, *, stateful: bool = False) -> None:
+    def __init__(
+        self, server: Server[Any], call: Call | None = None, *, stateful: bool = False
+    ) -> None:
         self._stateful, self._calls = stateful, PlainCalls(server, call) if call else None
-        self._streaming = StreamableHTTPSessionManager(server, stateless=not stateful, max_request_body_size=MAX_BODY)
-        self._plain = self._streaming if stateful else StreamableHTTPSessionManager(
-            server, stateless=True, json_response=True, max_request_body_size=MAX_BODY)
+        self._streaming = StreamableHTTPSessionManager(
+            server, stateless=not stateful, max_request_body_size=MAX_BODY
+        )
+        self._plain = (
+            self._streaming
+            if stateful
+            else StreamableHTTPSessionManager(
+                server, stateless=True, json_response=True, max_request_body_size=MAX_BODY
+            )
+        )
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -65,7 +76,9 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST" and not self._stateful:
             message = "There are no sessions here to listen to or to end; send a POST."
-            await problem(405, "method_not_allowed", message, {"Allow": "POST"})(scope, receive, send)
+            await problem(405, "method_not_allowed", message, {"Allow": "POST"})(
+                scope, receive, send
+            )
             return
         headers = headers_of(scope)
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
@@ -76,7 +89,9 @@ class Endpoint:
             await JSONResponse(garbled.model_dump(), status_code=400)(scope, receive, send)
             return
         tells = b'"progressToken"' in body
-        if self._calls and not tells and len(headers) == len(scope["headers"]):  # none is said twice
+        if (
+            self._calls and not tells and len(headers) == len(scope["headers"])
+        ):  # none is said twice
             answer = await self._calls.answer(scope["state"]["caller"], headers, body)
             if answer is not None:
                 await answer(scope, receive, send)

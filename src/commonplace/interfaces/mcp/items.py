@@ -13,17 +13,30 @@ from commonplace.model import Caller, Capability, Found, Item, Mode, Reading
 
 
 class Kept(TypedDict):
-    status: Annotated[str, Field(json_schema_extra={"enum": ["ready", "transcribing"]},
-                                 description="transcribing: ask get_item until transcription_status is done")]
+    status: Annotated[
+        str,
+        Field(
+            json_schema_extra={"enum": ["ready", "transcribing"]},
+            description="transcribing: ask get_item until transcription_status is done",
+        ),
+    ]
     user_item_id: Annotated[str, Field(description="What get_item takes")]
     content_id: str
-    folder_id: Annotated[str | None, Field(description="Folder it was filed in, when the token has exactly one")]
+    folder_id: Annotated[
+        str | None, Field(description="Folder it was filed in, when the token has exactly one")
+    ]
 
 
-async def _add(services: Services, caller: Caller, args: wire.Ingest, tell: Tell = silent) -> tuple[str, Kept]:
+async def _add(
+    services: Services, caller: Caller, args: wire.Ingest, tell: Tell = silent
+) -> tuple[str, Kept]:
     added = await services.library.add(caller, args.draft(), tell)
-    answer: Kept = {"status": added.status, "user_item_id": added.item.id, "content_id": added.item.content_id,
-                    "folder_id": added.folder_id}
+    answer: Kept = {
+        "status": added.status,
+        "user_item_id": added.item.id,
+        "content_id": added.item.content_id,
+        "folder_id": added.folder_id,
+    }
     return as_text(answer), answer
 
 
@@ -31,13 +44,19 @@ class Hits(TypedDict):
     query: str
     mode: wire.ModeName
     hits: list[wire.Hit]
-    degraded: Annotated[str | None, Field(description="Why the answer is less than was asked for; null: it is not")]
+    degraded: Annotated[
+        str | None, Field(description="Why the answer is less than was asked for; null: it is not")
+    ]
 
 
 async def _search(services: Services, caller: Caller, args: wire.SearchRequest) -> tuple[str, Hits]:
     found = await services.search.search(caller, args.query, limit=args.limit, mode=Mode(args.mode))
-    return _hits_as_text(found), {"query": found.query, "mode": found.mode.value, "hits": wire.hits(found.hits),
-                                  "degraded": found.degraded}
+    return _hits_as_text(found), {
+        "query": found.query,
+        "mode": found.mode.value,
+        "hits": wire.hits(found.hits),
+        "degraded": found.degraded,
+    }
 
 
 def _hits_as_text(found: Found) -> str:
@@ -46,7 +65,10 @@ def _hits_as_text(found: Found) -> str:
         lines.append("Nothing found.")
     for hit in found.hits:
         lines.append(f"{hit.rank}. ({hit.score:.2f}) {_on_one_line(hit.passage.title)}")
-        lines += ["   " + line if line.strip() else line for line in f'"...{hit.passage.text.strip()}..."'.split("\n")]
+        lines += [
+            "   " + line if line.strip() else line
+            for line in f'"...{hit.passage.text.strip()}..."'.split("\n")
+        ]
         lines.append(f"   item_id: {hit.passage.item_id}")
     return "\n".join(lines)
 
@@ -57,7 +79,10 @@ def _on_one_line(title: str) -> str:
 
 
 class GetItem(wire.Input):
-    item_id: Annotated[str, Field(min_length=1, max_length=200, description="Id of an item, as other tools give it")]
+    item_id: Annotated[
+        str,
+        Field(min_length=1, max_length=200, description="Id of an item, as other tools give it"),
+    ]
 
 
 async def _get(services: Services, caller: Caller, args: GetItem) -> tuple[str, wire.ItemInFull]:
@@ -67,10 +92,18 @@ async def _get(services: Services, caller: Caller, args: GetItem) -> tuple[str, 
 
 def _item_as_markdown(reading: Reading) -> str:
     item = reading.item
-    facts = {"Source": item.url, "Added": item.created_at.date().isoformat(), "Tags": ", ".join(item.tags),
-             "Folders": ", ".join(folder.name for folder in reading.folders),
-             "Status": _unread(item), "Transcription": _transcription(reading)}
-    parts = [f"# {_on_one_line(item.title)}", "\n".join(f"- {name}: {value}" for name, value in facts.items() if value)]
+    facts = {
+        "Source": item.url,
+        "Added": item.created_at.date().isoformat(),
+        "Tags": ", ".join(item.tags),
+        "Folders": ", ".join(folder.name for folder in reading.folders),
+        "Status": _unread(item),
+        "Transcription": _transcription(reading),
+    }
+    parts = [
+        f"# {_on_one_line(item.title)}",
+        "\n".join(f"- {name}: {value}" for name, value in facts.items() if value),
+    ]
     if item.summary:
         parts.append(f"## Summary\n\n{item.summary}")
     if item.key_points:
@@ -87,11 +120,19 @@ def _transcription(reading: Reading) -> str | None:
     job = reading.transcription
     if job is None or reading.item.transcription_status == "queued":
         return reading.item.transcription_status
-    return f"failed: {job.error}" if reading.item.transcription_status == "failed" else f"running, {job.progress:.0%} done"
+    return (
+        f"failed: {job.error}"
+        if reading.item.transcription_status == "failed"
+        else f"running, {job.progress:.0%} done"
+    )
 
 
 class ListRecent(wire.Input):
-    limit: Annotated[int, Field(ge=1, le=100, description="How many items to return"), BeforeValidator(wire.whole)] = 20
+    limit: Annotated[
+        int,
+        Field(ge=1, le=100, description="How many items to return"),
+        BeforeValidator(wire.whole),
+    ] = 20
 
 
 class Recent(TypedDict):
@@ -111,27 +152,49 @@ def _recent_line(number: int, item: Item) -> str:
 
 TOOLS = (
     Tool(
-        "search_knowledge_base", "Search the knowledge base",
+        "search_knowledge_base",
+        "Search the knowledge base",
         "Search the user's library of saved pages, texts, files and transcripts, and get the passages that match "
         "best. Use it before answering from memory whenever the user may have saved something on the subject. The "
         "default mode, hybrid, suits most questions; use keyword for exact strings such as function names and error "
         "codes, semantic for paraphrases. Each hit has an item_id: pass it to get_item to read the whole item.",
-        Capability.READ, wire.SearchRequest, Hits, _search),
+        Capability.READ,
+        wire.SearchRequest,
+        Hits,
+        _search,
+    ),
     Tool(
-        "add_to_knowledge", "Add to the knowledge base",
+        "add_to_knowledge",
+        "Add to the knowledge base",
         "Keep something in the user's library: a text (kind=text, with a title) or what is at an address "
         "(kind=url). It can be searched as soon as the answer says status=ready; with status=transcribing, ask "
         "get_item until transcription_status is done. Adding what is there already gives back the item that is "
         "there. To change, delete or file items, or to upload files, use the REST API.",
-        Capability.WRITE, wire.Ingest, Kept, _add, open_world=True, telling=_add),
+        Capability.WRITE,
+        wire.Ingest,
+        Kept,
+        _add,
+        open_world=True,
+        telling=_add,
+    ),
     Tool(
-        "get_item", "Read an item",
+        "get_item",
+        "Read an item",
         "Read one item of the user's library in full, as Markdown: its text, summary, key points, tags and folders. "
         "Use it when a passage from search_knowledge_base is not enough, or to see how far a transcription is.",
-        Capability.READ, GetItem, wire.ItemInFull, _get),
+        Capability.READ,
+        GetItem,
+        wire.ItemInFull,
+        _get,
+    ),
     Tool(
-        "list_recent", "List recent items",
+        "list_recent",
+        "List recent items",
         "List what was added to the user's library last, newest first. Use it to see what there is, or to find "
         "something that was just added.",
-        Capability.READ, ListRecent, Recent, _recent),
+        Capability.READ,
+        ListRecent,
+        Recent,
+        _recent,
+    ),
 )

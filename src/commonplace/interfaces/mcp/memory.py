@@ -6,18 +6,24 @@ from commonplace.interfaces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability
 
 
-async def _remember(services: Services, caller: Caller, args: wire.Remember) -> tuple[str, wire.Kept]:
+async def _remember(
+    services: Services, caller: Caller, args: wire.Remember
+) -> tuple[str, wire.Kept]:
     answer = wire.kept(await services.memory.remember(caller, args.memo()))
     return as_text(answer), answer
 
 
-async def _reflect(services: Services, caller: Caller, args: wire.Reflect) -> tuple[str, wire.Reflections]:
+async def _reflect(
+    services: Services, caller: Caller, args: wire.Reflect
+) -> tuple[str, wire.Reflections]:
     notes = args.notes()
     answer = wire.reflections(notes, await services.reflection.reflect(caller, notes))
     return as_text(answer), answer
 
 
-async def _context(services: Services, caller: Caller, args: wire.ContextRequest) -> tuple[str, wire.ContextPack]:
+async def _context(
+    services: Services, caller: Caller, args: wire.ContextRequest
+) -> tuple[str, wire.ContextPack]:
     pack = await services.context.pack(caller, args.wanted())
     note = f"Note: {pack.degraded}\n\n" if pack.degraded else ""
     return note + pack.markdown(), wire.context_pack(pack)
@@ -25,27 +31,44 @@ async def _context(services: Services, caller: Caller, args: wire.ContextRequest
 
 TOOLS = (
     Tool(
-        "context", "Gather context for a goal",
+        "context",
+        "Gather context for a goal",
         "Call this first, before you start on a task: it gathers what the library knows that helps with a goal, within a token "
         "budget. You get active tasks (with what blocks them), decisions, constraints and facts, procedures, gotchas, plans, "
         "recent memory and relevant passages, most useful first, each with the id that other tools take. "
         "Name the project when you know it, and the intent (build, plan, debug, decide, research, review, learn, ideate) to "
         "shift what weighs more. `left_out` says what there was no room for.",
-        Capability.READ, wire.ContextRequest, wire.ContextPack, _context),
+        Capability.READ,
+        wire.ContextRequest,
+        wire.ContextPack,
+        _context,
+    ),
     Tool(
-        "remember", "Remember",
+        "remember",
+        "Remember",
         "Keep something that future work should not have to learn again: a decision with its reasons, a procedure, a fact, a "
         "plan, an idea, or what happened and what it taught. The words are kept unchangeable with their hash, and an entity "
         "that is found by search, context and explore points to them. Say `supersedes:<id>` in related_to when it replaces "
         "something. Send an idempotency_key when you may have to repeat the call: the same key answers with the first result. "
         "`conflicts` names what is known already and alike or says otherwise; nothing is merged or thrown away.",
-        Capability.WRITE, wire.Remember, wire.Kept, _remember, idempotent=False),
+        Capability.WRITE,
+        wire.Remember,
+        wire.Kept,
+        _remember,
+        idempotent=False,
+    ),
     Tool(
-        "reflect", "Reflect on notes",
+        "reflect",
+        "Reflect on notes",
         "Hand in notes or a transcript and get candidate memories: decisions, plans, claims, procedures, ideas, tasks, patterns, "
         "episodes, each with a confidence, the sentences it comes from (with their offsets), and what is known already that "
         "says the same or the opposite. By default nothing is written. With persist=true the notes are captured and candidates "
         "that are sure and new are kept; those that are unsure, known already or contradict something wait in the review queue "
         "(with review=true, all of them do). Reflecting on the same notes twice keeps nothing twice.",
-        Capability.READ, wire.Reflect, wire.Reflections, _reflect, writes=True),
+        Capability.READ,
+        wire.Reflect,
+        wire.Reflections,
+        _reflect,
+        writes=True,
+    ),
 )

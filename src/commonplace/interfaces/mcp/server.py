@@ -5,7 +5,13 @@ from typing import Any
 
 from mcp.server import Server, ServerRequestContext
 from mcp.server.caching import CacheHint
-from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+)
 
 import commonplace
 from commonplace.core.jobs.progress import Tell
@@ -36,7 +42,9 @@ INSTRUCTIONS = (
 TOOLS_LIST_CACHE = CacheHint(ttl_ms=300_000, scope="private")
 
 Context = ServerRequestContext[Any, Any]
-Report = Callable[[float, float | None, str | None], Awaitable[None]]  # progress, heard by clients that asked for it
+Report = Callable[
+    [float, float | None, str | None], Awaitable[None]
+]  # progress, heard by clients that asked for it
 
 
 async def unheard(progress: float, total: float | None, message: str | None) -> None:
@@ -46,11 +54,20 @@ async def unheard(progress: float, total: float | None, message: str | None) -> 
 def new_server(**handlers: Any) -> Server[Any]:
     """A server whose handlers (`on_list_tools=`, ...) answer failures as errors.py says."""
     options: dict[str, Any] = {
-        name: guarded(handler) if name.startswith("on_") else handler for name, handler in handlers.items()}
+        name: guarded(handler) if name.startswith("on_") else handler
+        for name, handler in handlers.items()
+    }
     server: Server[Any] = Server(
-        "commonplace", version=commonplace.__version__, title="Commonplace", instructions=INSTRUCTIONS,
-        cache_hints={"tools/list": TOOLS_LIST_CACHE}, **options)
-    server.middleware = [explain_params]  # in place of the SDK's tracing, which costs time on every call
+        "commonplace",
+        version=commonplace.__version__,
+        title="Commonplace",
+        instructions=INSTRUCTIONS,
+        cache_hints={"tools/list": TOOLS_LIST_CACHE},
+        **options,
+    )
+    server.middleware = [
+        explain_params
+    ]  # in place of the SDK's tracing, which costs time on every call
     return server
 
 
@@ -61,13 +78,16 @@ class Door:
         self._tools = {tool.name: tool for tool in tools}
         self._services = services
 
-    async def call(self, caller: Caller, name: str, arguments: Json | None,
-                   report: Report = unheard) -> tuple[str, Mapping[str, Any]]:
+    async def call(
+        self, caller: Caller, name: str, arguments: Json | None, report: Report = unheard
+    ) -> tuple[str, Mapping[str, Any]]:
         """What the tool answers, in words and as a value."""
         tool = self._tools.get(name)
         if tool is None:
             raise Invalid(f"Unknown tool {name!r}; tools/list names the ones there are.")
-        if tool.needs not in caller.capabilities:  # what is not listed is refused whole, whatever it was asked for
+        if (
+            tool.needs not in caller.capabilities
+        ):  # what is not listed is refused whole, whatever it was asked for
             await self._services.access.admit(caller, WRITE, tool.name)
         args = tool.parse(arguments)
         if tool.telling is not None:
@@ -79,15 +99,25 @@ class Door:
         return text, answer
 
     def server(self, caller_of: Callable[[Context], Awaitable[Caller]]) -> Server[Any]:
-        async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        async def list_tools(
+            ctx: Context, params: PaginatedRequestParams | None
+        ) -> ListToolsResult:
             have = (await caller_of(ctx)).capabilities
-            return ListToolsResult(tools=[tool.listing for tool in self._tools.values() if tool.needs in have])
+            return ListToolsResult(
+                tools=[tool.listing for tool in self._tools.values() if tool.needs in have]
+            )
 
         async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-            text, answer = await self.call(await caller_of(ctx), params.name, params.arguments, ctx.session.report_progress)
-            return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
+            text, answer = await self.call(
+                await caller_of(ctx), params.name, params.arguments, ctx.session.report_progress
+            )
+            return CallToolResult(
+                content=[TextContent(type="text", text=text)], structured_content=answer
+            )
 
-        return new_server(on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=_of_headers)
+        return new_server(
+            on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=_of_headers
+        )
 
 
 def _of_headers(name: str) -> None:

@@ -50,6 +50,7 @@ async def serve_stdio(services: Services, caller: Callable[[], Awaitable[Caller]
 
     `caller` is asked anew for each request: such a server runs for weeks, and a token may be revoked at any moment.
     """
+
     async def agent(_: Any) -> Caller:
         return replace(await caller(), agent=True)
 
@@ -64,8 +65,12 @@ async def serve_stdio(services: Services, caller: Callable[[], Awaitable[Caller]
             await server.run(legible_out, answers_in, server.create_initialization_options())
 
 
-async def _sort_out(read: ObjectReceiveStream[Line], legible: ObjectSendStream[Line],
-                    write: ObjectSendStream[SessionMessage], asked: Asked) -> None:
+async def _sort_out(
+    read: ObjectReceiveStream[Line],
+    legible: ObjectSendStream[Line],
+    write: ObjectSendStream[SessionMessage],
+    asked: Asked,
+) -> None:
     """Answer lines that are no messages: the SDK would pass them over, and the client would wait forever.
 
     At the end of its input the SDK drops what it is at, and a script that pipes its requests in would not hear of them.
@@ -85,7 +90,11 @@ async def _sort_out(read: ObjectReceiveStream[Line], legible: ObjectSendStream[L
             await asked.all_settled()
 
 
-async def _pass_on(answers: ObjectReceiveStream[SessionMessage], write: ObjectSendStream[SessionMessage], asked: Asked) -> None:
+async def _pass_on(
+    answers: ObjectReceiveStream[SessionMessage],
+    write: ObjectSendStream[SessionMessage],
+    asked: Asked,
+) -> None:
     async with answers, write:
         async for item in answers:
             await write.send(item)
@@ -96,5 +105,9 @@ async def _pass_on(answers: ObjectReceiveStream[SessionMessage], write: ObjectSe
 def _refusal(unread: Exception) -> JSONRPCError:
     line = unread.errors()[0]["input"] if isinstance(unread, ValidationError) else None
     garbled = lone_surrogates(line) if isinstance(line, str) else None
-    unknown = ErrorData(code=PARSE_ERROR, message="The line is no JSON-RPC message.", data={"error": "invalid_request"})
+    unknown = ErrorData(
+        code=PARSE_ERROR,
+        message="The line is no JSON-RPC message.",
+        data={"error": "invalid_request"},
+    )
     return garbled or JSONRPCError(jsonrpc="2.0", id=None, error=unknown)

@@ -35,7 +35,7 @@ Run = Callable[[Services, Caller, str, Any], Awaitable[Answer]]
 class Action:
     data: type[Input]
     run: Run
-    of: bool = True                        # whether an entity_id is needed
+    of: bool = True  # whether an entity_id is needed
 
 
 def _answer(done: Done) -> Answer:
@@ -43,27 +43,47 @@ def _answer(done: Done) -> Answer:
 
 
 def _step(name: str, data: type[wire.Nothing]) -> Action:
-    async def run(services: Services, caller: Caller, entity_id: str, given: wire.Nothing) -> Answer:
-        return _answer(await services.work.step(
-            caller, entity_id, name, reason=getattr(given, "reason", ""), learnings=getattr(given, "learnings", None) or "",
-            about=given.about, expected_revision=given.expected_revision))
+    async def run(
+        services: Services, caller: Caller, entity_id: str, given: wire.Nothing
+    ) -> Answer:
+        return _answer(
+            await services.work.step(
+                caller,
+                entity_id,
+                name,
+                reason=getattr(given, "reason", ""),
+                learnings=getattr(given, "learnings", None) or "",
+                about=given.about,
+                expected_revision=given.expected_revision,
+            )
+        )
 
     return Action(data, run)
 
 
 def _update(machine: Machine, data: type[wire.Changes]) -> Action:
-    async def run(services: Services, caller: Caller, entity_id: str, given: wire.Changes) -> Answer:
-        return _answer(await services.work.update(caller, entity_id, machine, given.wish, given.expected_revision))
+    async def run(
+        services: Services, caller: Caller, entity_id: str, given: wire.Changes
+    ) -> Answer:
+        return _answer(
+            await services.work.update(
+                caller, entity_id, machine, given.wish, given.expected_revision
+            )
+        )
 
     return Action(data, run)
 
 
 async def _note(services: Services, caller: Caller, entity_id: str, given: wire.Note) -> Answer:
-    return _answer(await services.work.note(caller, entity_id, given.content, given.expected_revision))
+    return _answer(
+        await services.work.note(caller, entity_id, given.content, given.expected_revision)
+    )
 
 
 class Project(Input):
-    project: Annotated[Reference | None, Field(description="Id of a project; left out: all that is open")] = None
+    project: Annotated[
+        Reference | None, Field(description="Id of a project; left out: all that is open")
+    ] = None
     limit: Annotated[int, Field(ge=1, le=100), BeforeValidator(whole)] = 20
 
 
@@ -78,21 +98,31 @@ async def _estimate(services: Services, caller: Caller, entity_id: str, given: I
 
 
 async def _prioritize(services: Services, caller: Caller, entity_id: str, given: Project) -> Answer:
-    ranked, total = await services.planning.prioritize(caller, _project(entity_id, given), limit=given.limit)
+    ranked, total = await services.planning.prioritize(
+        caller, _project(entity_id, given), limit=given.limit
+    )
     said = f"{total} open task{'s' * (total != 1)}, most important first."
     return Answer(said, data={"tasks": [wire.place(r) for r in ranked], "total": total})
 
 
 async def _suggest(services: Services, caller: Caller, entity_id: str, given: Wanting) -> Answer:
-    found, said = await services.planning.suggest(caller, _project(entity_id, given), assignee=given.assignee, limit=given.limit)
+    found, said = await services.planning.suggest(
+        caller, _project(entity_id, given), assignee=given.assignee, limit=given.limit
+    )
     return Answer(said, data={"suggestions": [wire.suggestion(s) for s in found]})
 
 
-async def _detect_cycles(services: Services, caller: Caller, entity_id: str, given: Project) -> Answer:
-    cycles = (await services.planning.cycles(caller, _project(entity_id, given)))[:given.limit]
+async def _detect_cycles(
+    services: Services, caller: Caller, entity_id: str, given: Project
+) -> Answer:
+    cycles = (await services.planning.cycles(caller, _project(entity_id, given)))[: given.limit]
     said = "; ".join(" -> ".join(item.title for item in cycle) for cycle in cycles)
-    return Answer(f"{len(cycles)} cycle{'s' * (len(cycles) != 1)}: {said}" if cycles else "No task waits for itself.",
-                  data={"cycles": [wire.cycle(cycle) for cycle in cycles], "has_cycles": bool(cycles)})
+    return Answer(
+        f"{len(cycles)} cycle{'s' * (len(cycles) != 1)}: {said}"
+        if cycles
+        else "No task waits for itself.",
+        data={"cycles": [wire.cycle(cycle) for cycle in cycles], "has_cycles": bool(cycles)},
+    )
 
 
 def _project(entity_id: str, given: Project) -> str | None:
@@ -101,25 +131,51 @@ def _project(entity_id: str, given: Project) -> str | None:
     return entity_id or given.project
 
 
-async def _supersede(services: Services, caller: Caller, entity_id: str, given: wire.Superseding) -> Answer:
-    return _answer(await services.memory.supersede(
-        caller, entity_id, by=given.by, title=given.title, content=given.content, reason=given.reason or "",
-        expected_revision=given.expected_revision))
+async def _supersede(
+    services: Services, caller: Caller, entity_id: str, given: wire.Superseding
+) -> Answer:
+    return _answer(
+        await services.memory.supersede(
+            caller,
+            entity_id,
+            by=given.by,
+            title=given.title,
+            content=given.content,
+            reason=given.reason or "",
+            expected_revision=given.expected_revision,
+        )
+    )
 
 
-async def _mark_wrong(services: Services, caller: Caller, entity_id: str, given: wire.Marking) -> Answer:
-    return _answer(await services.memory.mark_wrong(caller, entity_id, given.reason or "", given.expected_revision))
+async def _mark_wrong(
+    services: Services, caller: Caller, entity_id: str, given: wire.Marking
+) -> Answer:
+    return _answer(
+        await services.memory.mark_wrong(
+            caller, entity_id, given.reason or "", given.expected_revision
+        )
+    )
 
 
-async def _mark_stale(services: Services, caller: Caller, entity_id: str, given: wire.Marking) -> Answer:
-    return _answer(await services.memory.mark_stale(caller, entity_id, given.reason or "", given.expected_revision))
+async def _mark_stale(
+    services: Services, caller: Caller, entity_id: str, given: wire.Marking
+) -> Answer:
+    return _answer(
+        await services.memory.mark_stale(
+            caller, entity_id, given.reason or "", given.expected_revision
+        )
+    )
 
 
-async def _restore(services: Services, caller: Caller, entity_id: str, given: wire.Nothing) -> Answer:
+async def _restore(
+    services: Services, caller: Caller, entity_id: str, given: wire.Nothing
+) -> Answer:
     return _answer(await services.memory.restore(caller, entity_id, given.expected_revision))
 
 
-async def _delete(services: Services, caller: Caller, entity_id: str, given: wire.Nothing) -> Answer:
+async def _delete(
+    services: Services, caller: Caller, entity_id: str, given: wire.Nothing
+) -> Answer:
     item = await services.library.delete(caller, entity_id, given.expected_revision)
     return Answer(f"Deleted: {item.title}", item, {"deleted": True})
 
@@ -129,7 +185,10 @@ class Bare(Input):
 
 
 _GIVEN: dict[str, type[wire.Nothing]] = {
-    "block_task": wire.Blocking, "submit_review": wire.Review, "complete_task": wire.Completion}
+    "block_task": wire.Blocking,
+    "submit_review": wire.Review,
+    "complete_task": wire.Completion,
+}
 ACTIONS: dict[str, Action] = {
     **{name: _step(name, _GIVEN.get(name, wire.Nothing)) for name in STEPS},
     "update_task": _update(TASK, wire.TaskChanges),
@@ -146,22 +205,54 @@ ACTIONS: dict[str, Action] = {
     "delete": Action(wire.Nothing, _delete),
 }
 ActionName = Literal[
-    "start_task", "block_task", "unblock_task", "submit_review", "complete_task", "archive_task", "update_task", "add_note",
-    "start_epic", "complete_epic", "archive_epic", "update_epic", "estimate", "prioritize", "detect_cycles", "suggest",
-    "supersede", "mark_wrong", "mark_stale", "restore", "delete"]
+    "start_task",
+    "block_task",
+    "unblock_task",
+    "submit_review",
+    "complete_task",
+    "archive_task",
+    "update_task",
+    "add_note",
+    "start_epic",
+    "complete_epic",
+    "archive_epic",
+    "update_epic",
+    "estimate",
+    "prioritize",
+    "detect_cycles",
+    "suggest",
+    "supersede",
+    "mark_wrong",
+    "mark_stale",
+    "restore",
+    "delete",
+]
 
 
 class Manage(Input):
     action: Annotated[ActionName, Field(description="What to do")]
-    entity_id: Annotated[Reference | None, Field(description=(
-        "The task, epic or memory; for prioritize, detect_cycles and suggest a project, or nothing for all"))] = None
-    data: Annotated[dict[str, Any], Field(default_factory=dict, description=(
-        "What goes with it. block_task: reason. submit_review: pr_url, commit_shas. complete_task: learnings, actual_hours. "
-        "update_task: title, status, priority, assignees, due_date, tags, technologies, languages, category, project (moves it), "
-        "epic (null: none), depends_on. update_epic: the same without the last two. add_note: content. "
-        "prioritize, detect_cycles: project, limit. suggest: project, assignee, limit. supersede: by, or content and title; "
-        "reason. mark_wrong, mark_stale: reason. "
-        "All that change something: expected_revision"))]
+    entity_id: Annotated[
+        Reference | None,
+        Field(
+            description=(
+                "The task, epic or memory; for prioritize, detect_cycles and suggest a project, or nothing for all"
+            )
+        ),
+    ] = None
+    data: Annotated[
+        dict[str, Any],
+        Field(
+            default_factory=dict,
+            description=(
+                "What goes with it. block_task: reason. submit_review: pr_url, commit_shas. complete_task: learnings, actual_hours. "
+                "update_task: title, status, priority, assignees, due_date, tags, technologies, languages, category, project (moves it), "
+                "epic (null: none), depends_on. update_epic: the same without the last two. add_note: content. "
+                "prioritize, detect_cycles: project, limit. suggest: project, assignee, limit. supersede: by, or content and title; "
+                "reason. mark_wrong, mark_stale: reason. "
+                "All that change something: expected_revision"
+            ),
+        ),
+    ]
     expected_revision: wire.Revision = None
 
 
@@ -170,7 +261,9 @@ class Managed(TypedDict):
     action: str
     entity_id: Annotated[str | None, Field(description="What it was about")]
     message: str
-    data: Annotated[dict[str, Any], Field(description="The entity as it is now, or what was asked for")]
+    data: Annotated[
+        dict[str, Any], Field(description="The entity as it is now, or what was asked for")
+    ]
     revision: Annotated[int | None, Field(description="Of the entity, for expected_revision")]
 
 
@@ -178,14 +271,21 @@ async def _manage(services: Services, caller: Caller, args: Manage) -> tuple[str
     action = ACTIONS[args.action]
     if action.of and args.entity_id is None:
         raise Invalid(f"`entity_id` is required for {args.action}.")
-    done = await action.run(services, caller, args.entity_id or "", parsed(action.data, _data(args), "In `data`: "))
+    done = await action.run(
+        services, caller, args.entity_id or "", parsed(action.data, _data(args), "In `data`: ")
+    )
     data: Json = dict(done.data or {})
     if done.item is not None and done.data is None:
         [entity] = await services.entities.described(caller, [done.item])
         data = {**entities.entity(entity, services.settings), **(done.more or {})}
     answer: Managed = {
-        "success": True, "action": args.action, "entity_id": done.item.entity_id if done.item else args.entity_id,
-        "message": done.message, "data": data, "revision": done.item.revision if done.item and "deleted" not in data else None}
+        "success": True,
+        "action": args.action,
+        "entity_id": done.item.entity_id if done.item else args.entity_id,
+        "message": done.message,
+        "data": data,
+        "revision": done.item.revision if done.item and "deleted" not in data else None,
+    }
     return as_text(answer), answer
 
 
@@ -199,7 +299,8 @@ def _data(args: Manage) -> Json:
 
 TOOLS = (
     Tool(
-        "manage", "Manage work and memory",
+        "manage",
+        "Manage work and memory",
         "Move tasks and epics on, change them, plan, and correct memory. Tasks go backlog -> todo -> doing -> blocked, review, "
         "done or back to todo; blocked -> doing or archived; review -> doing, done or archived; todo and done -> archived; "
         "anything else is refused, and the answer names what is allowed. Epics go planning -> in_progress -> completed -> "
@@ -208,5 +309,11 @@ TOOLS = (
         "from tasks like it; prioritize orders open tasks; detect_cycles finds tasks that wait for each other. When a memory is "
         "no longer right: supersede (with what replaces it), mark_wrong, mark_stale, restore, delete. Pass the revision you "
         "read as expected_revision to be sure that nobody changed it meanwhile.",
-        Capability.WRITE, Manage, Managed, _manage, idempotent=False, destructive=True),
+        Capability.WRITE,
+        Manage,
+        Managed,
+        _manage,
+        idempotent=False,
+        destructive=True,
+    ),
 )

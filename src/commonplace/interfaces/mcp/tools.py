@@ -36,7 +36,9 @@ class Tool(Generic[Args, Answer]):
     writes: bool = False  # it may, for those who can write, though reading is enough to call it
     # As `run`, for what takes a while: it is also given whom to tell of its steps.
     telling: Callable[[Services, Caller, Args, Tell], Awaitable[tuple[str, Answer]]] | None = None
-    may_miss: bool = False  # instead of its answer, it may say `error` and `message` without being a failed call
+    may_miss: bool = (
+        False  # instead of its answer, it may say `error` and `message` without being a failed call
+    )
 
     @cached_property
     def input_schema(self) -> Json:
@@ -47,17 +49,27 @@ class Tool(Generic[Args, Answer]):
         # All that only read answer with what somebody stored, be it titles.
         description = self.description + (STORED_TEXT if self.needs is Capability.READ else "")
         return ToolListing(
-            name=self.name, title=self.title, description=description, input_schema=self.input_schema,
+            name=self.name,
+            title=self.title,
+            description=description,
+            input_schema=self.input_schema,
             output_schema=self._output_schema(),
-            annotations=ToolAnnotations(read_only_hint=self.needs is Capability.READ and not self.writes,
-                                        destructive_hint=self.destructive, idempotent_hint=self.idempotent,
-                                        open_world_hint=self.open_world))
+            annotations=ToolAnnotations(
+                read_only_hint=self.needs is Capability.READ and not self.writes,
+                destructive_hint=self.destructive,
+                idempotent_hint=self.idempotent,
+                open_world_hint=self.open_world,
+            ),
+        )
 
     def _output_schema(self) -> Json:
         schema = TypeAdapter(self.answer).json_schema(mode="serialization")
         if not self.may_miss:
             return schema
-        missed = {name: {"type": "string", "description": "Only when there is no answer"} for name in ("error", "message")}
+        missed = {
+            name: {"type": "string", "description": "Only when there is no answer"}
+            for name in ("error", "message")
+        }
         return {**schema, "properties": schema["properties"] | missed, "required": []}
 
     def parse(self, arguments: Json | None) -> Args:
@@ -73,8 +85,13 @@ def parsed(shape: type[Args], arguments: Json, where: str = "") -> Args:
     try:
         return shape.model_validate(arguments)
     except ValidationError as error:
-        details, schema = error.errors(include_url=False, include_input=False)[:10], shape.model_json_schema()
-        sentences = dict.fromkeys(_sentence(detail, schema) for detail in details)  # entries of a list share theirs
+        details, schema = (
+            error.errors(include_url=False, include_input=False)[:10],
+            shape.model_json_schema(),
+        )
+        sentences = dict.fromkeys(
+            _sentence(detail, schema) for detail in details
+        )  # entries of a list share theirs
         raise Invalid(where + " ".join(sentences)) from None
 
 
@@ -99,7 +116,9 @@ def _sentence(detail: ErrorDetails, schema: Json) -> str:
 
 def _expected(schema: Json) -> str:
     if "anyOf" in schema:
-        return " or ".join(_expected(option) for option in schema["anyOf"] if option.get("type") != "null")
+        return " or ".join(
+            _expected(option) for option in schema["anyOf"] if option.get("type") != "null"
+        )
     if "enum" in schema:
         return f"one of {', '.join(schema['enum'])}"
     match schema.get("type"):

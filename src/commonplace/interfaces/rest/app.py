@@ -50,25 +50,62 @@ from commonplace.interfaces.rest.probes import Metered, Meters
 
 log = logging.getLogger(__name__)
 EMBEDDER_SECONDS = 30.0  # until an embedder that did not work is asked again
-DESCRIPTION = ("Keep texts and pages in a library, file them in folders, and search them by meaning and by words. "
-               "Every request carries `Authorization: Bearer sk_...`; `commonplace token create` makes a token.")
-NO_TELEMETRY: Any = dict.fromkeys(["tracing", "metrics", "logs", "operation_spans", "auto_configure"], False)
+DESCRIPTION = (
+    "Keep texts and pages in a library, file them in folders, and search them by meaning and by words. "
+    "Every request carries `Authorization: Bearer sk_...`; `commonplace token create` makes a token."
+)
+NO_TELEMETRY: Any = dict.fromkeys(
+    ["tracing", "metrics", "logs", "operation_spans", "auto_configure"], False
+)
 
 
-def rest_app(services: Services, routes: Sequence[Route], running: AbstractAsyncContextManager[None],
-             pages: ASGIApp) -> FastAPI:
+def rest_app(
+    services: Services,
+    routes: Sequence[Route],
+    running: AbstractAsyncContextManager[None],
+    pages: ASGIApp,
+) -> FastAPI:
     """REST, and beside it `routes` of other faces, which are served while `running` is open; `pages` gets what is no API."""
     meters = Meters()
     app = FastAPI(
-        title="Commonplace", version=commonplace.__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
-        openapi_url=None, telemetry=NO_TELEMETRY, lifespan=lambda app: _serving(app, services, running),
-        exception_handlers={CommonplaceError: _ours, RequestValidationError: _invalid, HTTPException: _http},
-        middleware=[Middleware(ProxyHeadersMiddleware, trusted_hosts=services.settings.proxies),
-                    Middleware(Metered, meters), Middleware(Gate, services.access, services.settings),
-                    Middleware(_Direct, routes)])
+        title="Commonplace",
+        version=commonplace.__version__,
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        telemetry=NO_TELEMETRY,
+        lifespan=lambda app: _serving(app, services, running),
+        exception_handlers={
+            CommonplaceError: _ours,
+            RequestValidationError: _invalid,
+            HTTPException: _http,
+        },
+        middleware=[
+            Middleware(ProxyHeadersMiddleware, trusted_hosts=services.settings.proxies),
+            Middleware(Metered, meters),
+            Middleware(Gate, services.access, services.settings),
+            Middleware(_Direct, routes),
+        ],
+    )
     app.state.services, app.state.meters, app.state.embedder = services, meters, "loading"
-    parts = (items, versions, memory, disks, entities, corrections, uploads, transcription_webhook,
-             feeds, folders, graph, tasks, tokens, members, probes)
+    parts = (
+        items,
+        versions,
+        memory,
+        disks,
+        entities,
+        corrections,
+        uploads,
+        transcription_webhook,
+        feeds,
+        folders,
+        graph,
+        tasks,
+        tokens,
+        members,
+        probes,
+    )
     own = [route for part in parts for route in part.router.routes]
     app.router.routes.extend([*own, *docs_routes(), *routes])
     app.router.default = _Elsewhere(pages)
@@ -104,7 +141,9 @@ class _Elsewhere:
 
 
 @asynccontextmanager
-async def _serving(app: FastAPI, services: Services, running: AbstractAsyncContextManager[None]) -> AsyncIterator[None]:
+async def _serving(
+    app: FastAPI, services: Services, running: AbstractAsyncContextManager[None]
+) -> AsyncIterator[None]:
     async with running:
         warming = asyncio.create_task(_warm_up(app, services))
         yield
@@ -128,6 +167,7 @@ async def _warm_up(app: FastAPI, services: Services) -> None:
 
 # -- errors
 
+
 async def _ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, CommonplaceError)
     return error_response(error)
@@ -138,7 +178,9 @@ async def _invalid(request: Request, error: Exception) -> Response:
     details = error.errors()
     if details[0]["type"] == "json_invalid":
         return problem(400, "invalid_json", f"The body is not JSON: {details[0]['ctx']['error']}.")
-    if details[0]["type"] == "model_attributes_type" and "json" not in request.headers.get("content-type", ""):
+    if details[0]["type"] == "model_attributes_type" and "json" not in request.headers.get(
+        "content-type", ""
+    ):
         return not_json()
     message = " ".join(_sentence(detail) for detail in details[:10])
     return problem(422, "invalid_request", message.encode("utf-8", "replace").decode())
@@ -164,13 +206,23 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     match error.status_code:
         case 400:  # what Python's JSON reader gives up on without saying where
-            return problem(400, "invalid_json", "The body cannot be read as JSON: send UTF-8, not nested too deep, "
-                                                "with numbers that are not too long.")
+            return problem(
+                400,
+                "invalid_json",
+                "The body cannot be read as JSON: send UTF-8, not nested too deep, "
+                "with numbers that are not too long.",
+            )
         case 404:
-            return problem(404, "not_found", "There is nothing at this path; /openapi.json names the paths there are.")
+            return problem(
+                404,
+                "not_found",
+                "There is nothing at this path; /openapi.json names the paths there are.",
+            )
         case 405:
             allowed = ", ".join(_allowed(request))
-            return problem(405, "method_not_allowed", f"This path takes {allowed}.", {"Allow": allowed})
+            return problem(
+                405, "method_not_allowed", f"This path takes {allowed}.", {"Allow": allowed}
+            )
         case 413:
             return too_large(largest_body(request.scope))
         case status:
@@ -179,7 +231,11 @@ async def _http(request: Request, error: Exception) -> Response:
 
 def _allowed(request: Request) -> list[str]:
     """The methods of all routes at this path; the router itself names only the first one's."""
-    at_path = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
-    named = [route for route in at_path if route.path == request.scope["path"]]  # `/disks/batch` is no disk's id
+    at_path = [
+        route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE
+    ]
+    named = [
+        route for route in at_path if route.path == request.scope["path"]
+    ]  # `/disks/batch` is no disk's id
     at_path = named or at_path
     return sorted({method for route in at_path for method in route.methods or ()})

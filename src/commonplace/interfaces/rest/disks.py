@@ -19,7 +19,9 @@ router = api_router("disks")
 class DisksQuery(Input):
     model_config = ConfigDict(strict=False)  # query values are text
 
-    search: Annotated[str | None, Field(max_length=500, description="Found in title or tags")] = None
+    search: Annotated[str | None, Field(max_length=500, description="Found in title or tags")] = (
+        None
+    )
     scope: wire_disks.DiskScope = "all"
     category: Category = None
     tag: Tag = None
@@ -30,8 +32,12 @@ class DisksQuery(Input):
 @router.get("/disks", summary="List owned and saved disks, newest first")
 async def list_disks(desk: Desk, query: Annotated[DisksQuery, Query()]) -> wire_disks.DiskList:
     lines, total = await desk.services.disks.page(
-        desk.caller, DiskScope(query.scope), DiskFilter(query.category, query.tag, query.search), limit=query.limit,
-        offset=query.offset)
+        desk.caller,
+        DiskScope(query.scope),
+        DiskFilter(query.category, query.tag, query.search),
+        limit=query.limit,
+        offset=query.offset,
+    )
     return wire_disks.disk_list(query.scope, lines, total)
 
 
@@ -62,25 +68,49 @@ async def preview_disk(desk: Desk, item_id: ItemId) -> wire_disks.Disk:
 
 
 class Publishing(Input):
-    access: Annotated[Audience, Field(strict=False, description=(
-        "`anyone` with its address, or only `members`: people with an account here"))] = Audience.ANYONE
-    summary: Annotated[str | None, Field(max_length=2_000, description=(
-        "Your own words for redacted views. It may quote at most 60 words of the text and a tenth of it (422 otherwise). "
-        "Left out: as it was; empty: a derived outline"))] = None
+    access: Annotated[
+        Audience,
+        Field(
+            strict=False,
+            description=(
+                "`anyone` with its address, or only `members`: people with an account here"
+            ),
+        ),
+    ] = Audience.ANYONE
+    summary: Annotated[
+        str | None,
+        Field(
+            max_length=2_000,
+            description=(
+                "Your own words for redacted views. It may quote at most 60 words of the text and a tenth of it (422 otherwise). "
+                "Left out: as it was; empty: a derived outline"
+            ),
+        ),
+    ] = None
 
 
 @router.post("/disks/{item_id}/publish", summary="Publish a disk")
-async def publish_disk(desk: Desk, item_id: ItemId, body: Publishing | None = None) -> wire_disks.Publication:
+async def publish_disk(
+    desk: Desk, item_id: ItemId, body: Publishing | None = None
+) -> wire_disks.Publication:
     """Others find it by its id, read it redacted and may save it. Publishing again changes who may."""
     body = body or Publishing()
-    return wire_disks.publication(await desk.services.disks.publish(desk.caller, item_id, body.access, body.summary))
+    return wire_disks.publication(
+        await desk.services.disks.publish(desk.caller, item_id, body.access, body.summary)
+    )
 
 
 @router.delete("/disks/{item_id}/publish", summary="Take a disk back")
 async def unpublish_disk(desk: Desk, item_id: ItemId) -> wire_disks.Publication:
     """At once, for everybody. Those who saved it get it back if it is published again."""
     item = await desk.services.disks.unpublish(desk.caller, item_id)
-    return {"public_id": item.public_id, "visibility": "private", "access": None, "published_at": None, "path": None}
+    return {
+        "public_id": item.public_id,
+        "visibility": "private",
+        "access": None,
+        "published_at": None,
+        "path": None,
+    }
 
 
 @router.post("/disks/{item_id}/save", summary="Save somebody else's disk")

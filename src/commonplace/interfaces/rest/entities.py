@@ -10,37 +10,68 @@ from typing_extensions import TypedDict
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.entities import since
 from commonplace.interfaces.actions import entities as wire_graph
-from commonplace.interfaces.actions.entities import AnyTypeName, DueDate, PriorityName, Reference, Short, ShortList, Since
+from commonplace.interfaces.actions.entities import (
+    AnyTypeName,
+    DueDate,
+    PriorityName,
+    Reference,
+    Short,
+    ShortList,
+    Since,
+)
 from commonplace.interfaces.actions.items import Input, whole
 from commonplace.interfaces.rest.routes import OK, AtRevision, Desk, ItemId, Ok, api_router
 from commonplace.model import ItemFilter
 
 router = api_router("entities", "/api")
-EXAMPLE = {"title": "Redis connection pooling insight", "category": "debugging", "technologies": ["redis", "asyncio"],
-           "content": "The pool size must be at least the number of concurrent requests."}
+EXAMPLE = {
+    "title": "Redis connection pooling insight",
+    "category": "debugging",
+    "technologies": ["redis", "asyncio"],
+    "content": "The pool size must be at least the number of concurrent requests.",
+}
 
 
 class AddBody(wire_graph.AddInput):
-    epic: Annotated[Reference | None, Field(description="Of a task: id of the epic it is part of")] = None
+    epic: Annotated[
+        Reference | None, Field(description="Of a task: id of the epic it is part of")
+    ] = None
 
 
 class AddQuery(Input):
     model_config = ConfigDict(strict=False)
 
-    sync: Annotated[bool, Field(description="Wait until it is linked and found by meaning, too")] = False
+    sync: Annotated[
+        bool, Field(description="Wait until it is linked and found by meaning, too")
+    ] = False
 
 
 class AddedEntity(wire_graph.AddAnswer, wire_graph.EntityInFull):
     """What was added, and how it is kept."""
 
 
-@router.post("/entities", status_code=201, summary="Add an entity", responses={
-    202: {"model": AddedEntity, "description": "Kept and found by its words; a worker does the rest"}})
-async def add_entity(desk: Desk, query: Annotated[AddQuery, Query()], body: Annotated[AddBody, Body(examples=[EXAMPLE])],
-                     response: Response) -> AddedEntity:
+@router.post(
+    "/entities",
+    status_code=201,
+    summary="Add an entity",
+    responses={
+        202: {
+            "model": AddedEntity,
+            "description": "Kept and found by its words; a worker does the rest",
+        }
+    },
+)
+async def add_entity(
+    desk: Desk,
+    query: Annotated[AddQuery, Query()],
+    body: Annotated[AddBody, Body(examples=[EXAMPLE])],
+    response: Response,
+) -> AddedEntity:
     """The same as the MCP tool `add`. With `sync=true` it can be found in every way when this answers."""
     entities = desk.services.entities
-    added = await entities.add(desk.caller, body.new(epic=body.epic), sync=query.sync, **body.checks)
+    added = await entities.add(
+        desk.caller, body.new(epic=body.epic), sync=query.sync, **body.checks
+    )
     [entity] = await entities.described(desk.caller, [added.item])
     response.status_code = 202 if added.queued else 201
     shown = wire_graph.entity(entity, desk.services.settings)
@@ -50,15 +81,24 @@ async def add_entity(desk: Desk, query: Annotated[AddQuery, Query()], body: Anno
 class EntitiesQuery(Input):
     model_config = ConfigDict(strict=False)
 
-    entity_type: Annotated[list[AnyTypeName], Field(default_factory=list, description="May be given several times")]
-    project: Annotated[Reference | None, Field(description="Id of a project: only what belongs to it")] = None
-    status: Annotated[list[Short], Field(default_factory=list, max_length=20, description="May be given several times")]
+    entity_type: Annotated[
+        list[AnyTypeName], Field(default_factory=list, description="May be given several times")
+    ]
+    project: Annotated[
+        Reference | None, Field(description="Id of a project: only what belongs to it")
+    ] = None
+    status: Annotated[
+        list[Short],
+        Field(default_factory=list, max_length=20, description="May be given several times"),
+    ]
     language: Short | None = None
     category: Short | None = None
     assignee: Short | None = None
     tag: Short | None = None
     since: Since | None = None
-    q: Annotated[str | None, Field(max_length=500, description="Found in title, address or tags")] = None
+    q: Annotated[
+        str | None, Field(max_length=500, description="Found in title, address or tags")
+    ] = None
     page: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     per_page: Annotated[int, Field(ge=1, le=100)] = 20
 
@@ -73,59 +113,108 @@ class EntitiesPage(TypedDict):
 
 @router.get("/entities", summary="List entities, newest first")
 async def list_entities(desk: Desk, query: Annotated[EntitiesQuery, Query()]) -> EntitiesPage:
-    where = ItemFilter(entity_types=tuple(query.entity_type), statuses=tuple(query.status), language=query.language,
-                       category=query.category, assignee=query.assignee, tag=query.tag, text=query.q,
-                       since=since(query.since) if query.since is not None else None)
+    where = ItemFilter(
+        entity_types=tuple(query.entity_type),
+        statuses=tuple(query.status),
+        language=query.language,
+        category=query.category,
+        assignee=query.assignee,
+        tag=query.tag,
+        text=query.q,
+        since=since(query.since) if query.since is not None else None,
+    )
     offset = (query.page - 1) * query.per_page
-    entities, total = await desk.services.entities.page(desk.caller, where, project=query.project, limit=query.per_page,
-                                                        offset=offset)
-    return {"entities": [wire_graph.entity(entity, desk.services.settings) for entity in entities], "total": total,
-            "page": query.page, "per_page": query.per_page, "has_more": offset + len(entities) < total}
+    entities, total = await desk.services.entities.page(
+        desk.caller, where, project=query.project, limit=query.per_page, offset=offset
+    )
+    return {
+        "entities": [wire_graph.entity(entity, desk.services.settings) for entity in entities],
+        "total": total,
+        "page": query.page,
+        "per_page": query.per_page,
+        "has_more": offset + len(entities) < total,
+    }
 
 
 @router.get("/entities/{item_id}", summary="Read an entity in full")
 async def read_entity(desk: Desk, item_id: ItemId) -> wire_graph.EntityInFull:
-    return wire_graph.entity_in_full(await desk.services.entities.get(desk.caller, item_id), desk.services.settings)
+    return wire_graph.entity_in_full(
+        await desk.services.entities.get(desk.caller, item_id), desk.services.settings
+    )
 
 
-CHANGEABLE = ("title", "content", "category", "languages", "tags", "technologies", "assignees", "priority", "due_date",
-              "metadata")
+CHANGEABLE = (
+    "title",
+    "content",
+    "category",
+    "languages",
+    "tags",
+    "technologies",
+    "assignees",
+    "priority",
+    "due_date",
+    "metadata",
+)
 
 
 class EntityChanges(Input):
     """What is left out, or null, stays as it is; something must change."""
 
-    model_config = ConfigDict(json_schema_extra={"anyOf": [
-        {"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in CHANGEABLE]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+                for name in CHANGEABLE
+            ]
+        }
+    )
 
     title: Annotated[str | None, Field(json_schema_extra={"maxLength": rules.LONGEST_TITLE})] = None
-    content: Annotated[str | None, Field(json_schema_extra={"maxLength": rules.LONGEST_CONTENT})] = None
+    content: Annotated[
+        str | None, Field(json_schema_extra={"maxLength": rules.LONGEST_CONTENT})
+    ] = None
     category: Annotated[str | None, Field(max_length=rules.LONGEST_WORD)] = None
     languages: ShortList | None = None
     tags: ShortList | None = None
     technologies: ShortList | None = None
     assignees: ShortList | None = None
     priority: PriorityName | None = None
-    due_date: Annotated[DueDate | None, Field(description="ISO date; an empty text takes it away")] = None
-    metadata: Annotated[dict[str, Any] | None, Field(description="Joined with what is there; null takes a key away")] = None
-    expected_revision: Annotated[Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole)] | None, Field(description=(
-        "Change it only if it is still at this revision; otherwise 409 `conflict`"))] = None
+    due_date: Annotated[
+        DueDate | None, Field(description="ISO date; an empty text takes it away")
+    ] = None
+    metadata: Annotated[
+        dict[str, Any] | None, Field(description="Joined with what is there; null takes a key away")
+    ] = None
+    expected_revision: Annotated[
+        Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole)] | None,
+        Field(
+            description=("Change it only if it is still at this revision; otherwise 409 `conflict`")
+        ),
+    ] = None
 
     @model_validator(mode="before")
     @classmethod
     def _states_are_moved_elsewhere(cls, value: Any) -> Any:
         if isinstance(value, dict) and "status" in value:
-            raise ValueError("`status` is moved along by /api/tasks and the MCP tool manage, which know what may follow what")
+            raise ValueError(
+                "`status` is moved along by /api/tasks and the MCP tool manage, which know what may follow what"
+            )
         return value
 
 
 @router.patch("/entities/{item_id}", summary="Change an entity")
-async def change_entity(desk: Desk, item_id: ItemId, body: EntityChanges) -> wire_graph.EntityInFull:
+async def change_entity(
+    desk: Desk, item_id: ItemId, body: EntityChanges
+) -> wire_graph.EntityInFull:
     changes = body.model_dump(exclude_none=True, exclude={"expected_revision", "metadata"})
     if body.metadata is not None:
         changes["metadata"] = body.metadata
-    item = await desk.services.entities.update(desk.caller, item_id, changes, body.expected_revision)
-    return wire_graph.entity_in_full(await desk.services.entities.in_full(desk.caller, item), desk.services.settings)
+    item = await desk.services.entities.update(
+        desk.caller, item_id, changes, body.expected_revision
+    )
+    return wire_graph.entity_in_full(
+        await desk.services.entities.in_full(desk.caller, item), desk.services.settings
+    )
 
 
 @router.delete("/entities/{item_id}", summary="Delete an entity")

@@ -13,11 +13,23 @@ router = api_router("feeds")
 
 
 class Subscribe(Input):
-    url: Annotated[str, Field(max_length=8192, json_schema_extra={"pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
-                              examples=["https://example.org/feed.xml"]), AfterValidator(web_address)]
-    folder_id: Annotated[str | None, Field(max_length=200, description="Folder that new entries are filed in")] = None
-    newest: Annotated[int, BeforeValidator(whole), Field(ge=0, le=100, description=(
-        "How many of the entries that are there now to take"))] = 10
+    url: Annotated[
+        str,
+        Field(
+            max_length=8192,
+            json_schema_extra={"pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
+            examples=["https://example.org/feed.xml"],
+        ),
+        AfterValidator(web_address),
+    ]
+    folder_id: Annotated[
+        str | None, Field(max_length=200, description="Folder that new entries are filed in")
+    ] = None
+    newest: Annotated[
+        int,
+        BeforeValidator(whole),
+        Field(ge=0, le=100, description=("How many of the entries that are there now to take")),
+    ] = 10
 
 
 class Feeds(TypedDict):
@@ -28,7 +40,9 @@ class Feeds(TypedDict):
 @router.post("/feeds", status_code=201, summary="Follow a feed")
 async def subscribe(desk: Desk, body: Subscribe) -> items.Feed:
     """New entries are added by themselves, with the rights of this token. Asking again answers with the same feed."""
-    return items.feed(await desk.services.feeds.subscribe(desk.caller, body.url, body.folder_id, body.newest))
+    return items.feed(
+        await desk.services.feeds.subscribe(desk.caller, body.url, body.folder_id, body.newest)
+    )
 
 
 @router.get("/feeds", summary="List the feeds that are followed")

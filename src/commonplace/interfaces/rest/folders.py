@@ -14,7 +14,9 @@ router = api_router("folders")
 
 
 class FolderName(Input):
-    name: Annotated[Name, Field(description="Unique in the library, whatever its case", examples=["Research"])]
+    name: Annotated[
+        Name, Field(description="Unique in the library, whatever its case", examples=["Research"])
+    ]
 
 
 class Folders(TypedDict):
@@ -25,7 +27,9 @@ class Folders(TypedDict):
 class FolderDeletion(Input):
     model_config = ConfigDict(strict=False)
 
-    cascade_items: Annotated[bool, Field(description="Also delete the items that lie in no other folder")] = False
+    cascade_items: Annotated[
+        bool, Field(description="Also delete the items that lie in no other folder")
+    ] = False
 
 
 @router.get("/folders", summary="List the folders in the token's scope")
@@ -41,11 +45,15 @@ async def create_folder(desk: Desk, body: FolderName) -> items.Folder:
 
 @router.patch("/folders/{folder_id}", summary="Rename a folder")
 async def rename_folder(desk: Desk, folder_id: Id, body: FolderName) -> items.Folder:
-    return items.folder(await desk.services.library.rename_folder(desk.caller, folder_id, body.name))
+    return items.folder(
+        await desk.services.library.rename_folder(desk.caller, folder_id, body.name)
+    )
 
 
 @router.delete("/folders/{folder_id}", summary="Delete a folder")
 async def delete_folder(desk: Desk, folder_id: Id, query: Annotated[FolderDeletion, Query()]) -> Ok:
     """Tokens that had no other folder are revoked."""
-    await desk.services.library.delete_folder(desk.caller, folder_id, cascade_items=query.cascade_items)
+    await desk.services.library.delete_folder(
+        desk.caller, folder_id, cascade_items=query.cascade_items
+    )
     return OK

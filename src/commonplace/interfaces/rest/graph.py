@@ -40,25 +40,51 @@ class Relations(TypedDict):
 
 
 @router.get("/entities/{entity_id}/relations", summary="List an entity's relations, the best first")
-async def list_relations(desk: Desk, entity_id: ItemId, query: Annotated[RelationsQuery, Query()]) -> Relations:
-    found = await desk.services.graph.relations(desk.caller, entity_id, kinds=query.relationship_types or (), limit=query.limit,
-                                                offset=query.offset)
-    shown = wire.surroundings(wire.Explore(mode="related", entity_id=entity_id, limit=query.limit, offset=query.offset), found)
-    return {"entity": wire.node(found.center, 0), "relations": shown["relations"], "entities": shown["entities"],
-            "total": shown["total"], "has_more": shown["has_more"]}
+async def list_relations(
+    desk: Desk, entity_id: ItemId, query: Annotated[RelationsQuery, Query()]
+) -> Relations:
+    found = await desk.services.graph.relations(
+        desk.caller,
+        entity_id,
+        kinds=query.relationship_types or (),
+        limit=query.limit,
+        offset=query.offset,
+    )
+    shown = wire.surroundings(
+        wire.Explore(mode="related", entity_id=entity_id, limit=query.limit, offset=query.offset),
+        found,
+    )
+    return {
+        "entity": wire.node(found.center, 0),
+        "relations": shown["relations"],
+        "entities": shown["entities"],
+        "total": shown["total"],
+        "has_more": shown["has_more"],
+    }
 
 
 class Link(Input):
     to: Annotated[wire.EntityId, Field(description="The other entity, by any of its ids")]
-    type: Annotated[wire.KindName, Field(description="DEPENDS_ON joins tasks and epics, BELONGS_TO leads to a project, "
-                                                     "PART_OF to an epic; the others join anything")] = "RELATED_TO"
+    type: Annotated[
+        wire.KindName,
+        Field(
+            description="DEPENDS_ON joins tasks and epics, BELONGS_TO leads to a project, "
+            "PART_OF to an epic; the others join anything"
+        ),
+    ] = "RELATED_TO"
 
 
-@router.post("/entities/{entity_id}/relations", status_code=201, summary="Join an entity to another", responses={
-    200: {"model": wire.Relation, "description": "They were joined like this already"}})
+@router.post(
+    "/entities/{entity_id}/relations",
+    status_code=201,
+    summary="Join an entity to another",
+    responses={200: {"model": wire.Relation, "description": "They were joined like this already"}},
+)
 async def link(desk: Desk, entity_id: ItemId, body: Link, response: Response) -> wire.Relation:
     """A DEPENDS_ON that would make tasks wait for each other is refused, and the cycle is named."""
-    one, other, relation, new = await desk.services.graph.link(desk.caller, entity_id, body.type, body.to)
+    one, other, relation, new = await desk.services.graph.link(
+        desk.caller, entity_id, body.type, body.to
+    )
     response.status_code = 201 if new else 200
     return wire.relation(relation, {one.id: one.entity_id, other.id: other.entity_id})
 

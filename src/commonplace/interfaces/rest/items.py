@@ -7,7 +7,16 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from commonplace.interfaces.actions import disks, items as wire
-from commonplace.interfaces.actions.items import NOT_BLANK, Ingest, Input, ModeName, SearchRequest, Title, not_blank, whole
+from commonplace.interfaces.actions.items import (
+    NOT_BLANK,
+    Ingest,
+    Input,
+    ModeName,
+    SearchRequest,
+    Title,
+    not_blank,
+    whole,
+)
 from commonplace.interfaces.http.gate import Json
 from commonplace.interfaces.rest.routes import OK, AtRevision, Desk, Id, ItemId, Ok, api_router
 from commonplace.model import ItemFilter, Mode
@@ -15,22 +24,58 @@ from commonplace.model import ItemFilter, Mode
 router = api_router("items")
 
 IdText = Annotated[str, Field(min_length=1, max_length=200)]
-Tag = Annotated[str, Field(min_length=1, max_length=100, json_schema_extra=NOT_BLANK), BeforeValidator(not_blank)]
+Tag = Annotated[
+    str,
+    Field(min_length=1, max_length=100, json_schema_extra=NOT_BLANK),
+    BeforeValidator(not_blank),
+]
 
 
 class IngestBody(Ingest):
     # Agents are told in words; programs also get it as a schema (several MCP clients take no oneOf).
-    model_config = ConfigDict(json_schema_extra={"examples": [
-        {"kind": "text", "title": "Standup notes", "text": "Decisions: ship the API docs. Folder rename deferred."},
-    ], "oneOf": [
-        {"properties": {"kind": {"const": "text"}, "text": {"type": "string"}, "title": {"type": "string"},
-                        "url": {"type": "null"}}, "required": ["text", "title"]},
-        {"properties": {"kind": {"const": "url"}, "url": {"type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
-                        "text": {"type": "null"}}, "required": ["url"]}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "kind": "text",
+                    "title": "Standup notes",
+                    "text": "Decisions: ship the API docs. Folder rename deferred.",
+                },
+            ],
+            "oneOf": [
+                {
+                    "properties": {
+                        "kind": {"const": "text"},
+                        "text": {"type": "string"},
+                        "title": {"type": "string"},
+                        "url": {"type": "null"},
+                    },
+                    "required": ["text", "title"],
+                },
+                {
+                    "properties": {
+                        "kind": {"const": "url"},
+                        "url": {"type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
+                        "text": {"type": "null"},
+                    },
+                    "required": ["url"],
+                },
+            ],
+        }
+    )
 
 
-@router.post("/ingest", status_code=201, summary="Keep a text or what is at an address", responses={
-    200: {"model": wire.Kept, "description": "The library had it already: the item that is there"}})
+@router.post(
+    "/ingest",
+    status_code=201,
+    summary="Keep a text or what is at an address",
+    responses={
+        200: {
+            "model": wire.Kept,
+            "description": "The library had it already: the item that is there",
+        }
+    },
+)
 async def ingest(desk: Desk, body: IngestBody, response: Response) -> wire.Kept:
     """The same as the MCP tool `add_to_knowledge`. With status `ready` it can be searched at once."""
     added = await desk.services.library.add(desk.caller, body.draft())
@@ -44,8 +89,12 @@ class ItemsQuery(Input):
 
     folder_id: Annotated[str | None, Field(max_length=200)] = None
     in_kb: bool | None = None
-    archived: Annotated[bool, Field(description="true: the archived items instead of the others")] = False
-    q: Annotated[str | None, Field(max_length=500, description="Found in title, address or tags")] = None
+    archived: Annotated[
+        bool, Field(description="true: the archived items instead of the others")
+    ] = False
+    q: Annotated[
+        str | None, Field(max_length=500, description="Found in title, address or tags")
+    ] = None
     page: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     per_page: Annotated[int, Field(ge=1, le=100)] = 20
 
@@ -59,11 +108,18 @@ class ItemsPage(TypedDict):
 
 @router.get("/items", summary="List items, newest first")
 async def list_items(desk: Desk, query: Annotated[ItemsQuery, Query()]) -> ItemsPage:
-    where = ItemFilter(folder_id=query.folder_id, in_kb=query.in_kb, archived=query.archived, text=query.q)
+    where = ItemFilter(
+        folder_id=query.folder_id, in_kb=query.in_kb, archived=query.archived, text=query.q
+    )
     items, total = await desk.services.library.page(
-        desk.caller, where, limit=query.per_page, offset=(query.page - 1) * query.per_page)
-    return {"items": [wire.item(item) for item in items], "total": total, "page": query.page,
-            "per_page": query.per_page}
+        desk.caller, where, limit=query.per_page, offset=(query.page - 1) * query.per_page
+    )
+    return {
+        "items": [wire.item(item) for item in items],
+        "total": total,
+        "page": query.page,
+        "per_page": query.per_page,
+    }
 
 
 @router.get("/items/{item_id}", summary="Read an item in full")
@@ -77,16 +133,28 @@ CHANGEABLE = ("title", "tags", "category", "in_kb", "archived")
 class ItemChanges(Input):
     """What is left out, or null, stays as it is; something must change."""
 
-    model_config = ConfigDict(json_schema_extra={"anyOf": [
-        {"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in CHANGEABLE]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+                for name in CHANGEABLE
+            ]
+        }
+    )
 
     title: Title | None = None
     tags: Annotated[list[Tag] | None, Field(max_length=50)] = None
-    category: Annotated[Tag | None, Field(description="One of those that the transform chooses from, or your own")] = None
+    category: Annotated[
+        Tag | None, Field(description="One of those that the transform chooses from, or your own")
+    ] = None
     in_kb: Annotated[bool | None, Field(description="Whether search finds it")] = None
     archived: bool | None = None
-    expected_revision: Annotated[Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole)] | None, Field(description=(
-        "Change it only if it is still at this revision; otherwise 409 `conflict`"))] = None
+    expected_revision: Annotated[
+        Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole)] | None,
+        Field(
+            description=("Change it only if it is still at this revision; otherwise 409 `conflict`")
+        ),
+    ] = None
 
 
 @router.patch("/items/{item_id}", summary="Change an item")
@@ -94,7 +162,9 @@ async def change_item(desk: Desk, item_id: ItemId, body: ItemChanges) -> wire.It
     changes = body.model_dump(exclude_none=True, exclude={"expected_revision"})
     if "tags" in changes:
         changes["tags"] = tuple(dict.fromkeys(changes["tags"]))
-    return wire.item(await desk.services.library.update(desk.caller, item_id, changes, body.expected_revision))
+    return wire.item(
+        await desk.services.library.update(desk.caller, item_id, changes, body.expected_revision)
+    )
 
 
 @router.delete("/items/{item_id}", summary="Delete an item")
@@ -126,7 +196,10 @@ class Filed(Ok):
 @router.post("/items/{item_id}/folders", summary="File an item in folders")
 async def file_item(desk: Desk, item_id: ItemId, body: Filing) -> Filed:
     """Every folder must be in the token's scope; a token of one folder files by itself and cannot use this."""
-    return {"ok": True, "added_folder_ids": await desk.services.library.file(desk.caller, item_id, body.folder_ids)}
+    return {
+        "ok": True,
+        "added_folder_ids": await desk.services.library.file(desk.caller, item_id, body.folder_ids),
+    }
 
 
 @router.delete("/items/{item_id}/folders/{folder_id}", summary="Take an item out of a folder")
@@ -135,7 +208,11 @@ async def unfile_item(desk: Desk, item_id: ItemId, folder_id: Id) -> Ok:
     return OK
 
 
-SEARCH_EXAMPLE = {"query": "How do I scope a token to multiple folders?", "limit": 5, "mode": "hybrid"}
+SEARCH_EXAMPLE = {
+    "query": "How do I scope a token to multiple folders?",
+    "limit": 5,
+    "mode": "hybrid",
+}
 
 
 class SearchResult(disks.Hit, wire.FromWhere):
@@ -146,18 +223,31 @@ class SearchAnswer(TypedDict):
     query: str
     mode: ModeName
     hits: list[wire.Hit]
-    results: list[SearchResult]    # the same passages as disks show them; those of tasks and the like are left out
+    results: list[
+        SearchResult
+    ]  # the same passages as disks show them; those of tasks and the like are left out
     degraded: str | None
 
 
 @router.post("/search", summary="Search by meaning, by words, or both", response_model=SearchAnswer)
-async def search(desk: Desk, body: Annotated[SearchRequest, Body(examples=[SEARCH_EXAMPLE])]) -> Response:
+async def search(
+    desk: Desk, body: Annotated[SearchRequest, Body(examples=[SEARCH_EXAMPLE])]
+) -> Response:
     """The same as the MCP tool `search_knowledge_base`. `degraded` says why an answer is less than was asked for."""
-    found = await desk.services.search.search(desk.caller, body.query, limit=body.limit, mode=Mode(body.mode))
+    found = await desk.services.search.search(
+        desk.caller, body.query, limit=body.limit, mode=Mode(body.mode)
+    )
     hits = wire.hits(found.hits)
-    results = await desk.services.disks.hits(desk.caller, [(hit.score, hit.passage) for hit in found.hits])
-    answer: SearchAnswer = {"query": found.query, "mode": found.mode.value, "hits": hits, "degraded": found.degraded,
-                            "results": [{**disks.hit(each), **wire.from_where(each)} for each in results]}
+    results = await desk.services.disks.hits(
+        desk.caller, [(hit.score, hit.passage) for hit in found.hits]
+    )
+    answer: SearchAnswer = {
+        "query": found.query,
+        "mode": found.mode.value,
+        "hits": hits,
+        "degraded": found.degraded,
+        "results": [{**disks.hit(each), **wire.from_where(each)} for each in results],
+    }
     return Json(answer)
 
 

@@ -27,13 +27,20 @@ async def list_members(desk: Desk) -> Members:
 
 
 class RoleChange(Input):
-    role: Annotated[RoleName, Field(description="viewers read, members write, admins and owners also say who belongs to it")]
+    role: Annotated[
+        RoleName,
+        Field(
+            description="viewers read, members write, admins and owners also say who belongs to it"
+        ),
+    ]
 
 
 @router.patch("/members/{person_id}", summary="Give a member another role")
 async def change_role(desk: Desk, person_id: Id, body: RoleChange) -> items.Member:
     """It holds at once, for all tokens of theirs. An admin neither makes nor changes owners; the last owner stays one."""
-    return items.member(await desk.services.members.change_role(desk.caller, person_id, Role(body.role)))
+    return items.member(
+        await desk.services.members.change_role(desk.caller, person_id, Role(body.role))
+    )
 
 
 @router.delete("/members/{person_id}", summary="Remove a member")
@@ -44,11 +51,18 @@ async def remove_member(desk: Desk, person_id: Id) -> Ok:
 
 
 class InvitationRequest(Input):
-    model_config = ConfigDict(json_schema_extra={"examples": [{"role": "viewer", "email": "ada@example.org"}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"role": "viewer", "email": "ada@example.org"}]}
+    )
 
     role: RoleName
-    email: Annotated[Email | None, Field(description="Only the person with this address can accept it; left out: whoever has "
-                                                     "the secret")] = None
+    email: Annotated[
+        Email | None,
+        Field(
+            description="Only the person with this address can accept it; left out: whoever has "
+            "the secret"
+        ),
+    ] = None
     expires_days: Annotated[int, Field(ge=1, le=90), BeforeValidator(whole)] = INVITATION_DAYS
 
 
@@ -63,14 +77,19 @@ class Invitations(TypedDict):
 
 @router.post("/invitations", status_code=201, summary="Invite somebody into the library")
 async def invite(desk: Desk, body: InvitationRequest) -> NewInvitation:
-    invitation, secret = await desk.services.members.invite(desk.caller, Role(body.role), body.email, body.expires_days)
+    invitation, secret = await desk.services.members.invite(
+        desk.caller, Role(body.role), body.email, body.expires_days
+    )
     return {**items.invitation(invitation), "token": secret}
 
 
 @router.get("/invitations", summary="List invitations")
 async def list_invitations(desk: Desk) -> Invitations:
     invitations = await desk.services.members.invitations(desk.caller)
-    return {"invitations": [items.invitation(invitation) for invitation in invitations], "total": len(invitations)}
+    return {
+        "invitations": [items.invitation(invitation) for invitation in invitations],
+        "total": len(invitations),
+    }
 
 
 @router.delete("/invitations/{invitation_id}", summary="Withdraw an invitation")
@@ -80,9 +99,14 @@ async def withdraw(desk: Desk, invitation_id: Id) -> Ok:
 
 
 class Acceptance(Input):
-    token: Annotated[str, Field(min_length=1, max_length=200, description="The invitation's secret")]
+    token: Annotated[
+        str, Field(min_length=1, max_length=200, description="The invitation's secret")
+    ]
     name: Annotated[Name | None, Field(description="Of who has no account yet")] = None
-    email: Annotated[Email | None, Field(description="Of who has no account yet; the invitation's own when left out")] = None
+    email: Annotated[
+        Email | None,
+        Field(description="Of who has no account yet; the invitation's own when left out"),
+    ] = None
 
 
 class Accepted(TypedDict):
@@ -98,5 +122,10 @@ async def accept(desk: Desk, body: Acceptance) -> Accepted:
     """With a token of yours: as who you are. Without one: as a new person, with `name` and `email`."""
     caller = desk.caller if desk.caller.person_id else None
     done = await desk.services.members.accept(caller, body.token, body.name, body.email)
-    return {"person_id": done.person_id, "library_id": done.library_id, "role": done.role.value, "token": done.token,
-            "new_person": done.new_person}
+    return {
+        "person_id": done.person_id,
+        "library_id": done.library_id,
+        "role": done.role.value,
+        "token": done.token,
+        "new_person": done.new_person,
+    }

@@ -17,9 +17,15 @@ router = api_router("memory")
 
 class CandidateChanges(Input):
     kind: Annotated[EntityTypeName | None, BeforeValidator(kept_here)] = None
-    title: Annotated[str | None, Field(min_length=1, max_length=LONGEST_TITLE, json_schema_extra=NOT_BLANK)] = None
-    content: Annotated[str | None, Field(min_length=1, max_length=LONGEST_CONTENT, json_schema_extra=NOT_BLANK)] = None
-    project: Annotated[Reference | None, Field(description="Id of the project that it belongs to")] = None
+    title: Annotated[
+        str | None, Field(min_length=1, max_length=LONGEST_TITLE, json_schema_extra=NOT_BLANK)
+    ] = None
+    content: Annotated[
+        str | None, Field(min_length=1, max_length=LONGEST_CONTENT, json_schema_extra=NOT_BLANK)
+    ] = None
+    project: Annotated[
+        Reference | None, Field(description="Id of the project that it belongs to")
+    ] = None
 
 
 class Candidates(TypedDict):
@@ -70,13 +76,22 @@ async def read_capture(desk: Desk, item_id: ItemId) -> wire.Capture:
 
 
 @router.get("/memory/candidates", summary="List the review queue")
-async def list_candidates(desk: Desk, state: Annotated[Literal["pending", "accepted", "rejected", "all"], Query()] = "pending",
-                          limit: Annotated[int, Query(ge=1, le=100)] = 50,
-                          offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0) -> Candidates:
+async def list_candidates(
+    desk: Desk,
+    state: Annotated[Literal["pending", "accepted", "rejected", "all"], Query()] = "pending",
+    limit: Annotated[int, Query(ge=1, le=100)] = 50,
+    offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+) -> Candidates:
     """All of the library; for a token of some folders or of the KB only, what it queued itself."""
-    found, total = await desk.services.reflection.candidates(desk.caller, None if state == "all" else state, limit=limit,
-                                                             offset=offset)
-    return {"candidates": [wire.candidate(one) for one in found], "total": total, "limit": limit, "offset": offset}
+    found, total = await desk.services.reflection.candidates(
+        desk.caller, None if state == "all" else state, limit=limit, offset=offset
+    )
+    return {
+        "candidates": [wire.candidate(one) for one in found],
+        "total": total,
+        "limit": limit,
+        "offset": offset,
+    }
 
 
 @router.get("/memory/candidates/{candidate_id}", summary="Read a candidate")
@@ -84,17 +99,26 @@ async def read_candidate(desk: Desk, candidate_id: Id) -> CandidateInFull:
     """With what is known by now that says the same or the opposite."""
     found = await desk.services.reflection.candidate(desk.caller, candidate_id)
     assert found.queued is not None
-    return {**wire.candidate(found.queued), "duplicates": wire.like_it(found.duplicates),
-            "contradictions": wire.like_it(found.contradictions)}
+    return {
+        **wire.candidate(found.queued),
+        "duplicates": wire.like_it(found.duplicates),
+        "contradictions": wire.like_it(found.contradictions),
+    }
 
 
 @router.patch("/memory/candidates/{candidate_id}", summary="Edit a candidate")
 async def edit_candidate(desk: Desk, candidate_id: Id, body: CandidateChanges) -> wire.Candidate:
-    return wire.candidate(await desk.services.reflection.edit(desk.caller, candidate_id, body.model_dump(exclude_none=True)))
+    return wire.candidate(
+        await desk.services.reflection.edit(
+            desk.caller, candidate_id, body.model_dump(exclude_none=True)
+        )
+    )
 
 
 @router.post("/memory/candidates/{candidate_id}/accept", summary="Accept a candidate")
-async def accept_candidate(desk: Desk, candidate_id: Id, body: CandidateChanges | None = None) -> Accepted:
+async def accept_candidate(
+    desk: Desk, candidate_id: Id, body: CandidateChanges | None = None
+) -> Accepted:
     """It becomes a memory, with the changes that are sent along. Accepting twice makes one memory."""
     changes = body.model_dump(exclude_none=True) if body else {}
     candidate, kept = await desk.services.reflection.accept(desk.caller, candidate_id, changes)

@@ -41,9 +41,16 @@ def openapi(app: FastAPI) -> Schema:
     """FastAPI's own document (made once), with the bearer token that the gate in front asks for."""
     if app.openapi_schema is None:
         routes = [route.told() if isinstance(route, DeskRoute) else route for route in app.routes]
-        schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=routes)
-        schema["components"]["securitySchemes"] = {"token": {
-            "type": "http", "scheme": "bearer", "description": "`sk_...`, or a JWT where the server takes them"}}
+        schema = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=routes
+        )
+        schema["components"]["securitySchemes"] = {
+            "token": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "`sk_...`, or a JWT where the server takes them",
+            }
+        }
         for path, operations in schema["paths"].items():
             for operation in operations.values():
                 operation["security"] = [] if path in OPEN else [{"token": []}]
@@ -54,47 +61,82 @@ def openapi(app: FastAPI) -> Schema:
 
 def _refuse_nul(schema: Schema) -> None:
     """What `wire.well_formed` asks of every text that comes in, said in the schema."""
-    operations = [operation for methods in schema["paths"].values() for operation in methods.values()]
-    shapes = [parameter["schema"] for operation in operations for parameter in operation.get("parameters", ())]
-    shapes += [_content(schema, operation["requestBody"]) for operation in operations if "requestBody" in operation]
+    operations = [
+        operation for methods in schema["paths"].values() for operation in methods.values()
+    ]
+    shapes = [
+        parameter["schema"]
+        for operation in operations
+        for parameter in operation.get("parameters", ())
+    ]
+    shapes += [
+        _content(schema, operation["requestBody"])
+        for operation in operations
+        if "requestBody" in operation
+    ]
     while shapes:
         shape = shapes.pop()
         if shape.get("type") == "string" and "enum" not in shape:
             shape["allOf"] = [{"pattern": r"^[^\x00]*$"}]
-        shapes += [*shape.get("properties", {}).values(), *shape.get("anyOf", ()), *filter(None, [shape.get("items")])]
+        shapes += [
+            *shape.get("properties", {}).values(),
+            *shape.get("anyOf", ()),
+            *filter(None, [shape.get("items")]),
+        ]
 
 
 def page(schema: Schema) -> str:
     info = schema["info"]
-    operations = "".join(_operation(schema, path, method, operation) for path, methods in schema["paths"].items()
-                         for method, operation in methods.items())
-    return (f"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-            f"<title>{escape(info['title'])} API</title><style>{STYLE}</style>"
-            f"<h1>{escape(info['title'])} {escape(info['version'])}</h1><p>{escape(info['description'])}"
-            f"<p>For programs: <a href=/openapi.json>/openapi.json</a>{operations}</html>")
+    operations = "".join(
+        _operation(schema, path, method, operation)
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    )
+    return (
+        f"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f"<title>{escape(info['title'])} API</title><style>{STYLE}</style>"
+        f"<h1>{escape(info['title'])} {escape(info['version'])}</h1><p>{escape(info['description'])}"
+        f"<p>For programs: <a href=/openapi.json>/openapi.json</a>{operations}</html>"
+    )
 
 
 def _operation(schema: Schema, path: str, method: str, operation: Schema) -> str:
     parts = [f"<p>{escape(operation.get('description', ''))}"]
     if "parameters" in operation:
-        parts.append(f"<table>{''.join(_parameter(parameter) for parameter in operation['parameters'])}</table>")
+        parts.append(
+            f"<table>{''.join(_parameter(parameter) for parameter in operation['parameters'])}</table>"
+        )
     if "requestBody" in operation:
         parts.append(_block("Body", _content(schema, operation["requestBody"])))
-    parts += [_block(f"{status} {answer['description']}", _content(schema, answer))
-              for status, answer in operation["responses"].items()]
-    return (f"<details><summary><b>{method.upper()}</b> <code>{escape(path)}</code> {escape(operation['summary'])}"
-            f"</summary>{''.join(parts)}</details>")
+    parts += [
+        _block(f"{status} {answer['description']}", _content(schema, answer))
+        for status, answer in operation["responses"].items()
+    ]
+    return (
+        f"<details><summary><b>{method.upper()}</b> <code>{escape(path)}</code> {escape(operation['summary'])}"
+        f"</summary>{''.join(parts)}</details>"
+    )
 
 
 def _parameter(parameter: Schema) -> str:
     required = "required" if parameter.get("required") else ""
-    kind = json.dumps({key: value for key, value in parameter["schema"].items() if key not in ("title", "description")})
-    return (f"<tr><td><code>{escape(parameter['name'])}</code><td>{parameter['in']} {required}<td><code>{escape(kind)}"
-            f"</code><td>{escape(parameter.get('description', ''))}</tr>")
+    kind = json.dumps(
+        {
+            key: value
+            for key, value in parameter["schema"].items()
+            if key not in ("title", "description")
+        }
+    )
+    return (
+        f"<tr><td><code>{escape(parameter['name'])}</code><td>{parameter['in']} {required}<td><code>{escape(kind)}"
+        f"</code><td>{escape(parameter.get('description', ''))}</tr>"
+    )
 
 
 def _block(title: str, content: Any) -> str:
-    body = f"<pre>{escape(json.dumps(content, indent=2, ensure_ascii=False))}</pre>" if content else ""
+    body = (
+        f"<pre>{escape(json.dumps(content, indent=2, ensure_ascii=False))}</pre>" if content else ""
+    )
     return f"<details><summary>{escape(title)}</summary>{body}</details>"
 
 

@@ -26,10 +26,19 @@ class Meters:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Counter("commonplace_http_requests_total", "HTTP requests.",
-                                ["method", "route", "status"], registry=self.registry)
-        self.seconds = Histogram("commonplace_http_request_seconds", "Time to answer HTTP requests.", ["route"],
-                                 buckets=BUCKETS, registry=self.registry)
+        self.requests = Counter(
+            "commonplace_http_requests_total",
+            "HTTP requests.",
+            ["method", "route", "status"],
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "commonplace_http_request_seconds",
+            "Time to answer HTTP requests.",
+            ["route"],
+            buckets=BUCKETS,
+            registry=self.registry,
+        )
         self.jobs = Gauge("commonplace_jobs", "Jobs by state.", ["state"], registry=self.registry)
 
 
@@ -83,18 +92,33 @@ async def healthz() -> Health:
     return {"status": "ok"}
 
 
-@router.get("/readyz", summary="Can it serve?", responses={503: {"model": Problem, "description": "`storage_failed`"}})
+@router.get(
+    "/readyz",
+    summary="Can it serve?",
+    responses={503: {"model": Problem, "description": "`storage_failed`"}},
+)
 async def readyz(request: Request) -> Readiness:
     """`embedder`: loading, loaded, or failed (then searches go by words alone). `degraded`: null, or a sentence that says that
     items wait for their vectors. How many, and why, is told to those who have a token, by search and `/metrics`."""
     services: Services = request.app.state.services
     await services.store.ping()
     waiting, _ = await services.store.jobs.waiting(EMBED)
-    return {"status": "ready", "embedder": request.app.state.embedder, "degraded": WAITING if waiting else None}
+    return {
+        "status": "ready",
+        "embedder": request.app.state.embedder,
+        "degraded": WAITING if waiting else None,
+    }
 
 
-@router.get("/metrics", summary="Counts and times for Prometheus", response_class=Response,
-            responses={200: {"content": {"text/plain": {}}}, 401: {"model": Problem, "description": "`unauthorized`"}})
+@router.get(
+    "/metrics",
+    summary="Counts and times for Prometheus",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/plain": {}}},
+        401: {"model": Problem, "description": "`unauthorized`"},
+    },
+)
 async def metrics(request: Request) -> Response:
     """Takes a token for the whole library, unless `COMMONPLACE_METRICS_OPEN` is set."""
     meters: Meters = request.app.state.meters

@@ -28,14 +28,20 @@ class DeskRoute(APIRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Awaitable[Any]], **options: Any) -> None:
         self._options = options
-        super().__init__(path, _at_desk(endpoint, options.get("status_code") or 200), **options | {"response_model": None})
+        super().__init__(
+            path,
+            _at_desk(endpoint, options.get("status_code") or 200),
+            **options | {"response_model": None},
+        )
 
     def told(self) -> APIRoute:
         """With the schema of its answer, for the API's document alone: to make them all takes a tenth of a start."""
         return APIRoute(self.path, self.endpoint, **self._options)
 
 
-def _at_desk(endpoint: Callable[..., Awaitable[Any]], status: int) -> Callable[..., Awaitable[Response]]:
+def _at_desk(
+    endpoint: Callable[..., Awaitable[Any]], status: int
+) -> Callable[..., Awaitable[Response]]:
     signature = inspect.signature(endpoint)
     takes_desk, takes_request = "desk" in signature.parameters, "request" in signature.parameters
 
@@ -51,18 +57,34 @@ def _at_desk(endpoint: Callable[..., Awaitable[Any]], status: int) -> Callable[.
         told = values.get("response")  # where the function says by itself which status it is
         return Json(answer, (told and told.status_code) or status)
 
-    asked = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
-    others = [each for name, each in signature.parameters.items() if name not in ("desk", "request")]
+    asked = inspect.Parameter(
+        "request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request
+    )
+    others = [
+        each for name, each in signature.parameters.items() if name not in ("desk", "request")
+    ]
     run.__signature__ = signature.replace(parameters=[asked, *others])  # type: ignore[attr-defined]
     return run
 
 
 _Id = Annotated[str, Field(max_length=200), AfterValidator(well_formed)]
-ItemId = Annotated[_Id, Path(
-    description="An item's id in any of its spellings: UUID, public_id, or `document_<public_id>`")]
+ItemId = Annotated[
+    _Id,
+    Path(
+        description="An item's id in any of its spellings: UUID, public_id, or `document_<public_id>`"
+    ),
+]
 Id = Annotated[_Id, Path()]
-AtRevision = Annotated[int | None, Query(ge=1, le=2**31 - 1, description=(
-    "Only if it is still at this revision; otherwise 409 `conflict`, with the present one"))]
+AtRevision = Annotated[
+    int | None,
+    Query(
+        ge=1,
+        le=2**31 - 1,
+        description=(
+            "Only if it is still at this revision; otherwise 409 `conflict`, with the present one"
+        ),
+    ),
+]
 
 
 class Problem(TypedDict):
@@ -93,7 +115,8 @@ _ERRORS = {
 # Named, not given as a model: FastAPI would make a validator for each error of each route, a third of a second at every start.
 _PROBLEM = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"content": _PROBLEM, "description": text} for status, text in _ERRORS.items()}
+    status: {"content": _PROBLEM, "description": text} for status, text in _ERRORS.items()
+}
 
 
 def api_router(tag: str, prefix: str = "/api/v1") -> APIRouter:

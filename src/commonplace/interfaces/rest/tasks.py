@@ -17,8 +17,12 @@ from commonplace.model import ItemFilter
 from commonplace.model.workflow import EPIC, TASK, Machine
 
 router = api_router("tasks", "/api")
-EXAMPLE = {"title": "Implement GitHub OAuth callback", "content": "Validate state, exchange the code, issue a session.",
-           "project": "project_abc123def456", "priority": "high"}
+EXAMPLE = {
+    "title": "Implement GitHub OAuth callback",
+    "content": "Validate state, exchange the code, issue a session.",
+    "project": "project_abc123def456",
+    "priority": "high",
+}
 
 
 class Changed(entities.Entity):
@@ -48,7 +52,10 @@ class WorkQuery(Input):
     model_config = ConfigDict(strict=False)
 
     project: Annotated[Reference | None, Field(description="Id of a project")] = None
-    status: Annotated[list[Short], Field(default_factory=list, max_length=20, description="May be given several times")]
+    status: Annotated[
+        list[Short],
+        Field(default_factory=list, max_length=20, description="May be given several times"),
+    ]
     assignee: Short | None = None
     priority: PriorityName | None = None
     page: Annotated[int, Field(ge=1, le=1_000_000)] = 1
@@ -95,8 +102,13 @@ class Next(TypedDict):
 
 @router.get("/tasks/next", summary="What to do next, and why")
 async def next_tasks(desk: Desk, query: Annotated[NextQuery, Query()]) -> Next:
-    found, message = await desk.services.planning.suggest(desk.caller, query.project, assignee=query.assignee, limit=query.limit)
-    return {"suggestions": [wire.suggestion(suggestion) for suggestion in found], "message": message}
+    found, message = await desk.services.planning.suggest(
+        desk.caller, query.project, assignee=query.assignee, limit=query.limit
+    )
+    return {
+        "suggestions": [wire.suggestion(suggestion) for suggestion in found],
+        "message": message,
+    }
 
 
 @router.get("/tasks/{item_id}", summary="Read a task in full")
@@ -107,7 +119,12 @@ async def read_task(desk: Desk, item_id: ItemId) -> entities.EntityInFull:
 @router.patch("/tasks/{item_id}", summary="Change a task")
 async def change_task(desk: Desk, item_id: ItemId, body: wire.TaskChanges) -> Changed:
     """`status` goes only where the drawing leads; the refusal names where that is."""
-    return await changed(desk, await desk.services.work.update(desk.caller, item_id, TASK, body.wish, body.expected_revision))
+    return await changed(
+        desk,
+        await desk.services.work.update(
+            desk.caller, item_id, TASK, body.wish, body.expected_revision
+        ),
+    )
 
 
 @router.get("/tasks/{item_id}/estimate", summary="How long a task may take, from tasks like it")
@@ -126,14 +143,21 @@ async def submit_review(desk: Desk, item_id: ItemId, body: wire.Review | None = 
 
 
 @router.post("/tasks/{item_id}/complete", summary="Complete a task")
-async def complete_task(desk: Desk, item_id: ItemId, body: wire.Completion | None = None) -> Changed:
+async def complete_task(
+    desk: Desk, item_id: ItemId, body: wire.Completion | None = None
+) -> Changed:
     """What was learnt becomes an episode of its own, derived from the task."""
-    return await _step(desk, item_id, "complete_task", body, learnings=(body.learnings if body else None) or "")
+    return await _step(
+        desk, item_id, "complete_task", body, learnings=(body.learnings if body else None) or ""
+    )
 
 
 @router.post("/tasks/{item_id}/notes", summary="Note something on a task")
 async def note_on_task(desk: Desk, item_id: ItemId, body: wire.Note) -> Changed:
-    return await changed(desk, await desk.services.work.note(desk.caller, item_id, body.content, body.expected_revision))
+    return await changed(
+        desk,
+        await desk.services.work.note(desk.caller, item_id, body.content, body.expected_revision),
+    )
 
 
 @router.get("/epics", summary="List epics, newest first")
@@ -155,7 +179,12 @@ async def read_epic(desk: Desk, item_id: ItemId) -> entities.EntityInFull:
 
 @router.patch("/epics/{item_id}", summary="Change an epic")
 async def change_epic(desk: Desk, item_id: ItemId, body: wire.Changes) -> Changed:
-    return await changed(desk, await desk.services.work.update(desk.caller, item_id, EPIC, body.wish, body.expected_revision))
+    return await changed(
+        desk,
+        await desk.services.work.update(
+            desk.caller, item_id, EPIC, body.wish, body.expected_revision
+        ),
+    )
 
 
 def _plain(action: str) -> Callable[..., Any]:
@@ -167,29 +196,43 @@ def _plain(action: str) -> Callable[..., Any]:
 
 
 for _path, _action, _summary in (
-        ("/tasks/{item_id}/start", "start_task", "Start a task"),
-        ("/tasks/{item_id}/unblock", "unblock_task", "Go on with a task that was blocked"),
-        ("/tasks/{item_id}/archive", "archive_task", "Archive a task"),
-        ("/epics/{item_id}/start", "start_epic", "Start an epic"),
-        ("/epics/{item_id}/complete", "complete_epic", "Complete an epic, when no task of it is open"),
-        ("/epics/{item_id}/archive", "archive_epic", "Archive an epic")):
+    ("/tasks/{item_id}/start", "start_task", "Start a task"),
+    ("/tasks/{item_id}/unblock", "unblock_task", "Go on with a task that was blocked"),
+    ("/tasks/{item_id}/archive", "archive_task", "Archive a task"),
+    ("/epics/{item_id}/start", "start_epic", "Start an epic"),
+    ("/epics/{item_id}/complete", "complete_epic", "Complete an epic, when no task of it is open"),
+    ("/epics/{item_id}/archive", "archive_epic", "Archive an epic"),
+):
     router.post(_path, summary=_summary)(_plain(_action))
 
 
 async def _add(desk: Desk, body: entities.AddInput, new: NewEntity) -> Added:
     added = await desk.services.entities.add(desk.caller, new, sync=True, **body.checks)
-    return {**await changed(desk, Done(added.item, added.message)), "conflicts": entities.added(added)["conflicts"]}
+    return {
+        **await changed(desk, Done(added.item, added.message)),
+        "conflicts": entities.added(added)["conflicts"],
+    }
 
 
-async def _page(desk: Desk, machine: Machine, query: WorkQuery,
-                epic: str | None = None) -> tuple[list[entities.Entity], Page]:
-    where = ItemFilter(entity_types=(machine.entity_type,), statuses=tuple(query.status), assignee=query.assignee,
-                       priority=query.priority)
+async def _page(
+    desk: Desk, machine: Machine, query: WorkQuery, epic: str | None = None
+) -> tuple[list[entities.Entity], Page]:
+    where = ItemFilter(
+        entity_types=(machine.entity_type,),
+        statuses=tuple(query.status),
+        assignee=query.assignee,
+        priority=query.priority,
+    )
     offset = (query.page - 1) * query.per_page
-    found, total = await desk.services.work.page(desk.caller, where, project=query.project, epic=epic, limit=query.per_page,
-                                                 offset=offset)
+    found, total = await desk.services.work.page(
+        desk.caller, where, project=query.project, epic=epic, limit=query.per_page, offset=offset
+    )
     return [entities.entity(entity, desk.services.settings) for entity in found], {
-        "total": total, "page": query.page, "per_page": query.per_page, "has_more": offset + len(found) < total}
+        "total": total,
+        "page": query.page,
+        "per_page": query.per_page,
+        "has_more": offset + len(found) < total,
+    }
 
 
 async def _read(desk: Desk, machine: Machine, item_id: str) -> entities.EntityInFull:
@@ -198,10 +241,21 @@ async def _read(desk: Desk, machine: Machine, item_id: str) -> entities.EntityIn
     return entities.entity_in_full(entity, desk.services.settings)
 
 
-async def _step(desk: Desk, item_id: str, action: str, body: wire.Nothing | None, **words: str) -> Changed:
+async def _step(
+    desk: Desk, item_id: str, action: str, body: wire.Nothing | None, **words: str
+) -> Changed:
     given = body or wire.Nothing()
-    return await changed(desk, await desk.services.work.step(
-        desk.caller, item_id, action, about=given.about, expected_revision=given.expected_revision, **words))
+    return await changed(
+        desk,
+        await desk.services.work.step(
+            desk.caller,
+            item_id,
+            action,
+            about=given.about,
+            expected_revision=given.expected_revision,
+            **words,
+        ),
+    )
 
 
 async def changed(desk: Desk, done: Done) -> Changed:

@@ -14,19 +14,32 @@ router = api_router("tokens")
 
 
 class TokenRequest(Input):
-    model_config = ConfigDict(json_schema_extra={
-        "examples": [{"name": "laptop agent", "write": True, "expires_days": 90}],
-        "not": {"required": ["write", "capabilities"]}})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"name": "laptop agent", "write": True, "expires_days": 90}],
+            "not": {"required": ["write", "capabilities"]},
+        }
+    )
 
     name: Name
     write: Annotated[bool | None, Field(description="Short for capabilities read and write")] = None
-    capabilities: Annotated[list[Literal["read", "write"]] | None, Field(
-        max_length=2, description="`read` always goes with it")] = None
-    folder_ids: Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]] | None, Field(
-        min_length=1, max_length=100, description="Folders it sees, for good; left out: the whole library")] = None
+    capabilities: Annotated[
+        list[Literal["read", "write"]] | None,
+        Field(max_length=2, description="`read` always goes with it"),
+    ] = None
+    folder_ids: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=200)]] | None,
+        Field(
+            min_length=1,
+            max_length=100,
+            description="Folders it sees, for good; left out: the whole library",
+        ),
+    ] = None
     kb_only: Annotated[bool, Field(description="It sees only what is in the KB")] = False
-    expires_days: Annotated[Annotated[int, Field(ge=1, le=36_500), BeforeValidator(whole)] | None, Field(
-        description="null: it never expires")] = DEFAULT_EXPIRY_DAYS
+    expires_days: Annotated[
+        Annotated[int, Field(ge=1, le=36_500), BeforeValidator(whole)] | None,
+        Field(description="null: it never expires"),
+    ] = DEFAULT_EXPIRY_DAYS
 
     @model_validator(mode="after")
     def _one_way_to_say_it(self) -> "TokenRequest":
@@ -36,8 +49,13 @@ class TokenRequest(Input):
 
     def new_token(self) -> NewToken:
         write = self.write or "write" in (self.capabilities or ())
-        return NewToken(self.name, write, None if self.folder_ids is None else tuple(self.folder_ids), self.kb_only,
-                        self.expires_days)
+        return NewToken(
+            self.name,
+            write,
+            None if self.folder_ids is None else tuple(self.folder_ids),
+            self.kb_only,
+            self.expires_days,
+        )
 
 
 class NewTokenAnswer(items.Token):
@@ -74,4 +92,9 @@ async def revoke_token(desk: Desk, token_id: Id) -> Ok:
 
 @router.get("/tokens/{token_id}/activity", summary="What a token did lately")
 async def token_activity(desk: Desk, token_id: Id) -> Activity:
-    return {"events": [items.event(event) for event in await desk.services.people.activity(desk.caller, token_id)]}
+    return {
+        "events": [
+            items.event(event)
+            for event in await desk.services.people.activity(desk.caller, token_id)
+        ]
+    }

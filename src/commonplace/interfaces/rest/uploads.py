@@ -27,10 +27,22 @@ def _media_type(text: str) -> str:
 
 class Promise(Input):
     filename: Annotated[Name, Field(description="With its ending", examples=["report.pdf"])]
-    content_type: Annotated[str, AfterValidator(_media_type), Field(
-        min_length=3, max_length=200, json_schema_extra={"pattern": r"^[A-Za-z0-9_.+-]+/[A-Za-z0-9_.+-]+ *(;.*)?$"},
-        examples=["application/pdf"], description="What the file is; its first bytes are checked against this")]
-    size: Annotated[int, BeforeValidator(whole), Field(ge=1, le=2**40, description="In bytes, exactly", examples=[48_213])]
+    content_type: Annotated[
+        str,
+        AfterValidator(_media_type),
+        Field(
+            min_length=3,
+            max_length=200,
+            json_schema_extra={"pattern": r"^[A-Za-z0-9_.+-]+/[A-Za-z0-9_.+-]+ *(;.*)?$"},
+            examples=["application/pdf"],
+            description="What the file is; its first bytes are checked against this",
+        ),
+    ]
+    size: Annotated[
+        int,
+        BeforeValidator(whole),
+        Field(ge=1, le=2**40, description="In bytes, exactly", examples=[48_213]),
+    ]
 
 
 class SignedUrl(TypedDict):
@@ -39,11 +51,17 @@ class SignedUrl(TypedDict):
     expires_at: items.Moment
 
 
-@router.post("/uploads/signed-url", status_code=201, summary="Announce a file and get an address for its bytes")
+@router.post(
+    "/uploads/signed-url",
+    status_code=201,
+    summary="Announce a file and get an address for its bytes",
+)
 async def signed_url(desk: Desk, body: Promise, request: Request) -> SignedUrl:
     """First step of three. PUT the bytes to `url` before `expires_at`; it needs no token. A PUT that was cut off goes on
     with `Content-Range: bytes FROM-TO/SIZE`; `Content-Range: bytes */SIZE` with no body asks how many are there."""
-    upload, url = await desk.services.uploads.promise(desk.caller, body.filename, body.content_type, body.size)
+    upload, url = await desk.services.uploads.promise(
+        desk.caller, body.filename, body.content_type, body.size
+    )
     if url.startswith("/"):
         url = (desk.services.settings.public_url or str(request.base_url)).rstrip("/") + url
     return {"upload_id": upload.id, "url": url, "expires_at": items.moment(upload.expires_at)}
@@ -56,7 +74,9 @@ class Received(TypedDict):
 
 # Not in the schema: with an object store the address is the store's, and nobody should build one by hand.
 @router.put("/uploads/{upload_id}/content", include_in_schema=False)
-async def receive(upload_id: str, request: Request, expires: str = "", signature: str = "") -> Received:
+async def receive(
+    upload_id: str, request: Request, expires: str = "", signature: str = ""
+) -> Received:
     uploads = request.app.state.services.uploads
     part = _part(request.headers.get("content-range"))
     try:
@@ -71,12 +91,16 @@ def _part(header: str | None) -> Part:
         return Part()
     match = _RANGE.fullmatch(header.strip())
     if match is None:
-        raise Invalid("Content-Range must read `bytes FROM-TO/SIZE`, or `bytes */SIZE` to ask how many bytes are there.")
+        raise Invalid(
+            "Content-Range must read `bytes FROM-TO/SIZE`, or `bytes */SIZE` to ask how many bytes are there."
+        )
     if match[1] is None:
         return Part(None, int(match[3]))
     start, end, total = map(int, match.groups())
     if not start <= end < total:
-        raise Invalid(f"Content-Range says from {start} to {end} of {total} bytes, which cannot be.")
+        raise Invalid(
+            f"Content-Range says from {start} to {end} of {total} bytes, which cannot be."
+        )
     return Part(start, total)
 
 
@@ -85,28 +109,41 @@ UploadId = Annotated[str, Field(min_length=1, max_length=200)]
 
 class Finish(Input):
     upload_id: UploadId
-    title: Annotated[Title | None, Field(description="Otherwise the file's own, or its name")] = None
+    title: Annotated[Title | None, Field(description="Otherwise the file's own, or its name")] = (
+        None
+    )
     in_kb: Annotated[bool, Field(description="Whether search finds it")] = True
 
 
 _AGAIN: dict[int | str, dict[str, Any]] = {
-    200: {"model": items.Kept, "description": "The library had it already: the item that is there"}}
+    200: {"model": items.Kept, "description": "The library had it already: the item that is there"}
+}
 
 
-@router.post("/uploads/finalize", status_code=201, summary="Keep an uploaded recording", responses=_AGAIN)
+@router.post(
+    "/uploads/finalize", status_code=201, summary="Keep an uploaded recording", responses=_AGAIN
+)
 async def finalize(desk: Desk, body: Annotated[Finish, Body()], response: Response) -> items.Kept:
     """Last step for audio and video: `transcribing`, until what is said in it is written down."""
     return await _finish(desk, body, response, document=False)
 
 
-@router.post("/uploads/finalize-document", status_code=201, summary="Keep an uploaded document", responses=_AGAIN)
-async def finalize_document(desk: Desk, body: Annotated[Finish, Body()], response: Response) -> items.Kept:
+@router.post(
+    "/uploads/finalize-document",
+    status_code=201,
+    summary="Keep an uploaded document",
+    responses=_AGAIN,
+)
+async def finalize_document(
+    desk: Desk, body: Annotated[Finish, Body()], response: Response
+) -> items.Kept:
     """Last step for PDF, images, Office files, HTML, Markdown and text: read within the call, then `ready`."""
     return await _finish(desk, body, response, document=True)
 
 
 async def _finish(desk: Desk, body: Finish, response: Response, *, document: bool) -> items.Kept:
     added = await desk.services.uploads.finish(
-        desk.caller, body.upload_id, document=document, title=body.title or "", in_kb=body.in_kb)
+        desk.caller, body.upload_id, document=document, title=body.title or "", in_kb=body.in_kb
+    )
     response.status_code = 201 if added.created else 200
     return items.kept(added)

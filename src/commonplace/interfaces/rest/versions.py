@@ -22,7 +22,9 @@ async def read_version(desk: Desk, item_id: ItemId, revision: Revision) -> wire.
     return wire.version_in_full(await desk.services.versions.get(desk.caller, item_id, revision))
 
 
-@router.get("/items/{item_id}/versions/{revision}/diff", summary="What changed after an earlier version")
+@router.get(
+    "/items/{item_id}/versions/{revision}/diff", summary="What changed after an earlier version"
+)
 async def compare_version(desk: Desk, item_id: ItemId, revision: Revision) -> wire.Difference:
     """Line by line, against the version that followed, or else against what the item says now."""
     return wire.difference(await desk.services.versions.compare(desk.caller, item_id, revision))

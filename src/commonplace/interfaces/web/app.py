@@ -13,7 +13,14 @@ from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
 from commonplace.errors import CommonplaceError, Invalid, Unauthorized
-from commonplace.interfaces.http.gate import MAX_ANONYMOUS_BODY, STATUS, Services, bounded, error_response, problem
+from commonplace.interfaces.http.gate import (
+    MAX_ANONYMOUS_BODY,
+    STATUS,
+    Services,
+    bounded,
+    error_response,
+    problem,
+)
 from commonplace.interfaces.web.jinja import TYPES, Templates
 from commonplace.interfaces.web.pages import (
     account,
@@ -37,13 +44,27 @@ from commonplace.interfaces.web.route import Door
 
 log = logging.getLogger(__name__)
 PARTS: Sequence[Sequence[Door]] = (
-    library.DOORS, folders.DOORS, add.DOORS, reader.DOORS, published_disk.DOORS, search.DOORS, tasks.DOORS, graph.DOORS,
-    disks.DOORS, review.DOORS, tokens.DOORS, people.DOORS, health.DOORS,
-    account.DOORS, sign_in.DOORS)
+    library.DOORS,
+    folders.DOORS,
+    add.DOORS,
+    reader.DOORS,
+    published_disk.DOORS,
+    search.DOORS,
+    tasks.DOORS,
+    graph.DOORS,
+    disks.DOORS,
+    review.DOORS,
+    tokens.DOORS,
+    people.DOORS,
+    health.DOORS,
+    account.DOORS,
+    sign_in.DOORS,
+)
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"),
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
     # Not no-referrer: with it, browsers send forms without saying where they come from.
     "Referrer-Policy": "same-origin",
     "X-Frame-Options": "DENY",
@@ -60,7 +81,10 @@ class WebApp:
         self._services = services
         self._templates = Templates()
         self.doors = [door for part in PARTS for door in part]
-        routes = [Route(door.path, partial(self._answer, door), methods=[door.method]) for door in self.doors]
+        routes = [
+            Route(door.path, partial(self._answer, door), methods=[door.method])
+            for door in self.doors
+        ]
         static = Route("/static/{version}/{name}", self._static, methods=["GET"])
         icon = Route("/favicon.ico", self._icon, methods=["GET"])
         self._router = Router([static, icon, *routes], redirect_slashes=False)
@@ -90,10 +114,14 @@ class WebApp:
                 return visit.seal(_no_entry(visit))
             if request.method not in ("GET", "HEAD"):
                 if visit.visitor is None:
-                    visit.request = Request(request.scope, bounded(request.receive, MAX_ANONYMOUS_BODY))
+                    visit.request = Request(
+                        request.scope, bounded(request.receive, MAX_ANONYMOUS_BODY)
+                    )
                 await visit.checked_form()
             if await visit.sent_nul():
-                raise Invalid("What was sent contains a NUL character; remove it.")  # Postgres keeps none
+                raise Invalid(
+                    "What was sent contains a NUL character; remove it."
+                )  # Postgres keeps none
             return visit.seal(await door.handler(visit))
         except CommonplaceError as error:
             return visit.seal(_failed(visit, error))
@@ -104,25 +132,44 @@ class WebApp:
             message = "The server failed; its log says why."
             if not visit.wants_page:
                 return problem(500, "internal_error", message)
-            return visit.seal(visit.page("error.html", 500, title="Something broke", message=message))
+            return visit.seal(
+                visit.page("error.html", 500, title="Something broke", message=message)
+            )
         finally:
             await visit.request.close()  # the files that a form brought
 
     async def _icon(self, request: Request) -> Response:
         """Asked for beside what is no page of ours, such as a PDF."""
-        return Response(self._templates.static["mark.svg"], media_type=TYPES[".svg"],
-                        headers={"Cache-Control": "public, max-age=86400"})
+        return Response(
+            self._templates.static["mark.svg"],
+            media_type=TYPES[".svg"],
+            headers={"Cache-Control": "public, max-age=86400"},
+        )
 
     async def _static(self, request: Request) -> Response:
         """Packed where the browser can unpack it. Pages are not: their length would tell of what is in them."""
-        name, packs = request.path_params["name"], "gzip" in request.headers.get("accept-encoding", "")
+        name, packs = (
+            request.path_params["name"],
+            "gzip" in request.headers.get("accept-encoding", ""),
+        )
         body = (self._templates.packed if packs else self._templates.static).get(name)
         if body is None:
             return await self._nothing(request, HTTPException(404))
-        kept = "public, max-age=31536000, immutable" if request.path_params["version"] == self._templates.version else "no-cache"
-        ending = name[name.rindex("."):]
-        return Response(body, media_type=TYPES[ending], headers={
-            "Cache-Control": kept, "Vary": "Accept-Encoding", **({"Content-Encoding": "gzip"} if packs else {})})
+        kept = (
+            "public, max-age=31536000, immutable"
+            if request.path_params["version"] == self._templates.version
+            else "no-cache"
+        )
+        ending = name[name.rindex(".") :]
+        return Response(
+            body,
+            media_type=TYPES[ending],
+            headers={
+                "Cache-Control": kept,
+                "Vary": "Accept-Encoding",
+                **({"Content-Encoding": "gzip"} if packs else {}),
+            },
+        )
 
 
 def _no_entry(visit: Visit) -> Response:
@@ -131,7 +178,11 @@ def _no_entry(visit: Visit) -> Response:
         url = visit.request.url
         wanted = url.path + (f"?{url.query}" if url.query else "")
         return visit.go("/sign-in" if wanted == "/" else f"/sign-in?next={quote(wanted)}")
-    return error_response(Unauthorized("Sign in first; programs send `Authorization: Bearer sk_...` to /api and /mcp."))
+    return error_response(
+        Unauthorized(
+            "Sign in first; programs send `Authorization: Bearer sk_...` to /api and /mcp."
+        )
+    )
 
 
 def _failed(visit: Visit, error: CommonplaceError) -> Response:
@@ -141,15 +192,23 @@ def _failed(visit: Visit, error: CommonplaceError) -> Response:
         return visit.go(visit.back, error.message, wrong=True)
     status = STATUS.get(type(error), 500)
     titles = {401: "Not signed in", 403: "Not allowed", 404: "Not found", 429: "Slow down"}
-    page = visit.page("error.html", status, title=titles.get(status, "That did not work"), message=error.message)
+    page = visit.page(
+        "error.html", status, title=titles.get(status, "That did not work"), message=error.message
+    )
     if "retry_after_sec" in error.data:
         page.headers["Retry-After"] = str(error.data["retry_after_sec"])
     return page
 
 
 def _refused(visit: Visit, error: HTTPException) -> Response:
-    message = "There is nothing at this address." if error.status_code == 404 else f"{error.detail}."
+    message = (
+        "There is nothing at this address." if error.status_code == 404 else f"{error.detail}."
+    )
     if not visit.wants_page:
-        return problem(error.status_code, "not_found" if error.status_code == 404 else "invalid_request", message)
+        return problem(
+            error.status_code,
+            "not_found" if error.status_code == 404 else "invalid_request",
+            message,
+        )
     title = "Not found" if error.status_code == 404 else "That did not work"
     return visit.page("error.html", error.status_code, title=title, message=message)

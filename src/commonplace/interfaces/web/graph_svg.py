@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 900.0, 620.0
 SIDE, TOP, FOOT = 115.0, 30.0, 40.0
-ROW = 90.0                  # of a layered drawing
+ROW = 90.0  # of a layered drawing
 CHARACTERS, LETTERS = 28, 30  # of an item's name, of a region's
-MAP, NEAREST = 1200.0, 44.0  # how wide a map is drawn, and how large the room of one item is at most
-NAMED, NAMES = 20, 120      # of regions: at once, and when one comes nearer
-FEW, MANY = 200, 2_000      # dots, which are larger or smaller then
+MAP, NEAREST = (
+    1200.0,
+    44.0,
+)  # how wide a map is drawn, and how large the room of one item is at most
+NAMED, NAMES = 20, 120  # of regions: at once, and when one comes nearer
+FEW, MANY = 200, 2_000  # dots, which are larger or smaller then
 Point = tuple[float, float]
 Edge = tuple[int, int, str]
 
@@ -34,7 +37,9 @@ class Node:
     is_center: bool = False
 
 
-def picture(nodes: Sequence[Node], edges: Sequence[Edge], said: str, *, layered: bool = False) -> Markup:
+def picture(
+    nodes: Sequence[Node], edges: Sequence[Edge], said: str, *, layered: bool = False
+) -> Markup:
     """A neighbourhood, with names; or, layered, what must be done before what, from left to right."""
     import igraph  # no start should wait for it
 
@@ -43,9 +48,13 @@ def picture(nodes: Sequence[Node], edges: Sequence[Edge], said: str, *, layered:
     laid = _layered(graph) if layered else _spread(graph)
     height = ROW * max(1, len({y for _, y in laid})) if layered else HEIGHT
     points = _fitted(laid, height)
-    labels = placed(points, [_radius(node) for node in nodes], [_long(node) for node in nodes], WIDTH, height)
+    labels = placed(
+        points, [_radius(node) for node in nodes], [_long(node) for node in nodes], WIDTH, height
+    )
     lines = "".join(_line(points[a], points[b], kind, layered) for a, b, kind in edges)
-    spots = "".join(_spot(node, point, label) for node, point, label in zip(nodes, points, labels, strict=True))
+    spots = "".join(
+        _spot(node, point, label) for node, point, label in zip(nodes, points, labels, strict=True)
+    )
     return _svg("drawing", WIDTH, height, said, _ARROW + lines + spots)
 
 
@@ -58,24 +67,40 @@ def whole_map(chart: "Chart", said: str) -> Markup:
     many = "few" if len(points) < FEW else "many" if len(points) > MANY else "some"
     discs = "".join(
         f'<circle class="disc c{n % 8}" cx="{left + r.x * scale:.0f}" cy="{top + r.y * scale:.0f}" r="{r.radius * scale:.0f}"/>'
-        for n, r in enumerate(chart.regions) if len(r.members) > 2)
+        for n, r in enumerate(chart.regions)
+        if len(r.members) > 2
+    )
     # All relations in one shape: ten thousand of their own would be slow to draw and to send.
-    lines = "".join(f"M{points[a][0]:.0f} {points[a][1]:.0f}L{points[b][0]:.0f} {points[b][1]:.0f}" for a, b in chart.relations)
+    lines = "".join(
+        f"M{points[a][0]:.0f} {points[a][1]:.0f}L{points[b][0]:.0f} {points[b][1]:.0f}"
+        for a, b in chart.relations
+    )
     # Lines without length and with round ends: as large on the screen however near one comes, and nothing has to be said anew.
     spots = "".join(
         f'<a href="/graph/{escape(item.public_id)}" class="node t-{escape(item.entity_type)}"><title>{escape(item.title)}</title>'
         f'<path d="M{x:.1f} {y:.1f}h0"/></a>'
-        for item, (x, y) in zip(chart.items, points, strict=True))
+        for item, (x, y) in zip(chart.items, points, strict=True)
+    )
     names = "".join(
         f'<text class="region{"" if n < NAMED else " late"}" x="{left + r.x * scale:.0f}" '
         f'y="{top + (r.y - r.radius * 0.86) * scale:.0f}">'
         f"{escape(_name(r.name, LETTERS))}</text>"
-        for n, r in enumerate(chart.regions[:NAMES]) if len(r.members) > 2)
-    return _svg(f"drawing map {many}", width, height, said, f'{discs}<path class="edge thin" d="{lines}"/>{spots}{names}')
+        for n, r in enumerate(chart.regions[:NAMES])
+        if len(r.members) > 2
+    )
+    return _svg(
+        f"drawing map {many}",
+        width,
+        height,
+        said,
+        f'{discs}<path class="edge thin" d="{lines}"/>{spots}{names}',
+    )
 
 
-_ARROW = ('<defs><marker id="arrow" viewBox="0 0 8 8" refX="15" refY="4" markerWidth="7" markerHeight="7" '
-          'orient="auto-start-reverse"><path class="tip" d="M0 0 8 4 0 8z"/></marker></defs>')
+_ARROW = (
+    '<defs><marker id="arrow" viewBox="0 0 8 8" refX="15" refY="4" markerWidth="7" markerHeight="7" '
+    'orient="auto-start-reverse"><path class="tip" d="M0 0 8 4 0 8z"/></marker></defs>'
+)
 
 
 def _spread(graph: "igraph.Graph") -> list[Point]:
@@ -84,41 +109,56 @@ def _spread(graph: "igraph.Graph") -> list[Point]:
     if not graph.ecount():
         return [(x, y) for x, y in seed]
     whole = graph.is_connected()
-    laid = graph.layout_kamada_kawai(seed=seed) if whole else graph.layout_fruchterman_reingold(niter=400, seed=seed)
+    laid = (
+        graph.layout_kamada_kawai(seed=seed)
+        if whole
+        else graph.layout_fruchterman_reingold(niter=400, seed=seed)
+    )
     return [(x, y) for x, y in laid]
 
 
 def _layered(graph: "igraph.Graph") -> list[Point]:
     laid = graph.layout_sugiyama(maxiter=200)
-    return [(-y, x) for x, y in list(laid)[:graph.vcount()]]
+    return [(-y, x) for x, y in list(laid)[: graph.vcount()]]
 
 
 def _fitted(points: Sequence[Point], height: float) -> list[Point]:
     xs, ys = [x for x, _ in points] or [0.0], [y for _, y in points] or [0.0]
     wide, high = max(xs) - min(xs), max(ys) - min(ys)
-    return [(SIDE + (x - min(xs)) / wide * (WIDTH - 2 * SIDE) if wide else WIDTH / 2,
-             TOP + (y - min(ys)) / high * (height - TOP - FOOT) if high else height / 2) for x, y in points]
+    return [
+        (
+            SIDE + (x - min(xs)) / wide * (WIDTH - 2 * SIDE) if wide else WIDTH / 2,
+            TOP + (y - min(ys)) / high * (height - TOP - FOOT) if high else height / 2,
+        )
+        for x, y in points
+    ]
 
 
 def _svg(kind: str, width: float, height: float, said: str, inside: str) -> Markup:
     # Everything inside was escaped where it was put together; `format` of Markup would take as long again.
-    return Markup(f'<svg class="{kind}" viewBox="0 0 {width:.0f} {height:.0f}" role="group" aria-label="{escape(said)}">'
-                  f"{inside}</svg>")
+    return Markup(
+        f'<svg class="{kind}" viewBox="0 0 {width:.0f} {height:.0f}" role="group" aria-label="{escape(said)}">'
+        f"{inside}</svg>"
+    )
 
 
 def _line(a: Point, b: Point, kind: str, arrow: bool) -> str:
     end = ' marker-end="url(#arrow)"' if arrow else ""
-    return (f'<line class="edge" x1="{a[0]:.1f}" y1="{a[1]:.1f}" x2="{b[0]:.1f}" y2="{b[1]:.1f}"{end}>'
-            f"<title>{escape(kind.lower().replace('_', ' '))}</title></line>")
+    return (
+        f'<line class="edge" x1="{a[0]:.1f}" y1="{a[1]:.1f}" x2="{b[0]:.1f}" y2="{b[1]:.1f}"{end}>'
+        f"<title>{escape(kind.lower().replace('_', ' '))}</title></line>"
+    )
 
 
 def _spot(node: Node, point: Point, label: Label) -> str:
     name = escape(_name(node.item.title))
     late = "" if label.fits or node.is_center else ' class="late"'
-    return (f'<a href="{escape(node.href)}" class="node t-{escape(node.item.entity_type)}{" center" if node.is_center else ""}">'
-            f"<title>{escape(node.item.title)} ({escape(node.item.entity_type)})</title>"
-            f'<circle cx="{point[0]:.1f}" cy="{point[1]:.1f}" r="{_radius(node)}"/>'
-            f'<text x="{label.x:.1f}" y="{label.y:.1f}" text-anchor="{label.anchor}"{late}>{name}</text></a>')
+    return (
+        f'<a href="{escape(node.href)}" class="node t-{escape(node.item.entity_type)}{" center" if node.is_center else ""}">'
+        f"<title>{escape(node.item.title)} ({escape(node.item.entity_type)})</title>"
+        f'<circle cx="{point[0]:.1f}" cy="{point[1]:.1f}" r="{_radius(node)}"/>'
+        f'<text x="{label.x:.1f}" y="{label.y:.1f}" text-anchor="{label.anchor}"{late}>{name}</text></a>'
+    )
 
 
 def _radius(node: Node) -> int:
@@ -130,4 +170,4 @@ def _long(node: Node) -> float:
 
 
 def _name(title: str, most: int = CHARACTERS) -> str:
-    return title if len(title) <= most else f"{title[:most - 1]}…"
+    return title if len(title) <= most else f"{title[: most - 1]}…"

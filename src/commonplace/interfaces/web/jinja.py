@@ -15,19 +15,49 @@ from commonplace.interfaces.web.icons import ICONS
 from commonplace.model import EntityType, now
 
 STATIC = files(__package__).joinpath("static")
-TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 
 
 class Templates:
     def __init__(self) -> None:
-        self.static = {file.name: file.read_bytes() for file in STATIC.iterdir() if file.name.endswith(tuple(TYPES))}
+        self.static = {
+            file.name: file.read_bytes()
+            for file in STATIC.iterdir()
+            if file.name.endswith(tuple(TYPES))
+        }
         self.packed = {name: gzip.compress(body, 9, mtime=0) for name, body in self.static.items()}
-        self.version = hashlib.sha256(b"".join(self.static[name] for name in sorted(self.static))).hexdigest()[:12]
-        self._env = Environment(loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined,
-                                trim_blocks=True, lstrip_blocks=True, auto_reload=False)
-        self._env.globals |= {"static": self._static, "icon": icon, "release": __version__, "types": list(EntityType)}
-        self._env.filters |= {"ago": ago, "day": day, "web": web_address, "site": site, "count": count, "clock": clock,
-                              "size": size, "reading": reading, "at_second": at_second}
+        self.version = hashlib.sha256(
+            b"".join(self.static[name] for name in sorted(self.static))
+        ).hexdigest()[:12]
+        self._env = Environment(
+            loader=PackageLoader(__package__),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        self._env.globals |= {
+            "static": self._static,
+            "icon": icon,
+            "release": __version__,
+            "types": list(EntityType),
+        }
+        self._env.filters |= {
+            "ago": ago,
+            "day": day,
+            "web": web_address,
+            "site": site,
+            "count": count,
+            "clock": clock,
+            "size": size,
+            "reading": reading,
+            "at_second": at_second,
+        }
 
     def render(self, template: str, /, **values: Any) -> str:
         return self._env.get_template(template).render(**values)
@@ -40,16 +70,19 @@ class Templates:
 @cache
 def icon(name: str) -> Markup:
     # Markup of our own constants only.
-    return Markup('<svg class="icon" viewBox="0 0 20 20" aria-hidden="true" focusable="false">{}</svg>').format(
-        Markup(ICONS[name]))
+    return Markup(
+        '<svg class="icon" viewBox="0 0 20 20" aria-hidden="true" focusable="false">{}</svg>'
+    ).format(Markup(ICONS[name]))
 
 
 def ago(at: datetime | None) -> Markup:
     if at is None:
         return Markup("never")
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        at.astimezone(UTC).isoformat(timespec="seconds"), at.astimezone(UTC).strftime("%-d %B %Y, %H:%M UTC"),
-        _ago(now() - at, at))
+        at.astimezone(UTC).isoformat(timespec="seconds"),
+        at.astimezone(UTC).strftime("%-d %B %Y, %H:%M UTC"),
+        _ago(now() - at, at),
+    )
 
 
 def _ago(passed: timedelta, at: datetime) -> str:
@@ -94,7 +127,11 @@ def at_second(url: str, seconds: float) -> str:
 
 def reading(words: int) -> str:
     minutes = round(words / 230)
-    return f"{minutes} min to read" if minutes < 90 else f"{count(round(minutes / 60), 'hour')} to read"
+    return (
+        f"{minutes} min to read"
+        if minutes < 90
+        else f"{count(round(minutes / 60), 'hour')} to read"
+    )
 
 
 def size(number: float) -> str:

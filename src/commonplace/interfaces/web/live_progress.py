@@ -16,15 +16,20 @@ from commonplace.interfaces.web.request import Visit
 from commonplace.model import Item, Job, JobState
 
 EVERY, LONGEST = 0.7, 3600.0
-DOING = {INGEST: "reading", TRANSCRIBE: "being written down", EMBED: "being indexed", TRANSFORM: "being summarised"}
+DOING = {
+    INGEST: "reading",
+    TRANSCRIBE: "being written down",
+    EMBED: "being indexed",
+    TRANSFORM: "being summarised",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    label: str = ""            # nothing when it is simply there
+    label: str = ""  # nothing when it is simply there
     share: float | None = None
     wrong: bool = False
-    open: bool = False         # something will still happen
+    open: bool = False  # something will still happen
 
 
 def states(items: Sequence[Item], jobs: Sequence[Job]) -> dict[str, State]:
@@ -45,19 +50,31 @@ def _state(item: Item, jobs: Sequence[Job]) -> State:
         for job in jobs:
             if job.kind == kind:
                 running = job.state is JobState.RUNNING
-                waiting = {INGEST: f"queued; last try: {job.error}" if job.error else "queued",
-                           TRANSCRIBE: "waiting to be written down"}
+                waiting = {
+                    INGEST: f"queued; last try: {job.error}" if job.error else "queued",
+                    TRANSCRIBE: "waiting to be written down",
+                }
                 label = DOING[kind] if running else waiting.get(kind, DOING[kind])
-                return State(label, round(job.progress, 2) if running and kind == TRANSCRIBE else None, open=True)
+                return State(
+                    label,
+                    round(job.progress, 2) if running and kind == TRANSCRIBE else None,
+                    open=True,
+                )
     return State("archived" if item.archived else "" if item.in_kb else "not searched")
 
 
 async def now_of(visit: Visit, item_ids: Sequence[str]) -> dict[str, State]:
     """Of those that are still there."""
-    found = {item_id: await visit.services.library.glance(visit.caller, item_id) for item_id in item_ids}
+    found = {
+        item_id: await visit.services.library.glance(visit.caller, item_id) for item_id in item_ids
+    }
     there = {item.id: item for item in found.values() if item is not None}
-    now = states(list(there.values()), await visit.services.overview.unfinished(visit.caller, list(there)))
-    return {item_id: now[item.id] for item_id, item in found.items() if item is not None}  # by the ids that were asked for
+    now = states(
+        list(there.values()), await visit.services.overview.unfinished(visit.caller, list(there))
+    )
+    return {
+        item_id: now[item.id] for item_id, item in found.items() if item is not None
+    }  # by the ids that were asked for
 
 
 def events(lines: AsyncIterator[dict[str, Any]]) -> Response:
@@ -65,10 +82,14 @@ def events(lines: AsyncIterator[dict[str, Any]]) -> Response:
         async for line in lines:
             yield b"data: " + orjson.dumps(line) + b"\n\n"
 
-    return StreamingResponse(encoded(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+    return StreamingResponse(
+        encoded(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
+    )
 
 
-async def watch(visit: Visit, item_ids: Sequence[str], row: Callable[[str], Awaitable[str]]) -> AsyncIterator[dict[str, Any]]:
+async def watch(
+    visit: Visit, item_ids: Sequence[str], row: Callable[[str], Awaitable[str]]
+) -> AsyncIterator[dict[str, Any]]:
     """Each change of these items' states, until nothing is left to happen."""
     known: dict[str, State] = {}
     waiting, passed = list(item_ids), 0.0

@@ -15,18 +15,85 @@ from markupsafe import Markup, escape
 from commonplace.interfaces.web.jinja import web_address
 from commonplace.text.chunking import FENCE
 
-TAGS = {"p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "s",
-        "a", "table", "thead", "tbody", "tr", "th", "td", "span", "sup", "sub"}
-ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "span": {"class"}, "li": {"class"},
-              "th": {"align"}, "td": {"align"}, "code": {"class"}}
+TAGS = {
+    "p",
+    "br",
+    "hr",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "ul",
+    "ol",
+    "li",
+    "blockquote",
+    "pre",
+    "code",
+    "em",
+    "strong",
+    "s",
+    "a",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "span",
+    "sup",
+    "sub",
+}
+ATTRIBUTES = {
+    "a": {"href", "title"},
+    "ol": {"start"},
+    "span": {"class"},
+    "li": {"class"},
+    "th": {"align"},
+    "td": {"align"},
+    "code": {"class"},
+}
 _ROW, _HEAD = re.compile(r"\s*\|"), re.compile(r"\s*\|.*\n\s*\|[\s|:-]+(?:\n|$)")
 _HEADINGS = re.compile(r"(?m)^(#{1,6})[ \t]")
 _BOXES = {"[ ] ": "☐ ", "[x] ": "☑ "}
 _WORD = re.compile(r"\w+")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^)\[]*\)")
 _SIGNS = re.compile(r"(?m)^[^\S\n]*(#{1,6}|>|[-*+]|\d{1,3}[.)])\s+|^[ \t\r\f\v\xa0|:-]+$")
-_COMMON = frozenset(["a", "an", "and", "are", "as", "at", "be", "by", "do", "for", "from", "how", "i", "in", "is", "it", "of",
-                     "on", "or", "that", "the", "to", "was", "what", "when", "where", "which", "who", "why", "with"])
+_COMMON = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "do",
+        "for",
+        "from",
+        "how",
+        "i",
+        "in",
+        "is",
+        "it",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "to",
+        "was",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "why",
+        "with",
+    ]
+)
 
 
 class _Renderer(RendererHTML):
@@ -36,7 +103,11 @@ class _Renderer(RendererHTML):
         words = self.renderInlineAsText(token.children, options, env) if token.children else ""
         source = web_address(str(token.attrGet("src") or ""))
         label = escape(words or "picture")
-        return f'<a href="{escape(source)}"><span class="picture">{label}</span></a>' if source else str(label)
+        return (
+            f'<a href="{escape(source)}"><span class="picture">{label}</span></a>'
+            if source
+            else str(label)
+        )
 
 
 def _markdown() -> MarkdownIt:
@@ -50,7 +121,12 @@ def _boxes(state: StateCore) -> None:
     """`- [ ] to do` and `- [x] done`, as most programs that write Markdown mean them."""
     for item, _, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
         first = inline.children[0] if inline.children else None
-        if item.type == "list_item_open" and first and first.type == "text" and first.content[:4].lower() in _BOXES:
+        if (
+            item.type == "list_item_open"
+            and first
+            and first.type == "text"
+            and first.content[:4].lower() in _BOXES
+        ):
             first.content = _BOXES[first.content[:4].lower()] + first.content[4:]
             item.attrSet("class", "box")
 
@@ -71,7 +147,7 @@ def without_title(text: str, title: str) -> str:
     first, _, rest = text.lstrip().partition("\n")
     words, title = first.lstrip("#"), title.strip()
     is_heading, said = first.startswith("#") and words.startswith(" "), words.strip()
-    is_title = said.startswith(title) and not said[len(title):].strip(" #")
+    is_title = said.startswith(title) and not said[len(title) :].strip(" #")
     return rest if is_heading and is_title else text
 
 
@@ -107,8 +183,13 @@ def _left_open(text: str) -> tuple[str, str, str]:
 def rendered(text: str, highest: int | None = None) -> Markup:
     """`highest`: heading of the whole that this is a part of."""
     highest = highest_heading(text) if highest is None else highest
-    clean = nh3.clean(_MD.render(text), tags=TAGS, attributes=ATTRIBUTES, url_schemes={"http", "https", "mailto"},
-                      link_rel="noopener noreferrer nofollow")
+    clean = nh3.clean(
+        _MD.render(text),
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
     return Markup(_demoted(clean, 2 - highest))
 
 
@@ -118,7 +199,9 @@ def highest_heading(text: str) -> int:
 
 def _demoted(html: str, by: int) -> str:
     """The page has its own first heading: those of the text begin below it."""
-    return re.sub(r"<(/?)h([1-6])\b", lambda found: f"<{found[1]}h{min(max(int(found[2]) + by, 2), 6)}", html)
+    return re.sub(
+        r"<(/?)h([1-6])\b", lambda found: f"<{found[1]}h{min(max(int(found[2]) + by, 2), 6)}", html
+    )
 
 
 def snippet(text: str, query: str, length: int = 280) -> Markup:
@@ -133,17 +216,21 @@ def snippet(text: str, query: str, length: int = 280) -> Markup:
     if end < len(plain):
         end = plain.rfind(" ", start, end) if plain.rfind(" ", start, end) > start else end
     inside = [(a, b) for a, b in spots if a >= start and b <= end]
-    return Markup("{}{}{}").format("… " if start else "", _marked(plain, start, end, inside), " …" if end < len(plain) else "")
+    return Markup("{}{}{}").format(
+        "… " if start else "", _marked(plain, start, end, inside), " …" if end < len(plain) else ""
+    )
 
 
 def marked(text: str, query: str) -> Markup:
     stems = _stems(query)
-    return _marked(text, 0, len(text), [f.span() for f in _WORD.finditer(text) if _is_asked(f[0], stems)])
+    return _marked(
+        text, 0, len(text), [f.span() for f in _WORD.finditer(text) if _is_asked(f[0], stems)]
+    )
 
 
 def plain_text(text: str) -> str:
     """Markdown's signs would only be noise in a line of a list."""
-    text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))     # twice: a picture may be what is linked
+    text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))  # twice: a picture may be what is linked
     text = _SIGNS.sub(" ", text)
     text = re.sub(r"\*{1,3}|`{1,3}|~~", "", text)
     return " ".join(re.sub(r"\s\|\s|^\||\|$", " ", text, flags=re.MULTILINE).split())
@@ -166,19 +253,23 @@ def _stems(query: str) -> tuple[str, ...]:
 def _stem(word: str) -> str:
     for ending in ("ing", "ed", "es", "s", "ly"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[:-len(ending)]
+            return word[: -len(ending)]
     return word
 
 
 def _is_asked(word: str, stems: Sequence[str]) -> bool:
     lower = word.lower()
-    return any(lower == stem or (len(stem) >= 3 and lower.startswith(stem) and len(lower) - len(stem) <= 4) for stem in stems)
+    return any(
+        lower == stem or (len(stem) >= 3 and lower.startswith(stem) and len(lower) - len(stem) <= 4)
+        for stem in stems
+    )
 
 
 def _best_start(spots: Sequence[tuple[int, int]], length: int, whole: int) -> int:
     if not spots or whole <= length:
         return 0
     starts = [start for start, _ in spots]
-    within = [bisect_left(starts, start + length - 60) - place
-              for place, start in enumerate(starts)]
+    within = [
+        bisect_left(starts, start + length - 60) - place for place, start in enumerate(starts)
+    ]
     return max(0, min(starts[within.index(max(within))] - 40, whole - length))

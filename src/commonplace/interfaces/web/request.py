@@ -20,7 +20,12 @@ from commonplace.interfaces.http.gate import Services, host_name, network_of
 from commonplace.interfaces.web.jinja import Templates
 from commonplace.model import Caller
 
-SESSION, VISIT, NOTE, DEVICE = "commonplace", "commonplace_visit", "commonplace_note", "commonplace_device"
+SESSION, VISIT, NOTE, DEVICE = (
+    "commonplace",
+    "commonplace_visit",
+    "commonplace_note",
+    "commonplace_device",
+)
 MANY = 10_000
 
 
@@ -30,8 +35,10 @@ class Visit:
     services: Services
     templates: Templates
     visitor: Visitor | None
-    secret: str                       # of the session, or of the visit while there is none
-    cookies: dict[str, tuple[str, int]] = field(default_factory=dict)  # to set: value and seconds; 0 seconds: delete
+    secret: str  # of the session, or of the visit while there is none
+    cookies: dict[str, tuple[str, int]] = field(
+        default_factory=dict
+    )  # to set: value and seconds; 0 seconds: delete
 
     @classmethod
     async def begin(cls, request: Request, services: Services, templates: Templates) -> "Visit":
@@ -71,7 +78,10 @@ class Visit:
     @property
     def site(self) -> Site:
         host = self.request.headers.get("host", "")
-        return Site(host_name(host).strip("[]"), f"{'https' if _is_https(self.request, self.services) else 'http'}://{host}")
+        return Site(
+            host_name(host).strip("[]"),
+            f"{'https' if _is_https(self.request, self.services) else 'http'}://{host}",
+        )
 
     @property
     def device(self) -> str | None:
@@ -101,11 +111,15 @@ class Visit:
         headers = self.request.headers
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise ForbiddenScope("Forms are taken from this server's own pages only.")
-        is_form = headers.get("content-type", "").startswith(("application/x-www-form-urlencoded", "multipart/form-data"))
+        is_form = headers.get("content-type", "").startswith(
+            ("application/x-www-form-urlencoded", "multipart/form-data")
+        )
         form = await self.request.form(max_fields=MANY) if is_form else FormData()
         sent = headers.get("x-csrf-token") or form.get("csrf")
         if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), self.csrf.encode()):
-            raise ForbiddenScope("This page is too old to be sent; load it again, and repeat what you did.")
+            raise ForbiddenScope(
+                "This page is too old to be sent; load it again, and repeat what you did."
+            )
         return form
 
     async def form(self) -> Mapping[str, str]:
@@ -119,7 +133,9 @@ class Visit:
     async def files(self, name: str) -> list[UploadFile]:
         """Those that were chosen in a form; a field that was left alone sends one without a name."""
         form = await self.request.form(max_fields=MANY)
-        return [file for file in form.getlist(name) if isinstance(file, UploadFile) and file.filename]
+        return [
+            file for file in form.getlist(name) if isinstance(file, UploadFile) and file.filename
+        ]
 
     async def json(self) -> dict[str, Any]:
         try:
@@ -132,8 +148,16 @@ class Visit:
 
     async def sent_nul(self) -> bool:
         """In the address, or in a form."""
-        form = await self.request.form(max_fields=MANY) if self.request.method == "POST" else FormData()
-        named = (*self.request.path_params.items(), *self.request.query_params.multi_items(), *form.multi_items())
+        form = (
+            await self.request.form(max_fields=MANY)
+            if self.request.method == "POST"
+            else FormData()
+        )
+        named = (
+            *self.request.path_params.items(),
+            *self.request.query_params.multi_items(),
+            *form.multi_items(),
+        )
         return any("\0" in value for _, value in named if isinstance(value, str))
 
     def query(self, name: str, default: str = "") -> str:
@@ -141,7 +165,11 @@ class Visit:
 
     def number(self, name: str, default: int, least: int = 1, most: int = 1_000_000) -> int:
         text = self.query(name)
-        return min(max(int(text), least), most) if text.isascii() and text.isdigit() and len(text) < 8 else default
+        return (
+            min(max(int(text), least), most)
+            if text.isascii() and text.isdigit() and len(text) < 8
+            else default
+        )
 
     @property
     def wants_page(self) -> bool:
@@ -154,11 +182,18 @@ class Visit:
         note = self.request.cookies.get(_name(NOTE, self.request, self.services))
         if note is not None:
             self.cookies.setdefault(NOTE, ("", 0))
-        return HTMLResponse(self.templates.render(template, visit=self, me=self.visitor, note=_note(note), **values), status)
+        return HTMLResponse(
+            self.templates.render(
+                template, visit=self, me=self.visitor, note=_note(note), **values
+            ),
+            status,
+        )
 
     def part(self, template: str, /, **values: Any) -> Response:
         """A piece of a page, for a script that puts it in."""
-        return HTMLResponse(self.templates.render(template, visit=self, me=self.visitor, note=None, **values))
+        return HTMLResponse(
+            self.templates.render(template, visit=self, me=self.visitor, note=None, **values)
+        )
 
     def json_answer(self, value: Any, status: int = 200) -> Response:
         return JSONResponse(value, status)
@@ -184,8 +219,15 @@ class Visit:
     def seal(self, response: Response) -> Response:
         secure = _is_https(self.request, self.services)
         for name, (value, seconds) in self.cookies.items():
-            response.set_cookie(_name(name, self.request, self.services), value, max_age=seconds, path="/", secure=secure,
-                                httponly=True, samesite="lax")
+            response.set_cookie(
+                _name(name, self.request, self.services),
+                value,
+                max_age=seconds,
+                path="/",
+                secure=secure,
+                httponly=True,
+                samesite="lax",
+            )
         return response
 
 
@@ -199,11 +241,13 @@ def _note(cookie: str | None) -> tuple[str, bool] | None:
 
 def _is_https(request: Request, services: Services) -> bool:
     public = urlsplit(services.settings.public_url)
-    return request.url.scheme == "https" or (public.scheme == "https" and public.netloc == request.headers.get("host"))
+    return request.url.scheme == "https" or (
+        public.scheme == "https" and public.netloc == request.headers.get("host")
+    )
 
 
 def _name(cookie: str, request: Request, services: Services) -> str:
     """Cookies know no ports, so their names do: another server of the machine must not overwrite or be mistaken for ours."""
     host = request.headers.get("host", "")
-    named = f"{cookie}{host[len(host_name(host)):].replace(':', '_')}"
+    named = f"{cookie}{host[len(host_name(host)) :].replace(':', '_')}"
     return f"__Host-{named}" if _is_https(request, services) else named

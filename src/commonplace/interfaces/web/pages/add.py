@@ -28,7 +28,11 @@ MOST_WATCHED = 60
 async def add(visit: Visit) -> Response:
     """Store what was sent and answer with its item: as a page, or as its row in the list for a script."""
     form, files = await visit.form(), await visit.files("file")
-    upload, text, folder = form.get("upload", ""), form.get("text", "").strip(), form.get("folder", "")
+    upload, text, folder = (
+        form.get("upload", ""),
+        form.get("text", "").strip(),
+        form.get("folder", ""),
+    )
     if files:
         return await _add_files(visit, files, text, folder)
     if upload:
@@ -38,13 +42,18 @@ async def add(visit: Visit) -> Response:
         added = await visit.services.unread.submit(visit.caller, draft, folder or None)
     if not visit.wants_page:
         return visit.json_answer({"id": added.item.id, "row": await row_of(visit, added.item.id)})
-    return visit.go(f"/items/{added.item.public_id}", "Added." if added.created else "The library already has it.")
+    return visit.go(
+        f"/items/{added.item.public_id}",
+        "Added." if added.created else "The library already has it.",
+    )
 
 
 async def _add_files(visit: Visit, files: list[UploadFile], text: str, folder: str) -> Response:
     """Files as a browser without scripts sends them, all in one form; those that are refused are named, the rest is kept."""
     if text:
-        raise Invalid("Add the files and the note one after the other: take either of them out of the box.")
+        raise Invalid(
+            "Add the files and the note one after the other: take either of them out of the box."
+        )
     kept: list[Item] = []
     failed: list[str] = []
     for file in files:
@@ -54,7 +63,9 @@ async def _add_files(visit: Visit, files: list[UploadFile], text: str, folder: s
         except KEEPS_OUT as error:
             failed.append(f"{name}: {error.message}")
     if failed:
-        raise Invalid(" ".join([*failed, f"The other {len(kept)} are in the library."] if kept else failed))
+        raise Invalid(
+            " ".join([*failed, f"The other {len(kept)} are in the library."] if kept else failed)
+        )
     if len(kept) == 1:
         return visit.go(f"/items/{kept[0].public_id}", "Added.")
     return visit.go("/", f"{count(len(kept), 'file')} added.")
@@ -64,11 +75,15 @@ async def _add_file(visit: Visit, file: UploadFile, name: str, folder: str) -> I
     if not file.size:
         raise Invalid("The file is empty.")
     with TemporaryDirectory(prefix="commonplace-") as temporary:
-        place = Path(temporary) / "file"  # what it is called elsewhere may be too long here, or a folder
+        place = (
+            Path(temporary) / "file"
+        )  # what it is called elsewhere may be too long here, or a folder
         with await asyncio.to_thread(place.open, "wb") as out:
             await asyncio.to_thread(shutil.copyfileobj, file.file, out)
         kind = file.content_type or "application/octet-stream"
-        return (await visit.services.uploads.submit_file(visit.caller, place, name, kind, folder)).item
+        return (
+            await visit.services.uploads.submit_file(visit.caller, place, name, kind, folder)
+        ).item
 
 
 def _draft(text: str, title: str) -> Draft:
@@ -95,16 +110,27 @@ def _said(error: ValidationError) -> str:
 async def promise(visit: Visit) -> Response:
     """Where to send the bytes of a file. It is queued when the last one arrives, whether or not the page is still open."""
     body = await visit.json()
-    name, kind, size = body.get("name"), body.get("type") or "application/octet-stream", body.get("size")
+    name, kind, size = (
+        body.get("name"),
+        body.get("type") or "application/octet-stream",
+        body.get("size"),
+    )
     folder = body.get("folder", "")
-    if not isinstance(name, str) or not 0 < len(name) <= 200 or not isinstance(kind, str) or not isinstance(size, int):
+    if (
+        not isinstance(name, str)
+        or not 0 < len(name) <= 200
+        or not isinstance(kind, str)
+        or not isinstance(size, int)
+    ):
         raise Invalid("A file needs a name of up to 200 characters, a type and a size.")
     if not isinstance(folder, str):
         raise Invalid("`folder` must be the id of a folder.")
     if size == 0:
         raise Invalid("The file is empty.")
     # Through this server also where files lie in an object store: the page's policy lets it speak to nobody else.
-    upload, url = await visit.services.uploads.promise(visit.caller, name, kind, size, on_arrival={"folder": folder})
+    upload, url = await visit.services.uploads.promise(
+        visit.caller, name, kind, size, on_arrival={"folder": folder}
+    )
     return visit.json_answer({"upload": upload.id, "url": url})
 
 

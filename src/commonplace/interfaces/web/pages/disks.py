@@ -8,7 +8,10 @@ from commonplace.interfaces.web.route import get, post
 from commonplace.model import Audience, DiskFilter, DiskScope
 
 SHELVES = {DiskScope.PUBLISHED: "Published", DiskScope.SAVED: "Saved", DiskScope.PRIVATE: "Private"}
-AUDIENCES = {Audience.ANYONE: "everybody with the address", Audience.MEMBERS: "people with an account here"}
+AUDIENCES = {
+    Audience.ANYONE: "everybody with the address",
+    Audience.MEMBERS: "people with an account here",
+}
 PER_PAGE = 30
 LONGEST_SUMMARY = 2_000
 
@@ -17,12 +20,15 @@ async def show(visit: Visit) -> Response:
     shelf = visit.query("shelf", DiskScope.PUBLISHED)
     shelf = shelf if shelf in {*SHELVES} else DiskScope.PUBLISHED
     page = visit.number("page", 1)
-    disks, total = await visit.services.disks.page(visit.caller, DiskScope(shelf), DiskFilter(), limit=PER_PAGE,
-                                                   offset=(page - 1) * PER_PAGE)
+    disks, total = await visit.services.disks.page(
+        visit.caller, DiskScope(shelf), DiskFilter(), limit=PER_PAGE, offset=(page - 1) * PER_PAGE
+    )
     pages = -(-total // PER_PAGE)
     if page > pages > 0:
         return visit.go(f"/disks?shelf={shelf}&page={pages}")
-    return visit.page("disks.html", disks=disks, total=total, page=page, pages=pages, shelves=SHELVES, shelf=shelf)
+    return visit.page(
+        "disks.html", disks=disks, total=total, page=page, pages=pages, shelves=SHELVES, shelf=shelf
+    )
 
 
 async def preview(visit: Visit) -> Response:
@@ -41,9 +47,12 @@ async def publish(visit: Visit) -> Response:
         raise Invalid("Choose who may read it.")
     if summary and len(summary) > LONGEST_SUMMARY:
         raise Invalid(f"Shorten the summary to {LONGEST_SUMMARY:,} characters.")
-    published = await visit.services.disks.publish(visit.caller, visit.request.path_params["disk_id"], Audience(audience),
-                                                   summary)
-    return visit.go(f"/d/{published.public_id}", "It is published; this is the page that others see.")
+    published = await visit.services.disks.publish(
+        visit.caller, visit.request.path_params["disk_id"], Audience(audience), summary
+    )
+    return visit.go(
+        f"/d/{published.public_id}", "It is published; this is the page that others see."
+    )
 
 
 async def unpublish(visit: Visit) -> Response:
@@ -51,5 +60,9 @@ async def unpublish(visit: Visit) -> Response:
     return visit.go("/disks", "It is private again.")
 
 
-DOORS = (get("/disks", show), get("/disks/{disk_id}/publish", preview), post("/disks/{disk_id}/publish", publish),
-         post("/disks/{disk_id}/unpublish", unpublish))
+DOORS = (
+    get("/disks", show),
+    get("/disks/{disk_id}/publish", preview),
+    post("/disks/{disk_id}/publish", publish),
+    post("/disks/{disk_id}/unpublish", unpublish),
+)

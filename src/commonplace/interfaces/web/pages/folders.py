@@ -9,8 +9,13 @@ from commonplace.model import Folder
 
 
 async def create(visit: Visit) -> Response:
-    folder = await visit.services.library.create_folder(visit.caller, _name((await visit.form()).get("name", "")))
-    return visit.go(f"/?folder={folder.id}", f"“{folder.name}” is there; file things into it from the list, or add them here.")
+    folder = await visit.services.library.create_folder(
+        visit.caller, _name((await visit.form()).get("name", ""))
+    )
+    return visit.go(
+        f"/?folder={folder.id}",
+        f"“{folder.name}” is there; file things into it from the list, or add them here.",
+    )
 
 
 async def show(visit: Visit) -> Response:
@@ -21,7 +26,9 @@ async def show(visit: Visit) -> Response:
 
 async def rename(visit: Visit) -> Response:
     name = _name((await visit.form()).get("name", ""))
-    folder = await visit.services.library.rename_folder(visit.caller, visit.request.path_params["folder_id"], name)
+    folder = await visit.services.library.rename_folder(
+        visit.caller, visit.request.path_params["folder_id"], name
+    )
     return visit.go(f"/?folder={folder.id}", f"It is called “{folder.name}” now.")
 
 
@@ -30,9 +37,15 @@ async def delete(visit: Visit) -> Response:
     if items not in ("keep", "delete"):
         raise Invalid("Say what is to become of the items in it.")
     folder_id = visit.request.path_params["folder_id"]
-    await visit.services.library.delete_folder(visit.caller, folder_id, cascade_items=items == "delete")
-    return visit.go("/", "The folder is deleted, with what lay in no other." if items == "delete" else
-                    "The folder is deleted; its items are still in the library.")
+    await visit.services.library.delete_folder(
+        visit.caller, folder_id, cascade_items=items == "delete"
+    )
+    return visit.go(
+        "/",
+        "The folder is deleted, with what lay in no other."
+        if items == "delete"
+        else "The folder is deleted; its items are still in the library.",
+    )
 
 
 def _name(text: str) -> str:
@@ -50,5 +63,9 @@ async def _folder(visit: Visit) -> Folder:
     raise NotFound("Folder not found")
 
 
-DOORS = (post("/folders", create), get("/folders/{folder_id}", show), post("/folders/{folder_id}", rename),
-         post("/folders/{folder_id}/delete", delete))
+DOORS = (
+    post("/folders", create),
+    get("/folders/{folder_id}", show),
+    post("/folders/{folder_id}", rename),
+    post("/folders/{folder_id}/delete", delete),
+)

@@ -18,7 +18,9 @@ CLUSTERS, LISTED = 24, 6
 
 def edges_of(items: Sequence[Item], relations: Sequence[Relation]) -> list[Edge]:
     at = {item.id: n for n, item in enumerate(items)}
-    return [(at[r.from_id], at[r.to_id], r.kind) for r in relations if r.from_id in at and r.to_id in at]
+    return [
+        (at[r.from_id], at[r.to_id], r.kind) for r in relations if r.from_id in at and r.to_id in at
+    ]
 
 
 async def show(visit: Visit) -> Response:
@@ -26,21 +28,40 @@ async def show(visit: Visit) -> Response:
     shown = len(chart.items)
     said = f"{shown} items in {len(chart.regions)} clusters, joined by {len(chart.relations)} relations"
     drawn = await asyncio.to_thread(whole_map, chart, said) if chart.items else None
-    return visit.page("map.html", drawing=drawn, shown=shown, total=chart.total, relations=len(chart.relations),
-                      kinds=Counter(item.entity_type for item in chart.items).most_common(),
-                      clusters=[(n, region, [chart.items[member] for member in region.members[:LISTED]])
-                                for n, region in enumerate(chart.regions[:CLUSTERS]) if len(region.members) > 2])
+    return visit.page(
+        "map.html",
+        drawing=drawn,
+        shown=shown,
+        total=chart.total,
+        relations=len(chart.relations),
+        kinds=Counter(item.entity_type for item in chart.items).most_common(),
+        clusters=[
+            (n, region, [chart.items[member] for member in region.members[:LISTED]])
+            for n, region in enumerate(chart.regions[:CLUSTERS])
+            if len(region.members) > 2
+        ],
+    )
 
 
 async def near(visit: Visit) -> Response:
     depth = visit.number("depth", 2, 1, 3)
-    found = await visit.services.graph.around(visit.caller, visit.request.path_params["item_id"], Wanted(), depth=depth,
-                                              limit=NEAR)
+    found = await visit.services.graph.around(
+        visit.caller, visit.request.path_params["item_id"], Wanted(), depth=depth, limit=NEAR
+    )
     items = [found.center, *(reached.item for reached in found.reached)]
     nodes = [Node(item, f"/graph/{item.public_id}", item.id == found.center.id) for item in items]
-    drawn = await asyncio.to_thread(picture, nodes, edges_of(items, found.relations), f"What {found.center.title} is joined to")
-    return visit.page("near.html", center=found.center, reached=found.reached, drawing=drawn, depth=depth,
-                      total=found.total, kinds=sorted({item.entity_type for item in items}))
+    drawn = await asyncio.to_thread(
+        picture, nodes, edges_of(items, found.relations), f"What {found.center.title} is joined to"
+    )
+    return visit.page(
+        "near.html",
+        center=found.center,
+        reached=found.reached,
+        drawing=drawn,
+        depth=depth,
+        total=found.total,
+        kinds=sorted({item.entity_type for item in items}),
+    )
 
 
 DOORS = (get("/graph", show), get("/graph/{item_id}", near))

@@ -16,10 +16,15 @@ from commonplace.model import EntityType, ItemFilter, Order
 
 PER_PAGE = 30
 AT_ONCE = 200
-NOTES = "notes"   # in margins: too many for the list of what they are about
+NOTES = "notes"  # in margins: too many for the list of what they are about
 STATES = {"": "In use", "archived": "Archived", "aside": "Not searched", NOTES: "Notes on texts"}
-ORDERS = {Order.NEWEST: "Newest first", Order.OLDEST: "Oldest first", Order.CHANGED: "Last changed", Order.TITLE: "By title",
-          Order.LONGEST: "Longest first"}
+ORDERS = {
+    Order.NEWEST: "Newest first",
+    Order.OLDEST: "Oldest first",
+    Order.CHANGED: "Last changed",
+    Order.TITLE: "By title",
+    Order.LONGEST: "Longest first",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +42,24 @@ class Choice:
     def of(cls, visit: Visit) -> "Choice":
         known = {"type": {*EntityType}, "state": {*STATES}, "order": {*ORDERS}}
         values = {name: visit.query(name)[:500] for name in cls.__slots__}
-        return cls(**{name: value if name not in known or value in known[name] else "" for name, value in values.items()})
+        return cls(
+            **{
+                name: value if name not in known or value in known[name] else ""
+                for name, value in values.items()
+            }
+        )
 
     @property
     def where(self) -> ItemFilter:
-        return ItemFilter(folder_id=self.folder or None, tag=self.tag or None, archived=self.state == "archived",
-                          text=self.q or None, in_kb=False if self.state == "aside" else None,
-                          entity_types=(self.type,) if self.type else (),
-                          notes=self.state == NOTES)
+        return ItemFilter(
+            folder_id=self.folder or None,
+            tag=self.tag or None,
+            archived=self.state == "archived",
+            text=self.q or None,
+            in_kb=False if self.state == "aside" else None,
+            entity_types=(self.type,) if self.type else (),
+            notes=self.state == NOTES,
+        )
 
     @property
     def narrow(self) -> bool:
@@ -64,17 +79,34 @@ class Choice:
 
 async def show(visit: Visit) -> Response:
     library, choice, page = visit.services.library, Choice.of(visit), visit.number("page", 1)
-    items, total = await library.page(visit.caller, choice.where, limit=PER_PAGE, offset=(page - 1) * PER_PAGE,
-                                      order=Order(choice.order or Order.NEWEST))
+    items, total = await library.page(
+        visit.caller,
+        choice.where,
+        limit=PER_PAGE,
+        offset=(page - 1) * PER_PAGE,
+        order=Order(choice.order or Order.NEWEST),
+    )
     pages = -(-total // PER_PAGE)
     if page > pages > 0:  # what stood there was archived, filed elsewhere or deleted
         return visit.go(f"{choice.before_page}page={pages}")
     folders = await library.folders(visit.caller)
     jobs = await visit.services.overview.unfinished(visit.caller, [item.id for item in items])
     going = await visit.services.removals.waiting(visit.caller) if visit.known.rules else []
-    return visit.page("library.html", items=items, total=total, page=page, pages=pages, choice=choice,
-                      folders=folders, names={folder.id: folder.name for folder in folders}, states=states(items, jobs),
-                      going=going, grace=int(GRACE.total_seconds()), state_names=STATES, orders=ORDERS)
+    return visit.page(
+        "library.html",
+        items=items,
+        total=total,
+        page=page,
+        pages=pages,
+        choice=choice,
+        folders=folders,
+        names={folder.id: folder.name for folder in folders},
+        states=states(items, jobs),
+        going=going,
+        grace=int(GRACE.total_seconds()),
+        state_names=STATES,
+        orders=ORDERS,
+    )
 
 
 async def counts(visit: Visit) -> Response:
@@ -82,7 +114,12 @@ async def counts(visit: Visit) -> Response:
     library = visit.services.library
     _, total = await library.page(visit.caller, Choice.of(visit).where, limit=1)
     folders = await library.folders(visit.caller)
-    return visit.json_answer({"total": count(total, "item"), "folders": {folder.id: folder.item_count for folder in folders}})
+    return visit.json_answer(
+        {
+            "total": count(total, "item"),
+            "folders": {folder.id: folder.item_count for folder in folders},
+        }
+    )
 
 
 async def row_of(visit: Visit, item_id: str) -> str:
@@ -90,9 +127,13 @@ async def row_of(visit: Visit, item_id: str) -> str:
     item = await visit.services.library.glance(visit.caller, item_id)
     if item is None:
         return ""
-    names = {folder.id: folder.name for folder in await visit.services.library.folders(visit.caller)}
+    names = {
+        folder.id: folder.name for folder in await visit.services.library.folders(visit.caller)
+    }
     state = (await now_of(visit, [item.id]))[item.id]
-    return visit.templates.render("row.html", item=item, names=names, state=state, rules=visit.known.rules)
+    return visit.templates.render(
+        "row.html", item=item, names=names, state=state, rules=visit.known.rules
+    )
 
 
 async def bulk(visit: Visit) -> Response:
@@ -104,7 +145,9 @@ async def bulk(visit: Visit) -> Response:
         raise Invalid("Choose something first.")
     said = await ACTIONS[action](visit, chosen, dict(form))
     # What is deleted in the reader can be taken back in the list.
-    return visit.go("/" if action == "delete" and visit.back.startswith("/items/") else visit.back, said)
+    return visit.go(
+        "/" if action == "delete" and visit.back.startswith("/items/") else visit.back, said
+    )
 
 
 def _things(number: int) -> str:
@@ -135,7 +178,9 @@ async def _tag(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
     for item_id in chosen:
         item = await visit.services.library.glance(visit.caller, item_id)
         if item is not None and set(wanted) - set(item.tags):
-            await visit.services.library.update(visit.caller, item_id, {"tags": tuple(dict.fromkeys([*item.tags, *wanted]))[:50]})
+            await visit.services.library.update(
+                visit.caller, item_id, {"tags": tuple(dict.fromkeys([*item.tags, *wanted]))[:50]}
+            )
     return f"{_things(len(chosen))} tagged."
 
 
@@ -159,9 +204,20 @@ async def _delete(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
 
 async def _undo(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
     kept = await visit.services.removals.undo(visit.caller, chosen)
-    return f"{_things(kept)} kept." if kept == len(chosen) else f"{_things(kept)} kept; {len(chosen) - kept} had gone already."
+    return (
+        f"{_things(kept)} kept."
+        if kept == len(chosen)
+        else f"{_things(kept)} kept; {len(chosen) - kept} had gone already."
+    )
 
 
-ACTIONS = {"file": _file, "unfile": _unfile, "tag": _tag, "archive": _archive, "restore": _archive, "delete": _delete,
-           "undo": _undo}
+ACTIONS = {
+    "file": _file,
+    "unfile": _unfile,
+    "tag": _tag,
+    "archive": _archive,
+    "restore": _archive,
+    "delete": _delete,
+    "undo": _undo,
+}
 DOORS = (get("/", show), get("/counts", counts), post("/items", bulk))

@@ -10,8 +10,12 @@ from commonplace.interfaces.web.request import Visit
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import Invitation, Role, now
 
-ROLES = {Role.VIEWER: "reads", Role.MEMBER: "reads and writes", Role.ADMIN: "also says who belongs here",
-         Role.OWNER: "may do everything"}
+ROLES = {
+    Role.VIEWER: "reads",
+    Role.MEMBER: "reads and writes",
+    Role.ADMIN: "also says who belongs here",
+    Role.OWNER: "may do everything",
+}
 TERMS = {"1": "a day", str(INVITATION_DAYS): "a week", "30": "a month", "90": "three months"}
 
 
@@ -25,11 +29,18 @@ async def _show(visit: Visit, made: tuple[Invitation, str] | None = None) -> Res
     asked = await services.members.invitations(visit.caller) if me.hosts else []
     base = address(services.settings) if services.settings.public_url else visit.site.origin
     response = visit.page(
-        "people.html", members=members, invitations=[each for each in asked if each.accepted_at is None],
-        names={member.person_id: member.name for member in members}, now=now(), roles=ROLES, terms=TERMS,
-        default_term=str(INVITATION_DAYS), made=(made[0], f"{base}/join/{made[1]}") if made else None,
+        "people.html",
+        members=members,
+        invitations=[each for each in asked if each.accepted_at is None],
+        names={member.person_id: member.name for member in members},
+        now=now(),
+        roles=ROLES,
+        terms=TERMS,
+        default_term=str(INVITATION_DAYS),
+        made=(made[0], f"{base}/join/{made[1]}") if made else None,
         mine=visit.caller.library_id == me.person.id,
-        gives=[role for role in ROLES if role is not Role.OWNER or me.library.role is Role.OWNER])
+        gives=[role for role in ROLES if role is not Role.OWNER or me.library.role is Role.OWNER],
+    )
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -42,7 +53,9 @@ async def invite(visit: Visit) -> Response:
     if email and ("@" not in email or len(email) > 200):
         raise Invalid("That is no e-mail address; leave it empty to invite whoever has the link.")
     role = _role(form.get("role", ""))
-    return await _show(visit, await visit.services.members.invite(visit.caller, role, email or None, int(days)))
+    return await _show(
+        visit, await visit.services.members.invite(visit.caller, role, email or None, int(days))
+    )
 
 
 async def withdraw(visit: Visit) -> Response:
@@ -52,13 +65,17 @@ async def withdraw(visit: Visit) -> Response:
 
 async def change_role(visit: Visit) -> Response:
     role = _role((await visit.form()).get("role", ""))
-    member = await visit.services.members.change_role(visit.caller, visit.request.path_params["person_id"], role)
+    member = await visit.services.members.change_role(
+        visit.caller, visit.request.path_params["person_id"], role
+    )
     return visit.go("/people", f"{member.name} is {member.role} now.")
 
 
 async def remove(visit: Visit) -> Response:
     await visit.services.members.remove(visit.caller, visit.request.path_params["person_id"])
-    return visit.go("/people", "They are out, and so are their tokens for this library. What they added stays.")
+    return visit.go(
+        "/people", "They are out, and so are their tokens for this library. What they added stays."
+    )
 
 
 async def leave(visit: Visit) -> Response:
@@ -73,7 +90,9 @@ async def rename(visit: Visit) -> Response:
 
 
 async def turn_to(visit: Visit) -> Response:
-    library = await visit.services.accounts.turn_to(visit.known, (await visit.form()).get("library", ""))
+    library = await visit.services.accounts.turn_to(
+        visit.known, (await visit.form()).get("library", "")
+    )
     return visit.go("/", f"You are in “{library.name}” now.")
 
 
@@ -85,30 +104,51 @@ def _role(text: str) -> Role:
 
 # -- accepting
 
+
 async def show_invitation(visit: Visit) -> Response:
     return await _invitation(visit)
 
 
-async def _invitation(visit: Visit, status: int = 200, error: str = "", name: str = "", email: str = "") -> Response:
+async def _invitation(
+    visit: Visit, status: int = 200, error: str = "", name: str = "", email: str = ""
+) -> Response:
     secret = visit.request.path_params["secret"]
     asked = await visit.services.joining.asked(secret)
     already = visit.visitor is not None and any(
-        each.library_id == asked.invitation.library_id for each in visit.visitor.libraries)
-    response = visit.page("join.html", status, asked=asked, does=ROLES[asked.invitation.role], error=error, name=name,
-                          email=email or asked.invitation.email or "", already=already, secret=secret)
+        each.library_id == asked.invitation.library_id for each in visit.visitor.libraries
+    )
+    response = visit.page(
+        "join.html",
+        status,
+        asked=asked,
+        does=ROLES[asked.invitation.role],
+        error=error,
+        name=name,
+        email=email or asked.invitation.email or "",
+        already=already,
+        secret=secret,
+    )
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
 async def accept(visit: Visit) -> Response:
     """As who they are; or with a name, an address and a password, as somebody new."""
-    secret, form, joining = visit.request.path_params["secret"], await visit.form(), visit.services.joining
+    secret, form, joining = (
+        visit.request.path_params["secret"],
+        await visit.form(),
+        visit.services.joining,
+    )
     if visit.visitor is not None:
         done = await joining.as_known(visit.visitor, secret)
         return visit.go("/", f"Welcome: you are {done.role} of this library now.")
     name, email = form.get("name", ""), form.get("email", "")
     try:
-        await visit.enter(await joining.with_password(secret, name, email, form.get("password", ""), about=visit.browser))
+        await visit.enter(
+            await joining.with_password(
+                secret, name, email, form.get("password", ""), about=visit.browser
+            )
+        )
     except NotFound:
         raise
     except CommonplaceError as error:
@@ -118,8 +158,14 @@ async def accept(visit: Visit) -> Response:
 
 async def offer_passkey(visit: Visit) -> Response:
     body = await visit.json()
-    return visit.json_answer(await visit.services.joining.offer_passkey(
-        visit.request.path_params["secret"], str(body.get("name", "")), str(body.get("email", "")), visit.site))
+    return visit.json_answer(
+        await visit.services.joining.offer_passkey(
+            visit.request.path_params["secret"],
+            str(body.get("name", "")),
+            str(body.get("email", "")),
+            visit.site,
+        )
+    )
 
 
 async def accept_by_passkey(visit: Visit) -> Response:
@@ -127,16 +173,30 @@ async def accept_by_passkey(visit: Visit) -> Response:
     credential = body.get("credential")
     if not isinstance(credential, dict):
         raise Invalid("`credential` is required.")
-    await visit.enter(await visit.services.joining.with_passkey(
-        visit.request.path_params["secret"], str(body.get("name", "")), str(body.get("email", "")), visit.site, credential,
-        about=visit.browser))
+    await visit.enter(
+        await visit.services.joining.with_passkey(
+            visit.request.path_params["secret"],
+            str(body.get("name", "")),
+            str(body.get("email", "")),
+            visit.site,
+            credential,
+            about=visit.browser,
+        )
+    )
     return visit.json_answer({"ok": True})
 
 
 DOORS = (
-    get("/people", show), post("/people", invite), post("/people/invitations/{invitation_id}/withdraw", withdraw),
-    post("/people/{person_id}/role", change_role), post("/people/{person_id}/remove", remove), post("/leave", leave),
-    post("/library", turn_to), post("/library/name", rename),
-    get("/join/{secret}", show_invitation, open=True), post("/join/{secret}", accept, open=True),
-    post("/join/{secret}/offer", offer_passkey, open=True), post("/join/{secret}/passkey", accept_by_passkey, open=True),
+    get("/people", show),
+    post("/people", invite),
+    post("/people/invitations/{invitation_id}/withdraw", withdraw),
+    post("/people/{person_id}/role", change_role),
+    post("/people/{person_id}/remove", remove),
+    post("/leave", leave),
+    post("/library", turn_to),
+    post("/library/name", rename),
+    get("/join/{secret}", show_invitation, open=True),
+    post("/join/{secret}", accept, open=True),
+    post("/join/{secret}/offer", offer_passkey, open=True),
+    post("/join/{secret}/passkey", accept_by_passkey, open=True),
 )

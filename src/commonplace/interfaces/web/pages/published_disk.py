@@ -20,16 +20,26 @@ async def show(visit: Visit) -> Response:
     if visit.visitor is None:
         await _count(visit)
     try:
-        published, own = await visit.services.disks.public(public_id, visit.caller if visit.visitor else None)
+        published, own = await visit.services.disks.public(
+            public_id, visit.caller if visit.visitor else None
+        )
     except NotFound:
         # The same for what is not there and for what only members may read.
         message = "There is no published disk at this address" + (
-            "." if visit.visitor else ", or it is for people with an account here: sign in to see.")
+            "." if visit.visitor else ", or it is for people with an account here: sign in to see."
+        )
         return visit.page("error.html", 404, title="Not found", message=message)
     view = published.view
     site = visit.services.settings.public_url.rstrip("/") or visit.site.origin
-    page = visit.page("published.html", disk=published, view=view, own=own, owner=masked(published.owner_name),
-                      address=f"{site}/d/{published.public_id}", description=view.summary[:DESCRIPTION])
+    page = visit.page(
+        "published.html",
+        disk=published,
+        view=view,
+        own=own,
+        owner=masked(published.owner_name),
+        address=f"{site}/d/{published.public_id}",
+        description=view.summary[:DESCRIPTION],
+    )
     return page if visit.visitor else _for_everybody(visit, published, page)
 
 
@@ -44,7 +54,13 @@ def _for_everybody(visit: Visit, published: Published, page: Response) -> Respon
     """The same for all who are not signed in, so it sets no cookie; kept by others only if they ask each time whether it is
     still published, which costs no second copy of it."""
     visit.cookies.clear()
-    shown = (__version__, visit.templates.version, published.view, published.owner_name, published.published_at)
+    shown = (
+        __version__,
+        visit.templates.version,
+        published.view,
+        published.owner_name,
+        published.published_at,
+    )
     said = hashlib.sha256(repr(shown).encode()).hexdigest()[:32]
     headers = {"Cache-Control": "public, no-cache", "ETag": f'W/"{said}"', "Vary": "Cookie"}
     if headers["ETag"] in visit.request.headers.get("if-none-match", ""):
@@ -54,7 +70,9 @@ def _for_everybody(visit: Visit, published: Published, page: Response) -> Respon
 
 
 async def save(visit: Visit) -> Response:
-    published = await visit.services.disks.save(visit.caller, visit.request.path_params["public_id"])
+    published = await visit.services.disks.save(
+        visit.caller, visit.request.path_params["public_id"]
+    )
     return visit.go(f"/d/{published.public_id}", "Saved to your library.")
 
 
@@ -64,4 +82,8 @@ async def forget(visit: Visit) -> Response:
     return visit.go(f"/d/{public_id}", "No longer in your library.")
 
 
-DOORS = (get("/d/{public_id}", show, open=True), post("/d/{public_id}/save", save), post("/d/{public_id}/forget", forget))
+DOORS = (
+    get("/d/{public_id}", show, open=True),
+    post("/d/{public_id}/save", save),
+    post("/d/{public_id}/forget", forget),
+)

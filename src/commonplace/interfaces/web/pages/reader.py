@@ -13,19 +13,31 @@ from commonplace.core.entities.annotations import beside, quoted
 from commonplace.errors import Invalid, NotFound
 from commonplace.interfaces.web.jinja import web_address
 from commonplace.interfaces.web.live_progress import states
-from commonplace.interfaces.web.markdown_html import highest_heading, rendered, resumed, without_title
+from commonplace.interfaces.web.markdown_html import (
+    highest_heading,
+    rendered,
+    resumed,
+    without_title,
+)
 from commonplace.interfaces.web.request import Visit
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import NOT_DISKS, Item, Kind, Reached, Reading, Section, Upload
 from commonplace.model.task_notes import notes, searchable
 
 LINKS = 30
-CONTENTS = 4      # headings that are worth a list of them
+CONTENTS = 4  # headings that are worth a list of them
 PLAYED = ("audio/", "video/")
 # A file that somebody uploaded is never shown as a page of ours, whatever it says it is.
-ORIGINAL = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
+ORIGINAL = {
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+}
 # Browsers show PDF in a viewer of their own, which they do not open within a sandbox.
-PDF, SHOWN = b"%PDF-", ORIGINAL | {"Content-Security-Policy": "default-src 'none'; object-src 'self'; frame-ancestors 'none'"}
+PDF, SHOWN = (
+    b"%PDF-",
+    ORIGINAL
+    | {"Content-Security-Policy": "default-src 'none'; object-src 'self'; frame-ancestors 'none'"},
+)
 
 
 async def show(visit: Visit) -> Response:
@@ -37,23 +49,41 @@ async def show(visit: Visit) -> Response:
     around = (await services.graph.relations(caller, item.id, limit=LINKS)).reached
     annotations = await services.annotating.of(caller, item.id)
     passages = {section.position for section in reading.sections}
-    sections, whole = await asyncio.to_thread(_set, reading)  # a book takes seconds, and others are waiting
+    sections, whole = await asyncio.to_thread(
+        _set, reading
+    )  # a book takes seconds, and others are waiting
     return visit.page(
-        "item.html", reading=reading, item=item, folders=await services.library.folders(caller),
-        sections=sections, whole=whole,
-        state=states([item], jobs)[item.id], outline=_outline(reading),
-        failed=[job for job in jobs if job.state == "failed"], original=original, plays=_plays(original),
-        pages=_pages(original, item), annotations=annotations,
-        beside={position: found for position, found in beside(annotations).items() if position in passages},
+        "item.html",
+        reading=reading,
+        item=item,
+        folders=await services.library.folders(caller),
+        sections=sections,
+        whole=whole,
+        state=states([item], jobs)[item.id],
+        outline=_outline(reading),
+        failed=[job for job in jobs if job.state == "failed"],
+        original=original,
+        plays=_plays(original),
+        pages=_pages(original, item),
+        annotations=annotations,
+        beside={
+            position: found
+            for position, found in beside(annotations).items()
+            if position in passages
+        },
         versions=await services.versions.of(caller, item.id),
-        links=[link for link in around if not _is_note(link)], about=_about(item, around),
+        links=[link for link in around if not _is_note(link)],
+        about=_about(item, around),
         related=await _related(visit, item, {reached.item.public_id for reached in around}),
-        notes=notes(item))
+        notes=notes(item),
+    )
 
 
 def _set(reading: Reading) -> tuple[list[tuple[Section, Markup, list[str]]], Markup | None]:
     """The passages, or all of a text that has none."""
-    return _passages(reading), None if reading.sections else rendered(without_title(reading.text, reading.item.title))
+    return _passages(reading), None if reading.sections else rendered(
+        without_title(reading.text, reading.item.title)
+    )
 
 
 def _passages(reading: Reading) -> list[tuple[Section, Markup, list[str]]]:
@@ -63,12 +93,23 @@ def _passages(reading: Reading) -> list[tuple[Section, Markup, list[str]]]:
     said, at = [], 0
     for section in reading.sections:
         found = reading.text.find(section.text, at)
-        lead = reading.text[reading.text.rfind("\n", 0, found) + 1:found] if found > 0 else ""
+        lead = reading.text[reading.text.rfind("\n", 0, found) + 1 : found] if found > 0 else ""
         at = max(at, found)
-        said.append((lead if lead.isspace() else "") + (section.text.removesuffix(noted) if noted else section.text))
-    return [(section, rendered(text if section.position else without_title(text, reading.item.title), highest),
-             [point for point in section.key_points if not _begins(section.text, point)])
-            for section, text in zip(reading.sections, resumed(said), strict=True) if text.strip()]
+        said.append(
+            (lead if lead.isspace() else "")
+            + (section.text.removesuffix(noted) if noted else section.text)
+        )
+    return [
+        (
+            section,
+            rendered(
+                text if section.position else without_title(text, reading.item.title), highest
+            ),
+            [point for point in section.key_points if not _begins(section.text, point)],
+        )
+        for section, text in zip(reading.sections, resumed(said), strict=True)
+        if text.strip()
+    ]
 
 
 def _begins(text: str, point: str) -> bool:
@@ -81,9 +122,11 @@ def _outline(reading: Reading) -> list[tuple[int, str, int]]:
     found: list[tuple[int, str, int]] = []
     before: list[str] = []
     for section in reading.sections:
-        path = [part for part in section.heading.split(" > ") if part and part != reading.item.title]
+        path = [
+            part for part in section.heading.split(" > ") if part and part != reading.item.title
+        ]
         for depth, name in enumerate(path):
-            if path[:depth + 1] != before[:depth + 1]:
+            if path[: depth + 1] != before[: depth + 1]:
                 found.append((section.position, name, min(depth, 3)))
         before = path
     return found if len(found) >= CONTENTS else []
@@ -99,12 +142,23 @@ def _pages(original: Upload | None, item: Item) -> str:
     if original and original.filename.lower().endswith(".pdf"):
         return f"/items/{item.public_id}/original"
     url = web_address(item.url)
-    return url.partition("#")[0] if url.lower().partition("#")[0].partition("?")[0].endswith(".pdf") else ""
+    return (
+        url.partition("#")[0]
+        if url.lower().partition("#")[0].partition("?")[0].endswith(".pdf")
+        else ""
+    )
 
 
 def _about(item: Item, around: Sequence[Reached]) -> tuple[Item, str, int | None] | None:
     """What an item is a note on, the words, and where they are."""
-    found = next((link.item for link in around if link.kind == Kind.ANNOTATES and link.direction == "outgoing"), None)
+    found = next(
+        (
+            link.item
+            for link in around
+            if link.kind == Kind.ANNOTATES and link.direction == "outgoing"
+        ),
+        None,
+    )
     return (found, *quoted(item)) if found else None
 
 
@@ -125,7 +179,11 @@ async def change(visit: Visit) -> Response:
     title = " ".join(form.get("title", "").split())
     if not 0 < len(title) <= 500:
         raise Invalid("A title has 1 to 500 characters.")
-    tags = tuple(dict.fromkeys(" ".join(tag.split())[:100] for tag in form.get("tags", "").split(",") if tag.strip()))
+    tags = tuple(
+        dict.fromkeys(
+            " ".join(tag.split())[:100] for tag in form.get("tags", "").split(",") if tag.strip()
+        )
+    )
     changes = {"title": title, "tags": tags[:50], "in_kb": form.get("in_kb") == "1"}
     item = await visit.services.library.glance(visit.caller, item_id)
     if item is None:
@@ -164,10 +222,18 @@ async def original(visit: Visit) -> Response:
     kind = upload.content_type.partition(";")[0].lower()
     close = BackgroundTask(stack.aclose)
     if await asyncio.to_thread(_is_pdf, file):
-        return FileResponse(file, filename=upload.filename, media_type="application/pdf", headers=SHOWN,
-                            content_disposition_type="inline", background=close)
+        return FileResponse(
+            file,
+            filename=upload.filename,
+            media_type="application/pdf",
+            headers=SHOWN,
+            content_disposition_type="inline",
+            background=close,
+        )
     played = kind if kind.startswith(PLAYED) else "application/octet-stream"
-    return FileResponse(file, filename=upload.filename, media_type=played, headers=ORIGINAL, background=close)
+    return FileResponse(
+        file, filename=upload.filename, media_type=played, headers=ORIGINAL, background=close
+    )
 
 
 def _is_pdf(file: Path) -> bool:
@@ -178,9 +244,15 @@ def _is_pdf(file: Path) -> bool:
 async def annotate(visit: Visit) -> Response:
     form, item_id = await visit.form(), visit.request.path_params["item_id"]
     position = form.get("position", "")
-    await visit.services.annotating.add(visit.caller, item_id, form.get("text", ""), quote=form.get("quote", ""),
-                                        position=int(position) if position.isascii() and position.isdigit() and len(position) < 8
-                                        else None)
+    await visit.services.annotating.add(
+        visit.caller,
+        item_id,
+        form.get("text", ""),
+        quote=form.get("quote", ""),
+        position=int(position)
+        if position.isascii() and position.isdigit() and len(position) < 8
+        else None,
+    )
     return visit.go(f"/items/{item_id}#notes", "Noted.")
 
 
@@ -189,14 +261,31 @@ async def version(visit: Visit) -> Response:
     revision = visit.request.path_params["revision"]
     if not (revision.isascii() and revision.isdigit() and len(revision) < 8):
         raise NotFound("Version not found")
-    found = await visit.services.versions.compare(visit.caller, visit.request.path_params["item_id"], int(revision))
+    found = await visit.services.versions.compare(
+        visit.caller, visit.request.path_params["item_id"], int(revision)
+    )
     as_text = visit.query("view") == "text" or found.lines is None
-    text = await asyncio.to_thread(rendered, without_title(found.version.text, found.version.title)) if as_text else None
-    return visit.page("version.html", found=found, item=found.item, version=found.version, as_text=as_text, text=text)
+    text = (
+        await asyncio.to_thread(rendered, without_title(found.version.text, found.version.title))
+        if as_text
+        else None
+    )
+    return visit.page(
+        "version.html",
+        found=found,
+        item=found.item,
+        version=found.version,
+        as_text=as_text,
+        text=text,
+    )
 
 
 DOORS = (
-    get("/items/{item_id}", show), post("/items/{item_id}", change), post("/items/{item_id}/refresh", refresh),
-    post("/items/{item_id}/retry", retry), get("/items/{item_id}/original", original),
-    post("/items/{item_id}/notes", annotate), get("/items/{item_id}/versions/{revision}", version),
+    get("/items/{item_id}", show),
+    post("/items/{item_id}", change),
+    post("/items/{item_id}/refresh", refresh),
+    post("/items/{item_id}/retry", retry),
+    get("/items/{item_id}/original", original),
+    post("/items/{item_id}/notes", annotate),
+    get("/items/{item_id}/versions/{revision}", version),
 )

@@ -18,8 +18,13 @@ SHOWN = 20
 EXCERPT = 600
 FIELDS = ("kind", "title", "content")
 LINKS = {"link": Kind.RELATED_TO, "contradict": Kind.CONTRADICTS}
-SAID = {"accept": "Kept.", "supersede": "Kept, in place of what was known.", "link": "Kept, and linked.",
-        "contradict": "Kept, and linked.", "reject": "Rejected."}
+SAID = {
+    "accept": "Kept.",
+    "supersede": "Kept, in place of what was known.",
+    "link": "Kept, and linked.",
+    "contradict": "Kept, and linked.",
+    "reject": "Rejected.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +43,27 @@ async def show(visit: Visit) -> Response:
     for candidate in candidates:
         judged = await reflection.candidate(visit.caller, candidate.id)
         waiting.append((candidate, [*await _beside(visit, judged)]))
-    return visit.page("review.html", waiting=waiting, total=total, kinds=rules.TYPES, of_projects=rules.WORK,
-                      projects=[each.item for each in await projects_of(visit)])
+    return visit.page(
+        "review.html",
+        waiting=waiting,
+        total=total,
+        kinds=rules.TYPES,
+        of_projects=rules.WORK,
+        projects=[each.item for each in await projects_of(visit)],
+    )
 
 
 async def _beside(visit: Visit, judged: Judged) -> list[Beside]:
     shown = []
-    source = judged.queued.source_id if judged.queued else None  # the notes it was read out of say the same, of course
-    alikes = [alike for alike in (*judged.contradictions, *judged.duplicates) if alike.item_id != source]
+    source = (
+        judged.queued.source_id if judged.queued else None
+    )  # the notes it was read out of say the same, of course
+    alikes = [
+        alike for alike in (*judged.contradictions, *judged.duplicates) if alike.item_id != source
+    ]
     for alike in alikes[:3]:
         reading = await visit.services.library.read(visit.caller, alike.item_id)
-        excerpt = plain_text(reading.text[:4 * EXCERPT])[:EXCERPT]
+        excerpt = plain_text(reading.text[: 4 * EXCERPT])[:EXCERPT]
         shown.append(Beside(alike, excerpt, alike in judged.contradictions))
     return shown
 
@@ -56,7 +71,9 @@ async def _beside(visit: Visit, judged: Judged) -> list[Beside]:
 async def captures(visit: Visit) -> Response:
     """What was captured, word for word. There is nothing to press here: captures are never changed."""
     page = visit.number("page", 1)
-    kept, total = await visit.services.memory.captures(visit.caller, limit=SHOWN, offset=(page - 1) * SHOWN)
+    kept, total = await visit.services.memory.captures(
+        visit.caller, limit=SHOWN, offset=(page - 1) * SHOWN
+    )
     pages = -(-total // SHOWN)
     if page > pages > 0:
         return visit.go(f"/review/captures?page={pages}")
@@ -65,10 +82,14 @@ async def captures(visit: Visit) -> Response:
 
 async def reflect(visit: Visit) -> Response:
     form = await visit.form()
-    notes = Notes(form.get("content", ""), form.get("title", "").strip() or "Notes", persist=True, review=True)
+    notes = Notes(
+        form.get("content", ""), form.get("title", "").strip() or "Notes", persist=True, review=True
+    )
     found = await visit.services.reflection.reflect(visit.caller, notes)
     many = len(found.candidates)
-    return visit.go("/review", f"{many} to look at." if many else "There is nothing to remember in it.")
+    return visit.go(
+        "/review", f"{many} to look at." if many else "There is nothing to remember in it."
+    )
 
 
 async def decide(visit: Visit) -> Response:
@@ -82,7 +103,9 @@ async def decide(visit: Visit) -> Response:
     if action == "reject":
         await visit.services.reflection.reject(visit.caller, candidate_id)
         return visit.go("/review", SAID[action])
-    changes: dict[str, str | None] = {name: form[name].replace("\r\n", "\n") for name in FIELDS if name in form}
+    changes: dict[str, str | None] = {
+        name: form[name].replace("\r\n", "\n") for name in FIELDS if name in form
+    }
     if "project" in form:
         changes["project"] = form["project"] or None
     _, kept = await visit.services.reflection.accept(visit.caller, candidate_id, changes)
@@ -93,5 +116,9 @@ async def decide(visit: Visit) -> Response:
     return visit.go("/review", SAID[action])
 
 
-DOORS = (get("/review", show), get("/review/captures", captures), post("/review", reflect),
-         post("/review/{candidate_id}", decide))
+DOORS = (
+    get("/review", show),
+    get("/review/captures", captures),
+    post("/review", reflect),
+    post("/review/{candidate_id}", decide),
+)

@@ -15,7 +15,12 @@ from commonplace.model import EntityType, Found, ItemFilter, Mode, now
 
 LIMIT = 20
 MODES = {Mode.HYBRID: "Both", Mode.SEMANTIC: "Meaning", Mode.KEYWORD: "Words"}
-TIMES = {"1": "The last day", "7": "The last week", "31": "The last month", "365": "The last year"}  # in days
+TIMES = {
+    "1": "The last day",
+    "7": "The last week",
+    "31": "The last month",
+    "365": "The last year",
+}  # in days
 
 
 async def show(visit: Visit) -> Response:
@@ -24,18 +29,37 @@ async def show(visit: Visit) -> Response:
     folder = next((folder for folder in folders if folder.id == visit.query("folder")), None)
     kind = visit.query("type") if visit.query("type") in {*EntityType} else ""
     first, last = _day(visit.query("from")), _day(visit.query("to"))
-    shown: dict[str, Any] = {"query": query, "mode": mode if mode in {*Mode} else Mode.HYBRID, "folder": folder, "type": kind,
-                             "since": since if since in TIMES else "", "first": first, "last": last, "found": None,
-                             "snippets": [], "modes": MODES, "times": TIMES}
+    shown: dict[str, Any] = {
+        "query": query,
+        "mode": mode if mode in {*Mode} else Mode.HYBRID,
+        "folder": folder,
+        "type": kind,
+        "since": since if since in TIMES else "",
+        "first": first,
+        "last": last,
+        "found": None,
+        "snippets": [],
+        "modes": MODES,
+        "times": TIMES,
+    }
     shown["without"] = _without(shown)
     if query:
         starts = [first] if first else []
         starts += [now() - timedelta(days=int(since))] if since in TIMES else []
-        where = ItemFilter(entity_types=(kind,) if kind else (), since=max(starts, default=None),
-                           until=last + timedelta(days=1, microseconds=-1) if last else None)
+        where = ItemFilter(
+            entity_types=(kind,) if kind else (),
+            since=max(starts, default=None),
+            until=last + timedelta(days=1, microseconds=-1) if last else None,
+        )
         # Narrowing to a folder is what a token of that folder would see: inside the query, as all scopes are.
-        caller = visit.caller if folder is None else replace(visit.caller, folders=frozenset({folder.id}))
-        found = await visit.services.search.search(caller, query, limit=LIMIT, mode=Mode(shown["mode"]), where=where)
+        caller = (
+            visit.caller
+            if folder is None
+            else replace(visit.caller, folders=frozenset({folder.id}))
+        )
+        found = await visit.services.search.search(
+            caller, query, limit=LIMIT, mode=Mode(shown["mode"]), where=where
+        )
         shown |= {"found": found, "snippets": _snippets(found)}
     if visit.query("part"):
         return visit.part("hits.html", **shown)
@@ -53,12 +77,28 @@ def _day(text: str) -> datetime | None:
 def _without(shown: dict[str, Any]) -> dict[str, str]:
     """What narrows the search, in words, and where the same search without it is."""
     folder, first, last = shown["folder"], shown["first"], shown["last"]
-    asked = {"q": shown["query"], "mode": str(shown["mode"]), "folder": folder.id if folder else "", "type": shown["type"],
-             "since": shown["since"], "from": f"{first:%Y-%m-%d}" if first else "", "to": f"{last:%Y-%m-%d}" if last else ""}
-    named = {"folder": f"in {folder.name}" if folder else "", "type": f"{shown['type']}s",
-             "since": TIMES.get(shown["since"], "").lower(), "from": f"from {asked['from']}", "to": f"until {asked['to']}"}
-    return {named[name]: "/search?" + urlencode({key: value for key, value in asked.items() if value and key != name})
-            for name in named if asked[name]}
+    asked = {
+        "q": shown["query"],
+        "mode": str(shown["mode"]),
+        "folder": folder.id if folder else "",
+        "type": shown["type"],
+        "since": shown["since"],
+        "from": f"{first:%Y-%m-%d}" if first else "",
+        "to": f"{last:%Y-%m-%d}" if last else "",
+    }
+    named = {
+        "folder": f"in {folder.name}" if folder else "",
+        "type": f"{shown['type']}s",
+        "since": TIMES.get(shown["since"], "").lower(),
+        "from": f"from {asked['from']}",
+        "to": f"until {asked['to']}",
+    }
+    return {
+        named[name]: "/search?"
+        + urlencode({key: value for key, value in asked.items() if value and key != name})
+        for name in named
+        if asked[name]
+    }
 
 
 def _snippets(found: Found) -> list[Markup]:

@@ -20,17 +20,29 @@ async def show(visit: Visit) -> Response:
     return await _show(visit)
 
 
-async def _show(visit: Visit, error: CommonplaceError | None = None, email: str = "", wanted: str | None = None) -> Response:
+async def _show(
+    visit: Visit, error: CommonplaceError | None = None, email: str = "", wanted: str | None = None
+) -> Response:
     status = 200 if error is None else STATUS.get(type(error), 500)
-    return visit.page("signin.html", status, error=error.message if error else "", email=email,
-                      next=_next(visit.query("next", "/") if wanted is None else wanted))
+    return visit.page(
+        "signin.html",
+        status,
+        error=error.message if error else "",
+        email=email,
+        next=_next(visit.query("next", "/") if wanted is None else wanted),
+    )
 
 
 async def sign_in(visit: Visit) -> Response:
     form = await visit.form()
     try:
-        secret = await visit.services.accounts.sign_in(form.get("email", ""), form.get("password", ""), address=visit.address,
-                                                       about=visit.browser, device=visit.device)
+        secret = await visit.services.accounts.sign_in(
+            form.get("email", ""),
+            form.get("password", ""),
+            address=visit.address,
+            about=visit.browser,
+            device=visit.device,
+        )
     except CommonplaceError as error:
         return await _show(visit, error, form.get("email", ""), form.get("next", "/"))
     await visit.enter(secret)
@@ -48,20 +60,36 @@ async def sign_out(visit: Visit) -> Response:
 async def show_claim(visit: Visit) -> Response:
     person = await visit.services.accounts.invited(visit.request.path_params["secret"])
     made_up = person.email.endswith("@localhost")
-    return await _show_claim(visit, person.id, "" if made_up else person.name, "" if made_up else person.email)
+    return await _show_claim(
+        visit, person.id, "" if made_up else person.name, "" if made_up else person.email
+    )
 
 
-async def _show_claim(visit: Visit, person_id: str, name: str, email: str, error: CommonplaceError | None = None) -> Response:
+async def _show_claim(
+    visit: Visit, person_id: str, name: str, email: str, error: CommonplaceError | None = None
+) -> Response:
     known = bool(name) and await visit.services.accounts.can_sign_in(person_id)
-    return visit.page("claim.html", STATUS[type(error)] if error else 200, name=name, email=email, known=known,
-                      error=error.message if error else "")
+    return visit.page(
+        "claim.html",
+        STATUS[type(error)] if error else 200,
+        name=name,
+        email=email,
+        known=known,
+        error=error.message if error else "",
+    )
 
 
 async def claim(visit: Visit) -> Response:
-    form, accounts, link = await visit.form(), visit.services.accounts, visit.request.path_params["secret"]
+    form, accounts, link = (
+        await visit.form(),
+        visit.services.accounts,
+        visit.request.path_params["secret"],
+    )
     name, email = form.get("name", ""), form.get("email", "")
     try:
-        secret = await accounts.claim(link, name, email, form.get("password", ""), about=visit.browser)
+        secret = await accounts.claim(
+            link, name, email, form.get("password", ""), about=visit.browser
+        )
     except (Invalid, NameTaken) as error:
         return await _show_claim(visit, (await accounts.invited(link)).id, name, email, error)
     await visit.enter(secret)
@@ -69,6 +97,7 @@ async def claim(visit: Visit) -> Response:
 
 
 # -- passkeys: asked for and answered by static/passkeys.js
+
 
 async def ask_passkey(visit: Visit) -> Response:
     return visit.json_answer(await visit.services.passkeys.ask(visit.site))
@@ -79,13 +108,20 @@ async def use_passkey(visit: Visit) -> Response:
     credential = body.get("credential")
     if not isinstance(credential, dict):
         raise Unauthorized("`credential` is required.")
-    await visit.enter(await visit.services.passkeys.sign_in(visit.site, credential, address=visit.address,
-                                                            about=visit.browser, device=visit.device))
+    await visit.enter(
+        await visit.services.passkeys.sign_in(
+            visit.site, credential, address=visit.address, about=visit.browser, device=visit.device
+        )
+    )
     return visit.json_answer({"ok": True, "next": _next(str(body.get("next", "/")))})
 
 
 DOORS = (
-    get("/sign-in", show, open=True), post("/sign-in", sign_in, open=True),
-    get("/claim/{secret}", show_claim, open=True), post("/claim/{secret}", claim, open=True), post("/sign-out", sign_out),
-    post("/passkeys/ask", ask_passkey, open=True), post("/passkeys/sign-in", use_passkey, open=True),
+    get("/sign-in", show, open=True),
+    post("/sign-in", sign_in, open=True),
+    get("/claim/{secret}", show_claim, open=True),
+    post("/claim/{secret}", claim, open=True),
+    post("/sign-out", sign_out),
+    post("/passkeys/ask", ask_passkey, open=True),
+    post("/passkeys/sign-in", use_passkey, open=True),
 )

@@ -21,7 +21,14 @@ from commonplace.model.task_notes import notes
 from commonplace.model.workflow import ENDED, EPIC, MACHINES, TASK
 
 PRIORITIES = [(value, value) for value in rules.PRIORITIES]
-COLUMNS = {"backlog": "Backlog", "todo": "To do", "doing": "Doing", "blocked": "Blocked", "review": "Review", "done": "Done"}
+COLUMNS = {
+    "backlog": "Backlog",
+    "todo": "To do",
+    "doing": "Doing",
+    "blocked": "Blocked",
+    "review": "Review",
+    "done": "Done",
+}
 MOST = 300
 KINDS = (EntityType.TASK, EntityType.EPIC, EntityType.PROJECT)
 
@@ -29,19 +36,38 @@ KINDS = (EntityType.TASK, EntityType.EPIC, EntityType.PROJECT)
 async def show(visit: Visit) -> Response:
     entities, project = visit.services.entities, visit.query("project") or None
     projects, epics = await projects_of(visit), await _epics(visit, project)
-    tasks, total = await entities.page(visit.caller, ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",)),
-                                       project=project, limit=MOST)
+    tasks, total = await entities.page(
+        visit.caller,
+        ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",)),
+        project=project,
+        limit=MOST,
+    )
     board = {state: [task for task in tasks if TASK.state(task.item) == state] for state in COLUMNS}
-    return visit.page("work.html", projects=projects, epics=epics, tasks=tasks, total=total, board=board, columns=COLUMNS,
-                      next_of={task.item.id: TASK.next[TASK.state(task.item)] for task in tasks},
-                      state_of={epic.item.id: EPIC.state(epic.item) for epic in epics} | {
-                          task.item.id: TASK.state(task.item) for task in tasks},
-                      project=project, as_list=visit.query("view") == "list", named=_named, priorities=PRIORITIES,
-                      today=f"{now():%Y-%m-%d}")
+    return visit.page(
+        "work.html",
+        projects=projects,
+        epics=epics,
+        tasks=tasks,
+        total=total,
+        board=board,
+        columns=COLUMNS,
+        next_of={task.item.id: TASK.next[TASK.state(task.item)] for task in tasks},
+        state_of={epic.item.id: EPIC.state(epic.item) for epic in epics}
+        | {task.item.id: TASK.state(task.item) for task in tasks},
+        project=project,
+        as_list=visit.query("view") == "list",
+        named=_named,
+        priorities=PRIORITIES,
+        today=f"{now():%Y-%m-%d}",
+    )
 
 
 async def projects_of(visit: Visit) -> list[Entity]:
-    return (await visit.services.entities.page(visit.caller, ItemFilter(entity_types=(EntityType.PROJECT,)), limit=100))[0]
+    return (
+        await visit.services.entities.page(
+            visit.caller, ItemFilter(entity_types=(EntityType.PROJECT,)), limit=100
+        )
+    )[0]
 
 
 async def _epics(visit: Visit, project: str | None) -> list[Entity]:
@@ -58,29 +84,72 @@ async def create(visit: Visit) -> Response:
     kind, title = form.get("kind", "task"), form.get("title", "").strip()
     if kind not in {*KINDS}:
         raise Invalid("Choose a task, an epic or a project.")
-    new = NewEntity(title, form.get("content", "").strip() or title, kind, project=form.get("project") or None,
-                    epic=form.get("epic") or None, priority=form.get("priority") or None)
+    new = NewEntity(
+        title,
+        form.get("content", "").strip() or title,
+        kind,
+        project=form.get("project") or None,
+        epic=form.get("epic") or None,
+        priority=form.get("priority") or None,
+    )
     added = await visit.services.entities.add(visit.caller, new, sync=True)
-    return visit.go(visit.back if kind != EntityType.PROJECT else f"/work?project={added.item.entity_id}", added.message)
+    return visit.go(
+        visit.back if kind != EntityType.PROJECT else f"/work?project={added.item.entity_id}",
+        added.message,
+    )
 
 
 async def one(visit: Visit) -> Response:
     entity = await visit.services.entities.get(visit.caller, visit.request.path_params["entity_id"])
     item = entity.item
     machine = MACHINES.get(item.entity_type)
-    chain = await visit.services.graph.dependencies(visit.caller, item.id, Wanted()) if machine else None
+    chain = (
+        await visit.services.graph.dependencies(visit.caller, item.id, Wanted())
+        if machine
+        else None
+    )
     drawn = None
     if chain and len(chain.items) > 1:
         nodes = [Node(each, f"/work/{each.public_id}", each.id == item.id) for each in chain.items]
-        drawn = await asyncio.to_thread(picture, nodes, edges_of(chain.items, chain.relations),
-                                        f"What {item.title} waits for", layered=True)
-    tasks = (await visit.services.work.page(visit.caller, ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",)),
-                                            epic=item.id, limit=MOST, offset=0))[0] if machine is EPIC else []
-    return visit.page("task.html", entity=entity, item=item, tasks=tasks, columns=COLUMNS, named=_named, priorities=PRIORITIES,
-                      projects=await projects_of(visit), epics=await _epics(visit, None), today=f"{now():%Y-%m-%d}",
-                      text=rendered(entity.text or ""), notes=notes(item),
-                      state=machine.state(item) if machine else "", next=machine.next[machine.state(item)] if machine else (),
-                      drawing=drawn, cycles=chain.cycles if chain else (), open=await _open_beside(visit, entity))
+        drawn = await asyncio.to_thread(
+            picture,
+            nodes,
+            edges_of(chain.items, chain.relations),
+            f"What {item.title} waits for",
+            layered=True,
+        )
+    tasks = (
+        (
+            await visit.services.work.page(
+                visit.caller,
+                ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",)),
+                epic=item.id,
+                limit=MOST,
+                offset=0,
+            )
+        )[0]
+        if machine is EPIC
+        else []
+    )
+    return visit.page(
+        "task.html",
+        entity=entity,
+        item=item,
+        tasks=tasks,
+        columns=COLUMNS,
+        named=_named,
+        priorities=PRIORITIES,
+        projects=await projects_of(visit),
+        epics=await _epics(visit, None),
+        today=f"{now():%Y-%m-%d}",
+        text=rendered(entity.text or ""),
+        notes=notes(item),
+        state=machine.state(item) if machine else "",
+        next=machine.next[machine.state(item)] if machine else (),
+        drawing=drawn,
+        cycles=chain.cycles if chain else (),
+        open=await _open_beside(visit, entity),
+    )
 
 
 async def _open_beside(visit: Visit, entity: Entity) -> list[Entity]:
@@ -88,59 +157,101 @@ async def _open_beside(visit: Visit, entity: Entity) -> list[Entity]:
     if entity.item.entity_type not in MACHINES or not visit.known.rules:
         return []
     where = ItemFilter(entity_types=tuple(MACHINES), not_statuses=ENDED)
-    found, _ = await visit.services.entities.page(visit.caller, where, limit=MOST,
-                                                  project=entity.project.id if entity.project else None)
+    found, _ = await visit.services.entities.page(
+        visit.caller, where, limit=MOST, project=entity.project.id if entity.project else None
+    )
     held = {entity.item.id, *(each.id for each in entity.depends_on)}
     return [each for each in found if each.item.id not in held]
 
 
 async def change(visit: Visit) -> Response:
     """Only what differs is written, and nothing over what somebody else wrote since the page was made."""
-    form, entity = await visit.form(), await visit.services.entities.get(visit.caller, visit.request.path_params["entity_id"])
+    form, entity = (
+        await visit.form(),
+        await visit.services.entities.get(visit.caller, visit.request.path_params["entity_id"]),
+    )
     item, revision = entity.item, form.get("revision", "")
     if item.entity_type not in {*KINDS}:
         raise Invalid("Only tasks, epics and projects are changed here.")
-    was: dict[str, Any] = {"title": item.title, "content": entity.text, "priority": item.priority,
-                           "due_date": item.due_date or "", "assignees": item.assignees}
-    wanted: dict[str, Any] = {name: form[name].replace("\r\n", "\n") for name in was if name in form}
+    was: dict[str, Any] = {
+        "title": item.title,
+        "content": entity.text,
+        "priority": item.priority,
+        "due_date": item.due_date or "",
+        "assignees": item.assignees,
+    }
+    wanted: dict[str, Any] = {
+        name: form[name].replace("\r\n", "\n") for name in was if name in form
+    }
     if "assignees" in wanted:
-        wanted["assignees"] = tuple(name.strip() for name in wanted["assignees"].split(",") if name.strip())
+        wanted["assignees"] = tuple(
+            name.strip() for name in wanted["assignees"].split(",") if name.strip()
+        )
     changes = {name: value for name, value in wanted.items() if value != was[name]}
     if changes:
-        await visit.services.entities.update(visit.caller, item.id, changes, int(revision) if revision.isdecimal() else None)
-    held = {name: its.entity_id if its else "" for name, its in (("project", entity.project), ("epic", entity.epic))}
+        await visit.services.entities.update(
+            visit.caller, item.id, changes, int(revision) if revision.isdecimal() else None
+        )
+    held = {
+        name: its.entity_id if its else ""
+        for name, its in (("project", entity.project), ("epic", entity.epic))
+    }
     joins = {name: form[name] or None for name, at in held.items() if form.get(name, at) != at}
     if joins and item.entity_type in MACHINES:
         await visit.services.work.update(visit.caller, item.id, MACHINES[item.entity_type], joins)
-    return visit.go(f"/work/{item.public_id}", "Saved." if changes or joins else "Nothing was changed.")
+    return visit.go(
+        f"/work/{item.public_id}", "Saved." if changes or joins else "Nothing was changed."
+    )
 
 
 async def move(visit: Visit) -> Response:
     """Along the drawing of states; anything else is refused, with the states that can follow."""
-    item = (await visit.services.entities.get(visit.caller, visit.request.path_params["entity_id"])).item
+    item = (
+        await visit.services.entities.get(visit.caller, visit.request.path_params["entity_id"])
+    ).item
     if item.entity_type not in MACHINES:
         raise Invalid("Only tasks and epics have states to go through.")
     to = (await visit.form()).get("status", "")
-    done = await visit.services.work.update(visit.caller, item.id, MACHINES[item.entity_type], {"status": to})
-    return visit.go(visit.back, done.message) if visit.wants_page else visit.json_answer(
-        {"ok": True, "status": done.item.status, "next": TASK.next.get(done.item.status, ())})
+    done = await visit.services.work.update(
+        visit.caller, item.id, MACHINES[item.entity_type], {"status": to}
+    )
+    return (
+        visit.go(visit.back, done.message)
+        if visit.wants_page
+        else visit.json_answer(
+            {"ok": True, "status": done.item.status, "next": TASK.next.get(done.item.status, ())}
+        )
+    )
 
 
 async def wait(visit: Visit) -> Response:
     """For another task or epic; or no more."""
     form, entity_id = await visit.form(), visit.request.path_params["entity_id"]
     if form.get("action") == "drop":
-        await visit.services.graph.unlink(visit.caller, entity_id, Kind.DEPENDS_ON, form.get("on", ""))
+        await visit.services.graph.unlink(
+            visit.caller, entity_id, Kind.DEPENDS_ON, form.get("on", "")
+        )
         return visit.go(visit.back, "It waits for that no more.")
-    _, other, _, _ = await visit.services.graph.link(visit.caller, entity_id, Kind.DEPENDS_ON, form.get("on", ""))
+    _, other, _, _ = await visit.services.graph.link(
+        visit.caller, entity_id, Kind.DEPENDS_ON, form.get("on", "")
+    )
     return visit.go(visit.back, f"It waits for {other.title}.")
 
 
 async def note(visit: Visit) -> Response:
     text = (await visit.form()).get("text", "").strip()
-    done = await visit.services.work.note(visit.caller, visit.request.path_params["entity_id"], text)
+    done = await visit.services.work.note(
+        visit.caller, visit.request.path_params["entity_id"], text
+    )
     return visit.go(f"/work/{done.item.public_id}", "Noted.")
 
 
-DOORS = (get("/work", show), post("/work", create), get("/work/{entity_id}", one), post("/work/{entity_id}", change),
-         post("/work/{entity_id}/move", move), post("/work/{entity_id}/wait", wait), post("/work/{entity_id}/note", note))
+DOORS = (
+    get("/work", show),
+    post("/work", create),
+    get("/work/{entity_id}", one),
+    post("/work/{entity_id}", change),
+    post("/work/{entity_id}/move", move),
+    post("/work/{entity_id}/wait", wait),
+    post("/work/{entity_id}/note", note),
+)

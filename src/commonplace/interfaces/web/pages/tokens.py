@@ -14,8 +14,14 @@ from commonplace.interfaces.web.request import Visit
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import Token, now
 
-NAMES = {Client.CLAUDE_CODE: "Claude Code", Client.CLAUDE_DESKTOP: "Claude Desktop", Client.CHATGPT: "ChatGPT",
-         Client.CURSOR: "Cursor", Client.VSCODE: "VS Code", Client.CURL: "curl"}
+NAMES = {
+    Client.CLAUDE_CODE: "Claude Code",
+    Client.CLAUDE_DESKTOP: "Claude Desktop",
+    Client.CHATGPT: "ChatGPT",
+    Client.CURSOR: "Cursor",
+    Client.VSCODE: "VS Code",
+    Client.CURL: "curl",
+}
 EXPIRIES = {"30": "a month", "90": "three months", str(DEFAULT_EXPIRY_DAYS): "a year", "": "never"}
 EVERY, LONGEST = 1.0, 1800
 
@@ -27,9 +33,16 @@ async def show(visit: Visit) -> Response:
 async def _show(visit: Visit, made: tuple[Token, str] | None = None) -> Response:
     tokens = await visit.services.people.tokens(visit.caller)
     folders = await visit.services.library.folders(visit.caller)
-    response = visit.page("tokens.html", tokens=sorted(tokens, key=lambda token: (token.revoked_at is not None, token.name)),
-                          folders=folders, names={folder.id: folder.name for folder in folders}, made=made,
-                          expiries=EXPIRIES, default_expiry=str(DEFAULT_EXPIRY_DAYS), now=now())
+    response = visit.page(
+        "tokens.html",
+        tokens=sorted(tokens, key=lambda token: (token.revoked_at is not None, token.name)),
+        folders=folders,
+        names={folder.id: folder.name for folder in folders},
+        made=made,
+        expiries=EXPIRIES,
+        default_expiry=str(DEFAULT_EXPIRY_DAYS),
+        now=now(),
+    )
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -41,13 +54,22 @@ async def create(visit: Visit) -> Response:
 
 async def _wanted(visit: Visit) -> NewToken:
     form = await visit.form()
-    name, expires = " ".join(form.get("name", "").split()), form.get("expires", str(DEFAULT_EXPIRY_DAYS))
+    name, expires = (
+        " ".join(form.get("name", "").split()),
+        form.get("expires", str(DEFAULT_EXPIRY_DAYS)),
+    )
     if not 0 < len(name) <= 200:
         raise Invalid("Give the token a name of up to 200 characters: what it is for.")
     if expires not in EXPIRIES:
         raise Invalid("Choose how long the token is good for.")
     folders = tuple(await visit.several("folder")) if form.get("sees") == "folders" else None
-    return NewToken(name, form.get("write") == "1", folders, form.get("kb_only") == "1", int(expires) if expires else None)
+    return NewToken(
+        name,
+        form.get("write") == "1",
+        folders,
+        form.get("kb_only") == "1",
+        int(expires) if expires else None,
+    )
 
 
 async def revoke(visit: Visit) -> Response:
@@ -69,7 +91,9 @@ async def view_as(visit: Visit) -> Response:
 
 async def _token(visit: Visit) -> Token:
     wanted = visit.request.path_params["token_id"]
-    found = [token for token in await visit.services.people.tokens(visit.caller) if token.id == wanted]
+    found = [
+        token for token in await visit.services.people.tokens(visit.caller) if token.id == wanted
+    ]
     if not found:
         raise NotFound("Token not found")
     return found[0]
@@ -77,19 +101,29 @@ async def _token(visit: Visit) -> Token:
 
 # -- connecting
 
+
 async def connect(visit: Visit) -> Response:
     return await _connect(visit)
 
 
-async def _connect(visit: Visit, made: tuple[Token, str] | None = None, client: str = "") -> Response:
+async def _connect(
+    visit: Visit, made: tuple[Token, str] | None = None, client: str = ""
+) -> Response:
     settings = visit.services.settings
     url = address(settings) if settings.public_url else visit.site.origin
     secret = made[1] if made else PLACEHOLDER
     lines = {client: instructions(client, url, secret, settings) for client in Client}
     chosen = client if client in {*Client} else visit.query("client", Client.CLAUDE_CODE)
-    response = visit.page("connect.html", clients=NAMES, lines=lines, made=made, placeholder=PLACEHOLDER, url=url,
-                          chosen=chosen if chosen in {*Client} else Client.CLAUDE_CODE,
-                          folders=await visit.services.library.folders(visit.caller))
+    response = visit.page(
+        "connect.html",
+        clients=NAMES,
+        lines=lines,
+        made=made,
+        placeholder=PLACEHOLDER,
+        url=url,
+        chosen=chosen if chosen in {*Client} else Client.CLAUDE_CODE,
+        folders=await visit.services.library.folders(visit.caller),
+    )
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -102,7 +136,9 @@ async def connect_with(visit: Visit) -> Response:
         raise Invalid("Choose a client.")
     folder = form.get("folder")
     wish = NewToken(NAMES[Client(client)], form.get("write") == "1", (folder,) if folder else None)
-    return await _connect(visit, await visit.services.people.create_token(visit.caller, wish), client)
+    return await _connect(
+        visit, await visit.services.people.create_token(visit.caller, wish), client
+    )
 
 
 async def first_call(visit: Visit) -> Response:
@@ -122,7 +158,12 @@ async def _first_call(visit: Visit, token_id: str) -> AsyncIterator[dict[str, An
 
 
 DOORS = (
-    get("/tokens", show), post("/tokens", create), post("/tokens/{token_id}/revoke", revoke),
-    get("/tokens/{token_id}", activity), post("/view-as", view_as), get("/connect", connect), post("/connect", connect_with),
+    get("/tokens", show),
+    post("/tokens", create),
+    post("/tokens/{token_id}/revoke", revoke),
+    get("/tokens/{token_id}", activity),
+    post("/view-as", view_as),
+    get("/connect", connect),
+    post("/connect", connect_with),
     get("/connect/{token_id}/live", first_call),
 )
