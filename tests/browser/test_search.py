@@ -128,8 +128,7 @@ async def test_the_words_asked_for_are_marked_and_in_sight(site: Site) -> None:
     await expect(page.locator("#s0")).to_contain_text("narwhals")
     place = "[...(CSS.highlights.get('asked') ?? [])].map((range) => range.getBoundingClientRect())"
     async with asyncio.timeout(5):
-        while not await page.evaluate(
-            f"{place}.some(({{ top, bottom }}) => top > 0 && bottom < innerHeight)"
-        ):  # noqa: ASYNC110
+        seen = f"{place}.some(({{ top, bottom }}) => top > 0 && bottom < innerHeight)"
+        while not await page.evaluate(seen):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     assert await page.evaluate(f"{place}.length") == 1

@@ -18,9 +18,12 @@ class RedisLimits:
 
     def __init__(self, url: str, meanwhile: Limits) -> None:
         self._pool = ConnectionPool.from_url(url, retry=Retry(NoBackoff(), 1))
-        self._window = MovingWindowRateLimiter(
-            RedisStorage(f"async+{url}", implementation="redispy", connection_pool=self._pool)
-        )  # type: ignore[arg-type]
+        storage = RedisStorage(
+            f"async+{url}",
+            implementation="redispy",
+            connection_pool=self._pool,  # type: ignore[arg-type]
+        )
+        self._window = MovingWindowRateLimiter(storage)
         self._meanwhile = meanwhile
         self._breaker = Breaker("This server counts requests by itself")
 

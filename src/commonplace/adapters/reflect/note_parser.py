@@ -105,9 +105,9 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def _speakers(text: str, labels: frozenset[str]) -> frozenset[str]:
     """Who is quoted: names before a colon that come back, or that half of all lines begin with. `Redis: ...` is no speaker."""
     lines = [line for line in text.splitlines() if line.strip()]
-    found = [
-        match["name"] for line in lines if (match := _SPEAKER.match(line, _LEAD.match(line).end()))
-    ]  # type: ignore[union-attr]
+    starts = (_LEAD.match(line) for line in lines)
+    spoken = (_SPEAKER.match(start.string, start.end()) for start in starts if start)
+    found = [match["name"] for match in spoken if match]
     names = Counter(name for name in found if name.lower() not in labels)
     is_talk = 2 * names.total() >= len(lines)
     return frozenset(name for name, count in names.items() if is_talk or count > 1)

@@ -106,9 +106,8 @@ class Worker:
             with suppress(TimeoutError):
                 async with asyncio.timeout(PATIENT_SECONDS):
                     await self._idle[AFTER[kind]].wait()
-                    while await self._store.jobs.came(
-                        kind, now() - timedelta(seconds=QUIET_SECONDS)
-                    ):  # noqa: ASYNC110
+                    quiet = timedelta(seconds=QUIET_SECONDS)
+                    while await self._store.jobs.came(kind, now() - quiet):  # noqa: ASYNC110
                         await asyncio.sleep(QUIET_SECONDS / 5)
 
 
