@@ -41,7 +41,7 @@ from commonplace.model import (
 )
 from commonplace.ports import Embedder, Question
 from commonplace.settings import Settings
-from commonplace.store import SqlStore, make_store
+from commonplace.store import Store, make_store
 from commonplace.text.query_terms import extra, parse
 
 PER_ITEM = 20
@@ -67,7 +67,7 @@ def pieces(count: int, length: int = 180) -> Iterator[str]:
                         return
 
 
-async def fill(store: SqlStore, embedder: Embedder, count: int, length: int) -> Person:
+async def fill(store: Store, embedder: Embedder, count: int, length: int) -> Person:
     person = Person(new_id(), "benchmark", "benchmark@example.com", now())
     await store.people.create(person)
     folders = [(Folder(new_id(), person.id, name, now()), share) for name, share in FOLDERS.items()]
@@ -130,7 +130,7 @@ def questions(count: int, seed: int) -> list[str]:
 
 
 async def measure(
-    store: SqlStore, embedder: Embedder, scope: Scope, name: str, asked: list[str]
+    store: Store, embedder: Embedder, scope: Scope, name: str, asked: list[str]
 ) -> None:
     vectors = [await embedder.query(text) for text in asked]
     spent: dict[str, list[float]] = {"keyword": [], "nearest": [], "hybrid": []}
@@ -163,7 +163,7 @@ async def measure(
 
 
 async def recall(
-    store: SqlStore, embedder: Embedder, scope: Scope, vectors: list[np.ndarray]
+    store: Store, embedder: Embedder, scope: Scope, vectors: list[np.ndarray]
 ) -> float:
     ids, matrix = await everything(store, embedder, scope)
     kept = []
@@ -181,7 +181,7 @@ async def recall(
 
 
 async def everything(
-    store: SqlStore, embedder: Embedder, scope: Scope
+    store: Store, embedder: Embedder, scope: Scope
 ) -> tuple[list[int], np.ndarray]:
     column = "vector" if store._db.engine == "sqlite" else "embedding::text AS vector"
     where = (

@@ -31,7 +31,7 @@ from commonplace.model import (
     now,
 )
 from commonplace.settings import Settings
-from commonplace.store import SqlStore, make_store, rows
+from commonplace.store import Store, make_store, rows
 
 TYPES = ("episode", "pattern", "decision", "task", "claim")
 KINDS = ("RELATED_TO", "SUPPORTS", "REQUIRES", "DERIVED_FROM")
@@ -39,7 +39,7 @@ HUB = 10_000
 FOLDER = 0.05
 
 
-async def fill(store: SqlStore, nodes: int, edges: int) -> Person:
+async def fill(store: Store, nodes: int, edges: int) -> Person:
     person = Person(new_id(), "benchmark", "benchmark@example.com", now())
     await store.people.create(person)
     folder = Folder(new_id(), person.id, "some", now())
@@ -104,7 +104,7 @@ async def fill(store: SqlStore, nodes: int, edges: int) -> Person:
     return person
 
 
-async def measure(store: SqlStore, name: str, scope: Scope, starts: list[str], **how: Any) -> None:
+async def measure(store: Store, name: str, scope: Scope, starts: list[str], **how: Any) -> None:
     for start in starts[:3]:
         await store.relations.around(scope, ItemRef(id=start), **how)
     spent, cpu = [], time.process_time()
@@ -120,7 +120,7 @@ async def measure(store: SqlStore, name: str, scope: Scope, starts: list[str], *
 
 
 async def starts_of(
-    store: SqlStore, person: Person, folder: Folder, count: int
+    store: Store, person: Person, folder: Folder, count: int
 ) -> dict[str, list[str]]:
     """Where walks begin: anywhere, in the folder, at the hub, next to it."""
 

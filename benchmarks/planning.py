@@ -18,13 +18,13 @@ from commonplace.app import open_app
 from commonplace.database.transaction import Tx
 from commonplace.model import Caller, Capability, Content, Item, Scope, new_id, new_public_id
 from commonplace.settings import Settings
-from commonplace.store import SqlStore, rows
+from commonplace.store import Store, rows
 
 STATUSES = ("todo", "todo", "todo", "backlog", "doing", "blocked", "review")
 PRIORITIES = ("critical", "high", "medium", "medium", "low", "someday")
 
 
-async def fill(store: SqlStore, library_id: str, count: int, waiting: int) -> str:
+async def fill(store: Store, library_id: str, count: int, waiting: int) -> str:
     dice = random.Random(3)
     text = Content(new_id(), f"{library_id}:one", "The text does not matter here.")
     project = Item(new_id(), library_id, new_public_id(), text.id, "project", "text", "The project")
@@ -111,7 +111,7 @@ async def main() -> None:
         )
         async with open_app(settings) as app:
             person = await app.people.ensure_owner()
-            assert isinstance(app.store, SqlStore)
+            assert isinstance(app.store, Store)
             project = await fill(app.store, person.id, given.tasks, given.waiting)
             gc.freeze()  # as the server does
             caller = Caller(person.id, person.id, person.name, frozenset(Capability))

@@ -62,10 +62,10 @@ from commonplace.core.work.planning import Planning
 from commonplace.core.work.tasks import Work
 from commonplace.errors import Damaged
 from commonplace.model import Caller
-from commonplace.ports import Captions, Embedder, Soundtracks, Store, Transcriber
-from commonplace.ports.store import Advance
+from commonplace.model.progress import Advance
+from commonplace.ports import Captions, Embedder, Soundtracks, Transcriber
 from commonplace.settings import Settings
-from commonplace.store import load_beside, make_store
+from commonplace.store import Store, load_beside, make_store
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

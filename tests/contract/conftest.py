@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.settings import Settings
-from commonplace.store import SqlStore, make_store
+from commonplace.store import Store, make_store
 from tests.contract.library import Library
 
 
@@ -23,11 +23,11 @@ def place(request: pytest.FixtureRequest, data_dir: Path) -> Settings:
 
 
 @pytest.fixture
-async def open_store(place: Settings) -> AsyncIterator[Callable[[], Awaitable[SqlStore]]]:
+async def open_store(place: Settings) -> AsyncIterator[Callable[[], Awaitable[Store]]]:
     """Opens any number of stores on the one database, as so many processes would."""
-    stores: list[SqlStore] = []
+    stores: list[Store] = []
 
-    async def another() -> SqlStore:
+    async def another() -> Store:
         stores.append(make_store(place))
         await stores[-1].open()
         return stores[-1]
@@ -38,15 +38,15 @@ async def open_store(place: Settings) -> AsyncIterator[Callable[[], Awaitable[Sq
 
 
 @pytest.fixture
-async def store(open_store: Callable[[], Awaitable[SqlStore]]) -> SqlStore:
+async def store(open_store: Callable[[], Awaitable[Store]]) -> Store:
     return await open_store()
 
 
 @pytest.fixture
-async def ann(store: SqlStore) -> Library:
+async def ann(store: Store) -> Library:
     return await Library.create(store, "ann")
 
 
 @pytest.fixture
-async def bob(store: SqlStore) -> Library:
+async def bob(store: Store) -> Library:
     return await Library.create(store, "bob")

@@ -21,7 +21,7 @@ from commonplace.model import (
     new_public_id,
     now,
 )
-from commonplace.store import SqlStore
+from commonplace.store import Store
 from commonplace.text.query_terms import extra, parse
 
 STAMP = "test/16"
@@ -53,11 +53,11 @@ def cut(text: str, vectors: Sequence[NDArray[np.float32]] = ()) -> list[Section]
 
 @dataclass(frozen=True)
 class Library:
-    store: SqlStore
+    store: Store
     id: str
 
     @classmethod
-    async def create(cls, store: SqlStore, name: str = "ann") -> "Library":
+    async def create(cls, store: Store, name: str = "ann") -> "Library":
         person = Person(
             id=new_id(), name=name, email=f"{name}-{new_id()}@example.com", created_at=now()
         )

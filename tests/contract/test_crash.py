@@ -10,7 +10,7 @@ import pytest
 from commonplace.errors import NotFound
 from commonplace.model import ItemRef
 from commonplace.settings import Settings
-from commonplace.store import SqlStore, make_store
+from commonplace.store import Store, make_store
 from tests.contract.library import Library
 from tests.contract.test_store_processes import writer
 from tests.contract.writer import telling_word
@@ -56,7 +56,7 @@ async def test_nothing_acknowledged_is_lost_and_nothing_half_written_is_found(
     check_halves(place)
 
 
-async def check_acknowledged(store: SqlStore, told: list[str]) -> None:
+async def check_acknowledged(store: Store, told: list[str]) -> None:
     added, asked, deleted = ({line[1:] for line in told if line[0] == mark} for mark in "+?-")
     assert added and deleted
     for person in await store.people.all():

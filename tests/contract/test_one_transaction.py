@@ -13,7 +13,7 @@ from commonplace.core.people.accounts import CLAIM
 from commonplace.core.people.authorization import digest
 from commonplace.model import Caller, CandidateState, ItemFilter
 from commonplace.settings import Settings
-from commonplace.store import SqlStore, make_store
+from commonplace.store import Store, make_store
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +24,7 @@ class Crash(Exception):
     """The process ends here: nothing after this point happens."""
 
 
-def crash_after(store: SqlStore, writes: int) -> Callable[[], None]:
+def crash_after(store: Store, writes: int) -> Callable[[], None]:
     """Let so many transactions commit, then none; the answer lets all through again."""
     db, left = store.items._db, writes
     write = db.write
@@ -45,7 +45,7 @@ def crash_after(store: SqlStore, writes: int) -> Callable[[], None]:
 
 
 @asynccontextmanager
-async def opened(place: Settings) -> AsyncIterator[tuple[App, SqlStore, Caller]]:
+async def opened(place: Settings) -> AsyncIterator[tuple[App, Store, Caller]]:
     store = make_store(place)
     async with open_app(place, own_store=store) as app:
         await app.people.ensure_owner()

@@ -24,7 +24,7 @@ from commonplace.model import (
 from commonplace.ports import Vector, Vectors
 from commonplace.search_index import library_index, postings, snapshot
 from commonplace.settings import Settings
-from commonplace.store import SqlStore
+from commonplace.store import Store
 from commonplace.store.relations import insert_relation
 from tests.contract.library import DIMENSIONS, STAMP, Library, unit
 
@@ -48,7 +48,7 @@ class Compass:
 
 
 @pytest.fixture
-def search(store: SqlStore) -> Search:
+def search(store: Store) -> Search:
     settings = Settings()
     return Search(store, Compass(), Access(store, make_limits(settings), settings), settings)
 

@@ -6,14 +6,14 @@ import pytest
 
 from commonplace.errors import NameTaken
 from commonplace.model import Invitation, Passkey, Role, WebSession, new_id, now
-from commonplace.store import SqlStore
+from commonplace.store import Store
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
 DAY = timedelta(days=1)
 
 
-async def test_a_password_is_replaced_by_the_next(store: SqlStore, ann: Library) -> None:
+async def test_a_password_is_replaced_by_the_next(store: Store, ann: Library) -> None:
     person = (await store.people.all())[0]
     assert await store.accounts.password(person.id) is None
     for hashed in ("first", "second"):
@@ -22,7 +22,7 @@ async def test_a_password_is_replaced_by_the_next(store: SqlStore, ann: Library)
 
 
 async def test_an_address_that_somebody_else_has_is_refused(
-    store: SqlStore, ann: Library, bob: Library
+    store: Store, ann: Library, bob: Library
 ) -> None:
     first, second = await store.people.all()
     with pytest.raises(NameTaken):
@@ -33,7 +33,7 @@ async def test_an_address_that_somebody_else_has_is_refused(
     assert await store.accounts.person(second.id) == found
 
 
-async def test_passkeys_belong_to_a_person(store: SqlStore, ann: Library, bob: Library) -> None:
+async def test_passkeys_belong_to_a_person(store: Store, ann: Library, bob: Library) -> None:
     first, second = await store.people.all()
     passkey = Passkey("abc", first.id, "Laptop", b"\x00\xff", 3)
     await store.accounts.add_passkey(passkey)
@@ -46,7 +46,7 @@ async def test_passkeys_belong_to_a_person(store: SqlStore, ann: Library, bob: L
     assert await store.accounts.passkey("abc") is None
 
 
-async def test_sessions_end(store: SqlStore, ann: Library) -> None:
+async def test_sessions_end(store: Store, ann: Library) -> None:
     person = (await store.people.all())[0]
     for name, lasts in (("a", DAY), ("b", DAY), ("c", DAY), ("over", -DAY)):
         await store.accounts.open_session(WebSession(name, person.id, person.id, now() + lasts))
@@ -65,7 +65,7 @@ async def test_sessions_end(store: SqlStore, ann: Library) -> None:
 
 
 async def test_a_secret_for_one_use_is_good_once_for_its_purpose_and_in_its_time(
-    store: SqlStore, ann: Library
+    store: Store, ann: Library
 ) -> None:
     person = (await store.people.all())[0]
     await store.accounts.promise("claim", "claim", person.id, now() + DAY)
@@ -78,7 +78,7 @@ async def test_a_secret_for_one_use_is_good_once_for_its_purpose_and_in_its_time
 
 
 async def test_a_session_knows_all_libraries_of_its_person_and_turns_from_one_to_another(
-    store: SqlStore, ann: Library, bob: Library
+    store: Store, ann: Library, bob: Library
 ) -> None:
     first, second = await store.people.all()
     await store.accounts.open_session(
@@ -100,7 +100,7 @@ async def test_a_session_knows_all_libraries_of_its_person_and_turns_from_one_to
 
 
 async def test_a_library_is_named_after_its_person_until_it_gets_a_name(
-    store: SqlStore, ann: Library
+    store: Store, ann: Library
 ) -> None:
     person = (await store.people.all())[0]
     await store.accounts.rename(person.id, "Anna", "anna@example.org")

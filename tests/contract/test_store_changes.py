@@ -11,7 +11,7 @@ from commonplace.database.transaction import Tx
 from commonplace.model import ItemRef, Person, new_id, now
 from commonplace.search_index import change_log, library_index
 from commonplace.settings import Settings
-from commonplace.store import SqlStore, make_store
+from commonplace.store import Store, make_store
 from tests.contract.library import STAMP, Library, unit
 
 pytestmark = pytest.mark.anyio
@@ -56,7 +56,7 @@ async def test_a_write_that_began_first_and_ended_last_is_not_missed(on_postgres
 
 
 async def test_whoever_is_too_far_behind_reads_everything_anew(
-    ann: Library, open_store: Callable[[], Awaitable[SqlStore]], monkeypatch: pytest.MonkeyPatch
+    ann: Library, open_store: Callable[[], Awaitable[Store]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change_log, "KEPT", 3)
     monkeypatch.setattr(change_log, "_PRUNED_EVERY", 1)

@@ -23,7 +23,7 @@ from commonplace.search_index import (
     postings,
 )
 from commonplace.settings import Settings
-from commonplace.store import SqlStore, make_store
+from commonplace.store import Store, make_store
 from tests.contract.library import STAMP, Library, packed, unit
 from tests.contract.oracle import Oracle
 from tests.contract.world import World, operations
@@ -54,7 +54,7 @@ def read_all(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @asynccontextmanager
-async def process(place: Settings) -> AsyncIterator[SqlStore]:
+async def process(place: Settings) -> AsyncIterator[Store]:
     store = make_store(place)
     await store.open()
     try:
@@ -93,7 +93,7 @@ async def write(library: Library, sql: str) -> None:
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_it_answers_as_the_oracle_does_after_any_changes_between_two_starts(
     place: Settings,
-    store: SqlStore,
+    store: Store,
     read_all: list[str],
     steps: list[tuple[str, int, int]],
     kept: list[bool],
@@ -326,7 +326,7 @@ async def test_processes_may_write_at_once(
     place: Settings,
     ann: Library,
     read_all: list[str],
-    open_store: Callable[[], Awaitable[SqlStore]],
+    open_store: Callable[[], Awaitable[Store]],
 ) -> None:
     await quartz(ann, "a", "b")
     stores = [await open_store() for _ in range(4)]

@@ -16,7 +16,7 @@ from commonplace.model import (
     RedactedDisk,
     new_id,
 )
-from commonplace.store import SqlStore
+from commonplace.store import Store
 from tests.contract.library import STAMP, Library
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +38,7 @@ async def publish(library: Library, item: Item, view: RedactedDisk = VIEW) -> No
 
 
 async def test_others_find_what_is_published_by_every_name_and_by_its_view(
-    store: SqlStore, ann: Library, bob: Library
+    store: Store, ann: Library, bob: Library
 ) -> None:
     item = await ann.add("The fox hunts at night.", title="Real title")
     for name in (item.id, item.public_id, item.entity_id):
@@ -62,7 +62,7 @@ async def test_others_find_what_is_published_by_every_name_and_by_its_view(
 
 
 async def test_publishing_is_for_those_who_see_the_item(
-    store: SqlStore, ann: Library, bob: Library
+    store: Store, ann: Library, bob: Library
 ) -> None:
     item = await ann.add("The fox hunts at night.")
     with pytest.raises(NotFound):
@@ -74,7 +74,7 @@ async def test_publishing_is_for_those_who_see_the_item(
 
 
 async def test_a_save_is_inactive_while_the_item_is_private_and_goes_with_it(
-    store: SqlStore, ann: Library, bob: Library
+    store: Store, ann: Library, bob: Library
 ) -> None:
     item = await ann.add("The fox hunts at night.")
     await publish(ann, item)
@@ -99,7 +99,7 @@ async def test_a_save_is_inactive_while_the_item_is_private_and_goes_with_it(
 
 
 async def test_unsaving_works_for_what_is_private_by_now_and_once(
-    store: SqlStore, ann: Library, bob: Library
+    store: Store, ann: Library, bob: Library
 ) -> None:
     item = await ann.add("The fox hunts at night.")
     await publish(ann, item)
@@ -114,7 +114,7 @@ async def test_unsaving_works_for_what_is_private_by_now_and_once(
 
 @pytest.mark.parametrize("how", ["update", "annotate", "renew"])
 async def test_whoever_changes_the_item_its_view_is_known_to_be_old(
-    store: SqlStore, ann: Library, bob: Library, how: str
+    store: Store, ann: Library, bob: Library, how: str
 ) -> None:
     item = await ann.add("The fox hunts at night.")
     await publish(ann, item)
@@ -160,7 +160,7 @@ async def test_whoever_changes_the_item_its_view_is_known_to_be_old(
 
 
 async def test_an_item_that_changed_while_its_view_was_derived_is_published_as_old(
-    store: SqlStore, ann: Library
+    store: Store, ann: Library
 ) -> None:
     item = await ann.add("The fox hunts at night.")
     await store.items.annotate([Annotation(item, {"summary": "Another."})])
@@ -168,7 +168,7 @@ async def test_an_item_that_changed_while_its_view_was_derived_is_published_as_o
 
 
 async def test_lists_of_saved_disks_are_filtered_by_what_is_shown(
-    store: SqlStore, ann: Library, bob: Library
+    store: Store, ann: Library, bob: Library
 ) -> None:
     for n in range(3):
         item = await ann.add(
@@ -196,7 +196,7 @@ async def test_lists_of_saved_disks_are_filtered_by_what_is_shown(
 
 
 async def test_vectors_of_views_are_of_the_view_that_is_there(
-    store: SqlStore, ann: Library, bob: Library
+    store: Store, ann: Library, bob: Library
 ) -> None:
     item = await ann.add("The fox hunts at night.")
     await publish(ann, item)

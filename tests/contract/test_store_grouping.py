@@ -15,14 +15,14 @@ from commonplace.database.sqlite import SqliteDatabase
 from commonplace.database.transaction import Tx
 from commonplace.errors import NotFound
 from commonplace.model import ItemFilter
-from commonplace.store import SqlStore
+from commonplace.store import Store
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_one_that_fails_harms_no_other(ann: Library) -> None:
-    store: SqlStore = ann.store
+    store: Store = ann.store
     gone = await ann.add("gone")
     await store.items.delete(ann.scope(), gone.id)
     await ann.add("first")

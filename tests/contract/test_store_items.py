@@ -25,7 +25,7 @@ from commonplace.model import (
     now,
 )
 from commonplace.settings import Settings
-from commonplace.store import SqlStore, make_store
+from commonplace.store import Store, make_store
 from tests.contract.library import STAMP, Library, cut
 
 pytestmark = pytest.mark.anyio
@@ -139,7 +139,7 @@ async def test_every_read_keeps_to_the_scope(ann: Library, bob: Library) -> None
             assert await readable(ann.store, scope, item) == (item.title in titles)
 
 
-async def readable(store: SqlStore, scope: Scope, item: Item) -> bool:
+async def readable(store: Store, scope: Scope, item: Item) -> bool:
     """Whether it can be read, changed or deleted: always all or none of them."""
     attempts: list[Callable[[], Awaitable[object]]] = [
         lambda: store.items.get(scope, ItemRef(id=item.id)),

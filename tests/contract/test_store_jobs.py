@@ -7,7 +7,7 @@ import pytest
 
 from commonplace.errors import NotFound
 from commonplace.model import ItemRef, Job, JobState, new_id, now
-from commonplace.ports import queue
+from commonplace.store import jobs as queue
 from commonplace.store.jobs import CRASHED, CRASHES
 from tests.contract.library import STAMP, Library, packed, unit
 

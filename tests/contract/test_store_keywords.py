@@ -9,7 +9,7 @@ import pytest
 from commonplace.model import Item, ItemRef, Scored, Words, new_id
 from commonplace.search_index import library_index, postings
 from commonplace.search_index.snapshot import K1, MEAN_LENGTH, B
-from commonplace.store import SqlStore
+from commonplace.store import Store
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -17,14 +17,14 @@ VOCABULARY = [f"w{n}x" for n in range(60)]
 
 
 @pytest.fixture
-async def grown(store: SqlStore, ann: Library) -> "Grown":
+async def grown(store: Store, ann: Library) -> "Grown":
     return Grown(store, ann, await ann.folder("Red"))
 
 
 class Grown:
     """A library, and what a plain reading says of it."""
 
-    def __init__(self, store: SqlStore, library: Library, folder: str) -> None:
+    def __init__(self, store: Store, library: Library, folder: str) -> None:
         self.store, self.library, self.folder = store, library, folder
         self.texts: dict[str, list[str]] = {}
         self.filed: set[str] = set()
@@ -129,6 +129,6 @@ async def test_a_phrase_is_found_by_neighbours_only(grown: Grown) -> None:
     assert passage.text == "alpha beta gamma"
 
 
-async def test_texts_without_a_word_can_be_all_there_is(store: SqlStore, ann: Library) -> None:
+async def test_texts_without_a_word_can_be_all_there_is(store: Store, ann: Library) -> None:
     await ann.add("?! ...", title="-")
     assert await store.sections.keyword(ann.scope(), Words((("otter",),)), 5) == []

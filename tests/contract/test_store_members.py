@@ -9,7 +9,7 @@ import pytest
 from commonplace.core.people.tokens import NewToken, mint, new_person
 from commonplace.errors import Conflict, NameTaken, NotFound
 from commonplace.model import Invitation, Passkey, Person, Role, new_id, now
-from commonplace.store import SqlStore
+from commonplace.store import Store
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -163,7 +163,7 @@ async def test_who_has_no_say_any_more_has_no_invitation_to_come_back_by(ann: Li
     assert others in await ann.store.members.invitations(ann.id)
 
 
-async def test_of_two_owners_who_leave_at_once_one_stays(store: SqlStore, ann: Library) -> None:
+async def test_of_two_owners_who_leave_at_once_one_stays(store: Store, ann: Library) -> None:
     bo = await accept(ann, await invite(ann, Role.OWNER))
     answers = await asyncio.gather(
         store.members.change_role(ann.id, ann.id, Role.MEMBER),

@@ -10,13 +10,13 @@ import pytest
 
 from commonplace.errors import Conflict, NameTaken
 from commonplace.model import Capability, Event, Invitation, Person, Role, WebSession, new_id, now
-from commonplace.store import SqlStore
+from commonplace.store import Store
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_person_owns_a_library_of_their_own(store: SqlStore) -> None:
+async def test_a_person_owns_a_library_of_their_own(store: Store) -> None:
     person = Person(id=new_id(), name="Ann", email="ann@example.com", created_at=now())
     await store.people.create(person)
     assert await store.people.all() == [person]
@@ -25,7 +25,7 @@ async def test_a_person_owns_a_library_of_their_own(store: SqlStore) -> None:
     assert await store.people.role(person.id, new_id()) is None
 
 
-async def test_an_address_belongs_to_one_person_whatever_its_case(store: SqlStore) -> None:
+async def test_an_address_belongs_to_one_person_whatever_its_case(store: Store) -> None:
     await store.people.create(
         Person(id=new_id(), name="Ann", email="ann@example.com", created_at=now())
     )
@@ -73,7 +73,7 @@ async def test_tokens_are_listed_and_revoked_within_their_library(
 
 
 async def test_what_becomes_of_a_token_elsewhere_is_known_at_once(
-    ann: Library, open_store: Callable[[], Awaitable[SqlStore]]
+    ann: Library, open_store: Callable[[], Awaitable[Store]]
 ) -> None:
     here, elsewhere = ann.store, await open_store()
     folder = await ann.folder("work")
@@ -140,7 +140,7 @@ async def test_the_log_keeps_the_newest_thousand_lines(ann: Library) -> None:
 
 
 async def test_a_person_goes_with_their_library_once_it_is_empty_and_theirs_alone(
-    store: SqlStore, ann: Library, bob: Library
+    store: Store, ann: Library, bob: Library
 ) -> None:
     await bob.folder("work")
     item = await bob.add("something")

@@ -19,7 +19,7 @@ from commonplace.database.sqlite import MARKER
 from commonplace.errors import ConfigurationError, StorageFailed
 from commonplace.model import Person, new_id, now
 from commonplace.settings import Settings
-from commonplace.store import SqlStore, make_store
+from commonplace.store import Store, make_store
 from tests.contract.library import Library
 from tests.services import running_postgres
 
@@ -62,7 +62,7 @@ def run_sql(place: Settings, statement: str) -> None:
 
 
 async def test_a_database_of_a_newer_version_is_refused_and_left_alone(
-    place: Settings, store: SqlStore
+    place: Settings, store: Store
 ) -> None:
     run_sql(place, "INSERT INTO schema_version VALUES (9999)")
     late = make_store(place)
@@ -109,7 +109,7 @@ async def test_four_processes_may_set_up_one_database_at_once(place: Settings) -
 
 @pytest.mark.slow
 async def test_32_writers_in_three_processes_never_find_it_locked(
-    place: Settings, store: SqlStore
+    place: Settings, store: Store
 ) -> None:
     processes = [writer(place, clients, rounds=5) for clients in (11, 11, 10)]
     lines = [line for process in processes for line in finished(process)]
@@ -120,7 +120,7 @@ async def test_32_writers_in_three_processes_never_find_it_locked(
     )  # every second was deleted again
 
 
-async def test_people_made_at_once_under_one_address_are_one(store: SqlStore) -> None:
+async def test_people_made_at_once_under_one_address_are_one(store: Store) -> None:
     answers = await asyncio.gather(
         *(store.people.create(Person(new_id(), "Ann", "ann@example.com", now())) for _ in range(8)),
         return_exceptions=True,

@@ -9,7 +9,7 @@ import pytest
 from commonplace.database.postgres import PostgresTx
 from commonplace.database.sqlite import SqliteTx
 from commonplace.model import ItemFilter, ItemRef, Scope, Section, Words
-from commonplace.store import SqlStore
+from commonplace.store import Store
 from commonplace.text.query_terms import parse
 from tests.contract.library import STAMP, Library, cut, packed, unit
 
@@ -134,7 +134,7 @@ async def test_a_text_cannot_talk_its_way_into_a_scope(ann: Library, bob: Librar
 
 
 async def test_new_words_are_found_at_once_and_deleted_ones_no_more(
-    ann: Library, open_store: Callable[[], Awaitable[SqlStore]]
+    ann: Library, open_store: Callable[[], Awaitable[Store]]
 ) -> None:
     for n in range(10):
         await ann.add(f"filler {n}", title=f"f{n}")

@@ -12,7 +12,7 @@ from commonplace.model import ItemRef, Scope, Scored
 from commonplace.ports import Matches, Question
 from commonplace.search_index import change_log, filters, library_index as shelves, snapshot
 from commonplace.settings import Settings
-from commonplace.store import SqlStore, make_store
+from commonplace.store import Store, make_store
 from commonplace.text.query_terms import parse
 from tests.contract.library import STAMP, Library, packed, unit
 
@@ -225,7 +225,7 @@ async def test_searches_see_all_that_stands_while_much_else_changes(
 @pytest.mark.parametrize("at_once", [20_000, 0])
 async def test_a_search_sees_what_others_did_since(
     ann: Library,
-    open_store: Callable[[], Awaitable[SqlStore]],
+    open_store: Callable[[], Awaitable[Store]],
     monkeypatch: pytest.MonkeyPatch,
     at_once: int,
 ) -> None:
@@ -287,7 +287,7 @@ async def test_items_of_the_same_moment_are_told_apart(ann: Library) -> None:
 async def test_the_loop_goes_through_what_others_did_once_and_not_through_all_of_it(
     ann: Library,
     bob: Library,
-    open_store: Callable[[], Awaitable[SqlStore]],
+    open_store: Callable[[], Awaitable[Store]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[tuple[int, int, int]] = []  # thread, mark, how much it was told

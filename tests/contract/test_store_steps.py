@@ -24,7 +24,7 @@ from commonplace.model import (
     now,
 )
 from commonplace.settings import Settings
-from commonplace.store import SqlStore, make_store
+from commonplace.store import Store, make_store
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +44,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @asynccontextmanager
 async def library(
     items: int, folder: Path, later: int = 2
-) -> AsyncIterator[tuple[SqlStore, Scope, list[Entry]]]:
+) -> AsyncIterator[tuple[Store, Scope, list[Entry]]]:
     """Of so many items, and some more that are not added yet."""
     store = make_store(Settings(data_dir=folder))
     await store.open()

@@ -8,7 +8,7 @@ import pytest
 
 from commonplace.errors import NotFound
 from commonplace.model import Subscription, Upload, new_id, now
-from commonplace.store import SqlStore
+from commonplace.store import Store
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ def feed_of(library: Library, **changes: object) -> Subscription:
     )  # type: ignore[arg-type]
 
 
-async def test_an_upload_comes_back_as_it_was_promised(store: SqlStore, ann: Library) -> None:
+async def test_an_upload_comes_back_as_it_was_promised(store: Store, ann: Library) -> None:
     upload = upload_of(ann)
     await store.uploads.create(upload)
     assert await store.uploads.get(upload.id) == upload
@@ -41,7 +41,7 @@ async def test_an_upload_comes_back_as_it_was_promised(store: SqlStore, ann: Lib
         await store.uploads.get(new_id())
 
 
-async def test_the_first_item_that_came_of_it_stays(store: SqlStore, ann: Library) -> None:
+async def test_the_first_item_that_came_of_it_stays(store: Store, ann: Library) -> None:
     upload = upload_of(ann)
     await store.uploads.create(upload)
     assert [await store.uploads.finish(upload, item) for item in ("first", "second")] == [
@@ -53,7 +53,7 @@ async def test_the_first_item_that_came_of_it_stays(store: SqlStore, ann: Librar
 
 
 async def test_only_what_is_to_be_queued_is_awaited_until_it_has_an_item(
-    store: SqlStore, ann: Library, bob: Library
+    store: Store, ann: Library, bob: Library
 ) -> None:
     uploads = [replace(upload_of(ann), on_arrival={"folder": ""}) for _ in range(3)] + [
         upload_of(ann)
@@ -70,7 +70,7 @@ async def test_only_what_is_to_be_queued_is_awaited_until_it_has_an_item(
     assert await store.uploads.awaited() == []
 
 
-async def test_what_is_spent_and_what_is_not(store: SqlStore, ann: Library) -> None:
+async def test_what_is_spent_and_what_is_not(store: Store, ann: Library) -> None:
     read, written, waiting = [
         await ann.add(name, transcription_status=status)
         for name, status in (("read", None), ("written", "done"), ("waiting", "queued"))
@@ -112,7 +112,7 @@ async def test_what_is_spent_and_what_is_not(store: SqlStore, ann: Library) -> N
 
 
 async def test_a_feed_is_one_for_its_address_folder_and_token(
-    store: SqlStore, ann: Library, bob: Library
+    store: Store, ann: Library, bob: Library
 ) -> None:
     folder = await ann.folder("work")
     first = await store.feeds.create(feed_of(ann))
@@ -128,7 +128,7 @@ async def test_a_feed_is_one_for_its_address_folder_and_token(
         await store.feeds.delete(first)
 
 
-async def test_a_feed_is_leased_once_when_its_time_has_come(store: SqlStore, ann: Library) -> None:
+async def test_a_feed_is_leased_once_when_its_time_has_come(store: Store, ann: Library) -> None:
     feed = await store.feeds.create(feed_of(ann, poll_at=now() - timedelta(seconds=1)))
     await store.feeds.create(
         feed_of(ann, url="https://example.org/later", poll_at=now() + timedelta(hours=1))
@@ -149,7 +149,7 @@ async def test_a_feed_is_leased_once_when_its_time_has_come(store: SqlStore, ann
 
 
 async def test_entries_are_taken_when_they_came_or_were_tried_often(
-    store: SqlStore, ann: Library
+    store: Store, ann: Library
 ) -> None:
     feed = await store.feeds.create(feed_of(ann))
     await store.feeds.note(feed, ["good", "old"], ok=True)
@@ -162,7 +162,7 @@ async def test_entries_are_taken_when_they_came_or_were_tried_often(
     assert await store.feeds.taken(feed, tries=1) == set()
 
 
-async def test_a_backup_holds_them(store: SqlStore, ann: Library, tmp_path: Path) -> None:
+async def test_a_backup_holds_them(store: Store, ann: Library, tmp_path: Path) -> None:
     upload, feed = upload_of(ann), await store.feeds.create(feed_of(ann))
     await store.uploads.create(upload)
     await store.feeds.note(feed, ["seen"], ok=True)

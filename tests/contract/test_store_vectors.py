@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from commonplace.search_index import snapshot
-from commonplace.store import SqlStore
+from commonplace.store import Store
 from tests.contract.library import STAMP, Library, packed, unit
 from tests.contract.oracle import Oracle
 from tests.contract.world import World, operations
@@ -28,7 +28,7 @@ def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 @given(steps=operations)
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_it_answers_as_the_oracle_does_after_any_changes(
-    store: SqlStore, steps: list[tuple[str, int, int]]
+    store: Store, steps: list[tuple[str, int, int]]
 ) -> None:
     world = await World.create(store, Oracle(), seed=len(steps))
     await world.add(2, 0)
@@ -41,7 +41,7 @@ async def test_it_answers_as_the_oracle_does_after_any_changes(
 
 
 @pytest.mark.usefixtures("plan")
-async def test_libraries_never_see_each_others_vectors(store: SqlStore) -> None:
+async def test_libraries_never_see_each_others_vectors(store: Store) -> None:
     oracle = Oracle()
     ann, bob = await World.create(store, oracle, 1), await World.create(store, oracle, 2)
     for world in (ann, bob, ann, bob):
@@ -57,7 +57,7 @@ async def test_libraries_never_see_each_others_vectors(store: SqlStore) -> None:
 
 @pytest.mark.usefixtures("plan")
 async def test_every_process_sees_the_others_writes_at_its_next_search(
-    store: SqlStore, open_store: Callable[[], Awaitable[SqlStore]]
+    store: Store, open_store: Callable[[], Awaitable[Store]]
 ) -> None:
     other = await open_store()
     world = await World.create(store, Oracle(), 3)

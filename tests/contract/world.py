@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from commonplace.model import Item, ItemRef, Scope, new_id
-from commonplace.store import SqlStore
+from commonplace.store import Store
 from tests.contract.library import DIMENSIONS, STAMP, Library, cut, packed, unit
 from tests.contract.oracle import Kept, Oracle
 
@@ -18,7 +18,7 @@ class World:
         self._random = np.random.default_rng(seed)
 
     @classmethod
-    async def create(cls, store: SqlStore, oracle: Oracle, seed: int = 0) -> "World":
+    async def create(cls, store: Store, oracle: Oracle, seed: int = 0) -> "World":
         library = await Library.create(store)
         return cls(library, oracle, [await library.folder("a"), await library.folder("b")], seed)
 
@@ -82,7 +82,7 @@ class World:
             )
         return None
 
-    async def check(self, store: SqlStore | None = None) -> None:
+    async def check(self, store: Store | None = None) -> None:
         store, own = store or self.library.store, self.library.scope
         scopes = [
             own(),

@@ -11,7 +11,7 @@ import pytest
 
 from commonplace.database.transaction import Tx
 from commonplace.model import Content, Item, Scope, new_id, new_public_id
-from commonplace.store import SqlStore, rows
+from commonplace.store import Store, rows
 from tests.interfaces.house import House, call_tool, open_house
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ async def fill(house: House, count: int) -> dict[str, str]:
     """One project and one epic with all tasks: every second one waits for another, a tenth stand in one chain, and half of the
     rest wait for the same one. Ids by name."""
     dice, library_id, store = random.Random(3), house.owner.library_id, house.app.store
-    assert isinstance(store, SqlStore)
+    assert isinstance(store, Store)
     text = Content(new_id(), f"{library_id}:one", "The text does not matter here.")
 
     def item(entity_type: str, title: str, **fields: Any) -> Item:

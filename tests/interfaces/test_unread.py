@@ -15,7 +15,7 @@ from commonplace.core.items.library import Draft
 from commonplace.core.transfer.markdown_folder import export_folder
 from commonplace.errors import NotFound, StorageFailed
 from commonplace.model import ItemFilter, JobState, Role, Scope, new_id, now
-from commonplace.ports import silent
+from commonplace.model.progress import no_advance
 from tests.interfaces.house import House, call_tool, open_house
 from tests.interfaces.test_ingest import ARTICLE
 from tests.interfaces.test_uploads import finish, send
@@ -446,7 +446,7 @@ async def test_an_unread_item_cannot_be_published_and_only_its_own_words_are_exp
     assert (refused.status_code, "not been read" in refused.json()["message"]) == (422, True)
     assert (
         await export_folder(
-            house.app.library, house.app.versions, house.owner, tmp_path / "out", silent
+            house.app.library, house.app.versions, house.owner, tmp_path / "out", no_advance
         )
         == 1
     )

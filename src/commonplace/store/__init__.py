@@ -8,61 +8,62 @@ from commonplace.database import sqlite
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import ConfigurationError
 from commonplace.model import Json
-from commonplace.ports.store import Advance, silent
+from commonplace.model.progress import Advance, no_advance
 from commonplace.search_index.checkpoint import Checkpoints
 from commonplace.search_index.checkpoint_writer import Keeper
 from commonplace.search_index.index import SectionIndex
 from commonplace.settings import Settings
 from commonplace.store import backup
-from commonplace.store.accounts import SqlAccounts
-from commonplace.store.candidates import SqlCandidates
-from commonplace.store.captures import SqlCaptures
-from commonplace.store.contents import SqlContents, SqlQuotas
-from commonplace.store.disks import SqlDisks
-from commonplace.store.feeds import SqlFeeds
-from commonplace.store.folders import SqlFolders
-from commonplace.store.items import SqlItems
-from commonplace.store.jobs import SqlJobs
-from commonplace.store.members import SqlMembers
-from commonplace.store.people import SqlPeople, SqlTokens
-from commonplace.store.relations import SqlRelations
-from commonplace.store.sections import SqlSections
-from commonplace.store.statistics import SqlFigures
-from commonplace.store.unread import SqlUnread
-from commonplace.store.uploads import SqlUploads
-from commonplace.store.versions import SqlVersions
+from commonplace.store.accounts import Accounts
+from commonplace.store.candidates import Candidates
+from commonplace.store.captures import Captures
+from commonplace.store.contents import Contents, Quotas
+from commonplace.store.disks import Disks
+from commonplace.store.feeds import Feeds
+from commonplace.store.folders import Folders
+from commonplace.store.items import Items
+from commonplace.store.jobs import Jobs
+from commonplace.store.members import Members
+from commonplace.store.people import People, Tokens
+from commonplace.store.relations import Relations
+from commonplace.store.sections import Sections
+from commonplace.store.statistics import Statistics
+from commonplace.store.unread import Unread
+from commonplace.store.uploads import Uploads
+from commonplace.store.versions import Versions
 
 FILE = "commonplace.sqlite3"
 
 
-class SqlStore:
+class Store:
     def __init__(self, db: Database, checkpoints: Checkpoints) -> None:
         index = SectionIndex(checkpoints)
         self._db = db
         self._index = index
         self._checkpoints = checkpoints
         self._keeper = Keeper(db, index, checkpoints)
-        self.people = SqlPeople(db, index)
-        self.tokens = SqlTokens(db)
-        self.accounts = SqlAccounts(db)
-        self.figures = SqlFigures(db)
-        self.folders = SqlFolders(db, index)
-        self.items = SqlItems(db, index)
-        self.unread = SqlUnread(db, index)
-        self.contents = SqlContents(db)
-        self.quotas = SqlQuotas(db)
-        self.sections = SqlSections(db, index)
-        self.jobs = SqlJobs(db)
-        self.uploads = SqlUploads(db)
-        self.feeds = SqlFeeds(db)
-        self.relations = SqlRelations(db)
-        self.captures = SqlCaptures(db)
-        self.disks = SqlDisks(db, index)
-        self.members = SqlMembers(db)
-        self.candidates = SqlCandidates(db)
-        self.versions = SqlVersions(db)
+        self.people = People(db, index)
+        self.tokens = Tokens(db)
+        self.accounts = Accounts(db)
+        self.figures = Statistics(db)
+        self.folders = Folders(db, index)
+        self.items = Items(db, index)
+        self.unread = Unread(db, index)
+        self.contents = Contents(db)
+        self.quotas = Quotas(db)
+        self.sections = Sections(db, index)
+        self.jobs = Jobs(db)
+        self.uploads = Uploads(db)
+        self.feeds = Feeds(db)
+        self.relations = Relations(db)
+        self.captures = Captures(db)
+        self.disks = Disks(db, index)
+        self.members = Members(db)
+        self.candidates = Candidates(db)
+        self.versions = Versions(db)
 
     async def open(self) -> None:
+        """Connect and bring the schema up to date, under a lock."""
         await self._db.open()
         self._keeper.start()
 
@@ -70,17 +71,23 @@ class SqlStore:
         await self._db.read(lambda tx: tx.one("SELECT 1"))
 
     async def check(self) -> None:
+        """Damaged when the database's pages do not hang together. Reads all of them."""
         if self._db.engine == "sqlite":
             await self._db.read(sqlite.check)
 
     async def describe(self) -> Json:
+        """`engine`, its `version`, the `schema`'s number, and `checkpoint_bytes`: files kept for a quick start."""
         return await self._db.read(_describe) | {"checkpoint_bytes": self._checkpoints.size()}
 
-    async def dump(self, file: Path, advance: Advance = silent) -> dict[str, int]:
+    async def dump(self, file: Path, advance: Advance = no_advance) -> dict[str, int]:
+        """Everything, as of one moment, in one file that any engine can load; rows by table."""
         await self.check()  # a backup of damage must not take the place of a good one
         return await self._db.read(backup.dump, self._index, file, advance)
 
-    async def load(self, file: Path, *, replace: bool, advance: Advance = silent) -> dict[str, int]:
+    async def load(
+        self, file: Path, *, replace: bool, advance: Advance = no_advance
+    ) -> dict[str, int]:
+        """All of a dump or nothing. Conflict when something is there that `replace` does not give up."""
         return await self._db.write(backup.load, self._index, file, replace, advance)
 
     async def drop(self) -> None:
@@ -105,7 +112,9 @@ def _describe(tx: Tx) -> Json:
     return {"engine": tx.engine, "version": row["version"], "schema": row["schema"]}
 
 
-async def load_beside(settings: Settings, file: Path, advance: Advance = silent) -> dict[str, int]:
+async def load_beside(
+    settings: Settings, file: Path, advance: Advance = no_advance
+) -> dict[str, int]:
     """Restore a backup where the database is damaged or gone: into a new one, which takes its place once it is complete."""
     path = settings.data_dir / FILE
     with TemporaryDirectory(prefix=".restore-", dir=settings.data_dir) as folder:
@@ -120,16 +129,14 @@ async def load_beside(settings: Settings, file: Path, advance: Advance = silent)
     return counts
 
 
-def make_store(settings: Settings) -> SqlStore:
+def make_store(settings: Settings) -> Store:
     checkpoints = Checkpoints(settings.data_dir / "shelves", settings.checkpoint_sections)
     if not settings.database_url:
-        return SqlStore(sqlite.SqliteDatabase(settings.data_dir / FILE), checkpoints)
+        return Store(sqlite.SqliteDatabase(settings.data_dir / FILE), checkpoints)
     if settings.database_url.startswith(("postgresql://", "postgres://")):
         from commonplace.database.postgres import PostgresDatabase
 
-        return SqlStore(
-            PostgresDatabase(settings.database_url, settings.database_schema), checkpoints
-        )
+        return Store(PostgresDatabase(settings.database_url, settings.database_schema), checkpoints)
     raise ConfigurationError(
         "COMMONPLACE_DATABASE_URL must start with postgresql:// (leave it empty for SQLite)."
     )

@@ -10,7 +10,7 @@ from commonplace.model import Membership, Passkey, Person, Role, WebSession, now
 from commonplace.store import rows
 
 
-class SqlAccounts:
+class Accounts:
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -29,11 +29,16 @@ class SqlAccounts:
         return rows.person(row) if row else None
 
     async def rename(self, person_id: str, name: str, email: str) -> None:
+        """A library that bears the person's name goes along. NameTaken: somebody else has the address."""
         await self._db.write(_rename, person_id, name, email)
 
     async def claim(
         self, digest: str, purpose: str, person_id: str, name: str, email: str, hash: str | None
     ) -> bool:
+        """Redeem a secret, rename the person and set their password, or none of it; whether the secret was good. Other
+        secrets of the person for that purpose end with it. A new password signs out all browsers of the person; None keeps
+        the old one."""
+
         def work(tx: Tx) -> bool:
             if not _redeem(tx, digest, purpose)[0]:
                 return False
@@ -49,6 +54,7 @@ class SqlAccounts:
     # -- passwords and passkeys
 
     async def password(self, person_id: str) -> str | None:
+        """Its hash."""
         row = await self._db.read(
             lambda tx: tx.one("SELECT hash FROM passwords WHERE person_id = :id", id=person_id)
         )
@@ -57,6 +63,9 @@ class SqlAccounts:
     async def set_password(
         self, person_id: str, hash: str, *, keep: str | None = None, void: str | None = None
     ) -> None:
+        """And sign out all browsers of the person but the one with the session `keep`, by digest. `void`: the purpose of
+        secrets for one use that end with the old password."""
+
         def work(tx: Tx) -> None:
             put_password(tx, person_id, hash)
             _void(tx, person_id, void)
@@ -121,6 +130,7 @@ class SqlAccounts:
         await self._db.write(work)
 
     async def session(self, digest: str) -> tuple[WebSession, Person, list[Membership]] | None:
+        """A session that has not expired, whose it is, and the libraries they are in: their own first."""
         found = await self._db.recall(_whose, digest)
         return found if found and found[0].expires_at > now() else None
 
@@ -153,6 +163,7 @@ class SqlAccounts:
         )
 
     async def turn_to(self, digest: str, library_id: str) -> None:
+        """The session is in that library from now on, seen with the person's own eyes."""
         await self._db.write(
             lambda tx: tx.run(
                 "UPDATE web_sessions SET library_id = :library_id, view_as = NULL WHERE digest = :digest",
@@ -164,6 +175,7 @@ class SqlAccounts:
     async def close_sessions(
         self, person_id: str, *, only: str | None = None, but: str | None = None
     ) -> None:
+        """All of a person's, or only one, or all but one; by digest."""
         await self._db.write(_close_sessions, person_id, only, but)
 
     # -- secrets for one use
@@ -171,6 +183,8 @@ class SqlAccounts:
     async def promise(
         self, digest: str, purpose: str, person_id: str | None, expires_at: datetime
     ) -> None:
+        """A secret that is good for one use. What has expired is forgotten."""
+
         def work(tx: Tx) -> None:
             tx.run("DELETE FROM once_only WHERE expires_at < :now", now=rows.micros(now()))
             tx.run(
@@ -185,9 +199,11 @@ class SqlAccounts:
         await self._db.write(work)
 
     async def promised(self, digest: str, purpose: str) -> tuple[bool, str | None]:
+        """Whether it is still good, and for whom."""
         return await self._db.read(_promised, digest, purpose)
 
     async def redeem(self, digest: str, purpose: str) -> tuple[bool, str | None]:
+        """The same, and from now on it is not; of two who try at once, one succeeds."""
         return await self._db.write(_redeem, digest, purpose)
 
 

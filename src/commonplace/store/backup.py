@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from commonplace.database.transaction import Tx, migrations, refuse_newer
 from commonplace.errors import Conflict, Invalid
-from commonplace.ports.store import Advance
+from commonplace.model.progress import Advance
 from commonplace.search_index.index import SectionIndex
 from commonplace.store import rows
 from commonplace.store.items import delete_items

@@ -31,16 +31,20 @@ _INSERT = f"""INSERT INTO candidates ({", ".join(_COLUMNS)}) VALUES ({", ".join(
               ON CONFLICT (library_id, id) DO NOTHING"""
 
 
-class SqlCandidates:
+class Candidates:
+    """`owner`: only what this one queued; None: the library's. What is decided stays as it is: Conflict."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def put(self, candidates: Sequence[Candidate]) -> None:
+        """Those that are there already stay as they are."""
         await self._db.write(
             lambda tx: tx.many(_INSERT, [_values(candidate) for candidate in candidates])
         )
 
     async def drawn_from(self, library_id: str, source_id: str) -> bool:
+        """Whether there is one, decided or not, that this item brought."""
         return (
             await self._db.read(
                 lambda tx: tx.one(
@@ -55,6 +59,8 @@ class SqlCandidates:
     async def page(
         self, library_id: str, owner: str | None, state: str | None, *, limit: int, offset: int
     ) -> tuple[list[Candidate], int]:
+        """Newest and surest first, and how many there are in all."""
+
         def work(tx: Tx) -> tuple[list[Candidate], int]:
             condition, values = _within(library_id, owner)
             if state is not None:

@@ -15,7 +15,9 @@ _BLIND = """owner IN (SELECT t.id FROM tokens AS t WHERE t.library_id = :library
     WHERE s.library_id = t.library_id AND s.token_id = t.id AND f.item_id = :item_id))"""
 
 
-class SqlCaptures:
+class Captures:
+    """Written by `Items.add` with the item that points to them; there is no way to change one."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -32,6 +34,7 @@ class SqlCaptures:
         return capture(row) if row else None
 
     async def by_prefix(self, library_id: str, owner: str, prefix: str) -> list[Capture]:
+        """Those whose key begins so, oldest first."""
         found = await self._db.read(
             lambda tx: tx.all(
                 """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
@@ -59,6 +62,7 @@ class SqlCaptures:
         return capture(row)
 
     async def page(self, scope: Scope, *, limit: int, offset: int) -> tuple[list[Capture], int]:
+        """Of items in scope, newest first, and how many there are in all."""
         condition, values = rows.visible(scope)
         joined = f"captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id WHERE {condition}"
 

@@ -15,7 +15,9 @@ _JOBS_OF = "kind = 'transcribe' AND (library_id, item_id) IN (SELECT library_id,
 _KEY_OF_ITS_OWN = "key = 'past:' || id"
 
 
-class SqlContents:
+class Contents:
+    """What sources said. While one worker writes down a recording, the others' jobs for it wait."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -28,15 +30,19 @@ class SqlContents:
         return content(row)
 
     async def known(self, keys: Sequence[str]) -> set[str]:
+        """Those that there is a content for."""
         found = await self._db.read(
             lambda tx: tx.all("SELECT key FROM contents WHERE key IN :keys", keys=list(keys))
         )
         return {row["key"] for row in found}
 
     async def redirect(self, key: str, content_id: str) -> None:
+        """From now on the key leads to this content."""
         await self._db.write(put_redirects, content_id, [key])
 
     async def claim(self, content_id: str, job_id: str, until: datetime) -> bool:
+        """Whether this job is the one that writes it down, until then; again to hold it longer."""
+
         def work(tx: Tx) -> bool:
             claimed = tx.run(
                 """UPDATE contents SET claimed_by = :job_id, claimed_until = :until WHERE id = :id AND text = ''
@@ -59,6 +65,7 @@ class SqlContents:
         return await self._db.write(work)
 
     async def progress(self, content_id: str, share: float) -> None:
+        """Told to all jobs that wait for it."""
         await self._db.write(
             lambda tx: tx.run(
                 f"UPDATE jobs SET progress = :share WHERE state <> 'done' AND {_JOBS_OF}",
@@ -70,6 +77,8 @@ class SqlContents:
     async def fulfil(
         self, content_id: str, text: str, segments: Sequence[Json], about: Json
     ) -> None:
+        """It has its text; those who waited go on."""
+
         def work(tx: Tx) -> None:
             tx.run(
                 """UPDATE contents SET text = :text, hash = :hash, segments = :segments, about = :about,
@@ -85,6 +94,8 @@ class SqlContents:
         await self._db.write(work)
 
     async def release(self, content_id: str, job_id: str) -> None:
+        """Another may try."""
+
         def work(tx: Tx) -> None:
             if tx.run(
                 """UPDATE contents SET claimed_by = NULL, claimed_until = NULL
@@ -97,6 +108,8 @@ class SqlContents:
         await self._db.write(work)
 
     async def give_up(self, content_id: str, error: str) -> None:
+        """It cannot be written down: all jobs that wait for it fail, and their items say so."""
+
         def work(tx: Tx) -> None:
             tx.run(
                 "UPDATE contents SET claimed_by = NULL, claimed_until = NULL WHERE id = :id",
@@ -119,7 +132,9 @@ class SqlContents:
         await self._db.write(work)
 
 
-class SqlQuotas:
+class Quotas:
+    """Seconds of speech that people had written down, by month."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -129,6 +144,8 @@ class SqlQuotas:
     async def reserve(
         self, job: Job, person_id: str, month: str, seconds: float, cap: float
     ) -> bool:
+        """Whether there is room for so many seconds more; 0: no cap. Asking again for one job replaces what it had."""
+
         def work(tx: Tx) -> bool:
             if (
                 tx.engine == "postgres"
@@ -154,6 +171,7 @@ class SqlQuotas:
         return await self._db.write(work)
 
     async def settle(self, job: Job, seconds: float) -> None:
+        """What it really was; 0 when nothing came of it."""
         await self._db.write(
             lambda tx: tx.run(
                 "UPDATE transcriptions SET seconds = :seconds WHERE library_id = :library_id AND id = :id",

@@ -50,12 +50,15 @@ _BASIS = (
 )
 
 
-class SqlDisks:
+class Disks:
+    """A view is of a certain change of its item; every later change of the item makes it `stale`, whoever makes it."""
+
     def __init__(self, db: Database, index: SectionIndex) -> None:
         self._db = db
         self._index = index
 
     async def preview(self, item: Item) -> RedactedDisk | None:
+        """The view that was derived of the item as it is now, published or not."""
         row = await self._db.read(
             lambda tx: tx.one(
                 "SELECT shown FROM published WHERE library_id = :library_id AND item_id = :item_id AND change = derived",
@@ -66,6 +69,8 @@ class SqlDisks:
         return RedactedDisk.of(json.loads(row["shown"])) if row else None
 
     async def keep_preview(self, scope: Scope, item: Item, view: RedactedDisk) -> None:
+        """Keep the view of an item for its owner alone. It goes with the item, and is old once the item has changed."""
+
         def work(tx: Tx) -> None:
             before = find(tx, scope, ItemRef(id=item.id), lock=True)
             if (
@@ -80,6 +85,8 @@ class SqlDisks:
     async def publish(
         self, scope: Scope, item: Item, audience: Audience, view: RedactedDisk, summary: str = ""
     ) -> Published:
+        """Seen by others from now on. `item`: as it was when the view was derived."""
+
         def work(tx: Tx) -> Published:
             before = find(tx, scope, ItemRef(id=item.id), lock=True)
             key = {"library_id": before.library_id, "item_id": before.id}
@@ -107,6 +114,8 @@ class SqlDisks:
         return await self._db.write(work)
 
     async def unpublish(self, scope: Scope, item_id: str) -> None:
+        """Seen by no other from now on; saves stay, and count again when it is published again."""
+
         def work(tx: Tx) -> None:
             item = find(tx, scope, ItemRef(id=item_id), lock=True)
             tx.run(
@@ -126,11 +135,13 @@ class SqlDisks:
         await self._db.write(work)
 
     async def derived(self, published: Published, view: RedactedDisk) -> None:
+        """The view of the change that `published` was read at."""
         await self._db.write(
             lambda tx: _derive(tx, published.library_id, published.item_id, published.change, view)
         )
 
     async def set_vector(self, published: Published, stamp: str, vector: bytes) -> None:
+        """Of the view that was derived for `published`."""
         await self._db.write(
             lambda tx: tx.run(
                 """UPDATE published SET vector = :vector, stamp = :stamp
@@ -144,6 +155,8 @@ class SqlDisks:
         )
 
     async def find(self, ref: ItemRef, saver: str | None) -> Published:
+        """Of any library. NotFound: it is not there, or not published."""
+
         def work(tx: Tx) -> Published:
             named = "i.id = :name" if ref.id is not None else "i.public_id = :name"
             found = _one(tx, named, name=ref.id or ref.public_id)
@@ -161,6 +174,7 @@ class SqlDisks:
         return await self._db.read(work)
 
     async def of_items(self, library_id: str, item_ids: Sequence[str]) -> dict[str, Published]:
+        """Those of the library's items that are published."""
         found = await self._db.read(
             lambda tx: tx.all(
                 f"SELECT {_COLUMNS} {_FROM} WHERE p.library_id = :library_id AND p.item_id IN :ids",
@@ -173,6 +187,8 @@ class SqlDisks:
     async def saved(
         self, saver: str, where: DiskFilter, *, limit: int, offset: int
     ) -> tuple[list[Published], int]:
+        """What a library saved and is still published, saved last first; and how many there are in all."""
+
         def work(tx: Tx) -> tuple[list[Published], int]:
             asked, values = _matching(where)
             found = tx.all(
@@ -193,6 +209,7 @@ class SqlDisks:
         return await self._db.read(work)
 
     async def stale(self, saver: str) -> list[Published]:
+        """What a library saved and has to be derived again."""
         found = await self._db.read(
             lambda tx: tx.all(
                 f"SELECT {_COLUMNS} {_FROM} {_SAVED} WHERE p.change <> p.derived", saver=saver
@@ -201,6 +218,8 @@ class SqlDisks:
         return [_published(row) for row in found]
 
     async def save(self, saver: str, person_id: str, published: Published) -> Published:
+        """Saving again changes nothing. NotFound: it is not published any more."""
+
         def work(tx: Tx) -> Published:
             there = _one(
                 tx,
@@ -229,6 +248,8 @@ class SqlDisks:
         return await self._db.write(work)
 
     async def unsave(self, saver: str, ref: ItemRef) -> None:
+        """Also of what is not published any more. NotFound: the library did not save it."""
+
         def work(tx: Tx) -> None:
             named = "i.id = :name" if ref.id is not None else "i.public_id = :name"
             row = tx.one(
@@ -250,6 +271,7 @@ class SqlDisks:
         await self._db.write(work)
 
     async def owner(self, library_id: str) -> tuple[str, str]:
+        """Id and name of the person who speaks for the library."""
         row = await self._db.read(
             lambda tx: tx.one(
                 """SELECT o.id, o.name FROM members AS m JOIN people AS o ON o.id = m.person_id
@@ -260,10 +282,12 @@ class SqlDisks:
         return (row["id"], row["name"]) if row else (library_id, "")
 
     async def vectors(self, item: Item, stamp: str) -> list[bytes]:
+        """Of the item's sections."""
         found = await self._db.read(self._index.vectors, item.library_id, [item.id])
         return [vector for made_by, vector in found.values() if made_by == stamp]
 
     async def names(self, scope: Scope, section_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """(public_id, title) of the items that the sections belong to, within the scope."""
         condition, values = rows.visible(scope)
         found = await self._db.read(
             lambda tx: tx.all(
@@ -289,6 +313,7 @@ class SqlDisks:
     async def saved_vectors(
         self, saver: str, stamp: str, limit: int
     ) -> list[tuple[str, str, bytes]]:
+        """(public_id, title, vector of the view) of what a library saved last."""
         found = await self._db.read(
             lambda tx: tx.all(
                 f"""SELECT i.public_id, p.title, p.vector FROM {_PUBLISHED}

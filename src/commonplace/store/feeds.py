@@ -27,11 +27,13 @@ _COLUMNS = (
 )
 
 
-class SqlFeeds:
+class Feeds:
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def create(self, feed: Subscription) -> Subscription:
+        """The one that the subscriber has for this address and folder already, if there is one."""
+
         def work(tx: Tx) -> Subscription:
             for known in _of(tx, feed.library_id):
                 if (known.url, known.token_id, known.folder_id) == (
@@ -50,6 +52,7 @@ class SqlFeeds:
         return await self._db.write(work)
 
     async def within(self, library_id: str, token_id: str | None) -> list[Subscription]:
+        """The library's, or only those of one token."""
         found = await self._db.read(_of, library_id)
         return [feed for feed in found if token_id in (None, feed.token_id)]
 
@@ -64,6 +67,7 @@ class SqlFeeds:
             raise NotFound("Feed not found")
 
     async def lease(self, seconds: int) -> Subscription | None:
+        """One whose time has come, and which nobody else is given for `seconds`."""
         at = now()
         due = "SELECT * FROM feeds WHERE poll_at <= :now ORDER BY poll_at LIMIT 1"
         # Looked for without a write lock: idle workers must not stand in the writers' way.
@@ -88,6 +92,7 @@ class SqlFeeds:
         return await self._db.write(work)
 
     async def taken(self, feed: Subscription, tries: int) -> set[str]:
+        """Entries that were taken in, or tried so often."""
         found = await self._db.read(
             lambda tx: tx.all(
                 """SELECT entry FROM feed_entries

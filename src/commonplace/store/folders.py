@@ -24,12 +24,14 @@ _SEES_ONLY = """library_id = :library_id AND whole_library = 0 AND revoked_at IS
                                 AND other.token_id = tokens.id AND other.folder_id <> :folder_id)"""
 
 
-class SqlFolders:
+class Folders:
     def __init__(self, db: Database, index: SectionIndex) -> None:
         self._db = db
         self._index = index
 
     async def create(self, folder: Folder) -> None:
+        """NameTaken when the library has the name, whatever its case."""
+
         def work(tx: Tx) -> None:
             _refuse_taken(tx, folder.library_id, folder.name)
             tx.run(
@@ -79,6 +81,7 @@ class SqlFolders:
         return await self._db.read(work)
 
     async def delete(self, scope: Scope, folder_id: str, *, cascade_items: bool) -> None:
+        """With `cascade_items`, items that lie in no other folder go too. A token whose last folder goes is revoked."""
         await self._db.write(self._delete, scope, folder_id, cascade_items)
 
     def _delete(self, tx: Tx, scope: Scope, folder_id: str, cascade_items: bool) -> None:

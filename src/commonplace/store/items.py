@@ -57,7 +57,7 @@ _WITH_TEXT = rows.SELECT_ITEM.replace(
 )
 
 
-class SqlItems:
+class Items:
     def __init__(self, db: Database, index: SectionIndex) -> None:
         self._db = db
         self._index = index
@@ -79,6 +79,13 @@ class SqlItems:
         accepts: Candidate | None = None,
         upload: Upload | None = None,
     ) -> tuple[Item, bool]:
+        """All of it in one transaction, also what becomes of another item `beside` it. What the scope already holds with this
+        content and type (and, for texts, title): that, and False, unless it need not be there `once` only. Conflict: by now the
+        key stands for a content that says something else, or the other item is at another revision. NotFound: a relation leads
+        out of the scope. Without a `folder_id` the item is filed in `item.folders`. `accepts`: the pending candidate that
+        becomes this item; Conflict if it was decided already. `upload`: the file that it is made of, with the answer
+        to give for it from now on; Conflict if it was finished already."""
+
         def work(tx: Tx) -> tuple[Item, bool]:
             kept, created = self._add(
                 tx, item, content, sections, scope, folder_id, stamp, jobs, once
@@ -150,6 +157,8 @@ class SqlItems:
     async def known(
         self, scope: Scope, key: str, entity_type: str, *, token_id: str | None = None
     ) -> tuple[Content | None, Item | None]:
+        """What the key stands for, and the item that has it: in scope, or added by the token and not filed yet."""
+
         def work(tx: Tx) -> tuple[Content | None, Item | None]:
             content = find_content(tx, key)
             if content is None:
@@ -161,6 +170,7 @@ class SqlItems:
         return await self._db.peek(work)
 
     async def put(self, entries: Sequence[Entry], *, scope: Scope, stamp: str) -> list[Outcome]:
+        """Many, in one transaction: new, or brought up to date (see Entry)."""
         return await self._db.write(self._put_all, entries, scope, stamp) if entries else []
 
     def _put_all(self, tx: Tx, entries: Sequence[Entry], scope: Scope, stamp: str) -> list[Outcome]:
@@ -218,12 +228,15 @@ class SqlItems:
         )
 
     async def get(self, scope: Scope, ref: ItemRef, *, token_id: str | None = None) -> Item:
+        """`token_id`: also what this token added and nobody has filed yet."""
         return await self._db.peek(_find_own, scope, ref, token_id)
 
     async def whole(self, scope: Scope, ref: ItemRef) -> Reading:
         return await self._db.peek(_whole, scope, ref)
 
     async def several(self, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
+        """By id, in one query; what is out of scope or gone by now is left out."""
+
         def work(tx: Tx) -> dict[str, Item]:
             condition, values = rows.visible(scope)
             found = tx.all(
@@ -240,6 +253,7 @@ class SqlItems:
         return await self._db.peek(_text, item)
 
     async def texts(self, items: Sequence[Item]) -> dict[str, str]:
+        """By the items' ids, in one query; those that are gone by now are left out."""
         found = (
             await self._db.read(
                 lambda tx: tx.all(
@@ -265,6 +279,7 @@ class SqlItems:
         order: Order = Order.NEWEST,
         count: bool = True,
     ) -> tuple[list[Item], int]:
+        """In this order, and how many there are in all; 0 when they need not be counted."""
         return await self._db.read(_page, scope, where, limit, offset, order, count)
 
     async def update(
@@ -280,6 +295,10 @@ class SqlItems:
         relations: Sequence[Relation] = (),
         dropped: Sequence[Relation] = (),
     ) -> Item:
+        """Change fields; `sections` (when not None) replace those that are there. A new title needs new ones. Relations
+        come and go in the same transaction; those to be `dropped` begin or end at the item, and may lead out of the scope; one
+        that is not there is as good as dropped."""
+
         def work(tx: Tx) -> Item:
             updated = self._update(
                 tx, scope, item_id, changes, expected_revision, sections, stamp, jobs
@@ -332,6 +351,8 @@ class SqlItems:
         jobs: Sequence[Job],
         expected_revision: int | None = None,
     ) -> Item:
+        """From now on the content's key stands for this content, and the item has it. Others keep what they have."""
+
         def work(tx: Tx) -> Item:
             before = find(tx, scope, ItemRef(id=item_id), lock=True)
             content_id = renew_content(tx, content, now())
@@ -351,6 +372,9 @@ class SqlItems:
         return await self._db.write(work)
 
     async def annotate(self, made: Sequence[Annotation]) -> None:
+        """Change what was made of texts. Not a revision of anybody's; and what people choose themselves (tags, category,
+        metadata) stays where somebody has changed the item since it was read."""
+
         def work(tx: Tx) -> None:
             for columns, same in groupby(made, lambda each: tuple(each.changes)):
                 tx.many(
@@ -384,6 +408,8 @@ class SqlItems:
     async def delete(
         self, scope: Scope, item_id: str, *, expected_revision: int | None = None
     ) -> None:
+        """What also lies in a folder out of the scope is taken out of the scope's own, and stays there."""
+
         def work(tx: Tx) -> None:
             item = find_at(tx, scope, item_id, expected_revision)
             if scope.folders is None or all(
@@ -405,6 +431,8 @@ class SqlItems:
     async def file(
         self, scope: Scope, ref: ItemRef, folder_ids: Sequence[str], *, token_id: str | None
     ) -> list[str]:
+        """Folders it was not in before. A token may also file what it added and nobody has filed yet."""
+
         def work(tx: Tx) -> list[str]:
             item = _find_own(tx, scope, ref, token_id, lock=True)
             require_folders(tx, item.library_id, set(folder_ids))

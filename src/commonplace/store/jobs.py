@@ -8,7 +8,6 @@ from typing import Any
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import NotFound
 from commonplace.model import Item, Job, JobState, Json, Scope, new_id, now
-from commonplace.ports.queue import COUNTED
 from commonplace.store import rows
 
 _COLUMNS = (
@@ -69,11 +68,16 @@ def insert_jobs(tx: Tx, jobs: Sequence[Job]) -> None:
     )
 
 
-class SqlJobs:
+COUNTED = 1_000  # open jobs; a few more say little, and counting 100,000 slows each search down
+
+
+class Jobs:
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def enqueue_embedding(self, stamp: str) -> int:
+        """A job for every item that has sections without a vector of this stamp and no job waiting; how many."""
+
         def work(tx: Tx) -> int:
             tx.run(
                 "DELETE FROM jobs WHERE kind = 'embed' AND state = 'failed'"
@@ -97,6 +101,8 @@ class SqlJobs:
         return await self._db.write(work)
 
     async def enqueue_missing(self) -> int:
+        """Queue embedding for items with sections that have no vector at all, and no job that is open or has failed; how many."""
+
         def look(tx: Tx) -> list[Any]:
             return tx.all(
                 """SELECT DISTINCT s.library_id, s.item_id FROM sections AS s
@@ -118,6 +124,8 @@ class SqlJobs:
         return await self._db.write(work) if await self._db.read(look) else 0
 
     async def waiting(self, kind: str, scope: Scope | None = None) -> tuple[int, str | None]:
+        """How many items of the scope, or of all libraries, have an open job of this kind, and why one did not succeed yet.
+        More than COUNTED are not counted any further."""
         condition, values = rows.visible(scope) if scope else ("TRUE", {})
         own = "j.library_id = :library_id" if scope else "TRUE"
         of_item = "JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id"
@@ -146,6 +154,7 @@ class SqlJobs:
         return await self._db.read(work)
 
     async def lease(self, worker: str, kind: str, *, limit: int, seconds: int) -> list[Job]:
+        """Jobs of the kind that nobody holds, held for `seconds`."""
         at = now()
         # Looked for without a write lock: idle workers must not stand in the writers' way.
         if not await self._db.read(_ready, kind, at, 1):
@@ -202,6 +211,8 @@ class SqlJobs:
         *,
         counted: bool = True,
     ) -> None:
+        """Back to the queue at `retry_at`, or failed for good. `counted`: as one of the attempts that a job has."""
+
         def work(tx: Tx) -> None:
             held = tx.run(
                 """UPDATE jobs SET state = :state, error = :error, attempts = attempts - :uncounted, leased_by = NULL,
@@ -228,6 +239,7 @@ class SqlJobs:
         await self._db.write(work)
 
     async def note(self, worker: str, job_id: str, payload: Json) -> None:
+        """What to know when it is tried again."""
         await self._db.write(
             lambda tx: tx.run(
                 "UPDATE jobs SET payload = :payload WHERE id = :id AND leased_by = :worker",
@@ -238,6 +250,7 @@ class SqlJobs:
         )
 
     async def postpone(self, worker: str, job_id: str, until: datetime) -> None:
+        """Back to the queue as if it had not been tried."""
         await self._db.write(
             lambda tx: tx.run(
                 """UPDATE jobs SET state = 'queued', attempts = attempts - 1, run_after = :until, leased_by = NULL,
@@ -250,6 +263,8 @@ class SqlJobs:
         )
 
     async def retry(self, scope: Scope, item_id: str) -> list[Job]:
+        """Queue the item's failed jobs anew."""
+
         def work(tx: Tx) -> list[Job]:
             failed = [
                 row["id"]
@@ -296,6 +311,7 @@ class SqlJobs:
         await self._db.write(insert_jobs, jobs)
 
     async def withdraw(self, scope: Scope, item_ids: Sequence[str], kind: str) -> int:
+        """Take these items' jobs of a kind out of the queue, as long as nobody runs them; how many."""
         condition, values = rows.visible(scope)
         return await self._db.write(
             lambda tx: tx.run(
@@ -316,6 +332,7 @@ class SqlJobs:
         item_ids: Sequence[str] = (),
         limit: int,
     ) -> list[Job]:
+        """Of what the scope sees, newest first; no kinds or items named: of all."""
         condition, values = rows.visible(scope)
         if kinds:
             condition, values = f"{condition} AND j.kind IN :kinds", values | {"kinds": list(kinds)}
@@ -353,6 +370,7 @@ class SqlJobs:
         return rows.job(row)
 
     async def is_open(self, scope: Scope, kind: str) -> bool:
+        """Whether a job of this kind is waiting or running for something in scope."""
         condition, values = rows.visible(scope)
         return (
             await self._db.read(
@@ -368,6 +386,7 @@ class SqlJobs:
         )
 
     async def prune(self, before: datetime) -> None:
+        """Forget jobs done before then."""
         await self._db.write(
             lambda tx: tx.run(
                 "DELETE FROM jobs WHERE state = 'done' AND updated_at < :before",
@@ -376,6 +395,7 @@ class SqlJobs:
         )
 
     async def worked_on(self, since: datetime) -> bool:
+        """Whether anybody has taken up or finished a job since then."""
         return (
             await self._db.read(
                 lambda tx: tx.one(
@@ -387,6 +407,7 @@ class SqlJobs:
         )
 
     async def came(self, kind: str, since: datetime) -> bool:
+        """Whether jobs of this kind were queued since then that nobody has taken up."""
         return (
             await self._db.read(
                 lambda tx: tx.one(
@@ -400,6 +421,7 @@ class SqlJobs:
         )
 
     async def underway(self) -> float:
+        """How many jobs' worth of the running ones is done."""
         row = await self._db.read(
             lambda tx: tx.one(
                 "SELECT coalesce(sum(progress), 0) AS done FROM jobs WHERE state = 'running'"

@@ -15,17 +15,20 @@ _MEMBER = """SELECT m.library_id, m.person_id, m.role, p.name, p.email FROM memb
 _THE_LAST = "A library needs an owner: make somebody else one first."
 
 
-class SqlMembers:
+class Members:
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def of_library(self, library_id: str) -> list[Member]:
+        """Owners first, then by name."""
         found = await self._db.read(
             lambda tx: tx.all(f"{_MEMBER} ORDER BY p.name, p.id", library_id=library_id)
         )
         return sorted((_member(row) for row in found), key=lambda member: member.role != "owner")
 
     async def change_role(self, library_id: str, person_id: str, role: str) -> Member:
+        """Conflict: they are the last owner."""
+
         def work(tx: Tx) -> Member:
             self._require(tx, library_id, person_id, stays_owner=role == "owner")
             tx.run(
@@ -46,6 +49,8 @@ class SqlMembers:
         return await self._db.write(work)
 
     async def remove(self, library_id: str, person_id: str) -> None:
+        """Their tokens for the library are revoked with it. Conflict: they are the last owner."""
+
         def work(tx: Tx) -> None:
             self._require(tx, library_id, person_id, stays_owner=False)
             tx.run(
@@ -100,6 +105,7 @@ class SqlMembers:
         )
 
     async def invitations(self, library_id: str) -> list[Invitation]:
+        """Newest first."""
         found = await self._db.read(
             lambda tx: tx.all(
                 "SELECT * FROM invitations WHERE library_id = :library_id ORDER BY created_at DESC, id",
@@ -109,6 +115,7 @@ class SqlMembers:
         return [_invitation(row) for row in found]
 
     async def withdraw(self, library_id: str, invitation_id: str) -> bool:
+        """Whether there was one that nobody had accepted yet."""
         gone: int = await self._db.write(
             lambda tx: tx.run(
                 "DELETE FROM invitations WHERE library_id = :library_id AND id = :id AND accepted_at IS NULL",
@@ -148,6 +155,10 @@ class SqlMembers:
         new: bool,
         sign_in: str | Passkey | None = None,
     ) -> None:
+        """In one transaction: the person (when `new`, with a library of their own), the membership, the token (with its
+        digest) if they want one, what they sign in with (a password's hash, or a passkey of nobody yet), and the invitation is
+        used up. Conflict: it is by now, or they are a member already. NameTaken: the address is known."""
+
         def work(tx: Tx) -> None:
             _take_turns(tx, invitation.library_id)
             at = now()

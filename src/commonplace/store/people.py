@@ -16,12 +16,15 @@ _TOKEN = """SELECT t.*, f.folder_id, m.role FROM tokens AS t
             LEFT JOIN token_folders AS f ON f.library_id = t.library_id AND f.token_id = t.id"""
 
 
-class SqlPeople:
+class People:
     def __init__(self, db: Database, index: SectionIndex) -> None:
         self._db = db
         self._index = index
 
     async def create(self, person: Person, token: tuple[Token, str] | None = None) -> None:
+        """A person, a library of their own, which has the person's id, and a token with its digest, if given. NameTaken: the
+        email is known."""
+
         def work(tx: Tx) -> None:
             insert_person(tx, person)
             if token is not None:
@@ -39,6 +42,8 @@ class SqlPeople:
         return await self._db.recall(_role, person_id, library_id)
 
     async def remove(self, person_id: str) -> None:
+        """The person, their library and all that hangs on it. Conflict: items are in it, or others belong to it."""
+
         def work(tx: Tx) -> None:
             if tx.one(
                 "SELECT 1 FROM members WHERE library_id = :id AND person_id <> :id", id=person_id
@@ -62,7 +67,7 @@ class SqlPeople:
         self._index.forget(person_id)
 
 
-class SqlTokens:
+class Tokens:
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -95,6 +100,8 @@ class SqlTokens:
         return revoked > 0
 
     async def record(self, events: Sequence[Event]) -> None:
+        """Append to the activity log and move `last_used_at`."""
+
         def work(tx: Tx) -> None:
             tx.many(
                 """INSERT INTO events (library_id, token_id, at, action, target, ok)

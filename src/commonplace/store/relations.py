@@ -28,11 +28,17 @@ _INSERT = """INSERT INTO relations (library_id, from_id, kind, to_id, weight, ex
 NAMED = 20  # items of a cycle that a refusal names
 
 
-class SqlRelations:
+class Relations:
+    """Both ends lie within the scope, or the relation is not there. A task is part of one epic at most, and a task or an epic
+    belongs to one project: what is put takes the place of what was there. An item is `superseded` for as long as something that
+    is neither wrong nor stale replaces it, directly or not."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def put(self, scope: Scope, relations: Sequence[Relation]) -> int:
+        """How many are new. What somebody said outlasts what was found by likeness. Invalid: tasks would wait for each
+        other in a circle, which it names."""
         return await self._db.write(put_relations, scope, relations)
 
     async def drop(self, scope: Scope, from_id: str, kind: str, to_id: str) -> None:
@@ -51,6 +57,8 @@ class SqlRelations:
         *,
         outgoing: bool = False,
     ) -> list[Relation]:
+        """Those that begin or end at one of the items, or with `outgoing` only those that begin there, oldest first."""
+
         def work(tx: Tx) -> list[Relation]:
             here, there = rows.visible(scope, "f"), rows.visible(scope, "t")
             wanted = " AND r.kind IN :kinds" if kinds else ""
@@ -76,6 +84,7 @@ class SqlRelations:
     async def has_task(
         self, scope: Scope, epic_id: str, statuses: Sequence[str], *, but: bool = False
     ) -> bool:
+        """Whether a task of the epic has one of these statuses, or with `but` another one."""
         condition, values = rows.visible(scope)
         # CROSS JOIN: from the epic's own relations, and no further than to the first that fits.
         return (
@@ -103,6 +112,8 @@ class SqlRelations:
         kinds: Sequence[str] = (),
         where: ItemFilter = EVERYTHING,
     ) -> Surroundings:
+        """What can be reached in so many steps, near before far, then the best joined first. Nothing out of scope is
+        walked through; what `where` leaves out is, but not shown."""
         return await self._db.read(
             graph_queries.around, scope, ref, depth, kinds, where, limit, offset
         )
@@ -124,6 +135,9 @@ class SqlRelations:
         assignee: str | None = None,
         worth: Worth | None = None,
     ) -> tuple[list[Ticket], list[tuple[str, str]], int | None]:
+        """Tasks and epics that are asked for, in any order, and all that depends on something. They say whether they are inside
+        the project, and this person's or nobody's. With `worth`, of more than 1,000 only those that count most by themselves
+        and what they depend on; then the number of all tasks inside that are theirs is told as well."""
         return await self._db.read(graph_queries.tickets, scope, where, project_id, assignee, worth)
 
 

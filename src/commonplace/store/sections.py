@@ -26,7 +26,7 @@ _ADDED_BY = (
 _OF_ITEM = "i.library_id = s.library_id || '' AND i.id = s.item_id"
 
 
-class SqlSections:
+class Sections:
     def __init__(self, db: Database, index: SectionIndex) -> None:
         self._db = db
         self._index = index
@@ -35,6 +35,8 @@ class SqlSections:
         return (await self.of_items([item])).get(item.id, [])
 
     async def of_items(self, items: Sequence[Item]) -> dict[str, list[Section]]:
+        """By the ids of the items, which are of one library; those that have none are left out."""
+
         def work(tx: Tx) -> dict[str, list[Section]]:
             found = tx.all(
                 "SELECT * FROM sections WHERE library_id = :library_id AND item_id IN :ids ORDER BY item_id, position",
@@ -49,6 +51,8 @@ class SqlSections:
         return await self._db.read(work) if items else {}
 
     async def of_content(self, content_id: str, title: str, stamp: str) -> list[Section]:
+        """With vectors of this stamp, of some item that has the content under this title, and no notes; none if there is none."""
+
         def work(tx: Tx) -> list[Section]:
             # What was noted on an item lies in its passages too, and is not the content's.
             owner = tx.one(
@@ -79,12 +83,14 @@ class SqlSections:
     async def keyword(
         self, scope: Scope, words: Words, limit: int, where: ItemFilter | None = None
     ) -> list[Scored]:
+        """Best first; scores are above 0 and comparable within one answer only. `where`: only of these items."""
         found = await self.matches(scope, Question(words, None, "", limit), where)
         return _best_first(found.ids, found.keyword)[:limit]
 
     async def nearest(
         self, scope: Scope, vector: Vector, stamp: str, limit: int, where: ItemFilter | None = None
     ) -> list[Scored]:
+        """Cosines, best first."""
         found = await self.matches(scope, Question(None, vector, stamp, limit), where)
         return _best_first(found.ids, found.cosines)[:limit]
 
@@ -96,6 +102,7 @@ class SqlSections:
         limit: int,
         where: ItemFilter | None = None,
     ) -> list[list[Scored]]:
+        """The same for several vectors at once, as of one moment."""
         found = await self._db.read(
             lambda tx: [
                 self._index.matches(tx, scope, Question(None, vector, stamp, limit), where)
@@ -107,6 +114,7 @@ class SqlSections:
     async def matches(
         self, scope: Scope, question: Question, where: ItemFilter | None = None
     ) -> Matches:
+        """What both kinds of search find, and what each says of the other's. In no order."""
         return await self._db.read(self._index.matches, scope, question, where)
 
     async def search(
@@ -117,6 +125,8 @@ class SqlSections:
         limit: int,
         where: ItemFilter | None = None,
     ) -> list[tuple[float, Passage]]:
+        """The first `limit` passages of those that `choose` puts in order, as of one moment; what is gone by now is left out."""
+
         def glance(tx: Tx) -> list[tuple[float, Passage]] | None:
             found = self._index.glance(tx, scope, question, where)
             return None if found is None else _best(tx, scope, choose(found), limit)
@@ -132,11 +142,13 @@ class SqlSections:
         return found
 
     async def passages(self, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
+        """In any order; what is out of scope or gone by now is left out."""
         return await self._db.read(_passages, scope, section_ids)
 
     async def openings(
         self, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None
     ) -> list[Passage]:
+        """The first passage of each of the items, in any order."""
         (condition, values), (asked, wanted) = (
             rows.visible(scope),
             rows.matching(where or ItemFilter()),
@@ -155,6 +167,7 @@ class SqlSections:
     async def opening_vectors(
         self, scope: Scope, item_ids: Sequence[str], stamp: str
     ) -> tuple[list[str], NDArray[np.float32]]:
+        """Of the first passage of each of the items that has a vector of this stamp: the item's id, and a row."""
         condition, values = rows.visible(scope)
 
         def work(tx: Tx) -> tuple[list[str], NDArray[np.float32]]:
@@ -181,6 +194,8 @@ class SqlSections:
     async def unembedded(
         self, item_ids: Sequence[str], stamp: str, limit: int = 100_000
     ) -> list[tuple[str, str, int, Section]]:
+        """(item_id, title, section_id, section) without a vector of this stamp, in order of item and position."""
+
         def work(tx: Tx) -> list[tuple[str, str, int, Section]]:
             found: list[tuple[str, str, int, Section]] = []
             for start in range(0, len(item_ids), _CHUNK):
@@ -201,9 +216,11 @@ class SqlSections:
         return await self._db.read(work)
 
     async def set_vectors(self, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
+        """float16 bytes by section id; a section that is gone by now is passed over."""
         await self._db.write(self._index.set_vectors, stamp, vectors)
 
     async def coverage(self, scope: Scope, stamp: str) -> tuple[int, int]:
+        """(sections with a vector of this stamp, sections in all)."""
         condition, values = rows.visible(scope)
         row = await self._db.read(
             lambda tx: tx.one(
@@ -219,6 +236,7 @@ class SqlSections:
         return (row["done"], row["total"]) if row else (0, 0)
 
     async def has_other_stamp(self, stamp: str, scope: Scope | None = None) -> bool:
+        """Whether any vector, or any of what the scope sees, was made by another embedder."""
         condition, values = rows.visible(scope) if scope else ("", {})
         seen = (
             f"AND EXISTS (SELECT 1 FROM items AS i WHERE i.id = v.item_id AND {condition})"

@@ -1,16 +1,25 @@
 """Counts over a library."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from commonplace.database.transaction import Database, Tx
 from commonplace.model import Scope
-from commonplace.ports import Totals
 from commonplace.store import rows
 
 _DAY = 86_400_000_000
 
 
-class SqlFigures:
+@dataclass(frozen=True, slots=True)
+class Totals:
+    items: int
+    words: int
+    sections: int
+    characters: int  # of text, as kept
+    by_type: dict[str, int]
+
+
+class Statistics:
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -45,6 +54,7 @@ class SqlFigures:
         return await self._db.read(work)
 
     async def added(self, scope: Scope, since: datetime) -> dict[str, int]:
+        """Items by the day (ISO, UTC) they were added."""
         condition, values = rows.visible(scope)
         found = await self._db.read(
             lambda tx: tx.all(
@@ -57,6 +67,7 @@ class SqlFigures:
         return {_day(row["day"]): row["n"] for row in found}
 
     async def calls(self, library_id: str, since: datetime) -> dict[str, int]:
+        """What tokens did, by day, as far as the activity logs reach back."""
         found = await self._db.read(
             lambda tx: tx.all(
                 f"""SELECT at / {_DAY} AS day, count(*) AS n FROM events
@@ -68,6 +79,8 @@ class SqlFigures:
         return {_day(row["day"]): row["n"] for row in found}
 
     async def state(self, library_id: str) -> str:
+        """The same as long as no item, relation, filing or vector of the library has changed."""
+
         def work(tx: Tx) -> str:
             parts = (
                 "SELECT count(*) AS n, max(updated_at) AS at, sum(revision) AS more FROM items WHERE library_id = :library_id",
@@ -81,6 +94,8 @@ class SqlFigures:
         return await self._db.read(work)
 
     async def size(self) -> int:
+        """Bytes that the whole database takes."""
+
         def work(tx: Tx) -> int:
             row = tx.one(
                 "SELECT page_count * page_size AS n FROM pragma_page_count(), pragma_page_size()"

@@ -9,10 +9,10 @@ from commonplace.errors import Conflict
 from commonplace.model import Content, Item, Job, Scope, Section, now
 from commonplace.store.contents import drop_unused_content, put_content
 from commonplace.store.duplicates import find_same
-from commonplace.store.items import SqlItems, delete_items, find_at
+from commonplace.store.items import Items, delete_items, find_at
 
 
-class SqlUnread(SqlItems):
+class Unread(Items):
     async def complete(
         self,
         scope: Scope,
@@ -24,6 +24,10 @@ class SqlUnread(SqlItems):
         stamp: str,
         jobs: Sequence[Job],
     ) -> Item:
+        """Give an unread item what its source said. Where the scope already holds that, the answer is the item that is there:
+        it takes the unread one's place, ids included, unless somebody has changed that one or related something to it.
+        NotFound: it was deleted meanwhile. Conflict: it was changed, or the key stands for something else by now."""
+
         def work(tx: Tx) -> Item:
             before = find_at(tx, Scope(item.library_id), item.id, item.revision)
             if before.ingest_status is None:

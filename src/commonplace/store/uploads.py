@@ -14,7 +14,7 @@ from commonplace.store import rows
 NO_UPLOAD = "Upload not found"
 
 
-class SqlUploads:
+class Uploads:
     def __init__(self, db: Database) -> None:
         self._db = db
 
@@ -36,6 +36,7 @@ class SqlUploads:
         )
 
     async def get(self, upload_id: str) -> Upload:
+        """Of any library: whoever asks has to check whose it is."""
         row = await self._db.read(
             lambda tx: tx.one("SELECT * FROM uploads WHERE id = :id", id=upload_id)
         )
@@ -44,6 +45,7 @@ class SqlUploads:
         return _upload(row)
 
     async def of_item(self, scope: Scope, item_id: str) -> Upload | None:
+        """The file that an item in scope was made of."""
         condition, values = rows.visible(scope)
         row = await self._db.read(
             lambda tx: tx.one(
@@ -56,6 +58,7 @@ class SqlUploads:
         return _upload(row) if row else None
 
     async def awaited(self) -> list[Upload]:
+        """Those to be queued when their last byte arrives, and which have no item yet."""
         found = await self._db.read(
             lambda tx: tx.all(
                 "SELECT * FROM uploads WHERE on_arrival IS NOT NULL AND item_id IS NULL"
@@ -64,6 +67,8 @@ class SqlUploads:
         return [_upload(row) for row in found]
 
     async def finish(self, upload: Upload, item_id: str, answer: Json | None = None) -> str:
+        """Say which item came of it, and what was answered; the item that is there already, if another was first."""
+
         def work(tx: Tx) -> str:
             key = {"library_id": upload.library_id, "id": upload.id}
             with suppress(Conflict):
@@ -78,6 +83,8 @@ class SqlUploads:
         return await self._db.write(work)
 
     async def spent(self, at: datetime, *, keep: bool) -> list[Upload]:
+        """Whose bytes nobody needs: those that expired or whose item is gone; and, unless originals are kept, those
+        that were read or written down."""
         found = await self._db.read(
             lambda tx: tx.all(
                 """SELECT u.* FROM uploads AS u LEFT JOIN items AS i ON i.library_id = u.library_id AND i.id = u.item_id
@@ -98,6 +105,7 @@ class SqlUploads:
         )
 
     async def expire(self, library_id: str) -> None:
+        """All of a library's, now; none of them is queued any more."""
         await self._db.write(
             lambda tx: tx.run(
                 "UPDATE uploads SET expires_at = 0, on_arrival = NULL WHERE library_id = :library_id",

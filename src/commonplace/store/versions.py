@@ -13,11 +13,14 @@ _SELECT = """SELECT v.*, {text} AS text FROM versions AS v JOIN items AS i ON i.
              {more} WHERE v.library_id = :library_id AND v.item_id = :item_id AND {condition}"""
 
 
-class SqlVersions:
+class Versions:
+    """What items said before. Written by whatever replaces an item's text; gone with the item."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def of_item(self, scope: Scope, item_id: str) -> list[Version]:
+        """Newest first, without their texts."""
         condition, values = rows.visible(scope)
         found = await self._db.read(
             lambda tx: tx.all(

@@ -35,7 +35,8 @@ from commonplace.model import (
     Published,
     RedactedDisk,
 )
-from commonplace.ports import Embedder, Store, Vector
+from commonplace.ports import Embedder, Vector
+from commonplace.store import Store
 from commonplace.text.secret_masking import masked
 
 EMBEDDED_CHARACTERS = 1_000

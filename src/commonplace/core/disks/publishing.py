@@ -18,7 +18,8 @@ from commonplace.model import (
     RedactedDisk,
     Scope,
 )
-from commonplace.ports import Embedder, Store, Transformer
+from commonplace.ports import Embedder, Transformer
+from commonplace.store import Store
 from commonplace.text import chunking
 
 log = logging.getLogger(__name__)

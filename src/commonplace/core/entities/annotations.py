@@ -8,7 +8,7 @@ from commonplace.core.entities.validation import NewEntity
 from commonplace.core.people.authorization import READ, WRITE, Access
 from commonplace.errors import Invalid
 from commonplace.model import Caller, EntityType, Item, ItemRef, Kind, Relation
-from commonplace.ports import Store
+from commonplace.store import Store
 
 SHOWN = 100
 TITLE = 80

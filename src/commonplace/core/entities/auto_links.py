@@ -22,7 +22,8 @@ from commonplace.model import (
     Scope,
     now,
 )
-from commonplace.ports import Embedder, Store, Vector
+from commonplace.ports import Embedder, Vector
+from commonplace.store import Store
 
 LINK = "link"
 ALIKE = 0.75

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from commonplace.core.entities.similarity_scale import Calibration
 from commonplace.model import ItemFilter, Passage, Scope
-from commonplace.ports import Embedder, Store, Vector
+from commonplace.ports import Embedder, Vector
+from commonplace.store import Store
 from commonplace.text import query_terms
 from commonplace.text.contrasts import Text, difference
 

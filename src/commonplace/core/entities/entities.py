@@ -36,7 +36,8 @@ from commonplace.model import (
     now,
 )
 from commonplace.model.workflow import a, known_statuses
-from commonplace.ports import Embedder, Store, Wake
+from commonplace.ports import Embedder, Wake
+from commonplace.store import Store
 from commonplace.store.optimistic import retried
 from commonplace.text import keyword_tags
 

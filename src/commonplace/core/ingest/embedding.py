@@ -13,7 +13,8 @@ from commonplace.core.jobs.lease import LEASE_SECONDS, held
 from commonplace.core.jobs.retry import give_back, in_words, is_passing, retry_at
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import Entry, Job, Section, now
-from commonplace.ports import Embedder, Store, Vector, Vectors
+from commonplace.ports import Embedder, Vector, Vectors
+from commonplace.store import Store
 from commonplace.text.chunking import embedding_text
 
 T = TypeVar("T")

@@ -9,7 +9,6 @@ from datetime import datetime
 from urllib.parse import unquote, urlsplit
 from weakref import WeakValueDictionary
 
-from commonplace.core.jobs.progress import Tell, silent
 from commonplace.errors import IngestFailed, Invalid
 from commonplace.model import (
     Caller,
@@ -23,6 +22,7 @@ from commonplace.model import (
     digest,
     new_shared_id,
 )
+from commonplace.model.progress import Progress, no_progress
 from commonplace.ports import Captions, Extractor, Fetcher, Soundtracks
 from commonplace.settings import Settings
 from commonplace.text import chunking
@@ -155,7 +155,7 @@ class Sources:
         self._soundtracks = soundtracks
         self._max_bytes = settings.fetch_max_mb * MEGABYTE
 
-    async def read(self, url: str, tell: Tell = silent, *, queue: str = "") -> Source:
+    async def read(self, url: str, tell: Progress = no_progress, *, queue: str = "") -> Source:
         """IngestFailed, with the reason in words, when there is nothing to be had at the address. `queue`: see Extractor."""
         if video := youtube_id(url):
             return await self._video(url, video, tell)
@@ -172,7 +172,7 @@ class Sources:
             await tell(0.4, "Reading what it says")
             return replace(await self._readable(url, kind, fetched, queue), found_at=found_at)
 
-    async def _video(self, url: str, video: str, tell: Tell) -> Source:
+    async def _video(self, url: str, video: str, tell: Progress) -> Source:
         await tell(0.1, "Fetching the video's captions")
         found = await self._captions.of(video)
         if found is not None:

@@ -8,7 +8,8 @@ from commonplace.core.ingest.pipeline import described
 from commonplace.core.jobs.lease import LEASE_SECONDS, held
 from commonplace.core.jobs.retry import give_back
 from commonplace.model import Annotation, Item, Job, Scope
-from commonplace.ports import Store, Transformer
+from commonplace.ports import Transformer
+from commonplace.store import Store
 from commonplace.text import chunking
 
 MODEL_SECONDS = 600

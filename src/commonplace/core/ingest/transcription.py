@@ -28,8 +28,9 @@ from commonplace.model import (
     Utterance,
     now,
 )
-from commonplace.ports import Blobs, Fetcher, Soundtracks, Store, Transcriber, Wake
+from commonplace.ports import Blobs, Fetcher, Soundtracks, Transcriber, Wake
 from commonplace.settings import Settings
+from commonplace.store import Store
 from commonplace.store.optimistic import retried
 
 TRANSCRIBE = "transcribe"

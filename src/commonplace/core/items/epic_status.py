@@ -7,7 +7,7 @@ from functools import partial
 from commonplace.errors import NotFound
 from commonplace.model import Item, ItemFilter, ItemRef, Kind, Scope
 from commonplace.model.workflow import CLOSED, EPIC, TASK, UNDERWAY, entered, follow
-from commonplace.ports import Store
+from commonplace.store import Store
 from commonplace.store.optimistic import retried
 
 MOST = 10_000  # tasks of a folder

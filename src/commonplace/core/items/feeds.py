@@ -22,8 +22,9 @@ from commonplace.model import (
     new_id,
     now,
 )
-from commonplace.ports import Extractor, Fetcher, Store
+from commonplace.ports import Extractor, Fetcher
 from commonplace.settings import Settings
+from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 30

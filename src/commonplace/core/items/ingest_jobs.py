@@ -12,7 +12,7 @@ from commonplace.core.jobs.lease import LEASE_SECONDS, held
 from commonplace.core.jobs.retry import ATTEMPTS, give_back
 from commonplace.errors import CommonplaceError, NotFound
 from commonplace.model import Item, ItemRef, Job, Scope, now
-from commonplace.ports import Store
+from commonplace.store import Store
 from commonplace.store.optimistic import retried
 
 

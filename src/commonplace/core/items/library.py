@@ -13,7 +13,6 @@ from commonplace.core.ingest.sources import Source, Sources, Turns, private_key
 from commonplace.core.ingest.transcription import TRANSCRIBE, Quota, queue
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.item_changes import worked_out
-from commonplace.core.jobs.progress import Tell, silent
 from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
 from commonplace.errors import ForbiddenScope, Invalid, NotFound
 from commonplace.model import (
@@ -40,8 +39,10 @@ from commonplace.model import (
     new_public_id,
     now,
 )
+from commonplace.model.progress import Progress, no_progress
 from commonplace.model.task_notes import searchable
-from commonplace.ports import Embedder, Store, Wake
+from commonplace.ports import Embedder, Wake
+from commonplace.store import Store
 from commonplace.store.optimistic import retried
 from commonplace.text import chunking
 from commonplace.text.urls import canonical
@@ -125,7 +126,7 @@ class Library:
 
     # -- items
 
-    async def add(self, caller: Caller, draft: Draft, tell: Tell = silent) -> Added:
+    async def add(self, caller: Caller, draft: Draft, tell: Progress = no_progress) -> Added:
         await self._access.admit(caller, WRITE, "add", draft.title or draft.url)
         if draft.url is None:
             source = Source(draft.title, draft.text, digest=digest(draft.text))
@@ -139,7 +140,7 @@ class Library:
                 partial(self._add_address, caller, draft, draft.url, tell), guarded=False
             )
 
-    async def _add_address(self, caller: Caller, draft: Draft, url: str, tell: Tell) -> Added:
+    async def _add_address(self, caller: Caller, draft: Draft, url: str, tell: Progress) -> Added:
         found = await self.locate(
             caller.scope,
             url,
@@ -162,7 +163,7 @@ class Library:
         *,
         queue: str,
         token_id: str | None = None,
-        tell: Tell = silent,
+        tell: Progress = no_progress,
     ) -> Located:
         """Find what is at an address, reading it if nobody has. One page is one content, kept under the address where
         redirects end."""
@@ -186,7 +187,7 @@ class Library:
         source: Source,
         key: str,
         content: Content | None = None,
-        tell: Tell = silent,
+        tell: Progress = no_progress,
         redirected: Sequence[str] = (),
         upload: Upload | None = None,
     ) -> Added:
@@ -230,7 +231,7 @@ class Library:
         content: Content | None,
         person_id: str,
         auto_transform: bool,
-        tell: Tell = silent,
+        tell: Progress = no_progress,
     ) -> Prepared:
         """The item as its source makes it, and what goes with it: sections and jobs, or the job that transcribes it."""
         auto = auto_transform and self._auto_transforms

@@ -9,8 +9,10 @@ from commonplace.core.ingest.transcription import Quota
 from commonplace.core.people.authorization import READ, Access
 from commonplace.core.search.search import incomplete
 from commonplace.model import Caller, Folder, Job, JobState, Json, Role, Stakes, now
-from commonplace.ports import Embedder, Store, Totals
+from commonplace.ports import Embedder
 from commonplace.settings import Settings
+from commonplace.store import Store
+from commonplace.store.statistics import Totals
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 UNFINISHED = (*OPEN, JobState.FAILED)

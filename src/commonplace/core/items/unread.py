@@ -7,7 +7,8 @@ from commonplace.core.ingest.sources import Source, private_key, title_of
 from commonplace.core.items.library import Added, Draft, Library, Located, new_item
 from commonplace.core.people.authorization import WRITE, Access
 from commonplace.model import Caller, Content, Item, ItemRef, Job, Scope, Upload, digest, new_id
-from commonplace.ports import Store, Wake
+from commonplace.ports import Wake
+from commonplace.store import Store
 from commonplace.text.urls import canonical
 
 

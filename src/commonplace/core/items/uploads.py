@@ -41,8 +41,9 @@ from commonplace.model import (
     new_id,
     now,
 )
-from commonplace.ports import Blobs, Extractor, Store
+from commonplace.ports import Blobs, Extractor
 from commonplace.settings import Settings
+from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 LIFETIME = timedelta(hours=1)

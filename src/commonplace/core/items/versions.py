@@ -10,7 +10,7 @@ from typing import Literal
 from commonplace.core.people.authorization import READ, Access
 from commonplace.errors import NotFound
 from commonplace.model import Caller, Item, ItemRef, Version
-from commonplace.ports import Store
+from commonplace.store import Store
 
 AROUND = 2  # lines that stay and are shown beside what changed
 MOST_LINES = 20_000  # of both texts together; comparing takes longer than it is worth beyond that

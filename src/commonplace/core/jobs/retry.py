@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from commonplace.errors import CommonplaceError, IngestFailed
 from commonplace.model import Job, now
-from commonplace.ports import Store
+from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 ATTEMPTS = 8  # of a job that fails for a reason of its own, or for one that nobody foresaw

@@ -15,7 +15,8 @@ from commonplace.core.jobs.lease import LEASE_SECONDS
 from commonplace.core.jobs.retry import give_back
 from commonplace.errors import CommonplaceError
 from commonplace.model import Job, now
-from commonplace.ports import Store, Wake
+from commonplace.ports import Wake
+from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0

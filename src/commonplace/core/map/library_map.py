@@ -6,7 +6,8 @@ from weakref import WeakValueDictionary
 
 from commonplace.core.people.authorization import READ, Access
 from commonplace.model import Caller, ItemFilter, Scope
-from commonplace.ports import Embedder, Store
+from commonplace.ports import Embedder
+from commonplace.store import Store
 
 if TYPE_CHECKING:
     from commonplace.core.map.layout import Chart

@@ -27,7 +27,7 @@ from commonplace.model import (
     Relation,
 )
 from commonplace.model.workflow import ENDED, UNDERWAY
-from commonplace.ports import Store
+from commonplace.store import Store
 
 Intent = Literal[
     "build", "plan", "debug", "decide", "research", "review", "learn", "ideate", "general"

@@ -32,7 +32,7 @@ from commonplace.model import (
     new_id,
     now,
 )
-from commonplace.ports import Store
+from commonplace.store import Store
 from commonplace.store.optimistic import retried
 
 CORRECTED = (SUPERSEDED, WRONG, STALE)

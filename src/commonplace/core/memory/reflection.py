@@ -30,7 +30,8 @@ from commonplace.model import (
     Section,
     digest,
 )
-from commonplace.ports import Embedder, Reflector, Store, Vector
+from commonplace.ports import Embedder, Reflector, Vector
+from commonplace.store import Store
 from commonplace.text.chunking import embedding_text
 
 SURE = 0.5  # from which confidence on a candidate is kept without review

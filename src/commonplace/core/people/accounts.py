@@ -12,7 +12,8 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from commonplace.core.people.authorization import READ, Access, digest, may, whole_seconds
 from commonplace.errors import Invalid, NotFound, RateLimited, Unauthorized
 from commonplace.model import Caller, Capability, Membership, Person, Role, Token, WebSession, now
-from commonplace.ports import Limits, Store
+from commonplace.ports import Limits
+from commonplace.store import Store
 
 LIFETIME, A_WHILE = timedelta(days=30), timedelta(days=1)  # after the last visit, to a day
 CLAIM, CLAIM_LIFETIME = "claim", timedelta(hours=24)

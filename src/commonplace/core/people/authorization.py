@@ -13,8 +13,9 @@ from commonplace.errors import (
     Unauthorized,
 )
 from commonplace.model import Caller, Capability, Event, Role, Token, now
-from commonplace.ports import Limits, Store
+from commonplace.ports import Limits
 from commonplace.settings import Settings
+from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 HOUR = 3600

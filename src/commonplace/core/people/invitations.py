@@ -6,7 +6,7 @@ from commonplace.core.people.passkeys import Passkeys, Site
 from commonplace.core.people.tokens import new_person
 from commonplace.errors import NameTaken
 from commonplace.model import Json
-from commonplace.ports import Store
+from commonplace.store import Store
 
 
 class Joining:

@@ -8,7 +8,7 @@ from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, d
 from commonplace.core.people.tokens import NewToken, mint, new_person
 from commonplace.errors import Conflict, ForbiddenScope, Invalid, NotFound
 from commonplace.model import Caller, Invitation, Member, Passkey, Role, new_id, now
-from commonplace.ports import Store
+from commonplace.store import Store
 
 INVITATION_DAYS = 7
 NO_SUCH = "The invitation is unknown, was used, or has expired; ask for a new one."

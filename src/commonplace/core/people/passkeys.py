@@ -11,7 +11,7 @@ from commonplace.core.people.accounts import Accounts, Visitor
 from commonplace.core.people.authorization import digest
 from commonplace.errors import Invalid, NotFound, Unauthorized
 from commonplace.model import Json, Passkey, Person, now
-from commonplace.ports import Store
+from commonplace.store import Store
 
 PURPOSE, LIFETIME = "passkey", timedelta(minutes=5)
 

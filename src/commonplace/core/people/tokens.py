@@ -9,7 +9,7 @@ from datetime import timedelta
 from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, digest
 from commonplace.errors import Invalid, NameTaken, NotFound
 from commonplace.model import Caller, Capability, Event, Person, Token, folder_key, new_id, now
-from commonplace.ports import Store
+from commonplace.store import Store
 
 DEFAULT_EXPIRY_DAYS = 365
 FIRST_TOKEN = "owner"

@@ -9,8 +9,10 @@ from commonplace.core.search.hybrid_score import blend
 from commonplace.core.search.superseded import newest_first
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import WRONG, Caller, Found, Hit, ItemFilter, Mode, Scope, Scored
-from commonplace.ports import COUNTED, Embedder, Matches, Question, Store, Vector
+from commonplace.ports import Embedder, Matches, Question, Vector
 from commonplace.settings import Settings
+from commonplace.store import Store
+from commonplace.store.jobs import COUNTED
 from commonplace.text import query_terms
 
 CANDIDATES = 200

@@ -1,7 +1,7 @@
 """What replaced something stands above it in every answer, whichever of the two the question fits better."""
 
 from commonplace.model import SUPERSEDED, ItemFilter, Kind, Passage, Scope
-from commonplace.ports import Store
+from commonplace.store import Store
 
 LONGEST_CHAIN = 8
 

@@ -4,7 +4,7 @@ from commonplace.core.items.uploads import Uploads
 from commonplace.core.people.accounts import Accounts, Visitor
 from commonplace.errors import Conflict, ForbiddenScope, Invalid
 from commonplace.model import EVERYTHING, Scope
-from commonplace.ports import Store
+from commonplace.store import Store
 
 AT_ONCE = 100
 

@@ -21,7 +21,7 @@ from commonplace.model import (
     new_public_id,
     now,
 )
-from commonplace.ports import Advance
+from commonplace.model.progress import Advance
 
 AT_ONCE = 4  # addresses that are fetched side by side
 NOTES = 100  # in one transaction

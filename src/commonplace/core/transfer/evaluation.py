@@ -13,8 +13,10 @@ from commonplace.core.people.authorization import Access
 from commonplace.core.search.search import Search
 from commonplace.errors import Invalid
 from commonplace.model import Caller, Item, Mode, new_public_id
-from commonplace.ports import Advance, Embedder, Store, Vector, Vectors
+from commonplace.model.progress import Advance
+from commonplace.ports import Embedder, Vector, Vectors
 from commonplace.settings import Settings
+from commonplace.store import Store
 
 AT_ONCE = 100
 DEPTH = 10

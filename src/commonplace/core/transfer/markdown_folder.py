@@ -30,8 +30,8 @@ from commonplace.model import (
     new_public_id,
     now,
 )
+from commonplace.model.progress import Advance
 from commonplace.model.workflow import MACHINES, STATUSES
-from commonplace.ports import Advance
 from commonplace.text import front_matter
 
 AT_ONCE = 100

@@ -15,7 +15,8 @@ from commonplace.core.transfer.agent_transcripts import Session
 from commonplace.core.transfer.markdown_folder import Imported
 from commonplace.errors import Invalid
 from commonplace.model import Caller, EntityType, ItemFilter, Outcome, digest
-from commonplace.ports import Advance, Store
+from commonplace.model.progress import Advance
+from commonplace.store import Store
 
 PART_CHARS = 40_000  # of a session that become one entity; longer ones are kept in parts
 

@@ -21,7 +21,7 @@ from commonplace.model import (
     Surroundings,
 )
 from commonplace.model.workflow import MACHINES, TASK, a, known_statuses
-from commonplace.ports import Store
+from commonplace.store import Store
 
 CYCLES = 20  # that one answer names
 _PLACES: dict[str, str] = {

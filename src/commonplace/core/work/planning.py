@@ -14,7 +14,7 @@ from commonplace.core.work.priorities import Places, Ranked, rank, worth
 from commonplace.errors import Invalid
 from commonplace.model import Caller, EntityType, Item, ItemFilter, ItemRef, Mode, Ticket, now
 from commonplace.model.workflow import CLOSED, ENDED, TASK, a
-from commonplace.ports import Store
+from commonplace.store import Store
 
 ALIKE = (
     0.45  # likeness, on the calibrated scale, from which on a task tells something about another

@@ -30,7 +30,8 @@ from commonplace.model import (
 )
 from commonplace.model.task_notes import with_note
 from commonplace.model.workflow import CLOSED, ENDED, EPIC, STEPS, TASK, Machine, a, entered
-from commonplace.ports import Store, Wake
+from commonplace.ports import Wake
+from commonplace.store import Store
 from commonplace.store.optimistic import retried
 
 NAMED = 5  # open tasks that a refusal names

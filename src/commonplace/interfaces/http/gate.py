@@ -42,8 +42,9 @@ from commonplace.core.work.planning import Planning
 from commonplace.core.work.tasks import Work
 from commonplace.errors import CommonplaceError, Unauthorized
 from commonplace.model import Caller
-from commonplace.ports import Embedder, Store
+from commonplace.ports import Embedder
 from commonplace.settings import Settings
+from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 

@@ -5,11 +5,11 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
-from commonplace.core.jobs.progress import Tell, silent
 from commonplace.interfaces.actions import items as wire
 from commonplace.interfaces.http.gate import Services
 from commonplace.interfaces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability, Found, Item, Mode, Reading
+from commonplace.model.progress import Progress, no_progress
 
 
 class Kept(TypedDict):
@@ -28,7 +28,7 @@ class Kept(TypedDict):
 
 
 async def _add(
-    services: Services, caller: Caller, args: wire.Ingest, tell: Tell = silent
+    services: Services, caller: Caller, args: wire.Ingest, tell: Progress = no_progress
 ) -> tuple[str, Kept]:
     added = await services.library.add(caller, args.draft(), tell)
     answer: Kept = {

@@ -14,7 +14,6 @@ from mcp_types import (
 )
 
 import commonplace
-from commonplace.core.jobs.progress import Tell
 from commonplace.core.people.authorization import WRITE
 from commonplace.errors import Invalid
 from commonplace.interfaces.http.gate import Services
@@ -22,6 +21,7 @@ from commonplace.interfaces.mcp import disks, entities, graph, items, memory, ta
 from commonplace.interfaces.mcp.errors import explain_params, guarded
 from commonplace.interfaces.mcp.tools import Tool
 from commonplace.model import Caller, Json
+from commonplace.model.progress import Progress
 
 AnyTool = Tool[Any, Any]
 
@@ -124,7 +124,7 @@ def _of_headers(name: str) -> None:
     """What of a tool's arguments has to be in headers too (`x-mcp-header`): no tool of ours asks for any."""
 
 
-def _teller(report: Report) -> Tell:
+def _teller(report: Report) -> Progress:
     """Steps as progress. It only ever grows, also when a step is done again."""
     told = 0.0
 

@@ -15,7 +15,7 @@ from commonplace.interfaces.web.chart_svg import bars, growth, shares
 from commonplace.interfaces.web.request import Visit
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import now
-from commonplace.ports import silent
+from commonplace.model.progress import no_advance
 
 TOP = 8
 
@@ -53,7 +53,7 @@ async def export(visit: Visit) -> Response:
             visit.services.versions,
             visit.caller,
             folder / "library",
-            silent,
+            no_advance,
         )
         await asyncio.to_thread(_zip, folder / "library", folder / "library.zip")
     except BaseException:

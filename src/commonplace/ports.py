@@ -1,9 +1,10 @@
-"""Models, the web, files, and other processes."""
+"""Protocols of what has several implementations, chosen by settings, and the values they exchange."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,29 @@ from commonplace.model import (
     Soundtrack,
     Transcript,
     Transformed,
+    Words,
 )
 
 Vectors = NDArray[np.float32]  # (n, dimensions), rows of length one
 
 
 Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    words: Words | None  # None: not asked for
+    vector: Vector | None
+    stamp: str  # whose vectors it may be compared with
+    limit: int  # of each kind
+
+
+class Matches(NamedTuple):
+    """Scores of each section found, by words and by meaning."""
+
+    ids: NDArray[np.int64]
+    keyword: NDArray[np.float32]  # 0: not found by words
+    cosines: NDArray[np.float32]  # not a number: not known
 
 
 class Embedder(Protocol):
