@@ -17,11 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from commonplace.adapters.wakeup import make_wake
-from commonplace.app import App, open_app
-from commonplace.core.ingest.embedding import EMBED, EmbedJobs
+from commonplace.app import open_app
+from commonplace.core.ingest.embedding import EmbedJobs
 from commonplace.core.jobs.worker import Worker
+from commonplace.core.services import Services
 from commonplace.core.transfer.markdown_folder import import_folder
 from commonplace.model import Caller
+from commonplace.model.jobs import EMBED
 from commonplace.settings import Settings
 from commonplace.text import chunking
 
@@ -60,7 +62,7 @@ class Watch:
         return count / (time.perf_counter() - self._wall), count / (time.process_time() - self._cpu)
 
 
-async def raw_rate(app: App, folder: Path, count: int) -> tuple[float, float]:
+async def raw_rate(app: Services, folder: Path, count: int) -> tuple[float, float]:
     texts = await asyncio.to_thread(
         lambda: [(file.stem, file.read_text()) for file in sorted(folder.rglob("*.md"))[:count]]
     )
@@ -74,7 +76,7 @@ async def raw_rate(app: App, folder: Path, count: int) -> tuple[float, float]:
     return watch.rates(sum(map(len, passages)))
 
 
-async def worker_rate(app: App, sections: int) -> tuple[float, float]:
+async def worker_rate(app: Services, sections: int) -> tuple[float, float]:
     """Vectors only: summaries and tags follow by jobs of their own."""
     worker = Worker(app.store, make_wake(app.settings), {EMBED: EmbedJobs(app.store, app.embedder)})
     watch = Watch()

@@ -18,8 +18,9 @@ from pathlib import Path
 
 from bulk_import import texts
 
-from commonplace.app import App, open_app
+from commonplace.app import open_app
 from commonplace.core.items.library import Record
+from commonplace.core.services import Services
 from commonplace.model import (
     Caller,
     Capability,
@@ -47,7 +48,7 @@ QUESTIONS = [
 LONGEST = 3_000
 
 
-async def fill(app: App, me: Caller, disks: int) -> None:
+async def fill(app: Services, me: Caller, disks: int) -> None:
     """Texts of the installed packages, cut to a page or two; over again, under other titles, when there are too few."""
     known = [text[:LONGEST] for text in texts(min(disks, 4_000))]
     for start in range(0, disks, 500):

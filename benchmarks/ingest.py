@@ -30,8 +30,9 @@ from typing import Any
 import httpx
 from bulk_import import texts
 
-from commonplace.app import App, open_app
+from commonplace.app import open_app
 from commonplace.core.items.library import Draft
+from commonplace.core.services import Services
 from commonplace.model import Caller
 from commonplace.settings import Settings
 from commonplace.text import chunking
@@ -106,7 +107,7 @@ def _cpu() -> float:
     return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
 
 
-async def add_all(app: App, caller: Caller, urls: list[str], at_once: int) -> None:
+async def add_all(app: Services, caller: Caller, urls: list[str], at_once: int) -> None:
     waiting = iter(urls)
 
     async def work() -> None:

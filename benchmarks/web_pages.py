@@ -23,7 +23,7 @@ async def main() -> None:
     with TemporaryDirectory() as folder:
         async with open_app(Settings(data_dir=Path(folder), embedder="static")) as app:
             asgi = make_asgi(app)
-            async with asgi.router.lifespan_context(asgi):
+            async with asgi.api.router.lifespan_context(asgi.api):
                 person = await app.people.ensure_owner()
                 owner = Caller(
                     person.id, person.id, person.name, frozenset(Capability), role=Role.OWNER

@@ -50,11 +50,9 @@ ENGINES = {
     **{part: {"adapters"} for part in ORDER if part.startswith(("core", "interfaces"))},
 }
 BACK_EDGES = (
-    "core.jobs.worker",
     "database.postgres",
     "search_index.filters",
     "search_index.index",
-    "interfaces.actions.exploration",
 )  # still to be turned round
 INTERFACES = {
     part

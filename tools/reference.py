@@ -103,7 +103,7 @@ def _kind(field: dict[str, Any]) -> str:
 async def rest_page() -> str:
     with TemporaryDirectory() as folder:
         async with open_app(Settings(data_dir=Path(folder), embedder="static")) as app:
-            schema = openapi(make_asgi(app))
+            schema = openapi(make_asgi(app).api)
     lines = [
         "# REST",
         "",

@@ -12,9 +12,10 @@ import uvicorn
 from PIL import Image
 from playwright.async_api import async_playwright
 
-from commonplace.app import App, make_asgi, open_app
+from commonplace.app import make_asgi, open_app
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.items.library import Draft
+from commonplace.core.services import Services
 from commonplace.model import Caller
 from commonplace.settings import Settings
 
@@ -53,7 +54,7 @@ NOTES = {
 }
 
 
-async def stock(app: App, owner: Caller) -> str:
+async def stock(app: Services, owner: Caller) -> str:
     folders = {
         name: await app.library.create_folder(owner, name)
         for name in sorted({folder for folder, _ in NOTES.values()})
@@ -85,7 +86,7 @@ async def stock(app: App, owner: Caller) -> str:
     return read.public_id
 
 
-async def stock_docs(app: App, owner: Caller) -> None:
+async def stock_docs(app: Services, owner: Caller) -> None:
     """Our own pages, part by part: enough for a map."""
     for file in sorted(PICTURES.parent.rglob("*.md")):
         for part in re.split(r"^#+ (?=.+\n)", file.read_text(), flags=re.MULTILINE)[1:]:

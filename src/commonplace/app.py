@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -23,18 +23,18 @@ from commonplace.adapters.youtube.captions import Captions as YouTubeCaptions
 from commonplace.core.disks.disks import Disks
 from commonplace.core.disks.publishing import Publisher
 from commonplace.core.entities.annotations import Annotating
-from commonplace.core.entities.auto_links import LINK, Linker, LinkJobs
+from commonplace.core.entities.auto_links import Linker, LinkJobs
 from commonplace.core.entities.duplicates import Likeness
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.search import Finding
 from commonplace.core.entities.similarity_scale import Calibration
-from commonplace.core.ingest.embedding import EMBED, EmbedJobs
-from commonplace.core.ingest.pipeline import INGEST, TRANSFORM, Preparer
+from commonplace.core.ingest.embedding import EmbedJobs
+from commonplace.core.ingest.pipeline import Preparer
 from commonplace.core.ingest.sources import Sources
 from commonplace.core.ingest.summaries import TransformJobs
-from commonplace.core.ingest.transcription import TRANSCRIBE, Quota, Recordings, TranscribeJobs
+from commonplace.core.ingest.transcription import Quota, Recordings, TranscribeJobs
 from commonplace.core.ingest.transcription_webhook import Webhooks
-from commonplace.core.items.delayed_delete import REMOVE, Removals, RemoveJobs
+from commonplace.core.items.delayed_delete import Removals, RemoveJobs
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.feeds import Feeds
 from commonplace.core.items.ingest_jobs import IngestJobs
@@ -55,6 +55,7 @@ from commonplace.core.people.members import Members
 from commonplace.core.people.passkeys import Passkeys
 from commonplace.core.people.tokens import People
 from commonplace.core.search.search import Search
+from commonplace.core.services import Services
 from commonplace.core.transfer.account_deletion import Leaving
 from commonplace.core.transfer.session_import import Sessions
 from commonplace.core.work.graph import Graph
@@ -62,13 +63,14 @@ from commonplace.core.work.planning import Planning
 from commonplace.core.work.tasks import Work
 from commonplace.errors import Damaged
 from commonplace.model import Caller
+from commonplace.model.jobs import EMBED, INGEST, LINK, REMOVE, TRANSCRIBE, TRANSFORM
 from commonplace.model.progress import Advance
-from commonplace.ports import Captions, Embedder, Soundtracks, Transcriber
+from commonplace.ports import Captions, Soundtracks, Transcriber
 from commonplace.settings import Settings
 from commonplace.store import Store, load_beside, make_store
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    from commonplace.interfaces.http.app import HttpApp
 
 
 class Closable(Protocol):
@@ -76,42 +78,6 @@ class Closable(Protocol):
 
 
 T = TypeVar("T", bound=Closable)
-
-
-@dataclass(frozen=True, slots=True)
-class App:
-    settings: Settings
-    store: Store
-    embedder: Embedder
-    access: Access
-    people: People
-    accounts: Accounts
-    passkeys: Passkeys
-    members: Members
-    joining: Joining
-    leaving: Leaving
-    library: Library
-    unread: Unread
-    search: Search
-    uploads: Uploads
-    feeds: Feeds
-    webhooks: Webhooks
-    work: Work
-    planning: Planning
-    entities: Entities
-    disks: Disks
-    graph: Graph
-    memory: Memory
-    reflection: Reflection
-    context: Context
-    removals: Removals
-    overview: Overview
-    finding: Finding
-    sessions: Sessions
-    versions: Versions
-    annotating: Annotating
-    mapping: Mapping
-    worker: Worker
 
 
 @asynccontextmanager
@@ -123,7 +89,7 @@ async def open_app(
     own_transcriber: Transcriber | None = None,
     own_captions: Captions | None = None,
     own_soundtracks: Soundtracks | None = None,
-) -> AsyncIterator[App]:
+) -> AsyncIterator[Services]:
     """Open everything, run `workers` workers beside it, and close it all in the other order."""
     async with AsyncExitStack() as stack:
 
@@ -206,7 +172,7 @@ async def open_app(
         accounts, members = Accounts(store, access, limits), Members(store, access)
         work = Work(store, access, preparer, wake, entities, epics, embedder.stamp)
         passkeys, graph = Passkeys(store, accounts), Graph(store, access, work)
-        app = App(
+        app = Services(
             settings,
             store,
             embedder,
@@ -254,7 +220,7 @@ async def open_app(
 
 
 @asynccontextmanager
-async def scratch_app(settings: Settings) -> AsyncIterator[App]:
+async def scratch_app(settings: Settings) -> AsyncIterator[Services]:
     """An application on a store of its own, which is gone afterwards; the model is the one that is there."""
     with TemporaryDirectory(prefix="commonplace-") as folder:
         store = make_store(
@@ -290,19 +256,22 @@ async def restore_backup(
     return await load_beside(settings, file, advance)
 
 
-def make_asgi(app: App) -> "FastAPI":
-    """Everything that is served over HTTP. Its lifespan must be run; `app` stays the caller's to close."""
-    from commonplace.interfaces.mcp.http import (
-        mcp_routes,
-    )  # faces are heavy, and most commands need none
+def make_asgi(services: Services) -> "HttpApp":
+    """Build the HTTP application. Its lifespan must be run; `services` stay the caller's to close."""
+    from commonplace.interfaces.http.app import HttpApp  # interfaces are slow to import
+    from commonplace.interfaces.http.metrics import Meters
+    from commonplace.interfaces.mcp.http import mcp_endpoints
     from commonplace.interfaces.rest.app import rest_app
     from commonplace.interfaces.web.app import WebApp
 
-    routes, running = mcp_routes(app)
-    return rest_app(app, routes, running, WebApp(app))
+    endpoints, running = mcp_endpoints(services)
+    meters = Meters()
+    return HttpApp(
+        services, meters, rest_app(services, meters, running, WebApp(services)), endpoints
+    )
 
 
-async def serve_stdio(app: App, caller: Callable[[], Awaitable[Caller]]) -> None:
+async def serve_stdio(app: Services, caller: Callable[[], Awaitable[Caller]]) -> None:
     from commonplace.interfaces.mcp import stdio
 
     await stdio.serve_stdio(app, caller)

@@ -19,8 +19,9 @@ from playwright.async_api import (
     expect,
 )
 
-from commonplace.app import App, make_asgi, open_app
+from commonplace.app import make_asgi, open_app
 from commonplace.core.items.library import Draft
+from commonplace.core.services import Services
 from commonplace.interfaces.http.connections import LimitedServer
 from commonplace.model import Caller, Capability, Item, Role
 from commonplace.settings import Settings
@@ -34,7 +35,7 @@ PASSWORD = "a long enough password"
 class Site:
     """A running server, and what its pages complained about."""
 
-    app: App
+    app: Services
     url: str
     owner: Caller
     browser: Browser

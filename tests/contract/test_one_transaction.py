@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from commonplace.app import App, open_app
+from commonplace.app import open_app
 from commonplace.core.items.library import Draft
 from commonplace.core.memory.reflection import Notes
 from commonplace.core.people.accounts import CLAIM
 from commonplace.core.people.authorization import digest
+from commonplace.core.services import Services
 from commonplace.model import Caller, CandidateState, ItemFilter
 from commonplace.settings import Settings
 from commonplace.store import Store, make_store
@@ -45,7 +46,7 @@ def crash_after(store: Store, writes: int) -> Callable[[], None]:
 
 
 @asynccontextmanager
-async def opened(place: Settings) -> AsyncIterator[tuple[App, Store, Caller]]:
+async def opened(place: Settings) -> AsyncIterator[tuple[Services, Store, Caller]]:
     store = make_store(place)
     async with open_app(place, own_store=store) as app:
         await app.people.ensure_owner()

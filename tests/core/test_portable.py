@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.app import App, open_app
+from commonplace.app import open_app
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.items.library import Draft, Reading
+from commonplace.core.services import Services
 from commonplace.core.transfer.markdown_folder import Imported, export_folder, import_folder
 from commonplace.errors import ForbiddenScope, Invalid
 from commonplace.model import Caller, ItemFilter, Mode, Outcome
@@ -36,7 +37,7 @@ def quiet(done: int, total: int) -> None:
 class Shelf:
     """A library with its owner."""
 
-    def __init__(self, app: App, owner: Caller) -> None:
+    def __init__(self, app: Services, owner: Caller) -> None:
         self.app, self.owner = app, owner
 
     async def take_in(self, folder: Path) -> Imported:

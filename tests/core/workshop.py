@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commonplace.app import App, open_app
+from commonplace.app import open_app
+from commonplace.core.services import Services
 from commonplace.model import (
     Caller,
     Content,
@@ -26,7 +27,7 @@ FIRST = {"task": TASK.start, "epic": EPIC.start}
 
 @dataclass(frozen=True)
 class Workshop:
-    app: App
+    app: Services
     owner: Caller
 
     async def make(

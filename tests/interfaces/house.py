@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from fastapi import FastAPI
 
-from commonplace.app import App, make_asgi, open_app
+from commonplace.app import make_asgi, open_app
 from commonplace.core.items.library import Draft
 from commonplace.core.people.tokens import NewToken
+from commonplace.core.services import Services
+from commonplace.interfaces.http.app import HttpApp
 from commonplace.model import Caller, Capability, Role
 from commonplace.settings import Settings
 
@@ -34,8 +35,8 @@ LONG_TEXT = "\n\n".join(
 
 @dataclass
 class House:
-    app: App
-    asgi: FastAPI
+    app: Services
+    asgi: HttpApp
     owner: Caller  # at the machine: everything allowed, nothing counted
     stranger: Caller  # the same in another library
     tokens: dict[str, str] = field(default_factory=dict)
@@ -94,11 +95,11 @@ async def open_house(
     wanted = Settings(data_dir=data_dir, **({"embedder": "static"} | NO_LIMITS | settings))
     async with open_app(wanted, **(own or {})) as app:
         asgi = make_asgi(app)
-        async with asgi.router.lifespan_context(asgi):
+        async with asgi.api.router.lifespan_context(asgi.api):
             yield await _furnish(app, asgi)
 
 
-async def _furnish(app: App, asgi: FastAPI) -> House:
+async def _furnish(app: Services, asgi: HttpApp) -> House:
     owner = await app.people.ensure_owner()
     stranger, strangers_token = await app.people.create_with_token(
         "Stranger", "stranger@example.org"

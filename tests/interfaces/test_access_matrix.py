@@ -513,9 +513,10 @@ def sees(character: str, what: str, which: str) -> bool:
 async def test_every_route_and_every_tool_has_a_row(house: House) -> None:
     routes = {
         (method, route.path)
-        for route in house.asgi.routes  # type: ignore[attr-defined]
+        for route in house.asgi.api.routes  # type: ignore[attr-defined]
         for method in (getattr(route, "methods", None) or {"*"}) - {"HEAD"}
     }
+    routes |= {("*", path) for path in house.asgi.endpoints}
     assert routes == set(ROUTES) | INVITED | SIGNED | OPEN | METRICS | MCP
     assert {tool.name for tool in ALL_TOOLS} == set(TOOLS)
 

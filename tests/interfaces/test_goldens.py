@@ -182,7 +182,7 @@ async def test_the_tool_lists_are_as_recorded(house: House) -> None:
 
 @pytest.mark.anyio
 async def test_the_rest_schema_is_as_recorded(house: House) -> None:
-    check("openapi.json", openapi(house.asgi))
+    check("openapi.json", openapi(house.asgi.api))
 
 
 def test_the_help_of_every_command_is_as_recorded(commands: Commands) -> None:

@@ -62,7 +62,7 @@ async def test_the_calls_reach_every_tool_and_route(house: House) -> None:
     seen = [next(made) for _ in range(20_000)]
     routes = {
         (method.upper(), path)
-        for path, methods in house.asgi.openapi()["paths"].items()
+        for path, methods in house.asgi.api.openapi()["paths"].items()
         for method in methods
     }
     asked = {(call.method, call.path) for call in seen}

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from commonplace.core.entities.similarity_scale import Calibration
-from commonplace.core.ingest.embedding import EMBED
 from commonplace.core.ingest.pipeline import job_for
 from commonplace.core.jobs.retry import give_back
 from commonplace.errors import NotFound
@@ -22,10 +21,10 @@ from commonplace.model import (
     Scope,
     now,
 )
+from commonplace.model.jobs import EMBED, LINK
 from commonplace.ports import Embedder, Vector
 from commonplace.store import Store
 
-LINK = "link"
 ALIKE = 0.75
 TO_GUIDANCE = 10  # links from a new entity at most
 FROM_OLDER = 20  # links from what is there to a new piece of guidance at most

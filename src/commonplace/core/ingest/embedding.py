@@ -13,13 +13,13 @@ from commonplace.core.jobs.lease import LEASE_SECONDS, held
 from commonplace.core.jobs.retry import give_back, in_words, is_passing, retry_at
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import Entry, Job, Section, now
+from commonplace.model.jobs import EMBED
 from commonplace.ports import Embedder, Vector, Vectors
 from commonplace.store import Store
 from commonplace.text.chunking import embedding_text
 
 T = TypeVar("T")
 
-EMBED = "embed"
 CALL_SECONDS = 10.0  # for which a call waits for the embedder; a job waits longer
 AT_ONCE = 256  # sections between two commits of a long job
 IN_MEMORY = 2_048  # sections that are read at once: one text may have 60,000

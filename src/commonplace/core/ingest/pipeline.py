@@ -6,17 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from commonplace.core.ingest.embedding import EMBED, with_vectors, within_call
+from commonplace.core.ingest.embedding import with_vectors, within_call
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import Item, Job, Json, Mark, Section, Transformed, new_id
+from commonplace.model.jobs import EMBED, TRANSFORM
 from commonplace.model.task_notes import searchable
 from commonplace.ports import Embedder, Transformer
 from commonplace.text import chunking
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-TRANSFORM = "transform"
-INGEST = "ingest"  # reads the source of an item that was accepted before it was read
 IN_CALL = 8  # sections that get their vectors within the call; longer texts are keyword-live at once, vectors follow
 BRIEF = 5_000  # characters that are cut in less time than handing them to a thread takes
 SHORT = 50_000  # characters that are summarised within the call: about a tenth of a second

@@ -28,12 +28,12 @@ from commonplace.model import (
     Utterance,
     now,
 )
+from commonplace.model.jobs import TRANSCRIBE
 from commonplace.ports import Blobs, Fetcher, Soundtracks, Transcriber, Wake
 from commonplace.settings import Settings
 from commonplace.store import Store
 from commonplace.store.optimistic import retried
 
-TRANSCRIBE = "transcribe"
 ATTEMPTS = 5
 WAIT_SECONDS = 30  # until a job looks again whether another has written its recording down
 TELL_SECONDS = 1.0  # between two reports of progress

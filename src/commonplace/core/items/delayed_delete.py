@@ -9,9 +9,9 @@ from commonplace.core.jobs.retry import give_back
 from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
 from commonplace.errors import NotFound
 from commonplace.model import Caller, ItemRef, Job, JobState, Scope, new_id, now
+from commonplace.model.jobs import REMOVE
 from commonplace.store import Store
 
-REMOVE = "remove"
 GRACE = timedelta(seconds=15)
 MOST = 1000
 

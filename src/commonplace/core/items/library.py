@@ -7,10 +7,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from commonplace.core.ingest.embedding import EMBED, embedded
-from commonplace.core.ingest.pipeline import INGEST, TRANSFORM, Prepared, Preparer, job_for
+from commonplace.core.ingest.embedding import embedded
+from commonplace.core.ingest.pipeline import Prepared, Preparer, job_for
 from commonplace.core.ingest.sources import Source, Sources, Turns, private_key
-from commonplace.core.ingest.transcription import TRANSCRIBE, Quota, queue
+from commonplace.core.ingest.transcription import Quota, queue
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.item_changes import worked_out
 from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
@@ -39,6 +39,7 @@ from commonplace.model import (
     new_public_id,
     now,
 )
+from commonplace.model.jobs import EMBED, INGEST, TRANSCRIBE, TRANSFORM
 from commonplace.model.progress import Progress, no_progress
 from commonplace.model.task_notes import searchable
 from commonplace.ports import Embedder, Wake

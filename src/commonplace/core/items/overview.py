@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from commonplace.core.ingest.embedding import EMBED
 from commonplace.core.ingest.transcription import Quota
 from commonplace.core.people.authorization import READ, Access
 from commonplace.core.search.search import incomplete
 from commonplace.model import Caller, Folder, Job, JobState, Json, Role, Stakes, now
+from commonplace.model.jobs import EMBED
 from commonplace.ports import Embedder
 from commonplace.settings import Settings
 from commonplace.store import Store

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from commonplace.core.ingest.pipeline import INGEST, job_for
+from commonplace.core.ingest.pipeline import job_for
 from commonplace.core.ingest.sources import Source, private_key, title_of
 from commonplace.core.items.library import Added, Draft, Library, Located, new_item
 from commonplace.core.people.authorization import WRITE, Access
 from commonplace.model import Caller, Content, Item, ItemRef, Job, Scope, Upload, digest, new_id
+from commonplace.model.jobs import INGEST
 from commonplace.ports import Wake
 from commonplace.store import Store
 from commonplace.text.urls import canonical

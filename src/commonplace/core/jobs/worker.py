@@ -9,12 +9,11 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Protocol
 
-from commonplace.core.ingest.embedding import EMBED
-from commonplace.core.ingest.pipeline import INGEST, TRANSFORM
 from commonplace.core.jobs.lease import LEASE_SECONDS
 from commonplace.core.jobs.retry import give_back
 from commonplace.errors import CommonplaceError
 from commonplace.model import Job, now
+from commonplace.model.jobs import EMBED, INGEST, TRANSFORM
 from commonplace.ports import Wake
 from commonplace.store import Store
 

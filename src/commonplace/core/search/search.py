@@ -3,12 +3,12 @@
 import time
 from dataclasses import replace
 
-from commonplace.core.ingest.embedding import EMBED
 from commonplace.core.people.authorization import READ, Access
 from commonplace.core.search.hybrid_score import blend
 from commonplace.core.search.superseded import newest_first
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import WRONG, Caller, Found, Hit, ItemFilter, Mode, Scope, Scored
+from commonplace.model.jobs import EMBED
 from commonplace.ports import Embedder, Matches, Question, Vector
 from commonplace.settings import Settings
 from commonplace.store import Store

@@ -1,7 +1,7 @@
 """Explore, asked by any face."""
 
+from commonplace.core.services import Services
 from commonplace.interfaces.actions import graph as wire
-from commonplace.interfaces.http.gate import Services
 from commonplace.model import Caller
 
 

@@ -19,7 +19,7 @@ from commonplace.settings import PREFIX, Settings
 if TYPE_CHECKING:  # it brings every adapter along, and `--help` should not wait for them
     from pydantic import BaseModel
 
-    from commonplace.app import App
+    from commonplace.core.services import Services
 
 log = logging.getLogger(__name__)
 Command = Callable[..., Coroutine[Any, Any, None]]
@@ -57,7 +57,7 @@ class Desk:
     as_json: bool
 
     @asynccontextmanager
-    async def open(self, workers: int = 0) -> "AsyncIterator[tuple[App, Caller]]":
+    async def open(self, workers: int = 0) -> "AsyncIterator[tuple[Services, Caller]]":
         """The application, and the caller: the owner, or whom the token belongs to."""
         from commonplace.app import open_app
 
@@ -65,7 +65,7 @@ class Desk:
             await app.people.ensure_owner()
             yield app, await self.caller(app)
 
-    async def caller(self, app: "App") -> Caller:
+    async def caller(self, app: "Services") -> Caller:
         """Who asks, as of now: a token may have been revoked since the last time."""
         caller = await app.access.identify(self.token) if self.token else await app.access.owner()
         assert caller is not None

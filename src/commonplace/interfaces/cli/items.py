@@ -14,8 +14,8 @@ from commonplace.interfaces.cli.job_queue import waiting, work_off
 from commonplace.model import Caller, Folder, Item, ItemFilter, Mode, folder_key
 
 if TYPE_CHECKING:
-    from commonplace.app import App
     from commonplace.core.items.library import Added, Draft
+    from commonplace.core.services import Services
 
 LONGEST_TEXT = 500_000
 LONGEST_TITLE = 500
@@ -114,7 +114,7 @@ async def add(
 
 
 async def _keep(
-    app: "App", caller: Caller, draft: "Draft | FileDraft", target: Folder | None
+    app: "Services", caller: Caller, draft: "Draft | FileDraft", target: Folder | None
 ) -> "Added":
     if isinstance(draft, FileDraft):
         added = await app.uploads.add_file(
@@ -127,7 +127,7 @@ async def _keep(
     return added
 
 
-async def _bring_up_to_date(app: "App", caller: Caller, answers: list[dict[str, Any]]) -> None:
+async def _bring_up_to_date(app: "Services", caller: Caller, answers: list[dict[str, Any]]) -> None:
     """What was to be written down may be by now."""
     for answer in answers:
         if answer["status"] == "transcribing":
@@ -248,18 +248,18 @@ def _state(item: Item) -> str:
     )
 
 
-async def find_folder(app: "App", caller: Caller, name: str) -> Folder:
+async def find_folder(app: "Services", caller: Caller, name: str) -> Folder:
     found = await _known_folder(app, caller, name)
     if found is None:
         raise Invalid(f"There is no folder {name!r}; `commonplace folder list` shows them.")
     return found
 
 
-async def _folder(app: "App", caller: Caller, name: str) -> Folder:
+async def _folder(app: "Services", caller: Caller, name: str) -> Folder:
     return await _known_folder(app, caller, name) or await app.library.create_folder(caller, name)
 
 
-async def _known_folder(app: "App", caller: Caller, name: str) -> Folder | None:
+async def _known_folder(app: "Services", caller: Caller, name: str) -> Folder | None:
     key = folder_key(name)
     return next(
         (

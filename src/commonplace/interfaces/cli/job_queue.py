@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from commonplace.interfaces.cli.output import Advance
 
 if TYPE_CHECKING:
-    from commonplace.app import App
+    from commonplace.core.services import Services
 
 LOOK_AGAIN_SECONDS = 0.2
 
 
-async def work_off(app: "App", advance: Advance) -> None:
+async def work_off(app: "Services", advance: Advance) -> None:
     """Until nothing is left that could be done now; other processes may be at it too."""
     total = left = await waiting(app)
     while left:
@@ -29,6 +29,6 @@ async def work_off(app: "App", advance: Advance) -> None:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
 
-async def waiting(app: "App") -> int:
+async def waiting(app: "Services") -> int:
     counts = await app.store.jobs.counts()
     return counts.get("queued", 0) + counts.get("running", 0)

@@ -15,7 +15,7 @@ from commonplace.model import Caller, ItemFilter
 from commonplace.settings import PREFIX, Settings
 
 if TYPE_CHECKING:
-    from commonplace.app import App
+    from commonplace.core.services import Services
 
 ENOUGH_SPACE = 500_000_000
 
@@ -75,9 +75,11 @@ async def doctor(
         raise Invalid(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} found.")
 
 
-async def _examine(app: "App", caller: Caller, facts: dict[str, Any], problems: list[str]) -> None:
-    from commonplace.core.ingest.embedding import EMBED
+async def _examine(
+    app: "Services", caller: Caller, facts: dict[str, Any], problems: list[str]
+) -> None:
     from commonplace.core.search.search import incomplete
+    from commonplace.model.jobs import EMBED
 
     engine = await app.store.describe()
     await app.store.check()

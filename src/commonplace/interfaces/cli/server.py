@@ -20,7 +20,7 @@ from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Desk, command
 
 if TYPE_CHECKING:
-    from commonplace.app import App
+    from commonplace.core.services import Services
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 SWITCH_SECONDS = 0.001  # that whoever answers waits for a thread that works in the background, instead of five times that
@@ -116,7 +116,7 @@ def _greet(desk: Desk, url: str, secret: str | None, claim: str | None) -> None:
     sys.stdout.flush()
 
 
-async def _http(app: "App", listener: socket.socket, ready: Any) -> None:
+async def _http(app: "Services", listener: socket.socket, ready: Any) -> None:
     from commonplace.app import make_asgi
     from commonplace.interfaces.http.connections import LimitedServer
 
@@ -139,7 +139,7 @@ async def _http(app: "App", listener: socket.socket, ready: Any) -> None:
     await Server(make_asgi(app), app.settings, timeout_graceful_shutdown=5).serve([listener])
 
 
-async def _warm(app: "App") -> None:
+async def _warm(app: "Services") -> None:
     """The first search should not wait for the model and the library."""
     try:
         await app.search.warm()

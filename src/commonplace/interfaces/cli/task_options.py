@@ -11,9 +11,9 @@ from commonplace.interfaces.cli.command import Desk
 from commonplace.model import Caller, ItemFilter
 
 if TYPE_CHECKING:
-    from commonplace.app import App
     from commonplace.core.entities.entities import Entity
     from commonplace.core.entities.validation import NewEntity
+    from commonplace.core.services import Services
     from commonplace.core.work.tasks import Done
     from commonplace.model.workflow import Machine
 
@@ -98,7 +98,7 @@ async def step(desk: Desk, entity_id: str, action: str, **more: Any) -> None:
         await answer(desk, app, caller, await app.work.step(caller, entity_id, action, **more))
 
 
-async def answer(desk: Desk, app: "App", caller: Caller, done: "Done") -> None:
+async def answer(desk: Desk, app: "Services", caller: Caller, done: "Done") -> None:
     if not desk.as_json:
         output.text(done.message)
         return

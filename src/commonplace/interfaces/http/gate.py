@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Iterable
 from ipaddress import IPv6Address, ip_network
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
@@ -13,38 +13,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from commonplace import errors
-from commonplace.core.disks.disks import Disks
-from commonplace.core.entities.annotations import Annotating
-from commonplace.core.entities.entities import Entities
-from commonplace.core.entities.search import Finding
-from commonplace.core.ingest.transcription_webhook import Webhooks
-from commonplace.core.items.delayed_delete import Removals
-from commonplace.core.items.feeds import Feeds
-from commonplace.core.items.library import Library
-from commonplace.core.items.overview import Overview
-from commonplace.core.items.unread import Unread
-from commonplace.core.items.uploads import Uploads
-from commonplace.core.items.versions import Versions
-from commonplace.core.map.library_map import Mapping
-from commonplace.core.memory.context import Context
-from commonplace.core.memory.memories import Memory
-from commonplace.core.memory.reflection import Reflection
-from commonplace.core.people.accounts import Accounts
 from commonplace.core.people.authorization import Access
-from commonplace.core.people.invitations import Joining
-from commonplace.core.people.members import Members
-from commonplace.core.people.passkeys import Passkeys
-from commonplace.core.people.tokens import People
-from commonplace.core.search.search import Search
-from commonplace.core.transfer.account_deletion import Leaving
-from commonplace.core.work.graph import Graph
-from commonplace.core.work.planning import Planning
-from commonplace.core.work.tasks import Work
 from commonplace.errors import CommonplaceError, Unauthorized
 from commonplace.model import Caller
-from commonplace.ports import Embedder
 from commonplace.settings import Settings
-from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -81,71 +53,6 @@ STATUS: dict[type[CommonplaceError], int] = {
 }
 
 
-class Services(Protocol):
-    """What HTTP faces may ask of the application."""
-
-    @property
-    def settings(self) -> Settings: ...
-    @property
-    def store(self) -> Store: ...
-    @property
-    def embedder(self) -> Embedder: ...
-    @property
-    def access(self) -> Access: ...
-    @property
-    def people(self) -> People: ...
-    @property
-    def accounts(self) -> Accounts: ...
-    @property
-    def passkeys(self) -> Passkeys: ...
-    @property
-    def members(self) -> Members: ...
-    @property
-    def joining(self) -> Joining: ...
-    @property
-    def leaving(self) -> Leaving: ...
-    @property
-    def library(self) -> Library: ...
-    @property
-    def unread(self) -> Unread: ...
-    @property
-    def search(self) -> Search: ...
-    @property
-    def removals(self) -> Removals: ...
-    @property
-    def overview(self) -> Overview: ...
-    @property
-    def uploads(self) -> Uploads: ...
-    @property
-    def feeds(self) -> Feeds: ...
-    @property
-    def webhooks(self) -> Webhooks: ...
-    @property
-    def memory(self) -> Memory: ...
-    @property
-    def reflection(self) -> Reflection: ...
-    @property
-    def context(self) -> Context: ...
-    @property
-    def work(self) -> Work: ...
-    @property
-    def planning(self) -> Planning: ...
-    @property
-    def entities(self) -> Entities: ...
-    @property
-    def disks(self) -> Disks: ...
-    @property
-    def graph(self) -> Graph: ...
-    @property
-    def finding(self) -> Finding: ...
-    @property
-    def versions(self) -> Versions: ...
-    @property
-    def mapping(self) -> Mapping: ...
-    @property
-    def annotating(self) -> Annotating: ...
-
-
 class Json(JSONResponse):
     def render(self, content: Any) -> bytes:
         return orjson.dumps(content)
@@ -165,6 +72,10 @@ def error_response(error: CommonplaceError) -> Response:
     if "retry_after_sec" in error.data:
         headers["Retry-After"] = str(error.data["retry_after_sec"])
     return problem(STATUS.get(type(error), 500), error.code, error.message, headers, **error.data)
+
+
+def internal_error() -> Response:
+    return problem(500, "internal_error", "The server failed; its log says why.")
 
 
 def _before_tools(path: str, error: CommonplaceError) -> Response:
@@ -210,8 +121,7 @@ class Gate:
         except Exception:
             log.exception("%s %s failed unexpectedly", scope["method"], scope["path"])
             if not started:
-                failed = problem(500, "internal_error", "The server failed; its log says why.")
-                await failed(scope, receive, send_hardened)
+                await internal_error()(scope, receive, send_hardened)
 
     async def _refuse(self, scope: Scope, headers: dict[str, str]) -> Response | None:
         path = scope["path"]

@@ -5,9 +5,9 @@ from typing import Annotated, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from commonplace.core.services import Services
 from commonplace.errors import NotFound
 from commonplace.interfaces.actions import disks
-from commonplace.interfaces.http.gate import Services
 from commonplace.interfaces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability, DiskFilter, DiskScope
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from commonplace.core.services import Services
 from commonplace.interfaces.actions import entities, items
-from commonplace.interfaces.http.gate import Services
 from commonplace.interfaces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability
 

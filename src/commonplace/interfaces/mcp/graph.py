@@ -1,7 +1,7 @@
 """The graph door's map: what there is, and how it hangs together."""
 
+from commonplace.core.services import Services
 from commonplace.interfaces.actions import exploration, graph as wire
-from commonplace.interfaces.http.gate import Services
 from commonplace.interfaces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability
 

@@ -8,24 +8,24 @@ from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from commonplace.interfaces.http.gate import MAX_BODY, Services, headers_of, not_json, problem
+from commonplace.core.services import Services
+from commonplace.interfaces.http.gate import MAX_BODY, headers_of, not_json, problem
 from commonplace.interfaces.mcp.errors import lone_surrogates, no_message
 from commonplace.interfaces.mcp.fast_calls import Call, PlainCalls
 from commonplace.interfaces.mcp.server import ALL_TOOLS, DOORS, Context, Door
 from commonplace.model import Caller
 
 
-def mcp_routes(services: Services) -> tuple[list[Route], AbstractAsyncContextManager[None]]:
-    """Routes of all doors, and the context that they are served within. The Gate is expected around them."""
+def mcp_endpoints(
+    services: Services,
+) -> tuple[dict[str, "Endpoint"], AbstractAsyncContextManager[None]]:
+    """Return the endpoints by path, and the context that they are served within. They expect the gate in front."""
     everything = _endpoint(Door(ALL_TOOLS, services))
     doors = {f"/mcp/{name}": _endpoint(Door(tools, services)) for name, tools in DOORS.items()}
     endpoints = {"/mcp": everything, "/api/mcp": everything, **doors}
-    return [Route(path, endpoint) for path, endpoint in endpoints.items()], _running(
-        [everything, *doors.values()]
-    )
+    return endpoints, _running([everything, *doors.values()])
 
 
 def _endpoint(door: Door) -> "Endpoint":

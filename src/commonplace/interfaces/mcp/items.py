@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
+from commonplace.core.services import Services
 from commonplace.interfaces.actions import items as wire
-from commonplace.interfaces.http.gate import Services
 from commonplace.interfaces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability, Found, Item, Mode, Reading
 from commonplace.model.progress import Progress, no_progress

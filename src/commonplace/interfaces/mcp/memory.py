@@ -1,7 +1,7 @@
 """The graph door's memory: remember, reflect, and the context that an agent starts with."""
 
+from commonplace.core.services import Services
 from commonplace.interfaces.actions import memory as wire
-from commonplace.interfaces.http.gate import Services
 from commonplace.interfaces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability
 

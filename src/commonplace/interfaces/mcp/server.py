@@ -15,8 +15,8 @@ from mcp_types import (
 
 import commonplace
 from commonplace.core.people.authorization import WRITE
+from commonplace.core.services import Services
 from commonplace.errors import Invalid
-from commonplace.interfaces.http.gate import Services
 from commonplace.interfaces.mcp import disks, entities, graph, items, memory, tasks
 from commonplace.interfaces.mcp.errors import explain_params, guarded
 from commonplace.interfaces.mcp.tools import Tool

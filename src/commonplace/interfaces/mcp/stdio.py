@@ -19,7 +19,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from commonplace.interfaces.http.gate import Services
+from commonplace.core.services import Services
 from commonplace.interfaces.mcp.errors import lone_surrogates
 from commonplace.interfaces.mcp.server import ALL_TOOLS, Door
 from commonplace.model import Caller

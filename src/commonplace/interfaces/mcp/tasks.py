@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
+from commonplace.core.services import Services
 from commonplace.core.work.tasks import Done
 from commonplace.errors import Invalid
 from commonplace.interfaces.actions import entities, tasks as wire
 from commonplace.interfaces.actions.entities import Reference, Short
 from commonplace.interfaces.actions.items import Input, whole
-from commonplace.interfaces.http.gate import Services
 from commonplace.interfaces.mcp.tools import Tool, as_text, parsed
 from commonplace.model import Caller, Capability, Item, Json
 from commonplace.model.workflow import EPIC, STEPS, TASK, Machine

@@ -10,9 +10,9 @@ from mcp_types import Tool as ToolListing, ToolAnnotations
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from commonplace.core.services import Services
 from commonplace.errors import Invalid
 from commonplace.interfaces.actions.items import Input
-from commonplace.interfaces.http.gate import Services
 from commonplace.model import Caller, Capability, Json
 from commonplace.model.progress import Progress
 

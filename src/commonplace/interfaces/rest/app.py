@@ -2,32 +2,31 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.responses import Response
-from starlette.routing import Match, Route
+from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import commonplace
+from commonplace.core.services import Services
 from commonplace.errors import CommonplaceError
 from commonplace.interfaces.actions.validation_messages import mistake
 from commonplace.interfaces.http.gate import (
-    Gate,
-    Services,
     error_response,
+    internal_error,
     largest_body,
     not_json,
     problem,
     takes_token,
     too_large,
 )
+from commonplace.interfaces.http.metrics import Meters
 from commonplace.interfaces.rest import (
     corrections,
     disks,
@@ -46,7 +45,6 @@ from commonplace.interfaces.rest import (
     versions,
 )
 from commonplace.interfaces.rest.openapi import docs_routes
-from commonplace.interfaces.rest.probes import Metered, Meters
 
 log = logging.getLogger(__name__)
 EMBEDDER_SECONDS = 30.0  # until an embedder that did not work is asked again
@@ -61,12 +59,11 @@ NO_TELEMETRY: Any = dict.fromkeys(
 
 def rest_app(
     services: Services,
-    routes: Sequence[Route],
+    meters: Meters,
     running: AbstractAsyncContextManager[None],
     pages: ASGIApp,
 ) -> FastAPI:
-    """REST, and beside it `routes` of other faces, which are served while `running` is open; `pages` gets what is no API."""
-    meters = Meters()
+    """Build the REST API. `running` is open while it serves; `pages` serves every path that is no API's."""
     app = FastAPI(
         title="Commonplace",
         version=commonplace.__version__,
@@ -80,13 +77,8 @@ def rest_app(
             CommonplaceError: _ours,
             RequestValidationError: _invalid,
             HTTPException: _http,
+            Exception: _unexpected,
         },
-        middleware=[
-            Middleware(ProxyHeadersMiddleware, trusted_hosts=services.settings.proxies),
-            Middleware(Metered, meters),
-            Middleware(Gate, services.access, services.settings),
-            Middleware(_Direct, routes),
-        ],
     )
     app.state.services, app.state.meters, app.state.embedder = services, meters, "loading"
     parts = (
@@ -107,25 +99,10 @@ def rest_app(
         probes,
     )
     own = [route for part in parts for route in part.router.routes]
-    app.router.routes.extend([*own, *docs_routes(), *routes])
+    app.router.routes.extend([*own, *docs_routes()])
     app.router.default = _Elsewhere(pages)
     app.state.pages = pages
     return app
-
-
-class _Direct:
-    """ASGI middleware that hands requests for these very paths over at once: a router looks for them at length."""
-
-    def __init__(self, app: ASGIApp, routes: Sequence[Route]) -> None:
-        self._app = app
-        self._endpoints = {route.path: route.app for route in routes}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (endpoint := self._endpoints.get(scope["path"])):
-            scope.update(endpoint=endpoint, path_params={})
-            await endpoint(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
 
 
 class _Elsewhere:
@@ -171,6 +148,10 @@ async def _warm_up(app: FastAPI, services: Services) -> None:
 async def _ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, CommonplaceError)
     return error_response(error)
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    return internal_error()  # the gate logs it
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

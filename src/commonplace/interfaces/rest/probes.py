@@ -1,81 +1,19 @@
 """For operators: is it up, is it ready, how much does it do. Nothing of any library is told without a token, no counts either."""
 
-import time
-
 from fastapi import APIRouter, Request
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import TypedDict
 
-from commonplace.core.ingest.embedding import EMBED
-from commonplace.interfaces.http.gate import Services
+from commonplace.core.services import Services
+from commonplace.interfaces.http.metrics import Meters
 from commonplace.interfaces.rest.routes import Problem
 from commonplace.model import JobState
+from commonplace.model.jobs import EMBED
 
 router = APIRouter(tags=["probes"])
 
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 WAITING = "Meaning search is incomplete: items are waiting for their vectors; until then they are found by words only."
-BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
-
-
-class Meters:
-    """The server's own registry, so that several servers in one process do not count together."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "commonplace_http_requests_total",
-            "HTTP requests.",
-            ["method", "route", "status"],
-            registry=self.registry,
-        )
-        self.seconds = Histogram(
-            "commonplace_http_request_seconds",
-            "Time to answer HTTP requests.",
-            ["route"],
-            buckets=BUCKETS,
-            registry=self.registry,
-        )
-        self.jobs = Gauge("commonplace_jobs", "Jobs by state.", ["state"], registry=self.registry)
-
-
-class Metered:
-    """ASGI middleware that counts and times every request by its route's template."""
-
-    def __init__(self, app: ASGIApp, meters: Meters) -> None:
-        self._app = app
-        self._meters = meters
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        status, began = "none", time.perf_counter()
-
-        async def send_noting(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = str(message["status"])
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_noting)
-        finally:
-            method = scope["method"] if scope["method"] in METHODS else "other"
-            route = _route(scope)
-            self._meters.requests.labels(method, route, status).inc()
-            self._meters.seconds.labels(route).observe(time.perf_counter() - began)
-
-
-def _route(scope: Scope) -> str:
-    """Refused requests have no route: one name for all, or anybody could make up new ones without end."""
-    if "route" in scope:
-        return str(scope["route"].path)
-    reached = "endpoint" in scope and not scope["path_params"]  # a fixed path, such as /mcp
-    return str(scope["path"]) if reached else "refused"
 
 
 class Health(TypedDict):

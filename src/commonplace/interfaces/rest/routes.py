@@ -11,8 +11,9 @@ from fastapi.routing import APIRoute
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
+from commonplace.core.services import Services
 from commonplace.interfaces.actions.items import well_formed
-from commonplace.interfaces.http.gate import Json, Services
+from commonplace.interfaces.http.gate import Json
 from commonplace.model import Caller
 
 

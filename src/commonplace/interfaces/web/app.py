@@ -12,11 +12,11 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
+from commonplace.core.services import Services
 from commonplace.errors import CommonplaceError, Invalid, Unauthorized
 from commonplace.interfaces.http.gate import (
     MAX_ANONYMOUS_BODY,
     STATUS,
-    Services,
     bounded,
     error_response,
     problem,

@@ -8,12 +8,9 @@ from typing import Any
 import orjson
 from starlette.responses import Response, StreamingResponse
 
-from commonplace.core.ingest.embedding import EMBED
-from commonplace.core.ingest.pipeline import INGEST, TRANSFORM
-from commonplace.core.ingest.transcription import TRANSCRIBE
-from commonplace.core.items.delayed_delete import REMOVE
 from commonplace.interfaces.web.request import Visit
 from commonplace.model import Item, Job, JobState
+from commonplace.model.jobs import EMBED, INGEST, REMOVE, TRANSCRIBE, TRANSFORM
 
 EVERY, LONGEST = 0.7, 3600.0
 DOING = {

@@ -15,8 +15,9 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 
 from commonplace.core.people.accounts import DEVICE_LIFETIME, LIFETIME, Visitor
 from commonplace.core.people.passkeys import Site
+from commonplace.core.services import Services
 from commonplace.errors import ForbiddenScope, Invalid, Unauthorized
-from commonplace.interfaces.http.gate import Services, host_name, network_of
+from commonplace.interfaces.http.gate import host_name, network_of
 from commonplace.interfaces.web.jinja import Templates
 from commonplace.model import Caller
 

@@ -1,0 +1,39 @@
+"""Everything served over HTTP: the gate in front, MCP endpoints by their paths, REST and web pages behind."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from commonplace.core.services import Services
+from commonplace.interfaces.http.gate import Gate
+from commonplace.interfaces.http.metrics import Metered, Meters
+
+
+class HttpApp:
+    """An ASGI application. Its lifespan is that of `api`, which serves every path that is no endpoint.
+
+    MCP endpoints stand in front of FastAPI, whose router would try all its routes for each call.
+    """
+
+    def __init__(
+        self, services: Services, meters: Meters, api: FastAPI, endpoints: Mapping[str, ASGIApp]
+    ) -> None:
+        self.api, self.endpoints = api, endpoints
+        gate = Metered(Gate(self._route, services.access, services.settings), meters)
+        # Its types are those of another ASGI library.
+        self._app: Any = ProxyHeadersMiddleware(
+            cast(Any, gate), trusted_hosts=services.settings.proxies
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "").removesuffix("/")
+        endpoint = self.endpoints.get(path) if scope["type"] == "http" else None
+        if endpoint is not None:
+            scope.update(endpoint=endpoint, path_params={})
+        await (endpoint or self.api)(scope, receive, send)

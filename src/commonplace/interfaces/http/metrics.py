@@ -1,0 +1,66 @@
+"""Metrics of HTTP requests, by route."""
+
+import time
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+
+
+class Meters:
+    """The server's own registry, so that several servers in one process do not count together."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "commonplace_http_requests_total",
+            "HTTP requests.",
+            ["method", "route", "status"],
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "commonplace_http_request_seconds",
+            "Time to answer HTTP requests.",
+            ["route"],
+            buckets=BUCKETS,
+            registry=self.registry,
+        )
+        self.jobs = Gauge("commonplace_jobs", "Jobs by state.", ["state"], registry=self.registry)
+
+
+class Metered:
+    """ASGI middleware that counts and times every request by its route's template."""
+
+    def __init__(self, app: ASGIApp, meters: Meters) -> None:
+        self._app = app
+        self._meters = meters
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, began = "none", time.perf_counter()
+
+        async def send_noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = str(message["status"])
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_noting)
+        finally:
+            method = scope["method"] if scope["method"] in METHODS else "other"
+            route = _route(scope)
+            self._meters.requests.labels(method, route, status).inc()
+            self._meters.seconds.labels(route).observe(time.perf_counter() - began)
+
+
+def _route(scope: Scope) -> str:
+    """Refused requests have no route: one name for all, or anybody could make up new ones without end."""
+    if "route" in scope:
+        return str(scope["route"].path)
+    reached = "endpoint" in scope and not scope["path_params"]  # a fixed path, such as /mcp
+    return str(scope["path"]) if reached else "refused"
