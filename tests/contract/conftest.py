@@ -22,6 +22,18 @@ def place(request: pytest.FixtureRequest, data_dir: Path) -> Settings:
     )
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def new_place(request: pytest.FixtureRequest, new_data_dir: Path) -> Settings:
+    """Where there is no database yet."""
+    if request.param == "sqlite":
+        return Settings(data_dir=new_data_dir)
+    return Settings(
+        data_dir=new_data_dir,
+        database_url=request.getfixturevalue("postgres_url"),
+        database_schema=request.getfixturevalue("new_schema"),
+    )
+
+
 @pytest.fixture
 async def open_store(place: Settings) -> AsyncIterator[Callable[[], Awaitable[Store]]]:
     """Opens any number of stores on the one database, as so many processes would."""

@@ -6,9 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from commonplace.database import postgres, transaction
 from commonplace.database.transaction import Tx
-from commonplace.model import ItemRef, Person, new_id, now
 from commonplace.search_index import change_log, library_index
 from commonplace.settings import Settings
 from commonplace.store import Store, make_store
@@ -100,55 +98,3 @@ async def test_a_database_that_was_moved_to_another_server_is_read_once(
     await ann.add("quartz", title="new")
     assert sorted(await ann.found("quartz")) == ["moved", "new"]
     await store.close()
-
-
-async def test_a_database_from_before_is_searched_after_the_upgrade(
-    postgres_url: str, new_schema: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = Settings(database_url=postgres_url, database_schema=new_schema)
-    with monkeypatch.context() as before:
-        earlier = [known for known in transaction.migrations("postgres") if known[0] < 20]
-        before.setattr(transaction, "migrations", lambda engine: earlier)
-        old = make_store(place)
-        await old.open()
-        person = Person(new_id(), "ann", "ann@example.com", now())
-        await old.people.create(person)
-
-        def write(tx: Tx) -> None:
-            tx.run(
-                """INSERT INTO contents (id, key, hash, text, segments, created_at) VALUES ('c', 'c', 'h', 't', '[]', 0)"""
-            )
-            tx.run(
-                """INSERT INTO items (library_id, id, public_id, content_id, entity_type, kind, title, summary, key_points, tags,
-                        category, visibility, in_kb, archived, metadata, revision, word_count, created_at, updated_at)
-                      VALUES (:library, :id, 'p', 'c', 'document', 'text', 'Stones', '', '[]', '[]', '', 'private', 1, 0, '{}',
-                              1, 2, 0, 0)""",
-                library=person.id,
-                id=item_id,
-            )
-            tx.run(
-                """INSERT INTO sections (library_id, item_id, position, title, heading, text, extra, word_count, key_points,
-                        locator) VALUES (:library, :id, 0, 'Stones', '', 'quartz vein', '', 2, '[]', '{}')""",
-                library=person.id,
-                id=item_id,
-            )
-            tx.run(
-                """INSERT INTO vectors (section_id, library_id, item_id, stamp, embedding)
-                      SELECT id, library_id, item_id, :stamp, '[1,0]' FROM sections""",
-                stamp="test/2",
-            )
-
-        item_id = new_id()
-        await old._db.write(write)
-        await old.close()
-    store = make_store(place)
-    await store.open()
-    ann = Library(store, person.id)
-    assert await ann.found("quartz vein") == await ann.found("stones") == ["Stones"]
-    assert len(await store.sections.nearest(ann.scope(), unit([1, 0]), "test/2", 5)) == 1
-    await store.items.delete(
-        ann.scope(), (await store.items.get(ann.scope(), ItemRef(id=item_id))).id
-    )
-    assert await ann.found("quartz") == []
-    await store.close()
-    assert 20 in postgres.FOLLOWED_BY

@@ -4,12 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
-from commonplace.database import transaction
-from commonplace.database.transaction import Tx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
     Item,
@@ -18,14 +15,12 @@ from commonplace.model import (
     Job,
     Kind,
     Order,
-    Person,
     Relation,
     Scope,
     new_id,
     now,
 )
-from commonplace.settings import Settings
-from commonplace.store import Store, make_store
+from commonplace.store import Store
 from tests.contract.library import STAMP, Library, cut
 
 pytestmark = pytest.mark.anyio
@@ -500,72 +495,3 @@ async def test_notes_in_the_margin_lie_where_their_item_lies_and_go_with_it(ann:
     await ann.store.items.delete(ann.scope(), item.id)
     assert await ann.found("quoted words note text") == []
     assert await ann.found("itself") == ["free"], "what stands for itself stays"
-
-
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-async def test_notes_of_before_stay_notes_and_what_only_looks_like_one_is_none(
-    engine: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = (
-        Settings(data_dir=tmp_path / "new")
-        if engine == "sqlite"
-        else Settings(
-            database_url=request.getfixturevalue("postgres_url"),
-            database_schema=request.getfixturevalue("new_schema"),
-        )
-    )
-    with monkeypatch.context() as before:
-        known = [each for each in transaction.migrations(engine) if each[0] < 38]
-        before.setattr(transaction, "migrations", lambda _: known)
-        old = make_store(place)
-        await old.open()
-        person = Person(new_id(), "ann", "ann@example.com", now())
-        await old.people.create(person)
-
-        def write(tx: Tx) -> None:
-            tx.run(
-                "INSERT INTO contents (id, key, hash, text, segments, created_at) VALUES ('c', 'c', 'h', 't', '[]', 0)"
-            )
-            for name, category, kind, by in (
-                ("text", "", "text", None),
-                ("note", "annotation", "text", None),
-                ("free", "annotation", "text", "token"),
-                ("page", "", "url", "token"),
-            ):
-                tx.run(
-                    """INSERT INTO items (library_id, id, public_id, content_id, entity_type, kind, title, summary, key_points,
-                            tags, category, visibility, in_kb, archived, metadata, revision, word_count, created_at, updated_at,
-                            created_by)
-                          VALUES (:library, :name, :name, 'c', 'document', :kind, :name, '', '[]', '[]', :category, 'private', 1,
-                                  0, '{}', 1, 2, 0, 0, :by)""",
-                    library=person.id,
-                    name=name,
-                    category=category,
-                    kind=kind,
-                    by=by,
-                )
-            tx.run(
-                """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
-                      VALUES (:library, 'note', 'ANNOTATES', 'text', 1, 1, 0)""",
-                library=person.id,
-            )
-
-        await old._db.write(write)
-        await old.close()
-    store = make_store(place)
-    await store.open()
-    scope = Scope(person.id)
-    found, _ = await store.items.page(scope, ItemFilter(), limit=9, offset=0)
-    assert {item.title: (item.annotates, item.origin) for item in found} == {
-        "text": (None, "you"),
-        "note": ("text", "you"),
-        "free": (None, "agent"),
-        "page": (None, "web"),
-    }
-    shown, total = await store.items.page(scope, ItemFilter(notes=False), limit=9, offset=0)
-    assert ({item.title for item in shown}, total) == ({"text", "free", "page"}, 3)
-    await store.items.delete(scope, "text")
-    assert {
-        item.title for item in (await store.items.page(scope, ItemFilter(), limit=9, offset=0))[0]
-    } == {"free", "page"}
-    await store.close()

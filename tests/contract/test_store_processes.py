@@ -6,7 +6,6 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from commonplace.model import Person, new_id, now
 from commonplace.settings import Settings
 from commonplace.store import Store, make_store
 from tests.contract.library import Library
+from tests.contract.test_store_schema import versions
 from tests.services import running_postgres
 
 pytestmark = pytest.mark.anyio
@@ -50,33 +50,6 @@ def finished(process: subprocess.Popen[str]) -> list[str]:
     return out.split()
 
 
-def run_sql(place: Settings, statement: str) -> None:
-    if place.database_url:
-        with psycopg.connect(
-            place.database_url, options=f"-c search_path={place.database_schema}"
-        ) as connection:
-            connection.execute(statement)
-    else:
-        with closing(apsw.Connection(str(place.data_dir / "commonplace.sqlite3"))) as connection:
-            connection.execute(statement)
-
-
-async def test_a_database_of_a_newer_version_is_refused_and_left_alone(
-    place: Settings, store: Store
-) -> None:
-    run_sql(place, "INSERT INTO schema_version VALUES (9999)")
-    late = make_store(place)
-    with pytest.raises(ConfigurationError, match="newer Commonplace"):
-        await late.open()
-    await late.close()
-    run_sql(place, "DELETE FROM schema_version WHERE version = 9999")
-    again = make_store(place)
-    await again.open()
-    await again.ping()
-    await again.close()
-
-
-@pytest.mark.slow
 def modes(folder: Path) -> dict[str, int]:
     return {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())}
 
@@ -97,11 +70,13 @@ async def test_nobody_else_can_read_a_new_library(new_data_dir: Path) -> None:
         await store.close()
 
 
-async def test_four_processes_may_set_up_one_database_at_once(place: Settings) -> None:
-    processes = [writer(place, clients=1, rounds=1) for _ in range(4)]
+@pytest.mark.slow
+async def test_four_processes_may_set_up_one_database_at_once(new_place: Settings) -> None:
+    processes = [writer(new_place, clients=1, rounds=1) for _ in range(4)]
     for process in processes:
         assert len(finished(process)) == 1
-    store = make_store(place)
+    assert versions(new_place) == [100]
+    store = make_store(new_place)
     await store.open()
     assert len(await store.people.all()) == 4
     await store.close()

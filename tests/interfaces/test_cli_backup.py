@@ -137,9 +137,15 @@ def test_half_a_backup_restores_nothing(full: Commands, tmp_path: Path) -> None:
         (tmp_path / "bad.backup").write_bytes(content)
         said = full.fails("restore", tmp_path / "bad.backup", "--force")
         assert "damaged or incomplete" in said or "not a backup" in said
-    newer = json.dumps(["commonplace", {"format": 1, "schema": 999}]) + "\n"
-    (tmp_path / "bad.backup").write_bytes(gzip.compress("".join([newer, *lines[1:]]).encode()))
-    assert "newer Commonplace" in full.fails("restore", tmp_path / "bad.backup", "--force")
+    others = {
+        "The backup was written by a newer Commonplace (schema 999": {"format": 1, "schema": 999},
+        "Restore and export it with that version: commonplace": {"format": 1, "schema": 43},
+        "a format that this version does not know (2)": {"format": 2, "schema": 100},
+    }
+    for words, version in others.items():
+        other = json.dumps(["commonplace", version]) + "\n"
+        (tmp_path / "bad.backup").write_bytes(gzip.compress("".join([other, *lines[1:]]).encode()))
+        assert words in full.fails("restore", tmp_path / "bad.backup", "--force")
     assert full.json("list")["total"] == 3
 
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from commonplace.adapters.embed import minilm_model
-from commonplace.database.transaction import migrations
+from commonplace.database.migrations import migrations
 from tests.interfaces.command import Commands
 
 
@@ -237,13 +237,21 @@ def test_doctor_never_prints_secrets(data_dir: Path) -> None:
     )
 
 
-def test_a_database_of_a_newer_version_is_refused_untouched(cli: Commands, data_dir: Path) -> None:
+@pytest.mark.parametrize(
+    "version, said",
+    [(999, "newer Commonplace (schema 999"), (43, "earlier version of Commonplace (schema 43)")],
+)
+def test_a_database_of_another_version_is_refused_untouched(
+    cli: Commands, data_dir: Path, version: int, said: str
+) -> None:
     cli.json("list")
     with closing(apsw.Connection(str(data_dir / "commonplace.sqlite3"))) as connection:
-        connection.execute("INSERT INTO schema_version VALUES (999)")
-    assert "newer Commonplace (schema 999" in cli.fails("list")
+        connection.execute("UPDATE schema_version SET version = ?", [version])
+    before = (data_dir / "commonplace.sqlite3").read_bytes()
+    assert said in cli.fails("list")
     result = cli.run("doctor")
-    assert (result.exit_code, "newer Commonplace" in result.stdout) == (1, True)
+    assert (result.exit_code, said in result.stdout) == (1, True)
+    assert (data_dir / "commonplace.sqlite3").read_bytes() == before
 
 
 def test_a_file_that_is_no_database_is_refused(cli: Commands, data_dir: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from commonplace.app import open_app
 from commonplace.settings import Settings
-from tests.contract.test_store_processes import run_sql
+from tests.contract.test_store_schema import run_sql
 from tests.interfaces.command import Commands
 from tests.interfaces.test_cli_processes import bearer, finish, serving
 

@@ -16,9 +16,9 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row, tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from commonplace.database.transaction import Values, missing, percent_style
+from commonplace.database.migrations import migrate
+from commonplace.database.transaction import Values, percent_style
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
-from commonplace.search_index.index import read_words_anew
 from commonplace.search_index.vector_codec import Sent
 from commonplace.thread_pool import Threads
 
@@ -52,9 +52,6 @@ _TYPES = {
     "updated_at": "int8",
     "run_after": "int8",
 }
-
-# What a change of the schema leaves to do that SQL cannot.
-FOLLOWED_BY: dict[int, Callable[["PostgresTx"], None]] = {20: read_words_anew}
 
 # A rival came between a check and the write that relied on it; run again, the check itself tells the caller.
 _RIVALS = (
@@ -323,16 +320,7 @@ def _bring_up_to_date(connection: Connection[DictRow], schema: str) -> sql.Compo
         sql.Identifier(schema), sql.Identifier(vector_schema)
     )
     connection.execute(search_path)
-    connection.execute("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")
-    applied = [
-        row["version"]
-        for row in connection.execute("SELECT version FROM schema_version").fetchall()
-    ]
-    for version, script in missing("postgres", applied):
-        connection.execute(script)
-        if version in FOLLOWED_BY:
-            FOLLOWED_BY[version](PostgresTx(connection))
-        connection.execute("INSERT INTO schema_version VALUES (%s)", [version])
+    migrate(PostgresTx(connection))
     return search_path
 
 

@@ -19,7 +19,8 @@ import apsw
 import orjson
 
 from commonplace.database.group_commit import Group
-from commonplace.database.transaction import Values, missing
+from commonplace.database.migrations import migrate
+from commonplace.database.transaction import Values
 from commonplace.errors import ConfigurationError, Damaged, StorageFailed
 from commonplace.thread_pool import Threads
 
@@ -162,7 +163,7 @@ class SqliteDatabase:
         self._guard = threading.Lock()
 
     async def open(self) -> None:
-        await self._writer.run(self._migrate)
+        await self._writer.run(self._open)
 
     async def read(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         return await self._readers.run(lambda: self._within(READ, work, args, kwargs))
@@ -228,7 +229,7 @@ class SqliteDatabase:
                 self._all.append(connection)
         return connection
 
-    def _migrate(self) -> None:
+    def _open(self) -> None:
         _refuse_old_engine()
         folder, marker = self._path.parent, self._path.with_name(MARKER)
         if folder.exists() and not folder.is_dir():
@@ -242,7 +243,7 @@ class SqliteDatabase:
             self._path.touch(
                 0o600
             )  # what SQLite keeps beside the file is as open to others as the file is when it is begun
-        self._within(WRITE, _bring_up_to_date, (), {})
+        self._within(WRITE, migrate, (), {})
         self._path.chmod(0o600)
         if not marker.exists():
             marker.write_text(_MARKER_TEXT)
@@ -251,26 +252,6 @@ class SqliteDatabase:
 
 def _lowered(*texts: Any) -> Any:
     return texts[0] and texts[0].lower()
-
-
-def _bring_up_to_date(tx: SqliteTx) -> None:
-    tx.run("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)")
-    for version, script in missing(
-        "sqlite", [row["version"] for row in tx.all("SELECT version FROM schema_version")]
-    ):
-        for statement in _statements(script):
-            tx.run(statement)
-        tx.run("INSERT INTO schema_version VALUES (:version)", version=version)
-
-
-def _statements(script: str) -> Iterator[str]:
-    """executescript would commit; triggers have semicolons inside."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if apsw.complete(statement):
-            yield statement
-            statement = ""
 
 
 def _switch_to_wal(connection: apsw.Connection) -> None:

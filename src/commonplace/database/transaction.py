@@ -7,10 +7,7 @@ statements serve both. A list as a value is an SQL list, so `id IN :ids` reads a
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any, Protocol, TypeVar
-
-from commonplace.errors import ConfigurationError
 
 T = TypeVar("T")
 Row = Mapping[str, Any]
@@ -80,28 +77,3 @@ class Database(Protocol):
 def percent_style(sql: str) -> str:
     """`:name` as psycopg wants it. `::type` casts stay."""
     return re.sub(r"(?<!:):([a-z_][a-z0-9_]*)", r"%(\1)s", sql.replace("%", "%%"))
-
-
-def migrations(engine: str) -> list[tuple[int, str]]:
-    """(version, SQL) for this engine, oldest first: `0001_name.sql` for both, `0002_name.sqlite.sql` for one."""
-    found = []
-    for file in sorted(files(__package__).joinpath("schema").iterdir(), key=lambda f: f.name):
-        number, *kinds, ending = file.name.replace("_", ".", 1).split(".")
-        if ending == "sql" and (len(kinds) == 1 or kinds[1] == engine):
-            found.append((int(number), file.read_text()))
-    return found
-
-
-def missing(engine: str, applied: Iterable[int]) -> list[tuple[int, str]]:
-    """What is still to be run, oldest first; also what came in later under a lower number."""
-    known, done = migrations(engine), set(applied)
-    refuse_newer(max(done, default=0), known[-1][0])
-    return [(version, script) for version, script in known if version not in done]
-
-
-def refuse_newer(found: int, known: int) -> None:
-    if found > known:
-        raise ConfigurationError(
-            f"The database was written by a newer Commonplace (schema {found}; this version knows {known}). "
-            "Upgrade Commonplace, or point it at another data folder. Nothing was changed."
-        )

@@ -147,27 +147,9 @@ def _insert(tx: Tx, lot: Sequence[tuple[Item, Section]], stamp: str) -> None:
         )
     }
     written = [(item, ids[item.id, s.position], s) for item, s in lot]
-    put_terms(
-        tx,
-        [(item.library_id, item.id, item.title, section_id, s) for item, section_id, s in written],
-    )
-    form = FORMATS[tx.engine]
-    tx.insert(
-        "vectors",
-        f"library_id, item_id, section_id, stamp, {form.name}",
-        [
-            (item.library_id, item.id, section_id, stamp, form.value(s.vector))
-            for item, section_id, s in written
-            if s.vector is not None
-        ],
-    )
-
-
-def put_terms(tx: Tx, sections: Sequence[tuple[str, str, str, int, Section]]) -> None:
-    """Of each: its library, its item, the item's title, its number."""
     given = [
-        (library_id, item_id, section_id, *packed(title, section))
-        for library_id, item_id, title, section_id, section in sections
+        (item.library_id, item.id, section_id, *packed(item.title, s))
+        for item, section_id, s in written
     ]
     tx.insert(
         "section_terms",
@@ -179,18 +161,16 @@ def put_terms(tx: Tx, sections: Sequence[tuple[str, str, str, int, Section]]) ->
         "section_id, sequence",
         [(section_id, sequence) for _, _, section_id, _, _, sequence, _ in given],
     )
-
-
-def read_words_anew(tx: Tx) -> None:
-    """For databases that kept words in another way before."""
-    for found in tx.lots("SELECT * FROM sections ORDER BY library_id, item_id, position", 1_000):
-        put_terms(
-            tx,
-            [
-                (row["library_id"], row["item_id"], row["title"], row["id"], rows.section(row))
-                for row in found
-            ],
-        )
+    form = FORMATS[tx.engine]
+    tx.insert(
+        "vectors",
+        f"library_id, item_id, section_id, stamp, {form.name}",
+        [
+            (item.library_id, item.id, section_id, stamp, form.value(s.vector))
+            for item, section_id, s in written
+            if s.vector is not None
+        ],
+    )
 
 
 def _put_vectors(tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:

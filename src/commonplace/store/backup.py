@@ -16,7 +16,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
 
-from commonplace.database.transaction import Tx, migrations, refuse_newer
+from commonplace.database.migrations import check_version
+from commonplace.database.transaction import Tx
 from commonplace.errors import Conflict, Invalid
 from commonplace.model.progress import Advance
 from commonplace.search_index.index import SectionIndex
@@ -191,11 +192,9 @@ def _check_head(line: str, file: Path) -> None:
     kind, head = json.loads(line) if line.startswith('["commonplace"') else ("", {})
     if kind != "commonplace":
         raise Invalid(f"{file} is not a backup of Commonplace.")
-    refuse_newer(
-        head["schema"],
-        max(version for engine in ("sqlite", "postgres") for version, _ in migrations(engine)),
-    )
-    refuse_newer(head["format"], FORMAT)
+    check_version(head["schema"], "backup")
+    if head["format"] != FORMAT:
+        raise Invalid(f"{file} has a format that this version does not know ({head['format']}).")
 
 
 def _damaged(file: Path) -> Invalid:

@@ -1,0 +1,552 @@
+-- The schema for SQLite as of release 0.1.0, which is version 100. postgres.sql holds the same
+-- tables. From that release on, neither file changes: each change is a file of its own for each
+-- engine, 0101_name.sqlite.sql and 0101_name.postgres.sql, which runs once at the next start.
+--
+-- Times are microseconds since 1970, flags are 0 or 1, lists and objects are JSON text.
+-- library_id leads the primary key of every table that belongs to one library, so that libraries
+-- can be spread over shards by it. Exceptions: sections and changes are numbered, sign-in belongs
+-- to people, and contents are shared by all libraries.
+-- Long columns come last where it matters: a row is read from its start, and long texts take pages
+-- of their own.
+
+
+-- People, libraries and who may do what in them
+
+CREATE TABLE people (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  email TEXT NOT NULL,
+  created_at BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX people_email ON people (lower(email));
+
+CREATE TABLE libraries (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  created_at BIGINT NOT NULL
+);
+
+CREATE TABLE members (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  person_id TEXT NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+  role TEXT NOT NULL,
+  PRIMARY KEY (library_id, person_id)
+);
+CREATE INDEX members_person ON members (person_id, library_id);
+
+-- Each invitation is good for one person.
+CREATE TABLE invitations (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  role TEXT NOT NULL,
+  email TEXT,                   -- the only address that may accept it; NULL: any
+  digest TEXT NOT NULL UNIQUE,  -- of the secret in the link, which is not kept
+  invited_by TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  accepted_at BIGINT,
+  accepted_by TEXT,
+  PRIMARY KEY (library_id, id)
+);
+
+
+-- Sign-in. Secrets are kept only as hashes.
+
+CREATE TABLE passwords (
+  person_id TEXT PRIMARY KEY REFERENCES people (id) ON DELETE CASCADE,
+  hash TEXT NOT NULL,  -- argon2id, with its salt and costs
+  changed_at BIGINT NOT NULL
+);
+
+CREATE TABLE passkeys (
+  id TEXT PRIMARY KEY,       -- the credential's, base64url
+  person_id TEXT NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  public_key TEXT NOT NULL,  -- base64url
+  uses BIGINT NOT NULL,      -- the authenticator's own counter; one that runs backwards was copied
+  created_at BIGINT NOT NULL,
+  used_at BIGINT
+);
+CREATE INDEX passkeys_person ON passkeys (person_id);
+
+CREATE TABLE web_sessions (
+  digest TEXT PRIMARY KEY,  -- of the secret in the cookie
+  person_id TEXT NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  view_as TEXT,             -- a token; pages then show only what it sees
+  about TEXT NOT NULL,      -- the browser's name for itself
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL
+);
+CREATE INDEX web_sessions_person ON web_sessions (person_id);
+
+-- Links and challenges that work once.
+CREATE TABLE once_only (
+  digest TEXT PRIMARY KEY,
+  purpose TEXT NOT NULL,
+  person_id TEXT REFERENCES people (id) ON DELETE CASCADE,
+  expires_at BIGINT NOT NULL
+);
+
+
+-- Folders and tokens
+
+CREATE TABLE folders (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  name_key TEXT NOT NULL,  -- case-folded: names that look the same are the same
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (library_id, id),
+  UNIQUE (library_id, name_key)
+);
+
+CREATE TABLE tokens (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  person_id TEXT NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  digest TEXT NOT NULL UNIQUE,     -- of the secret, which is not kept
+  capabilities TEXT NOT NULL,
+  whole_library INTEGER NOT NULL,  -- 0: only the folders in token_folders
+  kb_only INTEGER NOT NULL,        -- 1: only items that search finds
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT,
+  revoked_at BIGINT,
+  last_used_at BIGINT,
+  PRIMARY KEY (library_id, id)
+);
+
+CREATE TABLE token_folders (
+  library_id TEXT NOT NULL,
+  token_id TEXT NOT NULL,
+  folder_id TEXT NOT NULL,
+  PRIMARY KEY (library_id, token_id, folder_id),
+  FOREIGN KEY (library_id, token_id) REFERENCES tokens (library_id, id) ON DELETE CASCADE,
+  FOREIGN KEY (library_id, folder_id) REFERENCES folders (library_id, id) ON DELETE CASCADE
+);
+
+-- The log of what each token did.
+CREATE TABLE events (
+  library_id TEXT NOT NULL,
+  token_id TEXT NOT NULL,
+  at BIGINT NOT NULL,
+  action TEXT NOT NULL,
+  target TEXT,
+  ok INTEGER NOT NULL,
+  FOREIGN KEY (library_id, token_id) REFERENCES tokens (library_id, id) ON DELETE CASCADE
+);
+CREATE INDEX events_newest ON events (library_id, token_id, at);
+
+
+-- Contents: the text of a source, fetched and transcribed once for all libraries
+
+CREATE TABLE contents (
+  id TEXT PRIMARY KEY,
+  key TEXT NOT NULL UNIQUE,   -- canonical URL; for private text: library, scope and hash
+  hash TEXT NOT NULL,         -- of the text
+  url TEXT,
+  created_at BIGINT NOT NULL,
+  claimed_by TEXT,            -- the job that is transcribing it
+  claimed_until BIGINT,
+  about TEXT NOT NULL DEFAULT '{}',  -- what the source says of itself: title, author, ...
+  segments TEXT NOT NULL,     -- where parts of the text were in the source: page, seconds, ...
+  text TEXT NOT NULL
+);
+CREATE INDEX contents_hash ON contents (hash);
+
+-- Addresses that redirected to another one when they were fetched, where the content is kept.
+CREATE TABLE redirects (
+  key TEXT PRIMARY KEY,  -- as contents.key
+  content_id TEXT NOT NULL REFERENCES contents (id) ON DELETE CASCADE
+);
+CREATE INDEX redirects_content ON redirects (content_id);
+
+
+-- Items
+
+CREATE TABLE items (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  public_id TEXT NOT NULL UNIQUE,
+  content_id TEXT NOT NULL REFERENCES contents (id),
+  entity_type TEXT NOT NULL,
+  kind TEXT NOT NULL,                   -- how it came in: text, url, file
+  origin TEXT NOT NULL DEFAULT 'you',   -- where its text came from: you, agent, web, upload
+  created_by TEXT,                      -- the token, which may file what it added itself
+  annotates TEXT,                       -- the item that this one is a note on
+  title TEXT NOT NULL,
+  url TEXT,
+  category TEXT NOT NULL,
+  status TEXT NOT NULL DEFAULT '',      -- of tasks, epics and memories
+  priority TEXT NOT NULL DEFAULT '',
+  due_date TEXT,                        -- ISO date
+  visibility TEXT NOT NULL,
+  in_kb INTEGER NOT NULL,               -- 0: search does not find it
+  archived INTEGER NOT NULL,
+  ingest_status TEXT,                   -- queued or failed; NULL once its source has been read
+  transcription_status TEXT,
+  status_reason TEXT,                   -- why reading or transcribing failed
+  revision INTEGER NOT NULL,
+  word_count INTEGER NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  tags TEXT NOT NULL,
+  languages TEXT NOT NULL DEFAULT '[]',
+  technologies TEXT NOT NULL DEFAULT '[]',
+  assignees TEXT NOT NULL DEFAULT '[]',
+  summary TEXT NOT NULL,
+  key_points TEXT NOT NULL,
+  metadata TEXT NOT NULL,
+  PRIMARY KEY (library_id, id)
+);
+CREATE INDEX items_newest ON items (library_id, created_at, id);
+CREATE INDEX items_id ON items (id);
+CREATE INDEX items_content ON items (content_id, library_id);
+CREATE INDEX items_type ON items (library_id, entity_type, created_at, id);
+-- Searches leave out items that were marked wrong, which are few.
+CREATE INDEX items_status ON items (library_id, status);
+CREATE INDEX items_notes ON items (library_id, annotates) WHERE annotates IS NOT NULL;
+-- All that planning orders open tasks and epics by, so that it does not read their wide rows.
+CREATE INDEX items_work ON items
+  (library_id, entity_type, status, priority, due_date, created_at, id, assignees)
+  WHERE entity_type IN ('task', 'epic');
+-- Lists give a total, which is counted from this index alone.
+CREATE INDEX items_listed ON items
+  (library_id, archived, entity_type, category, visibility, annotates, tags);
+
+CREATE TABLE folder_items (
+  library_id TEXT NOT NULL,
+  folder_id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  PRIMARY KEY (library_id, folder_id, item_id),
+  FOREIGN KEY (library_id, folder_id) REFERENCES folders (library_id, id) ON DELETE CASCADE,
+  FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
+);
+-- With the folder in it: else SQLite finds one item's folders in the primary key's index, of which
+-- it reads the whole library's part.
+CREATE INDEX folder_items_of ON folder_items (library_id, item_id, folder_id);
+
+-- Earlier texts of an item.
+CREATE TABLE versions (
+  library_id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  revision INTEGER NOT NULL,  -- that the item had then
+  content_id TEXT NOT NULL REFERENCES contents (id),
+  title TEXT NOT NULL,
+  word_count INTEGER NOT NULL,
+  replaced_at BIGINT NOT NULL,
+  PRIMARY KEY (library_id, item_id, revision),
+  FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
+);
+CREATE INDEX versions_content ON versions (content_id);
+
+-- Ids of queued items whose source turned out to be in the library already: they lead to that item.
+CREATE TABLE aliases (
+  library_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  public_id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  PRIMARY KEY (library_id, id),
+  FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
+);
+CREATE INDEX aliases_public_id ON aliases (library_id, public_id);
+CREATE INDEX aliases_item ON aliases (library_id, item_id);
+
+
+-- Relations between items
+
+CREATE TABLE relations (
+  library_id TEXT NOT NULL,
+  from_id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  to_id TEXT NOT NULL,
+  weight DOUBLE PRECISION NOT NULL,
+  explicit INTEGER NOT NULL,  -- 1: somebody said so; 0: found by similarity
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (library_id, from_id, kind, to_id),
+  FOREIGN KEY (library_id, from_id) REFERENCES items (library_id, id) ON DELETE CASCADE,
+  FOREIGN KEY (library_id, to_id) REFERENCES items (library_id, id) ON DELETE CASCADE
+);
+CREATE INDEX relations_to ON relations (library_id, to_id, kind, from_id);
+-- An item's best relations are found without reading all of them.
+CREATE INDEX relations_best_from ON relations (library_id, from_id, explicit, weight, created_at);
+CREATE INDEX relations_best_to ON relations (library_id, to_id, explicit, weight, created_at);
+CREATE INDEX relations_waiting ON relations (library_id, from_id, to_id) WHERE kind = 'DEPENDS_ON';
+
+
+-- Memory: captures, and what may be learned from them
+
+-- The words as they were said: rows are written once and never changed.
+CREATE TABLE captures (
+  library_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  owner TEXT NOT NULL,   -- who captured it: a token's id, else the person's
+  idempotency_key TEXT,  -- unique for its owner
+  source TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  title TEXT NOT NULL,
+  text TEXT NOT NULL,
+  PRIMARY KEY (library_id, id),
+  FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX captures_once ON captures (library_id, owner, idempotency_key);
+CREATE INDEX captures_item ON captures (library_id, item_id);
+CREATE INDEX captures_newest ON captures (library_id, created_at, id);
+
+-- Also for those who write SQL by hand.
+CREATE TRIGGER captures_stay BEFORE UPDATE ON captures
+BEGIN
+  SELECT RAISE(ABORT, 'captures are never changed');
+END;
+
+-- Suggested memories, until somebody accepts or rejects them. A candidate is deleted with the notes
+-- it quotes and with the item it became.
+CREATE TABLE candidates (
+  library_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  source_id TEXT NOT NULL,  -- the notes
+  owner TEXT NOT NULL,      -- who queued it: a token's id, else the person's
+  kind TEXT NOT NULL,
+  project_id TEXT,
+  confidence DOUBLE PRECISION NOT NULL,
+  state TEXT NOT NULL,      -- pending, accepted, rejected
+  item_id TEXT,             -- what it became
+  created_at BIGINT NOT NULL,
+  decided_at BIGINT,
+  title TEXT NOT NULL,
+  content TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  quotes TEXT NOT NULL,
+  PRIMARY KEY (library_id, id),
+  FOREIGN KEY (library_id, source_id) REFERENCES items (library_id, id) ON DELETE CASCADE,
+  FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
+);
+CREATE INDEX candidates_queue ON candidates (library_id, state, created_at, id);
+CREATE INDEX candidates_source ON candidates (library_id, source_id);
+CREATE INDEX candidates_item ON candidates (library_id, item_id);
+
+
+-- Disks: what others see of an item, and who saved it
+
+-- Derived from the item and kept apart from it.
+CREATE TABLE published (
+  library_id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  audience TEXT NOT NULL,
+  published_at BIGINT NOT NULL,
+  change INTEGER NOT NULL,   -- counts the item's changes
+  derived INTEGER NOT NULL,  -- the change that the view was derived at; if they differ, it is stale
+  title TEXT NOT NULL,       -- these three are in the view too: lists filter by them
+  category TEXT NOT NULL,
+  tags TEXT NOT NULL,
+  summary TEXT NOT NULL DEFAULT '',  -- the owner's own words for others
+  stamp TEXT NOT NULL,       -- the embedding model
+  vector TEXT NOT NULL,      -- of the view, never of the source; base64; '' until it is made
+  shown TEXT NOT NULL,       -- the view, JSON
+  PRIMARY KEY (library_id, item_id),
+  FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
+);
+CREATE INDEX published_stale ON published (library_id, item_id) WHERE change <> derived;
+
+-- A trigger, so that no write to an item can leave its view looking current.
+CREATE TRIGGER items_view_is_old AFTER UPDATE OF
+  content_id, title, url, summary, key_points, tags, category, metadata, in_kb, word_count ON items
+BEGIN
+  UPDATE published SET change = change + 1
+    WHERE library_id = new.library_id AND item_id = new.id;
+END;
+
+-- A save outlives unpublishing, showing nothing, and is deleted with the item.
+CREATE TABLE saves (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  owner_id TEXT NOT NULL,  -- the library that the item is in
+  item_id TEXT NOT NULL,
+  person_id TEXT NOT NULL,
+  saved_at BIGINT NOT NULL,
+  PRIMARY KEY (library_id, owner_id, item_id),
+  FOREIGN KEY (owner_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
+);
+CREATE INDEX saves_newest ON saves (library_id, saved_at);
+CREATE INDEX saves_item ON saves (owner_id, item_id);
+
+
+-- Sections: the passages that search finds
+
+CREATE TABLE sections (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: indexes in memory hold these numbers
+  library_id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  position INTEGER NOT NULL,
+  word_count INTEGER NOT NULL,
+  title TEXT NOT NULL,
+  heading TEXT NOT NULL,     -- the headings above it, outermost first
+  locator TEXT NOT NULL,     -- where it was in the source: page, seconds, ...
+  key_points TEXT NOT NULL,
+  extra TEXT NOT NULL,       -- derived search words: parts of identifiers, pairs of CJK characters
+  text TEXT NOT NULL,
+  UNIQUE (library_id, item_id, position),
+  FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
+);
+
+-- Each distinct term of a section and its weight. Not in sections, so that a library's terms are
+-- read without its texts.
+CREATE TABLE section_terms (
+  library_id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  section_id INTEGER NOT NULL,
+  length INTEGER NOT NULL,
+  terms BLOB NOT NULL,   -- 32 bits each
+  counts BLOB NOT NULL,  -- 8 bits each
+  PRIMARY KEY (library_id, item_id, section_id)
+) WITHOUT ROWID;
+
+-- All terms in order, 16 bits each, to find phrases in.
+CREATE TABLE sequences (
+  section_id INTEGER PRIMARY KEY,
+  sequence BLOB NOT NULL
+);
+
+CREATE TABLE vectors (
+  library_id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  section_id INTEGER NOT NULL,
+  stamp TEXT NOT NULL,   -- the embedding model
+  vector BLOB NOT NULL,  -- float16
+  PRIMARY KEY (library_id, item_id, section_id)
+) WITHOUT ROWID;
+
+-- What is derived from a section is deleted with it.
+CREATE TRIGGER sections_removed AFTER DELETE ON sections BEGIN
+  DELETE FROM sequences WHERE section_id = old.id;
+  DELETE FROM section_terms
+    WHERE library_id = old.library_id AND item_id = old.item_id AND section_id = old.id;
+  DELETE FROM vectors
+    WHERE library_id = old.library_id AND item_id = old.item_id AND section_id = old.id;
+END;
+
+
+-- What keeps the indexes in memory current
+
+-- Items whose sections changed. Every process on this database reads these rows to catch up.
+CREATE TABLE changes (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  library_id TEXT NOT NULL,
+  item_id TEXT NOT NULL
+);
+
+-- Search results depend on an item's status and type too.
+CREATE TRIGGER items_restated AFTER UPDATE OF status, entity_type ON items
+WHEN old.status <> new.status OR old.entity_type <> new.entity_type BEGIN
+  INSERT INTO changes (library_id, item_id) VALUES (new.library_id, new.id);
+END;
+
+-- The oldest changes are deleted. Whoever has read a library's changes beyond this mark has missed
+-- none, however much was written to other libraries.
+CREATE TABLE forgotten (
+  library_id TEXT PRIMARY KEY,
+  mark BIGINT NOT NULL
+);
+
+-- The index files that belong to this database: a file equals the rows as they were at its mark in
+-- changes. An older copy of the database, or another one, has no row for the file.
+CREATE TABLE checkpoints (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  mark BIGINT NOT NULL,
+  server TEXT NOT NULL,         -- whose transactions the mark counts
+  migrations INTEGER NOT NULL,  -- how many had run: one may give the rows another meaning
+  PRIMARY KEY (library_id, id)
+);
+
+
+-- Jobs
+
+CREATE TABLE jobs (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  state TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  run_after BIGINT NOT NULL,
+  leased_by TEXT,
+  leased_until BIGINT,
+  progress DOUBLE PRECISION NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  error TEXT,
+  payload TEXT NOT NULL,
+  PRIMARY KEY (library_id, id),
+  FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
+);
+CREATE INDEX jobs_id ON jobs (id);
+CREATE INDEX jobs_item ON jobs (library_id, item_id);
+CREATE INDEX jobs_open ON jobs (library_id, kind) WHERE state IN ('queued', 'running');
+-- Workers take the next jobs of one kind, whichever library they are in.
+CREATE INDEX jobs_next ON jobs (state, kind, run_after);
+
+-- Seconds of speech that a person had transcribed, or has reserved. One row for each job, so that a
+-- job that runs twice counts once.
+CREATE TABLE transcriptions (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  person_id TEXT NOT NULL,
+  month TEXT NOT NULL,
+  seconds DOUBLE PRECISION NOT NULL,
+  PRIMARY KEY (library_id, id)
+);
+CREATE INDEX transcriptions_month ON transcriptions (library_id, person_id, month);
+
+
+-- Uploads and feeds
+
+-- Files that somebody announced, and the item that each became.
+CREATE TABLE uploads (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  filename TEXT NOT NULL,
+  content_type TEXT NOT NULL,
+  size BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  on_arrival TEXT,  -- what to do when its last byte arrives, JSON; NULL: it waits for finalize
+  item_id TEXT,
+  answer TEXT,      -- finalize's first answer, which it repeats
+  PRIMARY KEY (library_id, id)
+);
+CREATE INDEX uploads_id ON uploads (id);
+CREATE INDEX uploads_expire ON uploads (expires_at);
+
+-- Entries are added with the rights of whoever subscribed.
+CREATE TABLE feeds (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  url TEXT NOT NULL,
+  title TEXT NOT NULL,
+  person_id TEXT NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+  token_id TEXT,
+  folder_id TEXT,
+  newest INTEGER NOT NULL,  -- how many entries the first poll takes
+  created_at BIGINT NOT NULL,
+  polled_at BIGINT,
+  poll_at BIGINT NOT NULL,
+  validators TEXT NOT NULL DEFAULT '{}',  -- the last answer's ETag and Last-Modified, JSON
+  error TEXT,
+  PRIMARY KEY (library_id, id),
+  FOREIGN KEY (library_id, folder_id) REFERENCES folders (library_id, id) ON DELETE CASCADE
+);
+CREATE INDEX feeds_due ON feeds (poll_at);
+
+CREATE TABLE feed_entries (
+  library_id TEXT NOT NULL,
+  feed_id TEXT NOT NULL,
+  entry TEXT NOT NULL,
+  tries INTEGER NOT NULL,
+  ok INTEGER NOT NULL,
+  PRIMARY KEY (library_id, feed_id, entry),
+  FOREIGN KEY (library_id, feed_id) REFERENCES feeds (library_id, id) ON DELETE CASCADE
+);
