@@ -17,9 +17,8 @@ from psycopg.rows import DictRow, dict_row, tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from commonplace.database.migrations import migrate
-from commonplace.database.transaction import Values, percent_style
+from commonplace.database.transaction import Values, WireVector, percent_style
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
-from commonplace.search_index.vector_codec import Sent
 from commonplace.thread_pool import Threads
 
 T = TypeVar("T")
@@ -63,16 +62,14 @@ _RIVALS = (
 _LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
-class _AsSent(Dumper):
-    """Bytes that are already what the server takes for the column's type."""
-
+class _WireVectorDumper(Dumper):
     format = psycopg.pq.Format.BINARY
 
     def dump(self, obj: Any) -> bytes:
         return bytes(obj)
 
 
-psycopg.adapters.register_dumper(Sent, _AsSent)
+psycopg.adapters.register_dumper(WireVector, _WireVectorDumper)
 
 
 class PostgresTx:

@@ -14,6 +14,10 @@ Row = Mapping[str, Any]
 Values = Mapping[str, Any]
 
 
+class WireVector(bytes):
+    """A vector in the binary form that Postgres takes for a `halfvec` column."""
+
+
 class Tx(Protocol):
     """One open transaction."""
 

@@ -4,10 +4,10 @@ from collections.abc import Hashable
 from dataclasses import replace
 from functools import lru_cache
 
+from commonplace.database import scope_sql
 from commonplace.database.transaction import Tx
 from commonplace.model import WRONG, ItemFilter, Scope
 from commonplace.search_index.snapshot import Pool, View
-from commonplace.store import rows
 
 POOLS_KEPT, POOL_BYTES = (
     256,
@@ -30,7 +30,7 @@ def pools(tx: Tx, view: View, scope: Scope, where: ItemFilter, current: bool) ->
         return counted, counted
     if _only_leaves_out(where):
         return _scoped(tx, view, scope, where, current), counted
-    (condition, values), (asked, more) = rows.visible(scope), rows.matching(where)
+    (condition, values), (asked, more) = scope_sql.visible(scope), scope_sql.matching(where)
     found = tx.all(f"SELECT i.id FROM items AS i WHERE {condition} AND {asked}", **values, **more)
     return view.pool([row["id"] for row in found]), counted
 

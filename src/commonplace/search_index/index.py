@@ -4,6 +4,7 @@ import threading
 from collections.abc import Sequence
 from itertools import islice
 
+from commonplace.database.columns import as_json
 from commonplace.database.transaction import Tx
 from commonplace.model import Item, ItemFilter, Scope, Section
 from commonplace.ports import Matches, Question
@@ -128,8 +129,8 @@ def _insert(tx: Tx, lot: Sequence[tuple[Item, Section]], stamp: str) -> None:
                 s.text,
                 s.extra,
                 s.word_count,
-                rows.as_json(s.key_points),
-                rows.as_json(s.locator),
+                as_json(s.key_points),
+                as_json(s.locator),
             )
             for item, s in lot
         ],

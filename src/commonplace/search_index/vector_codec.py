@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.database.transaction import WireVector
+
 Halves = NDArray[np.float16]
 
 
@@ -28,13 +30,9 @@ def _sent(read: Sequence[bytes]) -> Halves:
     return np.frombuffer(b"".join(read), ">f2").reshape(len(read), -1)[:, 2:].astype(np.float16)
 
 
-class Sent(bytes):
-    """A vector as it goes over the wire to Postgres."""
-
-
-def _to_send(vector: bytes) -> Sent:
+def _to_send(vector: bytes) -> WireVector:
     halves = np.frombuffer(vector, np.float16)
-    return Sent(np.array([len(halves), 0], ">u2").tobytes() + halves.astype(">f2").tobytes())
+    return WireVector(np.array([len(halves), 0], ">u2").tobytes() + halves.astype(">f2").tobytes())
 
 
 FORMATS = {

@@ -4,6 +4,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import datetime
 from typing import Any
 
+from commonplace.database.columns import micros, moment, when
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import NameTaken
 from commonplace.model import Membership, Passkey, Person, Role, WebSession, now
@@ -96,7 +97,7 @@ class Accounts:
                 "UPDATE passkeys SET uses = :uses, used_at = :at WHERE id = :id",
                 id=passkey_id,
                 uses=uses,
-                at=rows.micros(now()),
+                at=micros(now()),
             )
         )
 
@@ -114,7 +115,7 @@ class Accounts:
 
     async def open_session(self, session: WebSession) -> None:
         def work(tx: Tx) -> None:
-            tx.run("DELETE FROM web_sessions WHERE expires_at < :now", now=rows.micros(now()))
+            tx.run("DELETE FROM web_sessions WHERE expires_at < :now", now=micros(now()))
             tx.run(
                 """INSERT INTO web_sessions (digest, person_id, library_id, view_as, about, created_at, expires_at)
                       VALUES (:digest, :person_id, :library_id, :view_as, :about, :created_at, :expires_at)""",
@@ -123,8 +124,8 @@ class Accounts:
                 library_id=session.library_id,
                 view_as=session.view_as,
                 about=session.about,
-                created_at=rows.micros(session.created_at),
-                expires_at=rows.micros(session.expires_at),
+                created_at=micros(session.created_at),
+                expires_at=micros(session.expires_at),
             )
 
         await self._db.write(work)
@@ -139,7 +140,7 @@ class Accounts:
             lambda tx: tx.all(
                 "SELECT * FROM web_sessions WHERE person_id = :id AND expires_at > :now ORDER BY created_at",
                 id=person_id,
-                now=rows.micros(now()),
+                now=micros(now()),
             )
         )
         return [_session(row) for row in found]
@@ -148,7 +149,7 @@ class Accounts:
         await self._db.write(
             lambda tx: tx.run(
                 "UPDATE web_sessions SET expires_at = :at WHERE digest = :digest",
-                at=rows.micros(expires_at),
+                at=micros(expires_at),
                 digest=digest,
             )
         )
@@ -186,14 +187,14 @@ class Accounts:
         """A secret that is good for one use. What has expired is forgotten."""
 
         def work(tx: Tx) -> None:
-            tx.run("DELETE FROM once_only WHERE expires_at < :now", now=rows.micros(now()))
+            tx.run("DELETE FROM once_only WHERE expires_at < :now", now=micros(now()))
             tx.run(
                 """INSERT INTO once_only (digest, purpose, person_id, expires_at)
                       VALUES (:digest, :purpose, :person_id, :at)""",
                 digest=digest,
                 purpose=purpose,
                 person_id=person_id,
-                at=rows.micros(expires_at),
+                at=micros(expires_at),
             )
 
         await self._db.write(work)
@@ -260,7 +261,7 @@ def put_password(tx: Tx, person_id: str, hash: str) -> None:
               ON CONFLICT (person_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at""",
         id=person_id,
         hash=hash,
-        at=rows.micros(now()),
+        at=micros(now()),
     )
 
 
@@ -273,7 +274,7 @@ def insert_passkey(tx: Tx, passkey: Passkey) -> None:
         name=passkey.name,
         uses=passkey.uses,
         public_key=urlsafe_b64encode(passkey.public_key).decode(),
-        at=rows.micros(passkey.created_at),
+        at=micros(passkey.created_at),
     )
 
 
@@ -285,7 +286,7 @@ def _whose(tx: Tx, digest: str) -> tuple[WebSession, Person, list[Membership]] |
     )
     if row is None:
         return None
-    person = Person(row["person_id"], row["name"], row["email"], rows.when(row["joined_at"]))
+    person = Person(row["person_id"], row["name"], row["email"], when(row["joined_at"]))
     libraries = tx.all(
         """SELECT m.library_id, l.name, m.role FROM members AS m JOIN libraries AS l ON l.id = m.library_id
                           WHERE m.person_id = :person_id ORDER BY l.name, l.id""",
@@ -309,7 +310,7 @@ def _promised(tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
         """SELECT person_id FROM once_only WHERE digest = :digest AND purpose = :purpose AND expires_at > :now""",
         digest=digest,
         purpose=purpose,
-        now=rows.micros(now()),
+        now=micros(now()),
     )
     return row is not None, row["person_id"] if row else None
 
@@ -321,8 +322,8 @@ def _passkey(row: Any) -> Passkey:
         row["name"],
         urlsafe_b64decode(row["public_key"]),
         row["uses"],
-        rows.when(row["created_at"]),
-        rows.moment(row["used_at"]),
+        when(row["created_at"]),
+        moment(row["used_at"]),
     )
 
 
@@ -331,8 +332,8 @@ def _session(row: Any) -> WebSession:
         digest=row["digest"],
         person_id=row["person_id"],
         library_id=row["library_id"],
-        expires_at=rows.when(row["expires_at"]),
+        expires_at=when(row["expires_at"]),
         about=row["about"],
         view_as=row["view_as"],
-        created_at=rows.when(row["created_at"]),
+        created_at=when(row["created_at"]),
     )

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from commonplace.database.columns import micros, moment, when
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Candidate, CandidateState, Proposal, Quote, now
-from commonplace.store import rows
 
 _COLUMNS = (
     "library_id",
@@ -127,7 +127,7 @@ class Candidates:
                 id=candidate_id,
                 state=state.value,
                 item_id=item_id,
-                decided_at=rows.micros(after.decided_at),
+                decided_at=micros(after.decided_at),
             )
             return after
 
@@ -147,7 +147,7 @@ def accept_candidate(tx: Tx, candidate: Candidate, item_id: str) -> None:
         project_id=candidate.project_id,
         state=CandidateState.ACCEPTED.value,
         item_id=item_id,
-        at=rows.micros(now()),
+        at=micros(now()),
         library_id=candidate.library_id,
         id=candidate.id,
     )
@@ -197,8 +197,8 @@ def _values(candidate: Candidate) -> dict[str, Any]:
             [[quote.start, quote.end, quote.text] for quote in proposal.quotes], ensure_ascii=False
         ),
         "item_id": candidate.item_id,
-        "created_at": rows.micros(candidate.created_at),
-        "decided_at": rows.micros(candidate.decided_at),
+        "created_at": micros(candidate.created_at),
+        "decided_at": micros(candidate.decided_at),
     }
 
 
@@ -216,6 +216,6 @@ def _candidate(row: Any) -> Candidate:
         row["project_id"],
         CandidateState(row["state"]),
         row["item_id"],
-        rows.when(row["created_at"]),
-        rows.moment(row["decided_at"]),
+        when(row["created_at"]),
+        moment(row["decided_at"]),
     )

@@ -4,10 +4,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from commonplace.database import scope_sql
+from commonplace.database.columns import micros, when
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Capture, Scope
-from commonplace.store import rows
 
 # Whose owner is a token with none of the item's folders.
 _BLIND = """owner IN (SELECT t.id FROM tokens AS t WHERE t.library_id = :library_id AND t.whole_library = 0 AND NOT EXISTS (
@@ -48,7 +49,7 @@ class Captures:
         return [capture(row) for row in found]
 
     async def of_item(self, scope: Scope, item_id: str) -> Capture:
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
         row = await self._db.read(
             lambda tx: tx.one(
                 f"""SELECT c.* FROM captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id
@@ -63,7 +64,7 @@ class Captures:
 
     async def page(self, scope: Scope, *, limit: int, offset: int) -> tuple[list[Capture], int]:
         """Of items in scope, newest first, and how many there are in all."""
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
         joined = f"captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id WHERE {condition}"
 
         def work(tx: Tx) -> tuple[list[Capture], int]:
@@ -94,7 +95,7 @@ def insert_capture(tx: Tx, new: Capture) -> None:
         source=json.dumps(new.source, ensure_ascii=False),
         idempotency_key=new.idempotency_key,
         owner=new.owner,
-        created_at=rows.micros(new.created_at),
+        created_at=micros(new.created_at),
     )
     if not done:
         raise Conflict("The idempotency key was used already.")
@@ -135,5 +136,5 @@ def capture(row: Any) -> Capture:
         row["owner"],
         row["idempotency_key"],
         json.loads(row["source"]),
-        rows.when(row["created_at"]),
+        when(row["created_at"]),
     )

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from commonplace.database.columns import as_json, micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, Job, Json, digest, now
-from commonplace.store import rows
 from commonplace.store.jobs import AHEAD
 
 _JOBS_OF = "kind = 'transcribe' AND (library_id, item_id) IN (SELECT library_id, id FROM items WHERE content_id = :content_id)"
@@ -50,9 +50,9 @@ class Contents:
                                      OR claimed_until > :ahead)""",
                 id=content_id,
                 job_id=job_id,
-                until=rows.micros(until),
-                now=rows.micros(now()),
-                ahead=rows.micros(now() + AHEAD),
+                until=micros(until),
+                now=micros(now()),
+                ahead=micros(now() + AHEAD),
             )
             if claimed:
                 tx.run(
@@ -86,8 +86,8 @@ class Contents:
                 id=content_id,
                 text=text,
                 hash=digest(text),
-                segments=rows.as_json(segments),
-                about=rows.as_json(about),
+                segments=as_json(segments),
+                about=as_json(about),
             )
             _wake_waiting(tx, content_id)
 
@@ -125,7 +125,7 @@ class Contents:
                 f"""UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL, leased_until = NULL,
                        updated_at = :at WHERE state IN ('queued', 'running') AND {_JOBS_OF}""",
                 error=error,
-                at=rows.micros(now()),
+                at=micros(now()),
                 content_id=content_id,
             )
 
@@ -205,9 +205,9 @@ def insert_contents(tx: Tx, new: Sequence[tuple[Content, datetime]]) -> None:
                 content.hash,
                 content.text,
                 content.url,
-                rows.as_json(content.segments),
-                rows.as_json(content.about),
-                rows.micros(at),
+                as_json(content.segments),
+                as_json(content.about),
+                micros(at),
             )
             for content, at in new
         ],
@@ -227,9 +227,9 @@ def put_content(tx: Tx, new: Content, at: datetime) -> tuple[str, bool]:
         hash=new.hash,
         text=new.text,
         url=new.url,
-        segments=rows.as_json(new.segments),
-        about=rows.as_json(new.about),
-        at=rows.micros(at),
+        segments=as_json(new.segments),
+        about=as_json(new.about),
+        at=micros(at),
     )
     content_id = str(found[0]["id"])
     put_redirects(tx, content_id, new.redirected)
@@ -291,7 +291,7 @@ def drop_unused_content(tx: Tx, content_id: str) -> None:
 def _wake_waiting(tx: Tx, content_id: str) -> None:
     tx.run(
         f"UPDATE jobs SET run_after = :at WHERE state = 'queued' AND run_after > :at AND {_JOBS_OF}",
-        at=rows.micros(now()),
+        at=micros(now()),
         content_id=content_id,
     )
 

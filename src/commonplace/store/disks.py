@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from commonplace.database import scope_sql
+from commonplace.database.columns import micros, moment, when
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import NotFound
 from commonplace.model import (
@@ -23,7 +25,6 @@ from commonplace.model import (
     now,
 )
 from commonplace.search_index.index import SectionIndex
-from commonplace.store import rows
 from commonplace.store.items import find
 
 _PREVIEW = ""  # the audience of a view that nobody but the owner may see yet
@@ -106,7 +107,7 @@ class Disks:
                 """UPDATE items SET visibility = :visibility, updated_at = :at WHERE library_id = :library_id AND id = :item_id
                       AND visibility <> :visibility""",
                 visibility=PUBLISHED,
-                at=rows.micros(now()),
+                at=micros(now()),
                 **key,
             )
             return _one(tx, "p.library_id = :library_id AND p.item_id = :item_id", **key)
@@ -127,7 +128,7 @@ class Disks:
                 """UPDATE items SET visibility = :visibility, updated_at = :at WHERE library_id = :library_id AND id = :item_id
                       AND visibility <> :visibility""",
                 visibility=PRIVATE,
-                at=rows.micros(now()),
+                at=micros(now()),
                 library_id=item.library_id,
                 item_id=item.id,
             )
@@ -169,7 +170,7 @@ class Disks:
                 library_id=found.library_id,
                 item_id=found.item_id,
             )
-            return replace(found, saved_at=rows.when(saved["saved_at"])) if saved else found
+            return replace(found, saved_at=when(saved["saved_at"])) if saved else found
 
         return await self._db.read(work)
 
@@ -234,7 +235,7 @@ class Disks:
                 owner_id=there.library_id,
                 item_id=there.item_id,
                 person_id=person_id,
-                at=rows.micros(now()),
+                at=micros(now()),
             )
             row = tx.one(
                 "SELECT saved_at FROM saves WHERE library_id = :saver AND owner_id = :owner_id AND item_id = :item_id",
@@ -243,7 +244,7 @@ class Disks:
                 item_id=there.item_id,
             )
             assert row is not None
-            return replace(there, saved_at=rows.when(row["saved_at"]))
+            return replace(there, saved_at=when(row["saved_at"]))
 
         return await self._db.write(work)
 
@@ -288,7 +289,7 @@ class Disks:
 
     async def names(self, scope: Scope, section_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
         """(public_id, title) of the items that the sections belong to, within the scope."""
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
         found = await self._db.read(
             lambda tx: tx.all(
                 f"""SELECT s.id, i.public_id, i.title FROM sections AS s CROSS JOIN items AS i
@@ -345,7 +346,7 @@ def _keep(
                                       change, derived, summary)
                VALUES (:library_id, :item_id, :audience, :at, '', '', '[]', '', '', '', 1, 0, :summary) {otherwise}""",
         audience=audience,
-        at=rows.micros(now()),
+        at=micros(now()),
         summary=summary,
         **key,
     )
@@ -393,9 +394,9 @@ def _published(row: Any) -> Published:
         view=RedactedDisk.of(json.loads(row["shown"])),
         stale=row["change"] != row["derived"],
         change=row["change"],
-        created_at=rows.when(row["created_at"]),
-        published_at=rows.when(row["published_at"]),
-        saved_at=rows.moment(saved_at),
+        created_at=when(row["created_at"]),
+        published_at=when(row["published_at"]),
+        saved_at=moment(saved_at),
         own_summary=row["summary"],
     )
 
@@ -403,11 +404,11 @@ def _published(row: Any) -> Published:
 def _matching(where: DiskFilter) -> tuple[str, dict[str, Any]]:
     asked = {
         "p.category = :w_category": ("w_category", where.category, where.category),
-        rows.listing("p.tags", "w_tag"): ("w_tag", where.tag, rows.in_list(where.tag)),
-        rows.having("w_text", where.text, "p.title", "p.tags"): (
+        scope_sql.listing("p.tags", "w_tag"): ("w_tag", where.tag, scope_sql.in_list(where.tag)),
+        scope_sql.having("w_text", where.text, "p.title", "p.tags"): (
             "w_text",
             where.text or None,
-            rows.like(where.text),
+            scope_sql.like(where.text),
         ),
     }
     wanted = {

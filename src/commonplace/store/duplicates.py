@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from commonplace.database import scope_sql
 from commonplace.database.transaction import Tx
 from commonplace.model import Content, Item, Scope
 from commonplace.store import rows
@@ -60,7 +61,7 @@ def find_seen(
     **values: Any,
 ) -> Item | None:
     """The first that is in scope, or was added by the same token and is not filed yet; also unread ones, if asked for."""
-    condition, within = rows.visible(scope)
+    condition, within = scope_sql.visible(scope)
     wanted = wanted if unread else f"{wanted} AND i.ingest_status IS NULL"
     row = tx.one(
         f"""{BY_CONTENT} AND {wanted} AND i.entity_type = :entity_type AND (({condition}) OR ({ADDED_AND_NOT_FILED}))

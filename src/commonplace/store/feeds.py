@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from commonplace.database.columns import micros, moment, when
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import NotFound
 from commonplace.model import Json, Subscription, now
@@ -71,19 +72,19 @@ class Feeds:
         at = now()
         due = "SELECT * FROM feeds WHERE poll_at <= :now ORDER BY poll_at LIMIT 1"
         # Looked for without a write lock: idle workers must not stand in the writers' way.
-        if await self._db.read(lambda tx: tx.one(due, now=rows.micros(at))) is None:
+        if await self._db.read(lambda tx: tx.one(due, now=micros(at))) is None:
             return None
 
         def work(tx: Tx) -> Subscription | None:
             row = tx.one(
                 due + (" FOR UPDATE SKIP LOCKED" if tx.engine == "postgres" else ""),
-                now=rows.micros(at),
+                now=micros(at),
             )
             if row is None:
                 return None
             tx.run(
                 "UPDATE feeds SET poll_at = :until WHERE library_id = :library_id AND id = :id",
-                until=rows.micros(at + timedelta(seconds=seconds)),
+                until=micros(at + timedelta(seconds=seconds)),
                 library_id=row["library_id"],
                 id=row["id"],
             )
@@ -147,9 +148,9 @@ class Feeds:
                WHERE library_id = :library_id AND id = :id""",
                 title=title,
                 error=error,
-                at=rows.micros(now()),
+                at=micros(now()),
                 validators=json.dumps(validators),
-                poll_at=rows.micros(poll_at),
+                poll_at=micros(poll_at),
                 library_id=feed.library_id,
                 id=feed.id,
             )
@@ -170,9 +171,9 @@ def _feed(row: Any) -> Subscription:
     return Subscription(
         **{column: row[column] for column in _COLUMNS}
         | {
-            "created_at": rows.when(row["created_at"]),
-            "polled_at": rows.moment(row["polled_at"]),
-            "poll_at": rows.when(row["poll_at"]),
+            "created_at": when(row["created_at"]),
+            "polled_at": moment(row["polled_at"]),
+            "poll_at": when(row["poll_at"]),
             "validators": json.loads(row["validators"]),
         }
     )

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from commonplace.database.columns import micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import NameTaken, NotFound
 from commonplace.model import Folder, Scope, Stakes, now
@@ -41,7 +42,7 @@ class Folders:
                 id=folder.id,
                 name=folder.name,
                 name_key=folder.name.casefold(),
-                at=rows.micros(folder.created_at),
+                at=micros(folder.created_at),
             )
 
         await self._db.write(work)
@@ -116,9 +117,7 @@ class Folders:
             delete_items(tx, self._index, scope.library_id, alone)
             held = sorted(set(held) - set(alone))
         # A token scoped to this folder alone would turn into one that sees nothing for ever: it is revoked instead.
-        tx.run(
-            f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=rows.micros(now()), **key
-        )
+        tx.run(f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=micros(now()), **key)
         tx.run("DELETE FROM folders WHERE library_id = :library_id AND id = :folder_id", **key)
         for item_id in held:
             self._index.refile(tx, scope.library_id, item_id)

@@ -8,6 +8,8 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from commonplace.database import scope_sql
+from commonplace.database.columns import when
 from commonplace.database.transaction import Tx
 from commonplace.errors import NotFound
 from commonplace.model import (
@@ -56,7 +58,7 @@ class Step(NamedTuple):
             ends[1],
             self.weight,
             bool(self.explicit),
-            rows.when(self.created_at),
+            when(self.created_at),
         )
 
 
@@ -72,10 +74,10 @@ def around(
 ) -> Surroundings:
     # Direct neighbours can be paged through to the last; further away there is a bound to what is looked at.
     first = max(2 * FAN, offset + limit + 1) if depth == 1 else 2 * FAN
-    asked, wanted = rows.matching(where)
+    asked, wanted = scope_sql.matching(where)
     start, name = _named(scope, ref)
     center = tx.one(
-        f"SELECT {_COLUMNS} FROM items AS i WHERE {start}", **name, **rows.visible(scope)[1]
+        f"SELECT {_COLUMNS} FROM items AS i WHERE {start}", **name, **scope_sql.visible(scope)[1]
     )
     if center is None:
         return around(tx, scope, _merged_into(tx, scope, ref), depth, kinds, where, limit, offset)
@@ -153,7 +155,7 @@ def _steps(
     tx: Tx, scope: Scope, front: Sequence[str], kinds: Sequence[str], where: ItemFilter, fan: int
 ) -> list[Step]:
     """Return the best relations of each item of the front, each way. An index has them in this order."""
-    asked, wanted = rows.matching(where)
+    asked, wanted = scope_sql.matching(where)
     ways = []
     for near, far, direction in _ENDS:
         best = (
@@ -173,7 +175,7 @@ def _steps(
             " UNION ALL ".join(ways),
             front=list(front),
             fan=fan,
-            **rows.visible(scope)[1],
+            **scope_sql.visible(scope)[1],
             **wanted,
             **({"kinds": list(kinds)} if kinds else {}),
         )
@@ -190,13 +192,13 @@ def _followed(scope: Scope, far: str, of_kinds: bool, asked: str) -> str:
 def _seen(scope: Scope, end: str, asked: str = "TRUE") -> str:
     """The condition for an end of `relations AS r` that is in scope, and asked for. That it is there need not be looked up."""
     if not scope.kb_only and asked == "TRUE":
-        return "TRUE" if scope.folders is None else rows.filed("r.library_id", f"r.{end}")
-    return f"EXISTS (SELECT 1 FROM items AS i WHERE i.id = r.{end} AND {rows.visible(scope)[0]} AND {asked})"
+        return "TRUE" if scope.folders is None else scope_sql.filed("r.library_id", f"r.{end}")
+    return f"EXISTS (SELECT 1 FROM items AS i WHERE i.id = r.{end} AND {scope_sql.visible(scope)[0]} AND {asked})"
 
 
 def _count(tx: Tx, scope: Scope, center: str, kinds: tuple[str, ...], where: ItemFilter) -> int:
     """All neighbours of a hub: what takes longest of a page of them, and is the same for the next."""
-    (asked, wanted), (_, values) = rows.matching(where), rows.visible(scope)
+    (asked, wanted), (_, values) = scope_sql.matching(where), scope_sql.visible(scope)
     ways = " UNION ".join(
         f"SELECT r.{far} AS node FROM relations AS r WHERE r.{near} = :center"
         f" AND {_followed(scope, far, bool(kinds), asked)}"
@@ -213,8 +215,8 @@ def _count(tx: Tx, scope: Scope, center: str, kinds: tuple[str, ...], where: Ite
 
 
 def dependencies(tx: Tx, scope: Scope, ref: ItemRef, where: ItemFilter) -> Dependencies:
-    asked, wanted = rows.matching(where)
-    condition, values = rows.visible(scope)
+    asked, wanted = scope_sql.matching(where)
+    condition, values = scope_sql.visible(scope)
     start, name = _named(scope, ref)
     # CROSS JOIN: SQLite then goes from link to link of the chain, never through all relations for each.
     found = tx.all(
@@ -258,7 +260,7 @@ def tickets(
     worth: Worth | None,
 ) -> tuple[list[Ticket], list[tuple[Any, ...]], int | None]:
     """Only what orders them is read, by an index that has all of it."""
-    (condition, values), (asked, wanted) = rows.visible(scope), rows.matching(where)
+    (condition, values), (asked, wanted) = scope_sql.visible(scope), scope_sql.matching(where)
     inside, mine, theirs = "TRUE", "TRUE", "TRUE"
     if project_id is not None:
         inside = """EXISTS (SELECT 1 FROM relations AS p WHERE p.library_id = :library_id AND p.from_id = i.id
@@ -267,8 +269,8 @@ def tickets(
                                  AND kind = 'BELONGS_TO')"""  # the same, where very many are asked
         wanted["project_id"] = project_id
     if assignee is not None:
-        theirs = f"(i.assignees = '[]' OR {rows.listing('i.assignees', 'theirs')})"
-        wanted["theirs"] = rows.in_list(assignee)
+        theirs = f"(i.assignees = '[]' OR {scope_sql.listing('i.assignees', 'theirs')})"
+        wanted["theirs"] = scope_sql.in_list(assignee)
     values |= wanted
     is_open = f"{condition} AND {asked} AND i.entity_type IN ('task', 'epic')"
     read = f"""SELECT i.id, i.entity_type, i.status, i.priority, i.due_date, i.created_at, {inside}, {theirs}
@@ -302,7 +304,7 @@ def waits(tx: Tx, scope: Scope) -> list[Any]:
     return tx.bare(
         f"""SELECT r.from_id, r.to_id FROM relations AS r WHERE r.library_id = :library_id AND r.kind = 'DEPENDS_ON'
                        AND {_seen(scope, "from_id")} AND {_seen(scope, "to_id")} ORDER BY r.from_id, r.to_id""",
-        **rows.visible(scope)[1],
+        **scope_sql.visible(scope)[1],
     )
 
 
@@ -347,7 +349,7 @@ def _due(worth: Worth) -> dict[str, str]:
 
 def circle(tx: Tx, scope: Scope, from_id: str, to_id: str, kind: str = "DEPENDS_ON") -> list[Item]:
     """A shortest one: the way back from the second to the first. One statement, however long the chain behind it is."""
-    condition, values = rows.visible(scope)
+    condition, values = scope_sql.visible(scope)
     if from_id != to_id and not tx.one(
         "SELECT 1 FROM relations WHERE library_id = :library_id AND to_id = :from_id AND kind = :kind LIMIT 1",
         library_id=scope.library_id,
@@ -391,7 +393,7 @@ def circle(tx: Tx, scope: Scope, from_id: str, to_id: str, kind: str = "DEPENDS_
 
 def _waits(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Relation]:
     """What the items depend on among each other, in scope."""
-    condition, values = rows.visible(scope)
+    condition, values = scope_sql.visible(scope)
     return [
         rows.relation(row)
         for row in tx.all(
@@ -407,7 +409,7 @@ def _waits(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Relation]:
 
 def _named(scope: Scope, ref: ItemRef) -> tuple[str, dict[str, Any]]:
     """The condition for the one item by any of its three names, within the scope."""
-    condition, _ = rows.visible(scope)
+    condition, _ = scope_sql.visible(scope)
     named = f"{condition} AND i.{'id' if ref.id is not None else 'public_id'} = :named"
     values = {"named": ref.id if ref.id is not None else ref.public_id}
     if ref.entity_type is None:

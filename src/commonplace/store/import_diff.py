@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from commonplace.database import scope_sql
+from commonplace.database.columns import micros
 from commonplace.database.transaction import Tx
 from commonplace.model import Content, Entry, Item, Scope
 from commonplace.store import rows
@@ -61,7 +63,7 @@ def find_imported(tx: Tx, scope: Scope, content: Content, entry: Entry) -> Item 
     """What says the same under one title and has neither another path nor, where the entry is dated, another date."""
     if not content.text:
         return None
-    item, (condition, within) = entry.item, rows.visible(scope)
+    item, (condition, within) = entry.item, scope_sql.visible(scope)
     found = tx.all(
         f"""{BY_CONTENT} AND c.hash = :hash AND i.title = :title AND i.entity_type = :entity_type
                        AND (:dated = 0 OR i.created_at = :at) AND i.ingest_status IS NULL
@@ -70,7 +72,7 @@ def find_imported(tx: Tx, scope: Scope, content: Content, entry: Entry) -> Item 
         title=item.title,
         entity_type=item.entity_type,
         dated=int(entry.dated),
-        at=rows.micros(item.created_at),
+        at=micros(item.created_at),
         **within,
     )
     path = item.metadata.get("path")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from commonplace.database import scope_sql
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
@@ -194,7 +195,7 @@ class Items:
             entry.content, id=put_content(tx, entry.content, entry.item.created_at)[0]
         )
         item = replace(entry.item, content_id=content.id)
-        known = _by_ref(tx, *rows.visible(scope), ItemRef(id=item.id), lock=True)
+        known = _by_ref(tx, *scope_sql.visible(scope), ItemRef(id=item.id), lock=True)
         before = (
             rows.item(known)
             if known
@@ -238,7 +239,7 @@ class Items:
         """By id, in one query; what is out of scope or gone by now is left out."""
 
         def work(tx: Tx) -> dict[str, Item]:
-            condition, values = rows.visible(scope)
+            condition, values = scope_sql.visible(scope)
             found = tx.all(
                 f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {condition}",
                 ids=list(item_ids),
@@ -484,7 +485,7 @@ def _of(item: Item) -> dict[str, str]:
 
 def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:
     """The item by any of its three names, or NotFound: gone and out of scope read the same."""
-    row = _by_ref(tx, *rows.visible(scope), ref, lock=lock)
+    row = _by_ref(tx, *scope_sql.visible(scope), ref, lock=lock)
     if row is None:
         raise NotFound(NO_ITEM)
     return rows.item(row, folders_of(tx, scope, [row["id"]]).get(row["id"], ()))
@@ -502,7 +503,7 @@ def find_at(tx: Tx, scope: Scope, item_id: str, expected_revision: int | None) -
 
 
 def _whole(tx: Tx, scope: Scope, ref: ItemRef) -> Reading:
-    row = _by_ref(tx, *rows.visible(scope), ref, select=_WITH_TEXT)
+    row = _by_ref(tx, *scope_sql.visible(scope), ref, select=_WITH_TEXT)
     if row is None:
         raise NotFound(NO_ITEM)
     of_item = {"library_id": row["library_id"], "item_id": row["id"]}
@@ -604,8 +605,8 @@ def _page(
     tx: Tx, scope: Scope, where: ItemFilter, limit: int, offset: int, order: Order, count: bool
 ) -> tuple[list[Item], int]:
     (condition, values), (asked, wanted) = (
-        rows.visible(scope),
-        rows.matching(where, probed=_is_large(tx, scope, where)),
+        scope_sql.visible(scope),
+        scope_sql.matching(where, probed=_is_large(tx, scope, where)),
     )
     found = tx.all(
         f"""{rows.SELECT_ITEM} WHERE {condition} AND {asked}
@@ -641,8 +642,8 @@ def _is_large(tx: Tx, scope: Scope, where: ItemFilter) -> bool:
 
 def _total(tx: Tx, scope: Scope, where: ItemFilter) -> int:
     (condition, values), (asked, wanted) = (
-        rows.visible(scope),
-        rows.matching(where, probed=_is_large(tx, scope, where)),
+        scope_sql.visible(scope),
+        scope_sql.matching(where, probed=_is_large(tx, scope, where)),
     )
     row = tx.one(
         f"SELECT count(*) AS n FROM items AS i WHERE {condition} AND {asked}", **values, **wanted

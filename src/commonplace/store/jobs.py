@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from commonplace.database import scope_sql
+from commonplace.database.columns import micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import NotFound
 from commonplace.model import Item, Job, JobState, Json, Scope, new_id, now
@@ -61,7 +63,7 @@ def insert_jobs(tx: Tx, jobs: Sequence[Job]) -> None:
                 job.error,
                 job.progress,
                 json.dumps(job.payload),
-                *map(rows.micros, (job.created_at, job.updated_at, job.run_after)),
+                *map(micros, (job.created_at, job.updated_at, job.run_after)),
             )
             for job in jobs
         ],
@@ -126,7 +128,7 @@ class Jobs:
     async def waiting(self, kind: str, scope: Scope | None = None) -> tuple[int, str | None]:
         """How many items of the scope, or of all libraries, have an open job of this kind, and why one did not succeed yet.
         More than COUNTED are not counted any further."""
-        condition, values = rows.visible(scope) if scope else ("TRUE", {})
+        condition, values = scope_sql.visible(scope) if scope else ("TRUE", {})
         own = "j.library_id = :library_id" if scope else "TRUE"
         of_item = "JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id"
 
@@ -167,8 +169,8 @@ class Jobs:
                 """UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_by = :worker,
                       leased_until = :until, updated_at = :now WHERE id IN :ids""",
                 worker=worker,
-                until=rows.micros(at + timedelta(seconds=seconds)),
-                now=rows.micros(at),
+                until=micros(at + timedelta(seconds=seconds)),
+                now=micros(at),
                 ids=taken,
             )
             return [
@@ -181,7 +183,7 @@ class Jobs:
         return await self._db.write(work)
 
     async def extend(self, worker: str, job_ids: Sequence[str], seconds: int) -> None:
-        until = rows.micros(now() + timedelta(seconds=seconds))
+        until = micros(now() + timedelta(seconds=seconds))
         await self._db.write(
             lambda tx: tx.run(
                 "UPDATE jobs SET leased_until = :until WHERE id IN :ids AND leased_by = :worker AND state = 'running'",
@@ -196,7 +198,7 @@ class Jobs:
             lambda tx: tx.run(
                 """UPDATE jobs SET state = 'done', progress = 1, error = NULL, leased_by = NULL, leased_until = NULL,
                updated_at = :at WHERE id IN :ids AND leased_by = :worker""",
-                at=rows.micros(now()),
+                at=micros(now()),
                 ids=list(job_ids),
                 worker=worker,
             )
@@ -220,8 +222,8 @@ class Jobs:
                    WHERE id = :id AND leased_by = :worker""",
                 state=JobState.QUEUED if retry_at else JobState.FAILED,
                 error=error,
-                run_after=rows.micros(retry_at),
-                at=rows.micros(now()),
+                run_after=micros(retry_at),
+                at=micros(now()),
                 id=job_id,
                 worker=worker,
                 uncounted=0 if counted else 1,
@@ -255,8 +257,8 @@ class Jobs:
             lambda tx: tx.run(
                 """UPDATE jobs SET state = 'queued', attempts = attempts - 1, run_after = :until, leased_by = NULL,
                leased_until = NULL, updated_at = :at WHERE id = :id AND leased_by = :worker""",
-                until=rows.micros(until),
-                at=rows.micros(now()),
+                until=micros(until),
+                at=micros(now()),
                 id=job_id,
                 worker=worker,
             )
@@ -279,7 +281,7 @@ class Jobs:
             tx.run(
                 """UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, progress = 0, created_at = :at,
                       run_after = :at, updated_at = :at WHERE id IN :ids""",
-                at=rows.micros(now()),
+                at=micros(now()),
                 ids=failed,
             )
             for column in _STATUS.values():
@@ -312,7 +314,7 @@ class Jobs:
 
     async def withdraw(self, scope: Scope, item_ids: Sequence[str], kind: str) -> int:
         """Take these items' jobs of a kind out of the queue, as long as nobody runs them; how many."""
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
         return await self._db.write(
             lambda tx: tx.run(
                 f"""DELETE FROM jobs WHERE library_id = :library_id AND kind = :kind AND state = 'queued' AND item_id IN
@@ -333,7 +335,7 @@ class Jobs:
         limit: int,
     ) -> list[Job]:
         """Of what the scope sees, newest first; no kinds or items named: of all."""
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
         if kinds:
             condition, values = f"{condition} AND j.kind IN :kinds", values | {"kinds": list(kinds)}
         if item_ids:
@@ -356,7 +358,7 @@ class Jobs:
         ]
 
     async def get(self, scope: Scope, job_id: str) -> Job:
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
         row = await self._db.peek(
             lambda tx: tx.one(
                 f"""SELECT j.* FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
@@ -371,7 +373,7 @@ class Jobs:
 
     async def is_open(self, scope: Scope, kind: str) -> bool:
         """Whether a job of this kind is waiting or running for something in scope."""
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
         return (
             await self._db.read(
                 lambda tx: tx.one(
@@ -390,7 +392,7 @@ class Jobs:
         await self._db.write(
             lambda tx: tx.run(
                 "DELETE FROM jobs WHERE state = 'done' AND updated_at < :before",
-                before=rows.micros(before),
+                before=micros(before),
             )
         )
 
@@ -400,7 +402,7 @@ class Jobs:
             await self._db.read(
                 lambda tx: tx.one(
                     "SELECT 1 FROM jobs WHERE state IN ('running', 'done') AND updated_at >= :since LIMIT 1",
-                    since=rows.micros(since),
+                    since=micros(since),
                 )
             )
             is not None
@@ -412,8 +414,8 @@ class Jobs:
             await self._db.read(
                 lambda tx: tx.one(
                     "SELECT 1 FROM jobs WHERE state = 'queued' AND run_after >= :since AND run_after <= :now AND kind = :kind LIMIT 1",
-                    since=rows.micros(since),
-                    now=rows.micros(now()),
+                    since=micros(since),
+                    now=micros(now()),
                     kind=kind,
                 )
             )
@@ -450,8 +452,8 @@ def _ready(tx: Tx, kind: str, at: datetime, limit: int, *, lock: bool = False) -
                 f"SELECT j.id FROM jobs AS j {fair} WHERE j.kind = :kind AND {ready} ORDER BY {first}j.run_after LIMIT :limit{end}",
                 kind=kind,
                 limit=most,
-                now=rows.micros(at),
-                ahead=rows.micros(at + AHEAD),
+                now=micros(at),
+                ahead=micros(at + AHEAD),
             )
         ]
 
@@ -470,14 +472,14 @@ def _give_up_crashing(tx: Tx, kind: str, at: datetime) -> None:
             f"SELECT j.id FROM jobs AS j WHERE j.kind = :kind AND {lost} AND j.attempts >= :most",
             kind=kind,
             most=CRASHES,
-            now=rows.micros(at),
-            ahead=rows.micros(at + AHEAD),
+            now=micros(at),
+            ahead=micros(at + AHEAD),
         ):
             tx.run(
                 """UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL, leased_until = NULL, updated_at = :at
                       WHERE id = :id""",
                 error=CRASHED,
-                at=rows.micros(at),
+                at=micros(at),
                 id=row["id"],
             )
             _tell_item(tx, row["id"], CRASHED)

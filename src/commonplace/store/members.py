@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
+from commonplace.database.columns import micros, moment, when
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Invitation, Member, Passkey, Person, Role, Token, now
-from commonplace.store import rows
 from commonplace.store.accounts import insert_passkey, put_password
 from commonplace.store.people import insert_person, insert_token
 
@@ -63,7 +63,7 @@ class Members:
                       WHERE library_id = :library_id AND person_id = :person_id AND revoked_at IS NULL""",
                 library_id=library_id,
                 person_id=person_id,
-                at=rows.micros(now()),
+                at=micros(now()),
             )
             _withdraw_of(tx, library_id, person_id, None)
 
@@ -99,8 +99,8 @@ class Members:
                 email=invitation.email,
                 digest=digest,
                 invited_by=invitation.invited_by,
-                created_at=rows.micros(invitation.created_at),
-                expires_at=rows.micros(invitation.expires_at),
+                created_at=micros(invitation.created_at),
+                expires_at=micros(invitation.expires_at),
             )
         )
 
@@ -165,7 +165,7 @@ class Members:
             if not tx.run(
                 """UPDATE invitations SET accepted_at = :at, accepted_by = :person_id WHERE library_id = :library_id
                              AND id = :id AND accepted_at IS NULL AND expires_at > :at""",
-                at=rows.micros(at),
+                at=micros(at),
                 person_id=person.id,
                 library_id=invitation.library_id,
                 id=invitation.id,
@@ -222,8 +222,8 @@ def _invitation(row: Any) -> Invitation:
         Role(row["role"]),
         row["email"],
         row["invited_by"],
-        rows.when(row["created_at"]),
-        rows.when(row["expires_at"]),
-        rows.moment(row["accepted_at"]),
+        when(row["created_at"]),
+        when(row["expires_at"]),
+        moment(row["accepted_at"]),
         row["accepted_by"],
     )

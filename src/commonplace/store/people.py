@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from commonplace.database.columns import micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import Conflict, NameTaken
 from commonplace.model import Event, Person, Token, now
@@ -94,7 +95,7 @@ class Tokens:
                WHERE library_id = :library_id AND id = :id AND revoked_at IS NULL""",
                 library_id=library_id,
                 id=token_id,
-                at=rows.micros(now()),
+                at=micros(now()),
             )
         )
         return revoked > 0
@@ -111,7 +112,7 @@ class Tokens:
                     {
                         "library_id": e.library_id,
                         "token_id": e.token_id,
-                        "at": rows.micros(e.at),
+                        "at": micros(e.at),
                         "action": e.action,
                         "target": e.target,
                         "ok": int(e.ok),
@@ -125,7 +126,7 @@ class Tokens:
                     "UPDATE tokens SET last_used_at = :at WHERE library_id = :library_id AND id = :token_id",
                     library_id=library_id,
                     token_id=token_id,
-                    at=rows.micros(at),
+                    at=micros(at),
                 )
                 tx.run(
                     """DELETE FROM events WHERE library_id = :library_id AND token_id = :token_id AND at <
@@ -154,7 +155,7 @@ class Tokens:
 def insert_person(tx: Tx, person: Person) -> None:
     if tx.one("SELECT 1 FROM people WHERE lower(email) = lower(:email)", email=person.email):
         raise NameTaken(f"There is already a person with the address {person.email}.")
-    at = rows.micros(person.created_at)
+    at = micros(person.created_at)
     tx.run(
         "INSERT INTO people (id, name, email, created_at) VALUES (:id, :name, :email, :at)",
         id=person.id,
@@ -190,8 +191,8 @@ def insert_token(tx: Tx, token: Token, digest: str) -> None:
         capabilities=" ".join(sorted(token.capabilities)),
         whole=int(token.folders is None),
         kb_only=int(token.kb_only),
-        created_at=rows.micros(token.created_at),
-        expires_at=rows.micros(token.expires_at),
+        created_at=micros(token.created_at),
+        expires_at=micros(token.expires_at),
     )
     tx.many(
         "INSERT INTO token_folders (library_id, token_id, folder_id) VALUES (:library_id, :token_id, :folder_id)",

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from commonplace.database import scope_sql
+from commonplace.database.columns import micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
@@ -60,7 +62,7 @@ class Relations:
         """Those that begin or end at one of the items, or with `outgoing` only those that begin there, oldest first."""
 
         def work(tx: Tx) -> list[Relation]:
-            here, there = rows.visible(scope, "f"), rows.visible(scope, "t")
+            here, there = scope_sql.visible(scope, "f"), scope_sql.visible(scope, "t")
             wanted = " AND r.kind IN :kinds" if kinds else ""
             found: dict[tuple[str, str, str], Relation] = {}
             for end in ("from_id",) if outgoing else ("from_id", "to_id"):
@@ -85,7 +87,7 @@ class Relations:
         self, scope: Scope, epic_id: str, statuses: Sequence[str], *, but: bool = False
     ) -> bool:
         """Whether a task of the epic has one of these statuses, or with `but` another one."""
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
         # CROSS JOIN: from the epic's own relations, and no further than to the first that fits.
         return (
             await self._db.read(
@@ -213,14 +215,14 @@ def insert_relation(tx: Tx, r: Relation) -> int:
         to_id=r.to_id,
         weight=r.weight,
         explicit=int(r.explicit),
-        created_at=rows.micros(r.created_at),
+        created_at=micros(r.created_at),
     )
     return 0 if known else 1
 
 
 def _require_visible(tx: Tx, scope: Scope, item_ids: Iterable[str | None]) -> None:
     wanted = {item_id for item_id in item_ids if item_id is not None}
-    condition, values = rows.visible(scope)
+    condition, values = scope_sql.visible(scope)
     seen = {
         row["id"]
         for row in tx.all(

@@ -8,6 +8,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.database import scope_sql
 from commonplace.database.transaction import Database, Tx
 from commonplace.model import Item, ItemFilter, Passage, Scope, Scored, Section, Words
 from commonplace.ports import Matches, Question, Vector
@@ -150,8 +151,8 @@ class Sections:
     ) -> list[Passage]:
         """The first passage of each of the items, in any order."""
         (condition, values), (asked, wanted) = (
-            rows.visible(scope),
-            rows.matching(where or ItemFilter()),
+            scope_sql.visible(scope),
+            scope_sql.matching(where or ItemFilter()),
         )
         found = await self._db.read(
             lambda tx: tx.bare(
@@ -168,7 +169,7 @@ class Sections:
         self, scope: Scope, item_ids: Sequence[str], stamp: str
     ) -> tuple[list[str], NDArray[np.float32]]:
         """Of the first passage of each of the items that has a vector of this stamp: the item's id, and a row."""
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
 
         def work(tx: Tx) -> tuple[list[str], NDArray[np.float32]]:
             form = FORMATS[tx.engine]
@@ -221,7 +222,7 @@ class Sections:
 
     async def coverage(self, scope: Scope, stamp: str) -> tuple[int, int]:
         """(sections with a vector of this stamp, sections in all)."""
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
         row = await self._db.read(
             lambda tx: tx.one(
                 f"""SELECT count(v.section_id) AS done, count(*) AS total
@@ -237,7 +238,7 @@ class Sections:
 
     async def has_other_stamp(self, stamp: str, scope: Scope | None = None) -> bool:
         """Whether any vector, or any of what the scope sees, was made by another embedder."""
-        condition, values = rows.visible(scope) if scope else ("", {})
+        condition, values = scope_sql.visible(scope) if scope else ("", {})
         seen = (
             f"AND EXISTS (SELECT 1 FROM items AS i WHERE i.id = v.item_id AND {condition})"
             if scope
@@ -277,7 +278,7 @@ def _passage(scope: Scope) -> str:
 
 
 def _passages(tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
-    condition, values = rows.visible(scope)
+    condition, values = scope_sql.visible(scope)
     found = tx.bare(
         f"{_passage(scope)} WHERE s.id IN :ids AND {_OF_ITEM} AND {condition}",
         ids=list(section_ids),

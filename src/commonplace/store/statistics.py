@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from commonplace.database import scope_sql
+from commonplace.database.columns import micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.model import Scope
-from commonplace.store import rows
 
 _DAY = 86_400_000_000
 
@@ -24,7 +25,7 @@ class Statistics:
         self._db = db
 
     async def totals(self, scope: Scope) -> Totals:
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
 
         def work(tx: Tx) -> Totals:
             found = tx.all(
@@ -55,12 +56,12 @@ class Statistics:
 
     async def added(self, scope: Scope, since: datetime) -> dict[str, int]:
         """Items by the day (ISO, UTC) they were added."""
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
         found = await self._db.read(
             lambda tx: tx.all(
                 f"""SELECT i.created_at / {_DAY} AS day, count(*) AS n FROM items AS i
                 WHERE {condition} AND i.created_at >= :since GROUP BY i.created_at / {_DAY}""",
-                since=rows.micros(since),
+                since=micros(since),
                 **values,
             )
         )
@@ -73,7 +74,7 @@ class Statistics:
                 f"""SELECT at / {_DAY} AS day, count(*) AS n FROM events
                 WHERE library_id = :library_id AND at >= :since GROUP BY at / {_DAY}""",
                 library_id=library_id,
-                since=rows.micros(since),
+                since=micros(since),
             )
         )
         return {_day(row["day"]): row["n"] for row in found}

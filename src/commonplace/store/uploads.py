@@ -6,10 +6,11 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+from commonplace.database import scope_sql
+from commonplace.database.columns import as_json, micros, when
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Json, Scope, Upload
-from commonplace.store import rows
 
 NO_UPLOAD = "Upload not found"
 
@@ -29,9 +30,9 @@ class Uploads:
                 filename=upload.filename,
                 content_type=upload.content_type,
                 size=upload.size,
-                created_at=rows.micros(upload.created_at),
-                expires_at=rows.micros(upload.expires_at),
-                on_arrival=None if upload.on_arrival is None else rows.as_json(upload.on_arrival),
+                created_at=micros(upload.created_at),
+                expires_at=micros(upload.expires_at),
+                on_arrival=None if upload.on_arrival is None else as_json(upload.on_arrival),
             )
         )
 
@@ -46,7 +47,7 @@ class Uploads:
 
     async def of_item(self, scope: Scope, item_id: str) -> Upload | None:
         """The file that an item in scope was made of."""
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
         row = await self._db.read(
             lambda tx: tx.one(
                 f"""SELECT u.* FROM uploads AS u JOIN items AS i ON i.library_id = u.library_id AND i.id = u.item_id
@@ -91,7 +92,7 @@ class Uploads:
                WHERE (i.id IS NULL AND (u.expires_at < :at OR u.item_id IS NOT NULL))
                   OR (i.id IS NOT NULL AND :keep = 0 AND i.ingest_status IS NULL
                       AND coalesce(i.transcription_status, 'done') = 'done')""",
-                at=rows.micros(at),
+                at=micros(at),
                 keep=int(keep),
             )
         )
@@ -120,7 +121,7 @@ def settle_upload(tx: Tx, upload: Upload, item_id: str, answer: Json | None) -> 
         """UPDATE uploads SET item_id = :item_id, answer = :answer
                      WHERE library_id = :library_id AND id = :id AND item_id IS NULL""",
         item_id=item_id,
-        answer=None if answer is None else rows.as_json(answer),
+        answer=None if answer is None else as_json(answer),
         library_id=upload.library_id,
         id=upload.id,
     ):
@@ -135,8 +136,8 @@ def _upload(row: Any) -> Upload:
         filename=row["filename"],
         content_type=row["content_type"],
         size=row["size"],
-        created_at=rows.when(row["created_at"]),
-        expires_at=rows.when(row["expires_at"]),
+        created_at=when(row["created_at"]),
+        expires_at=when(row["expires_at"]),
         item_id=row["item_id"],
         on_arrival=_json(row["on_arrival"]),
         answer=_json(row["answer"]),

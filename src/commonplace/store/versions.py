@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from commonplace.database import scope_sql
+from commonplace.database.columns import micros, when
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import NotFound
 from commonplace.model import Item, Scope, Version
-from commonplace.store import rows
 from commonplace.store.contents import drop_unused_content
 
 KEPT = 50  # of one item; an agent that writes every minute must not fill the disk
@@ -21,7 +22,7 @@ class Versions:
 
     async def of_item(self, scope: Scope, item_id: str) -> list[Version]:
         """Newest first, without their texts."""
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
         found = await self._db.read(
             lambda tx: tx.all(
                 _SELECT.format(text="''", more="", condition=condition)
@@ -33,7 +34,7 @@ class Versions:
         return [_version(row) for row in found]
 
     async def get(self, scope: Scope, item_id: str, revision: int) -> Version:
-        condition, values = rows.visible(scope)
+        condition, values = scope_sql.visible(scope)
         more = "JOIN contents AS c ON c.id = v.content_id"
         row = await self._db.read(
             lambda tx: tx.one(
@@ -61,7 +62,7 @@ def keep_version(tx: Tx, before: Item, after: Item) -> None:
         revision=before.revision,
         title=before.title,
         word_count=before.word_count,
-        at=rows.micros(after.updated_at),
+        at=micros(after.updated_at),
         was_id=before.content_id,
         now_id=after.content_id,
     )
@@ -99,6 +100,6 @@ def _version(row: Any) -> Version:
         row["revision"],
         row["title"],
         row["word_count"],
-        rows.when(row["replaced_at"]),
+        when(row["replaced_at"]),
         row["text"],
     )

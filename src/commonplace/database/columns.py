@@ -1,0 +1,35 @@
+"""Python values as column values: times as microseconds, lists and objects as JSON."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import orjson
+
+from commonplace.model import Json
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def micros(at: datetime | None) -> int | None:
+    return None if at is None else (at - _EPOCH) // timedelta(microseconds=1)
+
+
+def moment(value: int | None) -> datetime | None:
+    return None if value is None else _EPOCH + timedelta(microseconds=value)
+
+
+def when(value: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=value)
+
+
+as_json = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make one each time
+
+
+def texts(column: str) -> tuple[str, ...]:
+    return () if column == "[]" else tuple(orjson.loads(column))
+
+
+def json_value(column: str) -> Json:
+    """By the reader that keeps a number as long as it is."""
+    found: Json = {} if column == "{}" else json.loads(column)
+    return found
