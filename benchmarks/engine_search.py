@@ -42,7 +42,7 @@ from commonplace.model import (
 from commonplace.ports import Embedder, Question
 from commonplace.settings import Settings
 from commonplace.store import Store, make_store
-from commonplace.text.query_terms import extra, parse
+from commonplace.text.query_terms import extra_terms, parse_query
 
 PER_ITEM = 20
 TRUE = ItemFilter(not_statuses=(WRONG,))  # as every search asks
@@ -89,7 +89,9 @@ async def fill(store: Store, embedder: Embedder, count: int, length: int) -> Per
             f"Part {start // PER_ITEM}",
         )
         sections = [
-            Section(n, text, extra=extra(text), word_count=length, vector=vectors[n].tobytes())
+            Section(
+                n, text, extra=extra_terms(text), word_count=length, vector=vectors[n].tobytes()
+            )
             for n, text in enumerate(batch)
         ]
         content = Content(item.content_id, f"{person.id}:{start}", "\n".join(batch))
@@ -136,7 +138,7 @@ async def measure(
     spent: dict[str, list[float]] = {"keyword": [], "nearest": [], "hybrid": []}
     worked: list[float] = []
     for text, vector in zip(asked, vectors, strict=True):
-        words = parse(text)
+        words = parse_query(text)
         question = Question(words, vector, embedder.stamp, CANDIDATES)
         marks = [time.perf_counter()]
         await store.sections.keyword(scope, words, CANDIDATES, TRUE)

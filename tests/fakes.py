@@ -7,7 +7,7 @@ from pathlib import Path
 
 from anyio import Path as AsyncPath
 
-from commonplace.model import Errand, Extracted, Transcript, Utterance
+from commonplace.model import Extracted, RemoteJob, Transcript, Utterance
 
 SAID = (
     Utterance(0.0, 4.0, "The pelican nests beside the lagoon."),
@@ -32,7 +32,7 @@ class FakeTranscriber:
         self,
         recording: Path | None,
         progress: Callable[[float], Awaitable[None]],
-        errand: Errand | None = None,
+        errand: RemoteJob | None = None,
     ) -> Transcript:
         assert recording is not None
         self.calls += 1

@@ -240,7 +240,7 @@ def read_plain(text: str) -> None:
 
 
 READERS: dict[str, Callable[[str], object]] = {
-    "masking": secret_masking.masked,
+    "masking": secret_masking.mask_secrets,
     "redaction": redacted,
     "reflect notes": lambda text: note_parser.blocks(text, frozenset()),
     "reflect rules": lambda text: rules.reflected(text, 20),
@@ -250,9 +250,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "markdown": lambda text: front_matter.parse(text, "name"),
     "front matter": lambda text: front_matter.parse("---\n" + text, "name"),
     "contrasts": compared,
-    "words": query_terms.extra,
-    "embedded words": query_terms.spoken,
-    "query": query_terms.parse,
+    "words": query_terms.extra_terms,
+    "embedded words": query_terms.for_embedding,
+    "query": query_terms.parse_query,
     "terms": stems.terms,
     "tags": lambda text: keyword_tags.tags(text, text, [text[:100]], [], [text[:100]]),
     "task type": lambda text: keyword_tags.task_type(text, text),

@@ -101,7 +101,7 @@ def _build(driver, costs, count: int, seconds: float) -> dict:
     import numpy as np
 
     from commonplace.model import Content, Entry, Item, Section, new_id, new_public_id
-    from commonplace.text.query_terms import extra
+    from commonplace.text.query_terms import extra_terms
 
     work, dice, words = driver.work, np.random.default_rng(1), {}
     folders = sorted(driver.folders.values())
@@ -109,7 +109,7 @@ def _build(driver, costs, count: int, seconds: float) -> dict:
     def entry(start: int) -> Entry:
         picked = [n % len(work.texts) for n in range(start, start + PER_ITEM)]
         for n in picked:
-            words.setdefault(n, extra(work.texts[n]))
+            words.setdefault(n, extra_terms(work.texts[n]))
         near = work.vectors[picked] + dice.normal(0, 0.01, (PER_ITEM, work.dimensions)).astype(
             np.float32
         )

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.model import (
-    Errand,
     Extracted,
     Feed,
     Fetched,
     Json,
     Proposal,
+    RemoteJob,
     Soundtrack,
     Transcript,
     Transformed,
@@ -157,7 +157,7 @@ class Transcriber(Protocol):
         self,
         recording: Path | None,
         progress: Callable[[float], Awaitable[None]],
-        errand: Errand | None = None,
+        errand: RemoteJob | None = None,
     ) -> Transcript:
         """IngestFailed when the recording is at fault; TranscriptionFailed when the transcriber is (worth another try).
 

@@ -14,7 +14,7 @@ T = TypeVar("T")
 _Told = asyncio.Future[Any]
 
 
-class Threads:
+class ThreadPool:
     def __init__(self, count: int, name: str) -> None:
         self._jobs: SimpleQueue[
             tuple[asyncio.AbstractEventLoop, _Told, Callable[[], Any]] | None

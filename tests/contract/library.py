@@ -22,7 +22,7 @@ from commonplace.model import (
     now,
 )
 from commonplace.store import Store
-from commonplace.text.query_terms import extra, parse
+from commonplace.text.query_terms import extra_terms, parse_query
 
 STAMP = "test/16"
 DIMENSIONS = 16
@@ -43,7 +43,7 @@ def cut(text: str, vectors: Sequence[NDArray[np.float32]] = ()) -> list[Section]
         Section(
             position=n,
             text=part,
-            extra=extra(part),
+            extra=extra_terms(part),
             word_count=len(part.split()),
             vector=packed(vectors[n]) if vectors else None,
         )
@@ -161,7 +161,7 @@ class Library:
     async def found(self, query: str, scope: Scope | None = None) -> list[str]:
         """Titles by keyword, best first."""
         scope = scope or self.scope()
-        hits = await self.store.sections.keyword(scope, parse(query), 100)
+        hits = await self.store.sections.keyword(scope, parse_query(query), 100)
         titles = {
             p.section_id: p.title
             for p in await self.store.sections.passages(scope, [hit.section_id for hit in hits])

@@ -14,12 +14,12 @@ from commonplace.model import (
     SUPERSEDED,
     WRONG,
     Caller,
-    Found,
     Item,
     ItemFilter,
     Kind,
     Mode,
     Relation,
+    SearchResult,
 )
 from commonplace.ports import Vector, Vectors
 from commonplace.search_index import library_index, postings, snapshot
@@ -54,7 +54,7 @@ def search(store: Store) -> Search:
 
 
 async def add(library: Library, title: str, nearness: float, **changes: str) -> Item:
-    """Found the higher the nearer it is to what is asked."""
+    """SearchResult the higher the nearer it is to what is asked."""
     vector = unit([nearness, (1 - nearness**2) ** 0.5] + [0] * (DIMENSIONS - 2))
     return await library.add(f"quartz {title}", title=title, vectors=[vector], **changes)
 
@@ -65,7 +65,7 @@ async def replaces(library: Library, new: Item, old: Item) -> None:
     )
 
 
-def titles(found: Found) -> list[str]:
+def titles(found: SearchResult) -> list[str]:
     scores = [hit.score for hit in found.hits]
     assert scores == sorted(scores, reverse=True)
     assert [hit.rank for hit in found.hits] == list(range(1, len(scores) + 1))

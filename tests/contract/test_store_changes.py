@@ -88,9 +88,9 @@ async def test_a_database_that_was_moved_to_another_server_is_read_once(
         lambda tx: tx.run("UPDATE changes SET xid = xid + 1000000000")
     )  # as a server that did more had them
     read = []
-    reload = library_index.Shelf._reload
+    reload = library_index.LibraryIndex._reload
     monkeypatch.setattr(
-        library_index.Shelf, "_reload", lambda self, tx: (read.append(1), reload(self, tx))
+        library_index.LibraryIndex, "_reload", lambda self, tx: (read.append(1), reload(self, tx))
     )
     for _ in range(3):
         assert await ann.found("quartz") == ["moved"]

@@ -46,9 +46,11 @@ def at_every_stop(monkeypatch: pytest.MonkeyPatch) -> None:
 def read_all(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Libraries, each time that one is read row by row."""
     read: list[str] = []
-    reload = shelves.Shelf._reload
+    reload = shelves.LibraryIndex._reload
     monkeypatch.setattr(
-        shelves.Shelf, "_reload", lambda self, tx: (read.append(self._library_id), reload(self, tx))
+        shelves.LibraryIndex,
+        "_reload",
+        lambda self, tx: (read.append(self._library_id), reload(self, tx)),
     )
     return read
 
@@ -156,7 +158,7 @@ async def test_a_damaged_file_is_left_unused(
     file_of(place, ann).write_bytes(damaged)
     read_all.clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shelves.Shelf, "to_keep", lambda *_: None)
+        patch.setattr(shelves.LibraryIndex, "to_keep", lambda *_: None)
         assert await found(place, ann) == ["a", "b", "c"]
     if len(damaged) < len(kept):
         assert read_all == [ann.id] or damaged == kept

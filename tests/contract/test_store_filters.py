@@ -10,7 +10,7 @@ import pytest
 from commonplace.model import Item, ItemFilter, ItemRef, Kind, Relation, Scope
 from commonplace.ports import Question
 from commonplace.search_index import snapshot
-from commonplace.text.query_terms import parse
+from commonplace.text.query_terms import parse_query
 from tests.contract.library import DIMENSIONS, STAMP, Library, unit
 
 pytestmark = pytest.mark.anyio
@@ -93,7 +93,7 @@ async def test_both_sides_of_a_search_keep_to_the_filter(ann: Library, bob: Libr
                 if fits(item) and (scope.folders is None or (filed and folder in scope.folders))
             }
             sections = ann.store.sections
-            found = await sections.keyword(scope, parse("quartz"), 100, where)
+            found = await sections.keyword(scope, parse_query("quartz"), 100, where)
             near = await sections.nearest(
                 scope, unit(vectors.normal(size=DIMENSIONS)), STAMP, 100, where
             )
@@ -106,7 +106,7 @@ async def test_both_sides_of_a_search_keep_to_the_filter(ann: Library, bob: Libr
                 assert len(hits) == 2 * len(expected), name
             assert len(few) == min(3, 2 * len(expected)), name
             both = await sections.matches(
-                scope, Question(parse("quartz"), near_any(), STAMP, 100), where
+                scope, Question(parse_query("quartz"), near_any(), STAMP, 100), where
             )
             assert set(both.ids) == {hit.section_id for hit in near}, name
             assert (both.keyword > 0).all(), name
@@ -123,9 +123,10 @@ async def test_a_filter_sees_changes_that_touch_no_text(ann: Library) -> None:
     of_project = ItemFilter(project_id=project.id)
     find = ann.store.sections.keyword
     assert (
-        len(await find(ann.scope(), parse("quartz"), 5, ItemFilter(not_statuses=("wrong",)))) == 1
+        len(await find(ann.scope(), parse_query("quartz"), 5, ItemFilter(not_statuses=("wrong",))))
+        == 1
     )
-    assert await find(ann.scope(), parse("quartz"), 5, of_project) == []
+    assert await find(ann.scope(), parse_query("quartz"), 5, of_project) == []
     await ann.store.items.update(
         ann.scope(),
         item.id,
@@ -138,8 +139,10 @@ async def test_a_filter_sees_changes_that_touch_no_text(ann: Library) -> None:
     await ann.store.relations.put(
         ann.scope(), [Relation(ann.id, item.id, Kind.BELONGS_TO, project.id)]
     )
-    assert await find(ann.scope(), parse("quartz"), 5, ItemFilter(not_statuses=("wrong",))) == []
-    assert len(await find(ann.scope(), parse("quartz"), 5, of_project)) == 1
+    assert (
+        await find(ann.scope(), parse_query("quartz"), 5, ItemFilter(not_statuses=("wrong",))) == []
+    )
+    assert len(await find(ann.scope(), parse_query("quartz"), 5, of_project)) == 1
 
 
 async def test_openings_are_the_first_passages_within_scope_and_filter(

@@ -6,7 +6,7 @@ from types import NoneType
 import pytest
 
 from commonplace.errors import NameTaken, NotFound
-from commonplace.model import Folder, ItemFilter, ItemRef, Stakes, Token, new_id, now
+from commonplace.model import Folder, FolderImpact, ItemFilter, ItemRef, Token, new_id, now
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -145,8 +145,12 @@ async def test_what_goes_with_a_folder_is_known_beforehand(ann: Library, bob: Li
         await ann.token(*folders)
     revoked = await ann.token(work)
     await ann.store.tokens.revoke(ann.id, revoked.id)
-    assert await ann.store.folders.stakes(ann.scope(), work) == Stakes(items=3, alone=2, tokens=1)
-    assert await ann.store.folders.stakes(ann.scope(), home) == Stakes(items=1, alone=0, tokens=0)
+    assert await ann.store.folders.stakes(ann.scope(), work) == FolderImpact(
+        items=3, alone=2, tokens=1
+    )
+    assert await ann.store.folders.stakes(ann.scope(), home) == FolderImpact(
+        items=1, alone=0, tokens=0
+    )
     for scope in (bob.scope(), ann.scope(home)):
         with pytest.raises(NotFound):
             await ann.store.folders.stakes(scope, work)

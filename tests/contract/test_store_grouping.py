@@ -10,7 +10,7 @@ from typing import Any, cast
 import apsw
 import pytest
 
-from commonplace.database.group_commit import Group
+from commonplace.database.group_commit import GroupCommit
 from commonplace.database.sqlite import SqliteDatabase
 from commonplace.database.transaction import Tx
 from commonplace.errors import NotFound
@@ -126,7 +126,7 @@ async def test_nobody_is_answered_before_their_own_write() -> None:
             turn()
             second.set()
 
-    group = Group(cast(Any, Late()), lambda work: work(None))
+    group = GroupCommit(cast(Any, Late()), lambda work: work(None))
     assert await asyncio.gather(*(group.write(lambda tx, n: n, (n,), {}) for n in range(2))) == [
         0,
         1,

@@ -10,10 +10,10 @@ from commonplace.model import (
     Capture,
     Content,
     Item,
+    ItemChange,
     ItemFilter,
     ItemRef,
     Relation,
-    Revised,
     new_id,
     now,
 )
@@ -365,7 +365,7 @@ async def test_an_item_and_what_becomes_of_another_are_written_together_or_not_a
             jobs=[],
             once=False,
             relations=[joined(ann, item.id, old.id, "SUPERSEDES")],
-            beside=Revised(old.id, {"status": "superseded", "category": "past"}, expected),
+            beside=ItemChange(old.id, {"status": "superseded", "category": "past"}, expected),
         )
 
     with pytest.raises(Conflict):

@@ -10,7 +10,7 @@ from commonplace.database.postgres import PostgresTx
 from commonplace.database.sqlite import SqliteTx
 from commonplace.model import ItemFilter, ItemRef, Scope, Section, Words
 from commonplace.store import Store
-from commonplace.text.query_terms import parse
+from commonplace.text.query_terms import parse_query
 from tests.contract.library import STAMP, Library, cut, packed, unit
 
 pytestmark = pytest.mark.anyio
@@ -97,7 +97,7 @@ async def test_titles_and_headings_are_searched(ann: Library) -> None:
 async def test_scores_are_above_zero_best_first_and_limited(ann: Library) -> None:
     for n in range(12):
         await ann.add("quartz " * (n + 1) + "and more", title=str(n))
-    hits = await ann.store.sections.keyword(ann.scope(), parse("quartz"), 5)
+    hits = await ann.store.sections.keyword(ann.scope(), parse_query("quartz"), 5)
     assert len(hits) == 5
     scores = [hit.score for hit in hits]
     assert scores == sorted(scores, reverse=True)
@@ -159,7 +159,7 @@ async def test_new_words_are_found_at_once_and_deleted_ones_no_more(
 
 async def test_nothing_asked_is_nothing_found(ann: Library) -> None:
     await ann.add("text")
-    for words in (Words(()), parse("!!! --- ..."), Words((("absent",),))):
+    for words in (Words(()), parse_query("!!! --- ..."), Words((("absent",),))):
         assert await ann.store.sections.keyword(ann.scope(), words, 10) == []
 
 
@@ -292,7 +292,7 @@ async def test_reads_take_as_many_statements_for_many_as_for_few(
             ),
             "passages": lambda ids=ids: ann.store.sections.passages(ann.scope(folder), ids),  # type: ignore[misc]
             "keyword": lambda: ann.store.sections.keyword(
-                ann.scope(folder), parse("quartz 1 2 3"), 100
+                ann.scope(folder), parse_query("quartz 1 2 3"), 100
             ),
             "nearest": lambda: ann.store.sections.nearest(ann.scope(folder), vector, STAMP, 100),
             "folders": lambda: ann.store.folders.within(ann.scope(folder)),

@@ -13,7 +13,7 @@ from commonplace.ports import Matches, Question
 from commonplace.search_index import change_log, filters, library_index as shelves, snapshot
 from commonplace.settings import Settings
 from commonplace.store import Store, make_store
-from commonplace.text.query_terms import parse
+from commonplace.text.query_terms import parse_query
 from tests.contract.library import STAMP, Library, packed, unit
 
 pytestmark = pytest.mark.anyio
@@ -140,7 +140,7 @@ async def test_what_was_seen_is_not_undone_by_searches_that_began_before_it(
     ann = await Library.create(store)
     item = await ann.add("zirconium", title="gone")
     write, note = store._db.write, lambda tx: store._index.refile(tx, ann.id, item.id)
-    question = Question(parse("zirconium"), None, STAMP, 10)
+    question = Question(parse_query("zirconium"), None, STAMP, 10)
     assert await ann.found("zirconium") == ["gone"]
     removal = await Held(
         write, note, lambda tx: tx.run("DELETE FROM section_terms WHERE item_id = :id", id=item.id)
@@ -188,7 +188,7 @@ async def test_searches_see_all_that_stands_while_much_else_changes(
             gone = set(deleted)
             seen = Seen()
             brought = await sections.search(
-                scope, Question(parse("quartz"), UP, STAMP, 100), seen, 100
+                scope, Question(parse_query("quartz"), UP, STAMP, 100), seen, 100
             )
             found, loaded = seen.found, {passage.section_id for _, passage in brought}
             assert wanted <= loaded and not gone & loaded
@@ -231,7 +231,7 @@ async def test_a_search_sees_what_others_did_since(
 ) -> None:
     monkeypatch.setattr(shelves, "GLANCED", at_once)
     elsewhere, folder = Library(await open_store(), ann.id), await ann.folder("a")
-    question = Question(parse("quartz"), UP, STAMP, 100)
+    question = Question(parse_query("quartz"), UP, STAMP, 100)
 
     async def found(scope: Scope, limit: int = 100) -> list[str]:
         return sorted(
@@ -255,7 +255,7 @@ async def test_a_search_sees_what_others_did_since(
 
 async def test_nobody_else_waits_while_a_shelf_is_being_read(ann: Library) -> None:
     await ann.add("quartz", title="one", vectors=[UP])
-    question, reading, ticks = Question(parse("quartz"), UP, STAMP, 10), threading.Event(), 0
+    question, reading, ticks = Question(parse_query("quartz"), UP, STAMP, 10), threading.Event(), 0
 
     async def search() -> int:
         return len(await ann.store.sections.search(ann.scope(), question, Seen(), 10))
@@ -293,7 +293,7 @@ async def test_the_loop_goes_through_what_others_did_once_and_not_through_all_of
     asked: list[tuple[int, int, int]] = []  # thread, mark, how much it was told
     since = change_log.since
 
-    def told(tx: Tx, library_id: str, mark: int, *more: int) -> change_log.News:
+    def told(tx: Tx, library_id: str, mark: int, *more: int) -> change_log.ChangeBatch:
         news = since(tx, library_id, mark, *more)
         asked.append((threading.get_ident(), mark, len(news.items)))
         return news
@@ -301,7 +301,7 @@ async def test_the_loop_goes_through_what_others_did_once_and_not_through_all_of
     async def search() -> int:
         return len(
             await ann.store.sections.search(
-                ann.scope(), Question(parse("quartz"), None, "", 10), Seen(), 10
+                ann.scope(), Question(parse_query("quartz"), None, "", 10), Seen(), 10
             )
         )
 

@@ -5,13 +5,13 @@ import threading
 
 import pytest
 
-from commonplace.thread_pool import Threads
+from commonplace.thread_pool import ThreadPool
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_answers_and_failures_come_back_from_other_threads() -> None:
-    threads = Threads(2, "test")
+    threads = ThreadPool(2, "test")
     names = await asyncio.gather(
         *(threads.run(lambda: threading.current_thread().name) for _ in range(20))
     )
@@ -23,7 +23,7 @@ async def test_answers_and_failures_come_back_from_other_threads() -> None:
 
 
 async def test_work_is_done_though_nobody_waits_any_more() -> None:
-    threads, begun, go_on, done = Threads(1, "test"), threading.Event(), threading.Event(), []
+    threads, begun, go_on, done = ThreadPool(1, "test"), threading.Event(), threading.Event(), []
 
     def work() -> None:
         begun.set()
@@ -43,7 +43,7 @@ async def test_work_is_done_though_nobody_waits_any_more() -> None:
 
 
 def test_a_loop_that_is_closed_meanwhile_does_not_end_the_thread() -> None:
-    threads, go_on = Threads(1, "test"), threading.Event()
+    threads, go_on = ThreadPool(1, "test"), threading.Event()
 
     async def leave() -> None:
         waiting = asyncio.create_task(threads.run(lambda: go_on.wait(10)))
@@ -56,12 +56,12 @@ def test_a_loop_that_is_closed_meanwhile_does_not_end_the_thread() -> None:
 
 
 async def test_who_comes_after_the_end_is_told_and_does_not_wait_for_ever() -> None:
-    threads = Threads(1, "test")
+    threads = ThreadPool(1, "test")
     assert await threads.run(lambda: 7) == 7
     threads.close()
     with pytest.raises(RuntimeError, match="closed"):
         await asyncio.wait_for(threads.run(lambda: 7), 5)
-    never_used = Threads(1, "test")
+    never_used = ThreadPool(1, "test")
     never_used.close()
     with pytest.raises(RuntimeError, match="closed"):
         await asyncio.wait_for(never_used.run(lambda: 7), 5)

@@ -12,10 +12,10 @@ from commonplace.model import (
     Item,
     ItemFilter,
     ItemRef,
+    Neighbourhood,
     Relation,
     Scope,
-    Surroundings,
-    Worth,
+    TaskWeights,
     new_id,
 )
 from commonplace.store import graph_queries
@@ -153,7 +153,7 @@ async def test_a_walk_comes_to_what_a_plain_search_comes_to(
 def check_relations(
     plan: Plan,
     items: list[Item],
-    found: Surroundings,
+    found: Neighbourhood,
     expected: dict[int, int],
     depth: int,
     kinds: list[str],
@@ -183,7 +183,7 @@ def check_relations(
 
 
 async def check_pages(
-    ann: Library, scope: Scope, start: Item, depth: int, kinds: list[str], whole: Surroundings
+    ann: Library, scope: Scope, start: Item, depth: int, kinds: list[str], whole: Neighbourhood
 ) -> None:
     pages = [
         await ann.store.relations.around(
@@ -363,7 +363,7 @@ async def test_of_very_many_tickets_the_most_important_are_read_with_what_they_d
         (tasks["critical 0"], tasks["low 5"]),
         *((tasks[f"low {n}"], tasks[f"low {n - 1}"]) for n in range(1, 6)),
     )
-    worth = Worth((("critical", 9), ("low", 1)), 5, (("2026-01-01", 3),), ("doing",))
+    worth = TaskWeights((("critical", 9), ("low", 1)), 5, (("2026-01-01", 3),), ("doing",))
     found, waits, total = await ann.store.relations.tickets(
         ann.scope(folder), ItemFilter(not_statuses=("done",)), worth=worth
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, strategies as st
 
-from commonplace.text.secret_masking import masked
+from commonplace.text.secret_masking import mask_secrets
 from tests.core.masking_set import HIDDEN, KEPT, LATER_HIDDEN, LATER_KEPT
 
 _MARKED = re.compile("‹([^›]*)›")
@@ -18,7 +18,7 @@ LEAST_RECALL, LEAST_PRECISION = 0.97, 0.97
 
 def _hides(line: str) -> bool:
     secret = _MARKED.findall(line)[0]
-    return secret not in masked(_MARKED.sub(r"\1", line))
+    return secret not in mask_secrets(_MARKED.sub(r"\1", line))
 
 
 def test_the_set_is_large_enough() -> None:
@@ -27,7 +27,7 @@ def test_the_set_is_large_enough() -> None:
 
 def test_recall_and_precision() -> None:
     missed = [line for line in ALL_POSITIVE if not _hides(line)]
-    wrong = [(line, masked(line)) for line in ALL_NEGATIVE if masked(line) != line]
+    wrong = [(line, mask_secrets(line)) for line in ALL_NEGATIVE if mask_secrets(line) != line]
     found = len(ALL_POSITIVE) - len(missed)
     recall, precision = found / len(ALL_POSITIVE), found / (found + len(wrong))
     assert recall >= LEAST_RECALL, (recall, missed)
@@ -36,20 +36,20 @@ def test_recall_and_precision() -> None:
 
 @pytest.mark.parametrize("kind", HIDDEN)
 def test_what_is_hidden_is_named(kind: str) -> None:
-    named = [masked(_MARKED.sub(r"\1", line)) for k, line in POSITIVE if k == kind]
+    named = [mask_secrets(_MARKED.sub(r"\1", line)) for k, line in POSITIVE if k == kind]
     assert sum(f"[{kind}]" in text for text in named) >= 0.9 * len(named), named
 
 
 def test_the_rest_of_the_sentence_stays() -> None:
     assert (
-        masked("Write to ann@example.org or call +1 415 555 0132 today.")
+        mask_secrets("Write to ann@example.org or call +1 415 555 0132 today.")
         == "Write to [email] or call [phone] today."
     )
 
 
 @given(st.text(max_size=300))
 def test_masking_takes_any_text_and_is_done_at_once(text: str) -> None:
-    once = masked(text)
+    once = mask_secrets(text)
     assert isinstance(once, str)
     assert len(once) <= 4 * len(text) + 20
 
@@ -70,7 +70,7 @@ def test_masking_takes_any_text_and_is_done_at_once(text: str) -> None:
 )
 def test_hostile_texts_take_no_longer_than_others(text: str) -> None:
     start = time.process_time()
-    masked(text)
+    mask_secrets(text)
     assert time.process_time() - start < 1.0
 
 
@@ -120,7 +120,7 @@ def _key(kind: str) -> str:
     ids=["as it is", "crlf", "in a string", "on one line", "indented", "quoted"],
 )
 def test_private_keys_are_masked_whole(kind: str, written: Callable[[str], str]) -> None:
-    text = masked(f"Use this key:\n\n{written(_key(kind))}\n\nand keep it safe.")
+    text = mask_secrets(f"Use this key:\n\n{written(_key(kind))}\n\nand keep it safe.")
     assert not any(line[:12] in text or line[-12:] in text for line in _BODY)
     assert (
         text.startswith("Use this key:") and text.endswith("and keep it safe.") and "[key]" in text
@@ -132,7 +132,7 @@ def test_keys_that_are_cut_off_are_masked_too(kind: str) -> None:
     whole = _key(kind)
     begin = len(f"-----BEGIN {kind}-----")
     for length in range(begin, len(whole)):
-        text = masked(whole[:length])
+        text = mask_secrets(whole[:length])
         shown = [
             line for line in _BODY if any(line[at : at + 6] in text for at in range(len(line) - 5))
         ]
@@ -140,7 +140,7 @@ def test_keys_that_are_cut_off_are_masked_too(kind: str) -> None:
 
 
 def test_a_text_goes_on_after_a_key_that_is_cut_off() -> None:
-    text = masked(
+    text = mask_secrets(
         f"-----BEGIN EC PRIVATE KEY-----\n{_BODY[0]}\n{_BODY[1][:20]}\n\nThat was the key, and this is the rest of the story."
     )
     assert text == "[key]\n\nThat was the key, and this is the rest of the story."
@@ -148,7 +148,7 @@ def test_a_text_goes_on_after_a_key_that_is_cut_off() -> None:
 
 def test_each_of_several_keys_is_masked_and_the_text_between_stays() -> None:
     assert (
-        masked(
+        mask_secrets(
             f"{_key('PRIVATE KEY')}\nand also\n{_key('EC PRIVATE KEY')}\nor\n{_key('PGP PRIVATE KEY BLOCK')[:200]}"
         )
         == "[key]\nand also\n[key]\nor\n[key]"
@@ -157,7 +157,7 @@ def test_each_of_several_keys_is_masked_and_the_text_between_stays() -> None:
 
 def test_public_keys_and_certificates_are_no_secrets() -> None:
     text = "-----BEGIN PUBLIC KEY-----\nshort\n-----END PUBLIC KEY-----\n-----BEGIN CERTIFICATE-----\nshort\n-----END CERTIFICATE-----"
-    assert masked(text) == text
+    assert mask_secrets(text) == text
 
 
 # -- Placeholders
@@ -206,7 +206,7 @@ def test_public_keys_and_certificates_are_no_secrets() -> None:
     ],
 )
 def test_placeholders_stay(form: str, value: str) -> None:
-    assert masked(form.format(value)) == form.format(value)
+    assert mask_secrets(form.format(value)) == form.format(value)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_placeholders_stay(form: str, value: str) -> None:
     ],
 )
 def test_what_only_begins_like_a_placeholder_is_masked(value: str) -> None:
-    assert value not in masked(f"password: {value}")
+    assert value not in mask_secrets(f"password: {value}")
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_what_only_begins_like_a_placeholder_is_masked(value: str) -> None:
     ],
 )
 def test_signed_tokens_are_found_anywhere(text: str, shown: str) -> None:
-    assert masked(text) == shown
+    assert mask_secrets(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -268,4 +268,4 @@ def test_signed_tokens_are_found_anywhere(text: str, shown: str) -> None:
     ],
 )
 def test_a_name_before_another_name_does_not_hide_the_secret(text: str, shown: str) -> None:
-    assert masked(text) == shown
+    assert mask_secrets(text) == shown

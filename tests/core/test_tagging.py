@@ -2,7 +2,7 @@
 
 import pytest
 
-from commonplace.text.keyword_tags import DOMAINS, TYPES, shared, tags, task_type
+from commonplace.text.keyword_tags import DOMAINS, TYPES, common_tags, tags, task_type
 
 
 def tagged(
@@ -73,7 +73,7 @@ def test_of_the_projects_tags_those_that_the_text_names() -> None:
         "invoice",
         "Mail",
     )
-    assert shared([("a", "b"), ("a",), ("a", "c"), ("c",)]) == ["a", "c"]
+    assert common_tags([("a", "b"), ("a",), ("a", "c"), ("c",)]) == ["a", "c"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from commonplace.text import query_terms
-from commonplace.text.query_terms import extra, parse
+from commonplace.text.query_terms import extra_terms, parse_query
 
 
 def found(text: str, query: str) -> bool:
@@ -16,8 +16,8 @@ def found(text: str, query: str) -> bool:
         db.execute(
             "CREATE VIRTUAL TABLE t USING fts5(text, extra, tokenize='porter unicode61 remove_diacritics 2')"
         )
-        db.execute("INSERT INTO t VALUES (?, ?)", (text, extra(text)))
-        match = " OR ".join('"' + " ".join(phrase) + '"' for phrase in parse(query).phrases)
+        db.execute("INSERT INTO t VALUES (?, ?)", (text, extra_terms(text)))
+        match = " OR ".join('"' + " ".join(phrase) + '"' for phrase in parse_query(query).phrases)
         return (
             bool(match)
             and db.execute("SELECT 1 FROM t WHERE t MATCH ?", (match,)).fetchone() is not None
@@ -66,7 +66,7 @@ def test_a_query_does_not_find_what_shares_nothing_telling(text: str, query: str
 
 
 def test_an_exact_string_stays_together_and_its_parts_may_match_alone() -> None:
-    assert parse("os.path.join").phrases == (
+    assert parse_query("os.path.join").phrases == (
         ("os", "path", "join"),
         ("os",),
         ("path",),
@@ -77,7 +77,7 @@ def test_an_exact_string_stays_together_and_its_parts_may_match_alone() -> None:
 
 
 def test_words_that_stand_side_by_side_are_asked_for_together_too() -> None:
-    assert parse("rotate signing keys").phrases == (
+    assert parse_query("rotate signing keys").phrases == (
         ("rotate",),
         ("signing",),
         ("keys",),
@@ -88,14 +88,14 @@ def test_words_that_stand_side_by_side_are_asked_for_together_too() -> None:
 
 @pytest.mark.parametrize("query", ["", "   ", "!!! ... ???", "\"'*()^:-+", "\0", "\ud800"])
 def test_a_query_without_words_asks_for_nothing(query: str) -> None:
-    assert parse(query).phrases == ()
+    assert parse_query(query).phrases == ()
 
 
 @pytest.mark.parametrize(
     "query", ['NEAR("a" b)', "title:secret", "a* OR b", '"unclosed', "scope AND x", "İSTANBUL ²"]
 )
 def test_no_operator_reaches_the_engine(query: str) -> None:
-    phrases = parse(query).phrases
+    phrases = parse_query(query).phrases
     assert phrases
     assert all(
         word and word == word.lower() and word.isalnum() for phrase in phrases for word in phrase
@@ -107,7 +107,7 @@ def test_no_operator_reaches_the_engine(query: str) -> None:
 def test_the_longest_query_is_bounded(query: str) -> None:
     text = "".join(query % n if "%" in query else query for n in range(20_000))[:100_000]
     began = time.process_time()
-    phrases = parse(text).phrases
+    phrases = parse_query(text).phrases
     assert time.process_time() - began < 0.5
     assert len(phrases) <= query_terms.MOST_PHRASES
     assert all(len(phrase) <= 16 and max(map(len, phrase)) <= 256 for phrase in phrases)
@@ -115,10 +115,12 @@ def test_the_longest_query_is_bounded(query: str) -> None:
 
 def test_plain_prose_adds_no_words() -> None:
     assert (
-        extra("The BBC said that APIs and PDFs are fine; see example.com/a_b, naïve café, 3.14.")
+        extra_terms(
+            "The BBC said that APIs and PDFs are fine; see example.com/a_b, naïve café, 3.14."
+        )
         == ""
     )
 
 
 def test_parts_of_identifiers_are_added() -> None:
-    assert extra("parseHTMLDocument and run_target") == "parse html document"
+    assert extra_terms("parseHTMLDocument and run_target") == "parse html document"

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from commonplace.errors import CommonplaceError, Conflict, Invalid
 from commonplace.model import Kind, Mode
-from commonplace.model.workflow import CLOSED, EPIC, STEPS, TASK, follow
+from commonplace.model.workflow import CLOSED, EPIC, STEPS, TASK, next_epic_status
 from tests.core.workshop import Workshop, open_workshop
 
 pytestmark = pytest.mark.anyio
@@ -93,12 +93,12 @@ Tally = st.dictionaries(st.sampled_from(sorted(TASK.next)), st.integers(0, 3))
 def test_an_epic_follows_along_the_drawing_and_comes_to_rest(
     epic: str, tasks: dict[str, int]
 ) -> None:
-    to = follow(epic, tasks)
+    to = next_epic_status(epic, tasks)
     assert to == epic or to in EPIC.next[epic]
     still_open = any(count for state, count in tasks.items() if state not in CLOSED)
     assert not (to == "completed" and still_open)
-    settled = follow(to, tasks)
-    assert follow(settled, tasks) == settled
+    settled = next_epic_status(to, tasks)
+    assert next_epic_status(settled, tasks) == settled
 
 
 async def test_of_many_who_start_a_task_at_once_one_does(shop: Workshop) -> None:

@@ -13,7 +13,7 @@ from commonplace.core.memory.memories import Memo
 from commonplace.core.memory.reflection import Notes
 from commonplace.core.people.tokens import NewToken
 from commonplace.interfaces.mcp.server import ALL_TOOLS, DOORS
-from commonplace.model import Caller, Reading, Role, Subscription, new_id
+from commonplace.model import Caller, FullItem, Role, Subscription, new_id
 from tests.interfaces.house import LONG_TEXT, House, call_tool, open_house, rpc
 
 pytestmark = pytest.mark.anyio
@@ -472,7 +472,7 @@ async def make(house: House, what: str, which: str) -> tuple[str, str]:
 class Thing:
     names: list[str]
     by: Caller  # who has it
-    before: Reading | None  # the item it hangs on
+    before: FullItem | None  # the item it hangs on
 
     @classmethod
     async def made(cls, house: House, what: str, which: str) -> "Thing":

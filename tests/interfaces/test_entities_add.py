@@ -286,7 +286,7 @@ async def test_without_sync_a_worker_does_the_rest(house_with: OpenHouse) -> Non
 def _words(query: str) -> object:
     from commonplace.text import query_terms
 
-    return query_terms.parse(query)
+    return query_terms.parse_query(query)
 
 
 async def test_with_nobody_to_work_on_jobs_all_is_done_in_the_call(house: House) -> None:

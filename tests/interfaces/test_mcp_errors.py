@@ -9,7 +9,7 @@ from mcp import Client, MCPError
 from commonplace import errors
 from commonplace.interfaces.actions.items import moment
 from commonplace.interfaces.mcp.server import ALL_TOOLS, Door
-from commonplace.model import Caller, Capability, Found, Hit, Mode, Passage, now
+from commonplace.model import Caller, Capability, Hit, Mode, Passage, SearchResult, now
 
 pytestmark = pytest.mark.anyio
 
@@ -80,8 +80,8 @@ async def test_a_surprise_is_logged_and_tells_nothing(
     assert "hunter2" not in caught.value.message and "hunter2" in caplog.text
 
 
-def searching(found: Found) -> Any:
-    async def search(*_: Any, **__: Any) -> Found:
+def searching(found: SearchResult) -> Any:
+    async def search(*_: Any, **__: Any) -> SearchResult:
         return found
 
     return SimpleNamespace(search=search)
@@ -111,7 +111,7 @@ async def test_a_degraded_answer_says_so() -> None:
         {},
         at,
     )
-    found = Found("tides", Mode.HYBRID, (Hit(1, 0.841, passage),), why)
+    found = SearchResult("tides", Mode.HYBRID, (Hit(1, 0.841, passage),), why)
     async with client("2026-07-28", search=searching(found)) as asking:
         answer = await asking.call_tool("search_knowledge_base", {"query": "tides"})
     assert answer.content[0].text == (
@@ -138,7 +138,9 @@ async def test_a_degraded_answer_says_so() -> None:
 
 
 async def test_nothing_found_is_an_answer() -> None:
-    async with client("2026-07-28", search=searching(Found("tides", Mode.KEYWORD, ()))) as asking:
+    async with client(
+        "2026-07-28", search=searching(SearchResult("tides", Mode.KEYWORD, ()))
+    ) as asking:
         answer = await asking.call_tool(
             "search_knowledge_base", {"query": "tides", "mode": "keyword"}
         )

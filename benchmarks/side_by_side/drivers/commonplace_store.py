@@ -28,7 +28,7 @@ from commonplace.model import (
 from commonplace.ports import Question
 from commonplace.settings import Settings
 from commonplace.store import make_store
-from commonplace.text.query_terms import extra, parse
+from commonplace.text.query_terms import extra_terms, parse_query
 
 TRUE, STAMP = ItemFilter(not_statuses=(WRONG,)), "bench/injected/256"
 
@@ -87,7 +87,7 @@ class Driver(Base):
         section = Section(
             0,
             text,
-            extra=extra(text),
+            extra=extra_terms(text),
             word_count=180,
             vector=self.work.vectors[n].astype(np.float16).tobytes(),
         )
@@ -101,7 +101,7 @@ class Driver(Base):
 
     async def _search(self, mode, text, vector, scope: Scope) -> list[str]:
         asked = Question(
-            None if mode == "semantic" else parse(text),
+            None if mode == "semantic" else parse_query(text),
             None if mode == "keyword" else vector,
             STAMP,
             CANDIDATES,

@@ -14,11 +14,11 @@ def micros(at: datetime | None) -> int | None:
     return None if at is None else (at - _EPOCH) // timedelta(microseconds=1)
 
 
-def moment(value: int | None) -> datetime | None:
+def from_optional_micros(value: int | None) -> datetime | None:
     return None if value is None else _EPOCH + timedelta(microseconds=value)
 
 
-def when(value: int) -> datetime:
+def from_micros(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from commonplace.thread_pool import Threads
+from commonplace.thread_pool import ThreadPool
 
 MOST = 64  # in one commit
 QUICK_SECONDS = 0.003  # on the processor
@@ -27,8 +27,8 @@ class _Write:
     error: BaseException | None = None
 
 
-class Group:
-    def __init__(self, thread: Threads, committed: Callable[[Work], None]) -> None:
+class GroupCommit:
+    def __init__(self, thread: ThreadPool, committed: Callable[[Work], None]) -> None:
         """`thread` is one; `committed(work)` runs `work(tx)` in a transaction of its own."""
         self._thread = thread
         self._committed = committed

@@ -19,7 +19,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from commonplace.database.migrations import migrate
 from commonplace.database.transaction import Values, WireVector, percent_style
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
-from commonplace.thread_pool import Threads
+from commonplace.thread_pool import ThreadPool
 
 T = TypeVar("T")
 CONNECTIONS = 8
@@ -135,7 +135,7 @@ class PostgresDatabase:
 
     def __init__(self, url: str, schema: str) -> None:
         self._url, self._schema = url, schema
-        self._threads = Threads(CONNECTIONS, "postgres")
+        self._threads = ThreadPool(CONNECTIONS, "postgres")
         self._pool: ConnectionPool[Connection[DictRow]] = ConnectionPool(
             url,
             min_size=1,

@@ -14,12 +14,12 @@ def visible(scope: Scope, items: str = "i") -> tuple[str, dict[str, Any]]:
     if scope.kb_only:
         sql += f" AND {items}.in_kb = 1"
     if scope.folders is not None:
-        sql += f" AND {filed(f'{items}.library_id', f'{items}.id')}"
+        sql += f" AND {in_scope_folders(f'{items}.library_id', f'{items}.id')}"
         values["scope_folders"] = sorted(scope.folders)
     return sql, values
 
 
-def filed(library_id: str, item_id: str) -> str:
+def in_scope_folders(library_id: str, item_id: str) -> str:
     """The condition for an item that lies in the scope's folders: all there is to a scope of folders."""
     return (
         f"EXISTS (SELECT 1 FROM folder_items AS fi WHERE fi.library_id = {library_id} AND fi.item_id = {item_id}"
@@ -54,17 +54,23 @@ def matching(where: ItemFilter, *, probed: bool = False) -> tuple[str, dict[str,
         "i.visibility = :w_visibility": (where.visibility is not None, where.visibility),
         "i.created_at >= :w_since": (where.since is not None, micros(where.since)),
         "i.created_at <= :w_until": (where.until is not None, micros(where.until)),
-        listing("i.tags", "w_tag"): (where.tag is not None, in_list(where.tag)),
-        listing("i.languages", "w_language"): (where.language is not None, in_list(where.language)),
-        listing("i.assignees", "w_assignee"): (where.assignee is not None, in_list(where.assignee)),
+        list_contains("i.tags", "w_tag"): (where.tag is not None, list_element(where.tag)),
+        list_contains("i.languages", "w_language"): (
+            where.language is not None,
+            list_element(where.language),
+        ),
+        list_contains("i.assignees", "w_assignee"): (
+            where.assignee is not None,
+            list_element(where.assignee),
+        ),
         joined.format(kind="BELONGS_TO", name="w_project"): (
             where.project_id is not None,
             where.project_id,
         ),
         joined.format(kind="PART_OF", name="w_epic"): (where.epic_id is not None, where.epic_id),
-        having("w_text", where.text, "i.title", "i.url", "i.tags"): (
+        text_contains("w_text", where.text, "i.title", "i.url", "i.tags"): (
             bool(where.text),
-            like(where.text),
+            like_pattern(where.text),
         ),
     }
     asked = {sql: value for sql, (is_asked, value) in conditions.items() if is_asked}
@@ -81,18 +87,18 @@ _PROBED = """EXISTS (SELECT 1 FROM relations AS r WHERE r.library_id = :library_
              AND r.to_id = :{name})"""
 
 
-def listing(column: str, name: str) -> str:
+def list_contains(column: str, name: str) -> str:
     """Whether a list of texts has what `in_list` made of one. Every element is looked for from the comma before it: a quote
     within a text has none that is not escaped."""
     return f"""instr(replace({column}, '["', ', "'), :{name}) > 0"""
 
 
-def in_list(value: str | None) -> str:
+def list_element(value: str | None) -> str:
     """As an element of a list of texts is written in JSON."""
     return ", " + as_json(value)
 
 
-def having(name: str, text: str | None, *columns: str) -> str:
+def text_contains(name: str, text: str | None, *columns: str) -> str:
     """Whether one of these has what `like` made of the text. SQLite's own `lower` knows no letters but English ones; ours does,
     and takes longer."""
     lower = "lowered" if text and not text.isascii() else "lower"
@@ -101,6 +107,6 @@ def having(name: str, text: str | None, *columns: str) -> str:
     )
 
 
-def like(text: str | None) -> str:
+def like_pattern(text: str | None) -> str:
     escaped = (text or "").lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{escaped}%"

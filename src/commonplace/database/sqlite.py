@@ -18,11 +18,11 @@ from typing import Any, TypeVar
 import apsw
 import orjson
 
-from commonplace.database.group_commit import Group
+from commonplace.database.group_commit import GroupCommit
 from commonplace.database.migrations import migrate
 from commonplace.database.transaction import Values
 from commonplace.errors import ConfigurationError, Damaged, StorageFailed
-from commonplace.thread_pool import Threads
+from commonplace.thread_pool import ThreadPool
 
 T = TypeVar("T")
 READERS = 2  # more would only take turns: half of a search needs the interpreter, and four made it dearer by a tenth
@@ -49,7 +49,7 @@ _WAL_HEADER = 32  # bytes
 _LISTS = (list, tuple, set, frozenset)
 
 
-class Recalled:
+class ReadCache:
     """Answers of one connection that nobody else's commit has made old."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class SqliteConnection(apsw.Connection):
 class SqliteTx:
     engine = "sqlite"
 
-    def __init__(self, connection: SqliteConnection, recalled: Recalled | None) -> None:
+    def __init__(self, connection: SqliteConnection, recalled: ReadCache | None) -> None:
         self._connection, self._recalled = connection, recalled
         self._answers: dict[Any, Any] | None = None
 
@@ -155,9 +155,9 @@ class SqliteDatabase:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._readers = Threads(READERS, "sqlite-read")
-        self._writer = Threads(1, "sqlite-write")
-        self._writes = Group(self._writer, lambda work: self._within(WRITE, work, (), {}))
+        self._readers = ThreadPool(READERS, "sqlite-read")
+        self._writer = ThreadPool(1, "sqlite-write")
+        self._writes = GroupCommit(self._writer, lambda work: self._within(WRITE, work, (), {}))
         self._local = threading.local()
         self._all: list[apsw.Connection] = []
         self._guard = threading.Lock()
@@ -224,7 +224,7 @@ class SqliteDatabase:
                 "PRAGMA cache_size=-4096; PRAGMA mmap_size=0"
             ).fetchall()
             connection.create_scalar_function("lowered", _lowered, 1, deterministic=True)
-            self._local.connection, self._local.recalled = connection, Recalled()
+            self._local.connection, self._local.recalled = connection, ReadCache()
             with self._guard:
                 self._all.append(connection)
         return connection

@@ -39,7 +39,7 @@ class OutlinedSection:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DiskSummary:
     """What everybody who sees a disk is told of it. There is no field for the source's text."""
 
     title: str
@@ -52,7 +52,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class RedactedDisk(Told):
+class RedactedDisk(DiskSummary):
     """A disk for others, and for its owner while it is published. There is no field for the source's text here either."""
 
     sections: tuple[OutlinedSection, ...] = ()
@@ -75,7 +75,7 @@ class OpenSection:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenDisk(Told):
+class OpenDisk(DiskSummary):
     """A private disk, as its owner reads it."""
 
     sections: tuple[OpenSection, ...]

@@ -63,7 +63,7 @@ def folder_key(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Stakes:
+class FolderImpact:
     """What goes, or stays, with a folder that is deleted."""
 
     items: int
@@ -247,7 +247,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Revised:
+class ItemChange:
     """What becomes of an item, if it is still at this revision."""
 
     item_id: str
@@ -335,7 +335,7 @@ class ItemRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FullItem:
     """An item with all that is read of it, as it was at one moment."""
 
     item: Item

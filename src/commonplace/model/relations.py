@@ -49,7 +49,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class Neighbour:
     """An item that a walk came to, and the best relation that led there."""
 
     item: Item
@@ -60,9 +60,9 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Neighbourhood:
     center: Item
-    reached: tuple[Reached, ...]
+    reached: tuple[Neighbour, ...]
     relations: tuple[Relation, ...]  # between the items that are shown
     total: int
     cut: bool = False  # there is more than a walk follows
@@ -80,7 +80,7 @@ class Dependencies:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class TaskWeights:
     """What an open task counts by itself, so that a store can tell which of very many are compared at all."""
 
     priorities: tuple[tuple[str, int], ...]

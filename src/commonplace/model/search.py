@@ -60,7 +60,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """A search's answer. `degraded` says in words why it is less than was asked for."""
 
     query: str

@@ -82,7 +82,7 @@ class Utterance:
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class RemoteJob:
     """What a service was asked to do, remembered outside of it: who goes on with it neither sends nor pays again."""
 
     begun: str | None  # the service's own name for it

@@ -26,7 +26,7 @@ class Machine:
             return
         if to not in self.next:
             raise Invalid(
-                f"There is no status {to!r} for {a(self.entity_type)}; the statuses are: {', '.join(self.next)}.",
+                f"There is no status {to!r} for {with_article(self.entity_type)}; the statuses are: {', '.join(self.next)}.",
                 status=at,
                 allowed=list(allowed),
             )
@@ -49,7 +49,7 @@ class Machine:
     def require(self, item: Item) -> None:
         if item.entity_type != self.entity_type:
             raise Invalid(
-                f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not {a(self.entity_type)}."
+                f"{item.title!r} ({item.entity_id}) is {with_article(item.entity_type)}, not {with_article(self.entity_type)}."
             )
 
 
@@ -84,7 +84,7 @@ ENDED = (*CLOSED, "completed")  # a task or an epic
 UNDERWAY = ("doing", "blocked", "review")
 
 
-def known_statuses(named: Iterable[str]) -> tuple[str, ...]:
+def parse_statuses(named: Iterable[str]) -> tuple[str, ...]:
     """What to keep to, each perhaps several by commas. What nothing can be in is refused: an empty answer would mislead."""
     found = tuple(part.strip() for names in named for part in names.split(","))
     if any(status not in STATUSES for status in found):
@@ -117,7 +117,7 @@ STEPS = {
 }
 
 
-def follow(epic: str, tasks: Mapping[str, int]) -> str:
+def next_epic_status(epic: str, tasks: Mapping[str, int]) -> str:
     """Where an epic is by itself, given how many of its tasks are in which state.
 
     Work on any of its tasks is work on the epic. When the last task is closed, and one of them was really done, it is
@@ -131,7 +131,7 @@ def follow(epic: str, tasks: Mapping[str, int]) -> str:
     return "in_progress" if epic == "completed" and still_open else epic
 
 
-def entered(item: Item, to: str, about: Json | None = None) -> dict[str, Any]:
+def enter_state(item: Item, to: str, about: Json | None = None) -> dict[str, Any]:
     """The fields of an item that enters a state: when work began and ended, and why it stands still."""
     at = now().isoformat()
     metadata = {key: value for key, value in item.metadata.items() if key != "blocked_reason"} | (
@@ -145,5 +145,5 @@ def entered(item: Item, to: str, about: Json | None = None) -> dict[str, Any]:
     return {"status": to, "metadata": metadata, "archived": to == "archived"}
 
 
-def a(noun: str) -> str:
+def with_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

@@ -45,7 +45,7 @@ _PRUNE = {
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class ChangeBatch:
     horizon: int  # where to begin the next time
     items: dict[int, str]  # by the change's number
     again: frozenset[int]  # those of them that the next time will bring once more
@@ -69,12 +69,12 @@ def note(tx: Tx, items: Sequence[tuple[str, str]]) -> None:
             tx.run(statement, seq=seq - KEPT)
 
 
-def since(tx: Tx, library_id: str, mark: int | None, most: int = 1 << 62) -> News:
+def since(tx: Tx, library_id: str, mark: int | None, most: int = 1 << 62) -> ChangeBatch:
     """What changed at or behind the mark, or so much of it; with None only where to begin, and what will be there once more."""
     found = tx.all(_UNSEEN[tx.engine], library_id=library_id, mark=mark, most=most)
     horizon, forgotten = max(found[0]["horizon"], mark or 0), found[0]["forgotten"]
     seen = [row for row in found if row["seq"] is not None]
-    return News(
+    return ChangeBatch(
         horizon,
         {row["seq"]: row["item_id"] for row in seen},
         frozenset(row["seq"] for row in seen if row["mark"] >= horizon),

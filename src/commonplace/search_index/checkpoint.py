@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class IndexState:
     """All that a shelf holds at a mark. The arrays may change while they are written, by what comes behind the mark."""
 
     library_id: str
@@ -58,7 +58,7 @@ class Draft:
 
     id: str
     path: Path
-    holding: Holding
+    holding: IndexState
     before: str | None  # id of the file that it takes the place of
 
 
@@ -123,7 +123,7 @@ class Checkpoints:
             else None
         )
 
-    def write(self, holding: Holding) -> Draft | None:
+    def write(self, holding: IndexState) -> Draft | None:
         """None where there is no room to write, or no right to."""
         draft = Draft(
             new_id(),
@@ -252,5 +252,5 @@ def _last(file: IO[bytes], count: int) -> bytes:
     return file.read(count)
 
 
-def named(part: str, arrays: Iterable[tuple[str, NDArray[Any]]], room: int = 0) -> Named:
+def prefix_names(part: str, arrays: Iterable[tuple[str, NDArray[Any]]], room: int = 0) -> Named:
     return ((f"{part} {name}", array, room) for name, array in arrays)

@@ -7,14 +7,14 @@ from contextlib import suppress
 from commonplace.database.transaction import Database
 from commonplace.search_index.checkpoint import Checkpoints
 from commonplace.search_index.index import SectionIndex
-from commonplace.search_index.library_index import Shelf
+from commonplace.search_index.library_index import LibraryIndex
 
 SECONDS, TIDY_SECONDS = 60.0, 3_600.0
 
 log = logging.getLogger(__name__)
 
 
-class Keeper:
+class CheckpointWriter:
     def __init__(self, db: Database, index: SectionIndex, checkpoints: Checkpoints) -> None:
         self._db, self._index, self._checkpoints = db, index, checkpoints
         self._stopping = asyncio.Event()
@@ -45,7 +45,7 @@ class Keeper:
             if stopping:
                 return
 
-    async def _keep(self, shelf: Shelf, stopping: bool) -> None:
+    async def _keep(self, shelf: LibraryIndex, stopping: bool) -> None:
         if not self._checkpoints.wanted(shelf.count):
             return
         await self._db.read(shelf.view, None)  # with all that others did

@@ -7,7 +7,7 @@ from functools import lru_cache
 from commonplace.database import scope_sql
 from commonplace.database.transaction import Tx
 from commonplace.model import WRONG, ItemFilter, Scope
-from commonplace.search_index.snapshot import Pool, View
+from commonplace.search_index.snapshot import Pool, Snapshot
 
 POOLS_KEPT, POOL_BYTES = (
     256,
@@ -15,18 +15,20 @@ POOLS_KEPT, POOL_BYTES = (
 )  # scopes that are remembered until the library changes, and what they may take
 
 
-FOUND = ItemFilter(
+SEARCHABLE = ItemFilter(
     not_statuses=(WRONG,)
 )  # what a search finds in a scope if nothing else is asked for
 
 
-def pools(tx: Tx, view: View, scope: Scope, where: ItemFilter, current: bool) -> tuple[Pool, Pool]:
+def pools(
+    tx: Tx, view: Snapshot, scope: Scope, where: ItemFilter, current: bool
+) -> tuple[Pool, Pool]:
     """What may be found, and what words are counted in: all that the scope finds, whatever the filter asks for.
 
     `current`: what the transaction sees is what the view shows, so that others may be told the same.
     """
-    counted = _scoped(tx, view, scope, FOUND, current)
-    if where == FOUND:
+    counted = _scoped(tx, view, scope, SEARCHABLE, current)
+    if where == SEARCHABLE:
         return counted, counted
     if _only_leaves_out(where):
         return _scoped(tx, view, scope, where, current), counted
@@ -35,14 +37,14 @@ def pools(tx: Tx, view: View, scope: Scope, where: ItemFilter, current: bool) ->
     return view.pool([row["id"] for row in found]), counted
 
 
-def known(view: View, scope: Scope, where: ItemFilter) -> tuple[Pool, Pool] | None:
+def known(view: Snapshot, scope: Scope, where: ItemFilter) -> tuple[Pool, Pool] | None:
     """What was worked out before: every change of folders, status or type makes a new view, so it holds as long as that."""
     found = view.pools.get(_key(scope, where)) if _only_leaves_out(where) else None
-    counted = view.pools.get(_key(scope, FOUND))
+    counted = view.pools.get(_key(scope, SEARCHABLE))
     return (found, counted) if found and counted else None
 
 
-def _scoped(tx: Tx, view: View, scope: Scope, where: ItemFilter, current: bool) -> Pool:
+def _scoped(tx: Tx, view: Snapshot, scope: Scope, where: ItemFilter, current: bool) -> Pool:
     if (kept := view.pools.get(_key(scope, where))) is not None:
         return kept
     # Few items have a status or type that is left out, so they are named instead of all others.

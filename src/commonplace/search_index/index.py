@@ -10,12 +10,12 @@ from commonplace.model import Item, ItemFilter, Scope, Section
 from commonplace.ports import Matches, Question
 from commonplace.search_index import change_log, filters
 from commonplace.search_index.checkpoint import Checkpoints
-from commonplace.search_index.library_index import Shelf
+from commonplace.search_index.library_index import LibraryIndex
 from commonplace.search_index.vector_codec import FORMATS
 from commonplace.store import rows
-from commonplace.text.stems import packed
+from commonplace.text.stems import pack_terms
 
-SHELVES_KEPT = 64  # libraries that stay in memory
+LIBRARIES_KEPT = 64  # libraries that stay in memory
 _LOT = 1_000  # sections that are written at once
 
 _SECTION = (
@@ -28,7 +28,7 @@ class SectionIndex:
 
     def __init__(self, checkpoints: Checkpoints) -> None:
         self._checkpoints = checkpoints
-        self._shelves: dict[str, Shelf] = {}
+        self._shelves: dict[str, LibraryIndex] = {}
         self._guard = threading.Lock()
 
     def insert(self, tx: Tx, cut: Sequence[tuple[Item, Sequence[Section]]], stamp: str) -> None:
@@ -95,7 +95,7 @@ class SectionIndex:
         pools = view and filters.known(view, scope, where or ItemFilter())
         return view.matches(tx, question, *pools) if view and pools else None
 
-    def shelves(self) -> list[Shelf]:
+    def shelves(self) -> list[LibraryIndex]:
         with self._guard:
             return list(self._shelves.values())
 
@@ -105,12 +105,14 @@ class SectionIndex:
             self._shelves.pop(library_id, None)
         self._checkpoints.forget(library_id)
 
-    def _shelf(self, library_id: str) -> Shelf:
+    def _shelf(self, library_id: str) -> LibraryIndex:
         """From memory or anew; what was used longest ago is let go of."""
         with self._guard:
-            shelf = self._shelves.pop(library_id, None) or Shelf(library_id, self._checkpoints)
+            shelf = self._shelves.pop(library_id, None) or LibraryIndex(
+                library_id, self._checkpoints
+            )
             self._shelves[library_id] = shelf
-            while len(self._shelves) > SHELVES_KEPT:
+            while len(self._shelves) > LIBRARIES_KEPT:
                 del self._shelves[next(iter(self._shelves))]
             return shelf
 

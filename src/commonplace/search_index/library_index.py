@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.database.transaction import Tx
-from commonplace.malloc_trim import give_back
+from commonplace.malloc_trim import release_memory
 from commonplace.search_index import change_log
-from commonplace.search_index.checkpoint import Checkpoints, Holding, Named, named
-from commonplace.search_index.postings import Postings, Rows, Run, packed, settled
-from commonplace.search_index.row_owners import Owners, item_keys, room_for
-from commonplace.search_index.snapshot import View
+from commonplace.search_index.checkpoint import Checkpoints, IndexState, Named, prefix_names
+from commonplace.search_index.postings import Postings, Rows, Run, merge_runs, pack_postings
+from commonplace.search_index.row_owners import Owners, grow, item_keys
+from commonplace.search_index.snapshot import Snapshot
 from commonplace.search_index.vector_codec import FORMATS, Format
 from commonplace.search_index.vectors import Vectors
 
@@ -39,7 +39,7 @@ def _vectors(form: Format) -> str:
     return f"SELECT section_id, {form.column} AS vector FROM vectors WHERE library_id = :library_id AND stamp = :stamp"
 
 
-class Shelf:
+class LibraryIndex:
     """A row a section. Rows only ever grow and dropped ones are marked, so that a view stays true to what it was made of."""
 
     _mark: int | None  # where in `changes` to go on
@@ -49,11 +49,11 @@ class Shelf:
         self._guard = threading.Lock()
         self._library_id, self._checkpoints = library_id, checkpoints
         self._stamp: str | None = None
-        self._view: View | None = None
+        self._view: Snapshot | None = None
         self._read_all = False  # since the last view
         self._clear()
 
-    def view(self, tx: Tx, stamp: str | None) -> tuple[View, bool]:
+    def view(self, tx: Tx, stamp: str | None) -> tuple[Snapshot, bool]:
         """All that the transaction sees, with vectors of this stamp (None: of any or none), and whether it sees no more."""
         with self._guard:
             current = self._catch_up(tx)
@@ -64,7 +64,7 @@ class Shelf:
             if self._view is None:
                 count = self._owners.count
                 self._vectors.reserve(count)
-                self._view = View(
+                self._view = Snapshot(
                     self._owners,
                     self._ids[:count],
                     self._lengths[:count],
@@ -73,11 +73,11 @@ class Shelf:
                     self._vectors,
                 )
                 if self._read_all:
-                    give_back()  # reading and sorting take several times what is kept
+                    release_memory()  # reading and sorting take several times what is kept
                     self._read_all = False
             return self._view, current
 
-    def glance(self, tx: Tx, stamp: str | None) -> View | None:
+    def glance(self, tx: Tx, stamp: str | None) -> Snapshot | None:
         """The same, if it is small and there, and nothing has to be read or waited for first."""
         if self.count > GLANCED or not self._guard.acquire(blocking=False):
             return None
@@ -100,7 +100,7 @@ class Shelf:
     def count(self) -> int:
         return self._owners.count
 
-    def to_keep(self, stopping: bool) -> Holding | None:
+    def to_keep(self, stopping: bool) -> IndexState | None:
         """All of it, when it is time to write it to a file: much is not in the one that is there, or something is still."""
         with self._guard:
             count, now = self.count, time.time()
@@ -114,7 +114,7 @@ class Shelf:
             self._kept(now)
             self._vectors.reserve(count)
             alive = self._alive[:count].copy()
-            return Holding(
+            return IndexState(
                 self._library_id,
                 self._mark,
                 self._stamp,
@@ -162,7 +162,7 @@ class Shelf:
         ):  # whoever is older than the shelf brings nothing, and does not know all that it has seen
             self._seen = news.again
         if self._fresh:
-            self._runs, self._fresh = settled(self._runs, self._fresh, self._owners.count), []
+            self._runs, self._fresh = merge_runs(self._runs, self._fresh, self._owners.count), []
         return current
 
     def _take_up(self, tx: Tx) -> None:
@@ -259,10 +259,10 @@ class Shelf:
         self._owners.reserve(size)
         count = self._owners.count
         self._ids, self._lengths = (
-            room_for(self._ids, size, count),
-            room_for(self._lengths, size, count),
+            grow(self._ids, size, count),
+            grow(self._lengths, size, count),
         )
-        self._alive = room_for(self._alive, size, count)
+        self._alive = grow(self._alive, size, count)
 
     def _append(self, found: Sequence[Any]) -> None:
         if not found:
@@ -278,7 +278,7 @@ class Shelf:
             np.arange(start, end, dtype=np.uint32), [len(row["counts"]) for row in found]
         )
         each = np.frombuffer(b"".join(row["terms"] for row in found), np.uint32)
-        self._fresh.append(packed(each, numbers, counts))
+        self._fresh.append(pack_postings(each, numbers, counts))
 
     def _give_vectors(self, rows: Rows, found: Sequence[Any], form: Format) -> None:
         """`rows`: where these sections are, if anywhere."""
@@ -307,8 +307,10 @@ def _arrays(
     """Of the living, one after the other: nothing of what was deleted is in them."""
     whole = bool(alive.all())
     rows: Rows | slice = slice(len(alive)) if whole else alive.nonzero()[0]
-    yield from named("rows", [("ids", ids[rows]), ("lengths", lengths[rows])], len(alive) // ROOM)
-    yield from named("owners", owners.arrays(rows), len(alive) // ROOM)
-    yield from named("vectors", vectors.arrays(rows), len(alive) // ROOM)
+    yield from prefix_names(
+        "rows", [("ids", ids[rows]), ("lengths", lengths[rows])], len(alive) // ROOM
+    )
+    yield from prefix_names("owners", owners.arrays(rows), len(alive) // ROOM)
+    yield from prefix_names("vectors", vectors.arrays(rows), len(alive) // ROOM)
     for n, run in enumerate(runs):
-        yield from named(f"run{n}", (run if whole else run.without_dead(alive)).arrays())
+        yield from prefix_names(f"run{n}", (run if whole else run.without_dead(alive)).arrays())

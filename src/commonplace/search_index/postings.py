@@ -115,12 +115,12 @@ class Run:
 
     def postings(self) -> Postings:
         """Everything again as term, row and count in one number each."""
-        rare = packed(np.repeat(self.terms, np.diff(self.starts)), self.rows, self.counts)
+        rare = pack_postings(np.repeat(self.terms, np.diff(self.starts)), self.rows, self.counts)
         often = []
         for term, counts in self.common.items():
             rows = counts.nonzero()[0]
             often.append(
-                packed(
+                pack_postings(
                     np.full(len(rows), term, np.uint32),
                     (rows + self.first).astype(np.uint32),
                     counts[rows],
@@ -129,14 +129,14 @@ class Run:
         return np.concatenate([rare, *often])
 
 
-def packed(
+def pack_postings(
     each: NDArray[np.uint32], rows: NDArray[np.uint32], counts: NDArray[np.uint8]
 ) -> Postings:
     """Term, row and count in one number, which numpy sorts fastest. There is room for 16 million rows."""
     return each.astype(np.uint64) << np.uint64(32) | rows.astype(np.uint64) << np.uint64(8) | counts
 
 
-def settled(runs: Sequence[Run], fresh: Sequence[Postings], last: int) -> list[Run]:
+def merge_runs(runs: Sequence[Run], fresh: Sequence[Postings], last: int) -> list[Run]:
     """With a run of what is fresh, together with the runs before it that are not much larger: there are never many."""
     kept, parts = list(runs), list(fresh)
     first = kept[-1].last if kept else 0

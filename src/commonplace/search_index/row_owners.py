@@ -29,7 +29,7 @@ class Owners:
         yield "items", self._items[rows]
 
     def reserve(self, size: int) -> None:
-        self._items = room_for(self._items, size, self.count)
+        self._items = grow(self._items, size, self.count)
 
     def append(self, items: NDArray[np.int64]) -> None:
         self.reserve(self.count + len(items))
@@ -60,7 +60,7 @@ def item_keys(item_ids: Iterable[str]) -> NDArray[np.int64]:
     return halves[1::2].astype(np.int64)
 
 
-def room_for(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:
+def grow(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:
     """The same array, or a larger copy of the part in use, with zeros behind it."""
     if size <= len(array):
         return array

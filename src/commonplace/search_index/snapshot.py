@@ -52,7 +52,7 @@ class Pool:
         )
 
 
-class View:
+class Snapshot:
     """Nothing in it changes but what it remembers. `pools`: what was asked for before, by whatever name the asker has for it."""
 
     def __init__(

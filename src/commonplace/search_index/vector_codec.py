@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from commonplace.database.transaction import WireVector
 
-Halves = NDArray[np.float16]
+HalfMatrix = NDArray[np.float16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +18,14 @@ class Format:
     name: str  # the column itself
     put: str  # writes :vector of section :id with :stamp, if there is such a section
     value: Callable[[bytes], Any]  # what :vector is given as
-    matrix: Callable[[Sequence[bytes]], Halves]  # rows of what was read, all of one length
+    matrix: Callable[[Sequence[bytes]], HalfMatrix]  # rows of what was read, all of one length
 
 
-def _plain(read: Sequence[bytes]) -> Halves:
+def _plain(read: Sequence[bytes]) -> HalfMatrix:
     return np.frombuffer(b"".join(read), np.float16).reshape(len(read), -1)
 
 
-def _sent(read: Sequence[bytes]) -> Halves:
+def _sent(read: Sequence[bytes]) -> HalfMatrix:
     """On the wire: two 16-bit numbers, then the elements with their high byte first."""
     return np.frombuffer(b"".join(read), ">f2").reshape(len(read), -1)[:, 2:].astype(np.float16)
 

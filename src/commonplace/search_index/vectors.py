@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from commonplace.ports import Vector
 from commonplace.search_index.postings import Rows
-from commonplace.search_index.row_owners import room_for
+from commonplace.search_index.row_owners import grow
 from commonplace.search_index.sign_bits import sign_words
-from commonplace.search_index.vector_codec import Halves
+from commonplace.search_index.vector_codec import HalfMatrix
 
 SCANNED_AT_ONCE = (
     16_384  # rows, so that what is worked out on the way stays in the processor's cache
@@ -21,7 +21,7 @@ FAR = 255  # sign bits that differ, for what may not be found
 
 class Vectors:
     def __init__(self) -> None:
-        self.matrix: Halves = np.empty((0, 0), np.float16)
+        self.matrix: HalfMatrix = np.empty((0, 0), np.float16)
         # Word by word of the sign bits, each for all rows: a scan reads them one after the other.
         self.signs: list[NDArray[np.uint64]] = []
         self.has = np.empty(0, bool)
@@ -42,11 +42,11 @@ class Vectors:
 
     def reserve(self, size: int) -> None:
         used = len(self.has)
-        self.has = room_for(self.has, size, used)
-        self.matrix = room_for(self.matrix, size, used)
-        self.signs = [room_for(word, size, used) for word in self.signs]
+        self.has = grow(self.has, size, used)
+        self.matrix = grow(self.matrix, size, used)
+        self.signs = [grow(word, size, used) for word in self.signs]
 
-    def give(self, rows: Rows, matrix: Halves) -> None:
+    def give(self, rows: Rows, matrix: HalfMatrix) -> None:
         """To rows that there is room for."""
         words = sign_words(matrix)
         if not self.signs:
@@ -61,7 +61,7 @@ class Vectors:
         self.has[rows] = False
 
 
-def cosines(matrix: Halves, rows: Rows, vector: Vector) -> NDArray[np.float32]:
+def cosines(matrix: HalfMatrix, rows: Rows, vector: Vector) -> NDArray[np.float32]:
     if not len(rows):
         return np.empty(0, np.float32)
     # simsimd multiplies 16-bit floats as they are; turned into 32-bit ones first, numpy takes four times as long.

@@ -10,7 +10,7 @@ from commonplace.errors import ConfigurationError
 from commonplace.model import Json
 from commonplace.model.progress import Advance, no_advance
 from commonplace.search_index.checkpoint import Checkpoints
-from commonplace.search_index.checkpoint_writer import Keeper
+from commonplace.search_index.checkpoint_writer import CheckpointWriter
 from commonplace.search_index.index import SectionIndex
 from commonplace.settings import Settings
 from commonplace.store import backup
@@ -41,7 +41,7 @@ class Store:
         self._db = db
         self._index = index
         self._checkpoints = checkpoints
-        self._keeper = Keeper(db, index, checkpoints)
+        self._keeper = CheckpointWriter(db, index, checkpoints)
         self.people = People(db, index)
         self.tokens = Tokens(db)
         self.accounts = Accounts(db)

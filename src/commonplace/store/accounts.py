@@ -4,7 +4,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import datetime
 from typing import Any
 
-from commonplace.database.columns import micros, moment, when
+from commonplace.database.columns import from_micros, from_optional_micros, micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import NameTaken
 from commonplace.model import Membership, Passkey, Person, Role, WebSession, now
@@ -286,7 +286,7 @@ def _whose(tx: Tx, digest: str) -> tuple[WebSession, Person, list[Membership]] |
     )
     if row is None:
         return None
-    person = Person(row["person_id"], row["name"], row["email"], when(row["joined_at"]))
+    person = Person(row["person_id"], row["name"], row["email"], from_micros(row["joined_at"]))
     libraries = tx.all(
         """SELECT m.library_id, l.name, m.role FROM members AS m JOIN libraries AS l ON l.id = m.library_id
                           WHERE m.person_id = :person_id ORDER BY l.name, l.id""",
@@ -322,8 +322,8 @@ def _passkey(row: Any) -> Passkey:
         row["name"],
         urlsafe_b64decode(row["public_key"]),
         row["uses"],
-        when(row["created_at"]),
-        moment(row["used_at"]),
+        from_micros(row["created_at"]),
+        from_optional_micros(row["used_at"]),
     )
 
 
@@ -332,8 +332,8 @@ def _session(row: Any) -> WebSession:
         digest=row["digest"],
         person_id=row["person_id"],
         library_id=row["library_id"],
-        expires_at=when(row["expires_at"]),
+        expires_at=from_micros(row["expires_at"]),
         about=row["about"],
         view_as=row["view_as"],
-        created_at=when(row["created_at"]),
+        created_at=from_micros(row["created_at"]),
     )

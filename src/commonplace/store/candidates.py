@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from commonplace.database.columns import micros, moment, when
+from commonplace.database.columns import from_micros, from_optional_micros, micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Candidate, CandidateState, Proposal, Quote, now
@@ -216,6 +216,6 @@ def _candidate(row: Any) -> Candidate:
         row["project_id"],
         CandidateState(row["state"]),
         row["item_id"],
-        when(row["created_at"]),
-        moment(row["decided_at"]),
+        from_micros(row["created_at"]),
+        from_optional_micros(row["decided_at"]),
     )

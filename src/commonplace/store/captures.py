@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from commonplace.database import scope_sql
-from commonplace.database.columns import micros, when
+from commonplace.database.columns import from_micros, micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Capture, Scope
@@ -101,7 +101,7 @@ def insert_capture(tx: Tx, new: Capture) -> None:
         raise Conflict("The idempotency key was used already.")
 
 
-def forget_for_blind(tx: Tx, library_id: str, item_id: str) -> None:
+def forget_for_tokens_without_access(tx: Tx, library_id: str, item_id: str) -> None:
     """An item was deleted where some look and stays where they do not: their keys stand for nothing, and nothing that they have
     queued quotes it, as if it were gone."""
     of_item = {"library_id": library_id, "item_id": item_id}
@@ -136,5 +136,5 @@ def capture(row: Any) -> Capture:
         row["owner"],
         row["idempotency_key"],
         json.loads(row["source"]),
-        when(row["created_at"]),
+        from_micros(row["created_at"]),
     )

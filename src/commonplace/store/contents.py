@@ -244,7 +244,7 @@ def put_redirects(tx: Tx, content_id: str, keys: Sequence[str]) -> None:
     )
 
 
-def find_content(tx: Tx, key: str) -> Content | None:
+def get_content_by_key(tx: Tx, key: str) -> Content | None:
     """What is kept under the key, or under the address that it redirected to."""
     row = tx.one("SELECT * FROM contents WHERE key = :key", key=key) or tx.one(
         "SELECT c.* FROM redirects AS r JOIN contents AS c ON c.id = r.content_id WHERE r.key = :key",
@@ -253,7 +253,7 @@ def find_content(tx: Tx, key: str) -> Content | None:
     return content(row) if row else None
 
 
-def renew_content(tx: Tx, new: Content, at: datetime) -> str:
+def replace_content(tx: Tx, new: Content, at: datetime) -> str:
     """The content that the key stands for from now on. What it said before stays, under a key of its own: others have it,
     and the item itself keeps it as a version."""
     held = tx.one("SELECT id, text FROM contents WHERE key = :key", key=new.key)
@@ -275,7 +275,7 @@ def renew_content(tx: Tx, new: Content, at: datetime) -> str:
     return content_id
 
 
-def set_apart(tx: Tx, content_id: str) -> None:
+def detach_key(tx: Tx, content_id: str) -> None:
     """A text that stays where somebody who deleted it does not look: adding it again must not lead them to it."""
     tx.run(f"UPDATE contents SET {_KEY_OF_ITS_OWN} WHERE id = :id AND url IS NULL", id=content_id)
 

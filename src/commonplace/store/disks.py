@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from commonplace.database import scope_sql
-from commonplace.database.columns import micros, moment, when
+from commonplace.database.columns import from_micros, from_optional_micros, micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import NotFound
 from commonplace.model import (
@@ -170,7 +170,7 @@ class Disks:
                 library_id=found.library_id,
                 item_id=found.item_id,
             )
-            return replace(found, saved_at=when(saved["saved_at"])) if saved else found
+            return replace(found, saved_at=from_micros(saved["saved_at"])) if saved else found
 
         return await self._db.read(work)
 
@@ -244,7 +244,7 @@ class Disks:
                 item_id=there.item_id,
             )
             assert row is not None
-            return replace(there, saved_at=when(row["saved_at"]))
+            return replace(there, saved_at=from_micros(row["saved_at"]))
 
         return await self._db.write(work)
 
@@ -394,9 +394,9 @@ def _published(row: Any) -> Published:
         view=RedactedDisk.of(json.loads(row["shown"])),
         stale=row["change"] != row["derived"],
         change=row["change"],
-        created_at=when(row["created_at"]),
-        published_at=when(row["published_at"]),
-        saved_at=moment(saved_at),
+        created_at=from_micros(row["created_at"]),
+        published_at=from_micros(row["published_at"]),
+        saved_at=from_optional_micros(saved_at),
         own_summary=row["summary"],
     )
 
@@ -404,11 +404,15 @@ def _published(row: Any) -> Published:
 def _matching(where: DiskFilter) -> tuple[str, dict[str, Any]]:
     asked = {
         "p.category = :w_category": ("w_category", where.category, where.category),
-        scope_sql.listing("p.tags", "w_tag"): ("w_tag", where.tag, scope_sql.in_list(where.tag)),
-        scope_sql.having("w_text", where.text, "p.title", "p.tags"): (
+        scope_sql.list_contains("p.tags", "w_tag"): (
+            "w_tag",
+            where.tag,
+            scope_sql.list_element(where.tag),
+        ),
+        scope_sql.text_contains("w_text", where.text, "p.title", "p.tags"): (
             "w_text",
             where.text or None,
-            scope_sql.like(where.text),
+            scope_sql.like_pattern(where.text),
         ),
     }
     wanted = {

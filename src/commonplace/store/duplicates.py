@@ -26,7 +26,7 @@ def find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None
     by_content = (
         None
         if item.kind == "text"
-        else find_seen(
+        else find_visible(
             tx,
             scope,
             item.created_by,
@@ -38,7 +38,7 @@ def find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None
     )
     if by_content is not None or item.kind == "url" or not content.text:
         return by_content
-    return find_seen(
+    return find_visible(
         tx,
         scope,
         item.created_by,
@@ -50,7 +50,7 @@ def find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None
     )
 
 
-def find_seen(
+def find_visible(
     tx: Tx,
     scope: Scope,
     token_id: str | None,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from commonplace.database.columns import micros, moment, when
+from commonplace.database.columns import from_micros, from_optional_micros, micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import NotFound
 from commonplace.model import Json, Subscription, now
@@ -171,9 +171,9 @@ def _feed(row: Any) -> Subscription:
     return Subscription(
         **{column: row[column] for column in _COLUMNS}
         | {
-            "created_at": when(row["created_at"]),
-            "polled_at": moment(row["polled_at"]),
-            "poll_at": when(row["poll_at"]),
+            "created_at": from_micros(row["created_at"]),
+            "polled_at": from_optional_micros(row["polled_at"]),
+            "poll_at": from_micros(row["poll_at"]),
             "validators": json.loads(row["validators"]),
         }
     )

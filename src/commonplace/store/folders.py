@@ -5,7 +5,7 @@ from typing import Any
 from commonplace.database.columns import micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import NameTaken, NotFound
-from commonplace.model import Folder, Scope, Stakes, now
+from commonplace.model import Folder, FolderImpact, Scope, now
 from commonplace.search_index.index import SectionIndex
 from commonplace.store import rows
 from commonplace.store.items import delete_items
@@ -65,8 +65,8 @@ class Folders:
 
         return await self._db.write(work)
 
-    async def stakes(self, scope: Scope, folder_id: str) -> Stakes:
-        def work(tx: Tx) -> Stakes:
+    async def stakes(self, scope: Scope, folder_id: str) -> FolderImpact:
+        def work(tx: Tx) -> FolderImpact:
             _require(tx, scope, folder_id)
             row = tx.one(
                 f"""SELECT (SELECT count(*) FROM folder_items WHERE library_id = :library_id AND folder_id = :folder_id)
@@ -77,7 +77,7 @@ class Folders:
                 folder_id=folder_id,
             )
             assert row
-            return Stakes(row["items"], row["alone"], row["tokens"])
+            return FolderImpact(row["items"], row["alone"], row["tokens"])
 
         return await self._db.read(work)
 

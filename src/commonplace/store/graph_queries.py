@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from commonplace.database import scope_sql
-from commonplace.database.columns import when
+from commonplace.database.columns import from_micros
 from commonplace.database.transaction import Tx
 from commonplace.errors import NotFound
 from commonplace.model import (
@@ -17,12 +17,12 @@ from commonplace.model import (
     Item,
     ItemFilter,
     ItemRef,
-    Reached,
+    Neighbour,
+    Neighbourhood,
     Relation,
     Scope,
-    Surroundings,
+    TaskWeights,
     Ticket,
-    Worth,
 )
 from commonplace.store import rows
 
@@ -58,11 +58,11 @@ class Step(NamedTuple):
             ends[1],
             self.weight,
             bool(self.explicit),
-            when(self.created_at),
+            from_micros(self.created_at),
         )
 
 
-def around(
+def neighbourhood(
     tx: Tx,
     scope: Scope,
     ref: ItemRef,
@@ -71,7 +71,7 @@ def around(
     where: ItemFilter,
     limit: int,
     offset: int,
-) -> Surroundings:
+) -> Neighbourhood:
     # Direct neighbours can be paged through to the last; further away there is a bound to what is looked at.
     first = max(2 * FAN, offset + limit + 1) if depth == 1 else 2 * FAN
     asked, wanted = scope_sql.matching(where)
@@ -80,7 +80,9 @@ def around(
         f"SELECT {_COLUMNS} FROM items AS i WHERE {start}", **name, **scope_sql.visible(scope)[1]
     )
     if center is None:
-        return around(tx, scope, _merged_into(tx, scope, ref), depth, kinds, where, limit, offset)
+        return neighbourhood(
+            tx, scope, _merged_into(tx, scope, ref), depth, kinds, where, limit, offset
+        )
     met: dict[
         str, tuple[int, Step]
     ] = {}  # distance, and the best way there, in the order to show them
@@ -123,7 +125,7 @@ def around(
         )
     }
     reached = tuple(
-        Reached(items[node], distance, step.kind, step.direction, items[step.via].entity_id)
+        Neighbour(items[node], distance, step.kind, step.direction, items[step.via].entity_id)
         for node, (distance, step) in shown.items()
     )
     places = {node: place for place, node in enumerate((center["id"], *shown))}
@@ -132,7 +134,7 @@ def around(
         step.relation(scope.library_id)
         for step in sorted(between, key=lambda step: (places[step.node], _rank(step)))
     )
-    return Surroundings(rows.item(center), reached, tuple(relations), total, cut)
+    return Neighbourhood(rows.item(center), reached, tuple(relations), total, cut)
 
 
 def _best_ways(steps: Iterable[Step], seen: set[str], most: int) -> dict[str, Step]:
@@ -192,7 +194,11 @@ def _followed(scope: Scope, far: str, of_kinds: bool, asked: str) -> str:
 def _seen(scope: Scope, end: str, asked: str = "TRUE") -> str:
     """The condition for an end of `relations AS r` that is in scope, and asked for. That it is there need not be looked up."""
     if not scope.kb_only and asked == "TRUE":
-        return "TRUE" if scope.folders is None else scope_sql.filed("r.library_id", f"r.{end}")
+        return (
+            "TRUE"
+            if scope.folders is None
+            else scope_sql.in_scope_folders("r.library_id", f"r.{end}")
+        )
     return f"EXISTS (SELECT 1 FROM items AS i WHERE i.id = r.{end} AND {scope_sql.visible(scope)[0]} AND {asked})"
 
 
@@ -257,7 +263,7 @@ def tickets(
     where: ItemFilter,
     project_id: str | None,
     assignee: str | None,
-    worth: Worth | None,
+    worth: TaskWeights | None,
 ) -> tuple[list[Ticket], list[tuple[Any, ...]], int | None]:
     """Only what orders them is read, by an index that has all of it."""
     (condition, values), (asked, wanted) = scope_sql.visible(scope), scope_sql.matching(where)
@@ -269,8 +275,8 @@ def tickets(
                                  AND kind = 'BELONGS_TO')"""  # the same, where very many are asked
         wanted["project_id"] = project_id
     if assignee is not None:
-        theirs = f"(i.assignees = '[]' OR {scope_sql.listing('i.assignees', 'theirs')})"
-        wanted["theirs"] = scope_sql.in_list(assignee)
+        theirs = f"(i.assignees = '[]' OR {scope_sql.list_contains('i.assignees', 'theirs')})"
+        wanted["theirs"] = scope_sql.list_element(assignee)
     values |= wanted
     is_open = f"{condition} AND {asked} AND i.entity_type IN ('task', 'epic')"
     read = f"""SELECT i.id, i.entity_type, i.status, i.priority, i.due_date, i.created_at, {inside}, {theirs}
@@ -296,10 +302,10 @@ def tickets(
             *_with_needs(tx, read, is_open, [item_id for item_id, _ in first], values),
             first[0][1] if first else 0,
         )
-    return list(map(Ticket._make, tx.bare(read, **values))), waits(tx, scope), None
+    return list(map(Ticket._make, tx.bare(read, **values))), dependency_pairs(tx, scope), None
 
 
-def waits(tx: Tx, scope: Scope) -> list[Any]:
+def dependency_pairs(tx: Tx, scope: Scope) -> list[Any]:
     """(item, what it depends on), by an index of their own."""
     return tx.bare(
         f"""SELECT r.from_id, r.to_id FROM relations AS r WHERE r.library_id = :library_id AND r.kind = 'DEPENDS_ON'
@@ -335,7 +341,7 @@ def _with_needs(
     ], needed
 
 
-def _points(worth: Worth) -> str:
+def _points(worth: TaskWeights) -> str:
     by_priority = " ".join(f"WHEN '{name}' THEN {points}" for name, points in worth.priorities)
     by_date = " ".join(
         f"WHEN i.due_date < :due{n} THEN {points}" for n, (_, points) in enumerate(worth.due)
@@ -343,11 +349,13 @@ def _points(worth: Worth) -> str:
     return f"CASE i.priority {by_priority} ELSE {worth.otherwise} END + CASE {by_date} ELSE 0 END"
 
 
-def _due(worth: Worth) -> dict[str, str]:
+def _due(worth: TaskWeights) -> dict[str, str]:
     return {f"due{n}": before for n, (before, _) in enumerate(worth.due)}
 
 
-def circle(tx: Tx, scope: Scope, from_id: str, to_id: str, kind: str = "DEPENDS_ON") -> list[Item]:
+def find_cycle(
+    tx: Tx, scope: Scope, from_id: str, to_id: str, kind: str = "DEPENDS_ON"
+) -> list[Item]:
     """A shortest one: the way back from the second to the first. One statement, however long the chain behind it is."""
     condition, values = scope_sql.visible(scope)
     if from_id != to_id and not tx.one(

@@ -34,7 +34,7 @@ _BROUGHT = (
 _MADE = ("tags_derived", "ai_generated", "cost_usd")  # metadata of what was made of the text
 
 
-def fresh(tx: Tx, scope: Scope, entries: Sequence[Entry]) -> list[bool]:
+def unknown_entries(tx: Tx, scope: Scope, entries: Sequence[Entry]) -> list[bool]:
     """Of which entries nothing is known: neither the item, nor its content, nor one that says the same."""
     items, contents = [entry.item for entry in entries], [entry.content for entry in entries]
     seen = {
@@ -82,7 +82,7 @@ def find_imported(tx: Tx, scope: Scope, content: Content, entry: Entry) -> Item 
     )
 
 
-def brought(item: Item, before: Item) -> dict[str, Any]:
+def changed_by_import(item: Item, before: Item) -> dict[str, Any]:
     """What an import changes. What was made of the same text stays where the import does not bring its own."""
     changes = {c: getattr(item, c) for c in _BROUGHT if getattr(item, c) != getattr(before, c)}
     if "content_id" in changes:

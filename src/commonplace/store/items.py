@@ -14,16 +14,16 @@ from commonplace.model import (
     Capture,
     Content,
     Entry,
+    FullItem,
     Item,
+    ItemChange,
     ItemFilter,
     ItemRef,
     Job,
     Kind,
     Order,
     Outcome,
-    Reading,
     Relation,
-    Revised,
     Scope,
     Section,
     Upload,
@@ -34,22 +34,22 @@ from commonplace.search_index.index import SectionIndex
 from commonplace.store import rows
 from commonplace.store.annotations import with_notes
 from commonplace.store.candidates import accept_candidate
-from commonplace.store.captures import forget_for_blind, insert_capture
+from commonplace.store.captures import forget_for_tokens_without_access, insert_capture
 from commonplace.store.contents import (
+    detach_key,
     drop_unused_content,
-    find_content,
+    get_content_by_key,
     insert_contents,
     put_content,
-    renew_content,
-    set_apart,
+    replace_content,
 )
-from commonplace.store.duplicates import ADDED_AND_NOT_FILED, find_same, find_seen
-from commonplace.store.import_diff import brought, find_imported, fresh
+from commonplace.store.duplicates import ADDED_AND_NOT_FILED, find_same, find_visible
+from commonplace.store.import_diff import changed_by_import, find_imported, unknown_entries
 from commonplace.store.item_folders import folders_of, put_in_folder, require_folders
 from commonplace.store.jobs import insert_jobs
-from commonplace.store.relation_rules import bridge, replaced_by, settle_replaced
+from commonplace.store.relation_rules import relink_around, superseded_by, update_superseded
 from commonplace.store.relations import drop_relations, put_relations
-from commonplace.store.uploads import settle_upload
+from commonplace.store.uploads import finish_upload
 from commonplace.store.versions import contents_of, keep_version
 
 NO_ITEM = "Item not found"
@@ -76,7 +76,7 @@ class Items:
         relations: Sequence[Relation] = (),
         capture: Capture | None = None,
         once: bool = True,
-        beside: Revised | None = None,
+        beside: ItemChange | None = None,
         accepts: Candidate | None = None,
         upload: Upload | None = None,
     ) -> tuple[Item, bool]:
@@ -110,7 +110,7 @@ class Items:
                     accept_candidate(tx, accepts, kept.id)
                 if upload:
                     answer = upload.answer and upload.answer | {"content_id": kept.content_id}
-                    settle_upload(tx, upload, kept.id, answer)
+                    finish_upload(tx, upload, kept.id, answer)
             return kept, created
 
         return await self._db.write(work)
@@ -161,10 +161,10 @@ class Items:
         """What the key stands for, and the item that has it: in scope, or added by the token and not filed yet."""
 
         def work(tx: Tx) -> tuple[Content | None, Item | None]:
-            content = find_content(tx, key)
+            content = get_content_by_key(tx, key)
             if content is None:
                 return None, None
-            return content, find_seen(
+            return content, find_visible(
                 tx, scope, token_id, entity_type, "c.id = :content_id", content_id=content.id
             )
 
@@ -176,7 +176,7 @@ class Items:
 
     def _put_all(self, tx: Tx, entries: Sequence[Entry], scope: Scope, stamp: str) -> list[Outcome]:
         """What nothing is known of is written in one go, whatever else there is one by one."""
-        are_fresh = fresh(tx, scope, entries)
+        are_fresh = unknown_entries(tx, scope, entries)
         new = [
             replace(entry, item=replace(entry.item, content_id=entry.content.id))
             for entry, is_fresh in zip(entries, are_fresh, strict=True)
@@ -208,7 +208,7 @@ class Items:
                 item = replace(item, public_id=new_public_id())
             self._insert(tx, [replace(entry, item=item)], stamp)
             return Outcome.ADDED
-        changes = brought(item, before) if known else {}
+        changes = changed_by_import(item, before) if known else {}
         if changes:
             recut = bool(changes.keys() & {"content_id", "title", "in_kb"})
             self._update(
@@ -232,7 +232,7 @@ class Items:
         """`token_id`: also what this token added and nobody has filed yet."""
         return await self._db.peek(_find_own, scope, ref, token_id)
 
-    async def whole(self, scope: Scope, ref: ItemRef) -> Reading:
+    async def whole(self, scope: Scope, ref: ItemRef) -> FullItem:
         return await self._db.peek(_whole, scope, ref)
 
     async def several(self, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
@@ -331,7 +331,7 @@ class Items:
             **{c: rows.column_value(c, getattr(after, c)) for c in columns},
         )
         if "status" in changes:
-            settle_replaced(tx, after.library_id, replaced_by(tx, after.library_id, after.id))
+            update_superseded(tx, after.library_id, superseded_by(tx, after.library_id, after.id))
         if after.content_id != before.content_id:
             keep_version(tx, before, after)
         if sections is not None:
@@ -356,7 +356,7 @@ class Items:
 
         def work(tx: Tx) -> Item:
             before = find(tx, scope, ItemRef(id=item_id), lock=True)
-            content_id = renew_content(tx, content, now())
+            content_id = replace_content(tx, content, now())
             after = self._update(
                 tx,
                 scope,
@@ -424,8 +424,8 @@ class Items:
                 delete_items(tx, self._index, item.library_id, [item.id])
             else:
                 self._unfile(tx, item, item.folders)
-                set_apart(tx, item.content_id)
-                forget_for_blind(tx, item.library_id, item.id)
+                detach_key(tx, item.content_id)
+                forget_for_tokens_without_access(tx, item.library_id, item.id)
 
         await self._db.write(work)
 
@@ -502,7 +502,7 @@ def find_at(tx: Tx, scope: Scope, item_id: str, expected_revision: int | None) -
     return item
 
 
-def _whole(tx: Tx, scope: Scope, ref: ItemRef) -> Reading:
+def _whole(tx: Tx, scope: Scope, ref: ItemRef) -> FullItem:
     row = _by_ref(tx, *scope_sql.visible(scope), ref, select=_WITH_TEXT)
     if row is None:
         raise NotFound(NO_ITEM)
@@ -523,7 +523,7 @@ def _whole(tx: Tx, scope: Scope, ref: ItemRef) -> Reading:
         if scope.folders is None or each["id"] in scope.folders
     )
     item = rows.item(row, tuple(folder.id for folder in folders))
-    return Reading(item, row["text"], tuple(map(rows.section, sections)), folders)
+    return FullItem(item, row["text"], tuple(map(rows.section, sections)), folders)
 
 
 def _text(tx: Tx, item: Item) -> str:
@@ -537,14 +537,14 @@ def delete_items(tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequenc
     """Items with all that hangs on them; a content nobody has any more goes too."""
     for item_id in with_notes(tx, library_id, item_ids):
         said = contents_of(tx, library_id, item_id)
-        replaced = bridge(tx, library_id, item_id)
+        replaced = relink_around(tx, library_id, item_id)
         index.remove(tx, library_id, item_id)
         tx.run(
             "DELETE FROM items WHERE library_id = :library_id AND id = :id",
             library_id=library_id,
             id=item_id,
         )
-        settle_replaced(tx, library_id, replaced)
+        update_superseded(tx, library_id, replaced)
         for content_id in said:
             drop_unused_content(tx, content_id)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from commonplace.database.columns import micros, moment, when
+from commonplace.database.columns import from_micros, from_optional_micros, micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Invitation, Member, Passkey, Person, Role, Token, now
@@ -222,8 +222,8 @@ def _invitation(row: Any) -> Invitation:
         Role(row["role"]),
         row["email"],
         row["invited_by"],
-        when(row["created_at"]),
-        when(row["expires_at"]),
-        moment(row["accepted_at"]),
+        from_micros(row["created_at"]),
+        from_micros(row["expires_at"]),
+        from_optional_micros(row["accepted_at"]),
         row["accepted_by"],
     )

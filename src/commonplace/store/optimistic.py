@@ -10,7 +10,7 @@ T = TypeVar("T")
 RIVALS = 25  # how often others may be first before we give up
 
 
-async def retried(attempt: Callable[[], Awaitable[T]], *, guarded: bool) -> T:
+async def retry_on_conflict(attempt: Callable[[], Awaitable[T]], *, guarded: bool) -> T:
     """Whoever comes second works it out anew. `guarded`: the caller named a revision, and hears that it is gone."""
     for _ in range(0 if guarded else RIVALS):
         try:

@@ -14,7 +14,7 @@ from commonplace.store import rows
 _NOT_HOLDING = (WRONG, STALE)
 
 
-def take_turns(tx: Tx, library_id: str) -> None:
+def lock_library(tx: Tx, library_id: str) -> None:
     """SQLite has one writer at a time; on Postgres those who look at a chain before they write wait for each other."""
     if tx.engine == "postgres":
         tx.one(
@@ -23,7 +23,7 @@ def take_turns(tx: Tx, library_id: str) -> None:
         )
 
 
-def make_room(tx: Tx, r: Relation) -> None:
+def replace_single_relation(tx: Tx, r: Relation) -> None:
     """Scopes do not matter here: also one that the caller does not see gives way, or there would be two."""
     if r.kind not in (Kind.BELONGS_TO, Kind.PART_OF):
         return
@@ -44,7 +44,7 @@ def make_room(tx: Tx, r: Relation) -> None:
         )
 
 
-def replaced_by(tx: Tx, library_id: str, item_id: str) -> list[str]:
+def superseded_by(tx: Tx, library_id: str, item_id: str) -> list[str]:
     return [
         row["to_id"]
         for row in tx.all(
@@ -56,9 +56,9 @@ def replaced_by(tx: Tx, library_id: str, item_id: str) -> list[str]:
     ]
 
 
-def bridge(tx: Tx, library_id: str, item_id: str) -> list[str]:
+def relink_around(tx: Tx, library_id: str, item_id: str) -> list[str]:
     """Before an item goes: what replaced it replaces what it had replaced. Those that it had."""
-    replaced = replaced_by(tx, library_id, item_id)
+    replaced = superseded_by(tx, library_id, item_id)
     if replaced:
         tx.run(
             """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
@@ -73,12 +73,12 @@ def bridge(tx: Tx, library_id: str, item_id: str) -> list[str]:
     return replaced
 
 
-def settle_replaced(tx: Tx, library_id: str, item_ids: Collection[str]) -> None:
+def update_superseded(tx: Tx, library_id: str, item_ids: Collection[str]) -> None:
     """These, and what they replaced in turn, are superseded as long as something above them holds; then they count again.
     What is wrong stays wrong, and tasks and epics have states of their own."""
     if not item_ids:
         return
-    take_turns(tx, library_id)
+    lock_library(tx, library_id)
     found = tx.all(
         """
         WITH RECURSIVE below (id) AS (

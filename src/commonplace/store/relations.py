@@ -12,14 +12,18 @@ from commonplace.model import (
     ItemFilter,
     ItemRef,
     Kind,
+    Neighbourhood,
     Relation,
     Scope,
-    Surroundings,
+    TaskWeights,
     Ticket,
-    Worth,
 )
 from commonplace.store import graph_queries, rows
-from commonplace.store.relation_rules import make_room, settle_replaced, take_turns
+from commonplace.store.relation_rules import (
+    lock_library,
+    replace_single_relation,
+    update_superseded,
+)
 
 _INSERT = """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
              VALUES (:library_id, :from_id, :kind, :to_id, :weight, :explicit, :created_at)
@@ -113,11 +117,11 @@ class Relations:
         offset: int = 0,
         kinds: Sequence[str] = (),
         where: ItemFilter = EVERYTHING,
-    ) -> Surroundings:
+    ) -> Neighbourhood:
         """What can be reached in so many steps, near before far, then the best joined first. Nothing out of scope is
         walked through; what `where` leaves out is, but not shown."""
         return await self._db.read(
-            graph_queries.around, scope, ref, depth, kinds, where, limit, offset
+            graph_queries.neighbourhood, scope, ref, depth, kinds, where, limit, offset
         )
 
     async def dependencies(
@@ -126,7 +130,7 @@ class Relations:
         return await self._db.read(graph_queries.dependencies, scope, ref, where)
 
     async def waits(self, scope: Scope) -> list[tuple[str, str]]:
-        return await self._db.read(graph_queries.waits, scope)
+        return await self._db.read(graph_queries.dependency_pairs, scope)
 
     async def tickets(
         self,
@@ -135,7 +139,7 @@ class Relations:
         *,
         project_id: str | None = None,
         assignee: str | None = None,
-        worth: Worth | None = None,
+        worth: TaskWeights | None = None,
     ) -> tuple[list[Ticket], list[tuple[str, str]], int | None]:
         """Tasks and epics that are asked for, in any order, and all that depends on something. They say whether they are inside
         the project, and this person's or nobody's. With `worth`, of more than 1,000 only those that count most by themselves
@@ -152,21 +156,23 @@ def put_relations(
         return 0
     _require_visible(tx, scope, {end for r in relations for end in (r.from_id, r.to_id)} - {new})
     added = sum(_insert(tx, scope, r) for r in relations)
-    settle_replaced(tx, scope.library_id, {r.to_id for r in relations if r.kind == Kind.SUPERSEDES})
+    update_superseded(
+        tx, scope.library_id, {r.to_id for r in relations if r.kind == Kind.SUPERSEDES}
+    )
     return added
 
 
 def _insert(tx: Tx, scope: Scope, r: Relation) -> int:
     if r.kind in (Kind.DEPENDS_ON, Kind.SUPERSEDES):
         _refuse_circle(tx, scope, r)
-    make_room(tx, r)
+    replace_single_relation(tx, r)
     return insert_relation(tx, r)
 
 
 def _refuse_circle(tx: Tx, scope: Scope, r: Relation) -> None:
     """Within the transaction that writes: two who check first and write afterwards could close one together."""
-    take_turns(tx, scope.library_id)
-    names = [item.title for item in graph_queries.circle(tx, scope, r.from_id, r.to_id, r.kind)]
+    lock_library(tx, scope.library_id)
+    names = [item.title for item in graph_queries.find_cycle(tx, scope, r.from_id, r.to_id, r.kind)]
     if len(names) > NAMED:
         names = [*names[: NAMED - 1], f"({len(names) - NAMED} more)", names[-1]]
     if names and r.kind == Kind.SUPERSEDES and r.from_id == r.to_id:
@@ -194,7 +200,7 @@ def drop_relations(tx: Tx, relations: Sequence[Relation]) -> int:
         for r in relations
     )
     if freed := {r.to_id for r in relations if r.kind == Kind.SUPERSEDES}:
-        settle_replaced(tx, relations[0].library_id, freed)
+        update_superseded(tx, relations[0].library_id, freed)
     return gone
 
 

@@ -6,7 +6,14 @@ from typing import Any
 
 import orjson
 
-from commonplace.database.columns import as_json, json_value, micros, moment, texts, when
+from commonplace.database.columns import (
+    as_json,
+    from_micros,
+    from_optional_micros,
+    json_value,
+    micros,
+    texts,
+)
 from commonplace.model import (
     Capability,
     Event,
@@ -95,8 +102,8 @@ def item(row: Any, folders: tuple[str, ...] = ()) -> Item:
             "metadata": json_value(values["metadata"]),
             "in_kb": bool(values["in_kb"]),
             "archived": bool(values["archived"]),
-            "created_at": when(values["created_at"]),
-            "updated_at": when(values["updated_at"]),
+            "created_at": from_micros(values["created_at"]),
+            "updated_at": from_micros(values["updated_at"]),
             "folders": folders,
         }
     )
@@ -110,7 +117,7 @@ def relation(row: Any) -> Relation:
         row["to_id"],
         row["weight"],
         bool(row["explicit"]),
-        when(row["created_at"]),
+        from_micros(row["created_at"]),
     )
 
 
@@ -152,7 +159,7 @@ def passage(row: tuple[Any, ...]) -> Passage:
             category,
             tuple(orjson.loads(tags)),
             {} if metadata == "{}" else json.loads(metadata),
-            when(created_at),
+            from_micros(created_at),
             origin,
             added_by,
         )
@@ -160,12 +167,12 @@ def passage(row: tuple[Any, ...]) -> Passage:
 
 
 def person(row: Any) -> Person:
-    return Person(row["id"], row["name"], row["email"], when(row["created_at"]))
+    return Person(row["id"], row["name"], row["email"], from_micros(row["created_at"]))
 
 
 def folder(row: Any) -> Folder:
     return Folder(
-        row["id"], row["library_id"], row["name"], when(row["created_at"]), row["item_count"]
+        row["id"], row["library_id"], row["name"], from_micros(row["created_at"]), row["item_count"]
     )
 
 
@@ -178,10 +185,10 @@ def token(row: Any, folders: frozenset[str]) -> Token:
         capabilities=frozenset(Capability(c) for c in row["capabilities"].split()),
         folders=None if row["whole_library"] else folders,
         kb_only=bool(row["kb_only"]),
-        created_at=when(row["created_at"]),
-        expires_at=moment(row["expires_at"]),
-        revoked_at=moment(row["revoked_at"]),
-        last_used_at=moment(row["last_used_at"]),
+        created_at=from_micros(row["created_at"]),
+        expires_at=from_optional_micros(row["expires_at"]),
+        revoked_at=from_optional_micros(row["revoked_at"]),
+        last_used_at=from_optional_micros(row["last_used_at"]),
         role=Role(row["role"]) if row["role"] else None,
     )
 
@@ -193,7 +200,7 @@ def event(row: Any) -> Event:
         row["action"],
         row["target"],
         bool(row["ok"]),
-        when(row["at"]),
+        from_micros(row["at"]),
     )
 
 
@@ -208,7 +215,7 @@ def job(row: Any) -> Job:
         error=row["error"],
         progress=row["progress"],
         payload=json.loads(row["payload"]),
-        created_at=when(row["created_at"]),
-        updated_at=when(row["updated_at"]),
-        run_after=when(row["run_after"]),
+        created_at=from_micros(row["created_at"]),
+        updated_at=from_micros(row["updated_at"]),
+        run_after=from_micros(row["run_after"]),
     )

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from commonplace.database import scope_sql
-from commonplace.database.columns import as_json, micros, when
+from commonplace.database.columns import as_json, from_micros, micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Json, Scope, Upload
@@ -73,7 +73,7 @@ class Uploads:
         def work(tx: Tx) -> str:
             key = {"library_id": upload.library_id, "id": upload.id}
             with suppress(Conflict):
-                settle_upload(tx, upload, item_id, answer)
+                finish_upload(tx, upload, item_id, answer)
             row = tx.one(
                 "SELECT item_id FROM uploads WHERE library_id = :library_id AND id = :id", **key
             )
@@ -115,7 +115,7 @@ class Uploads:
         )
 
 
-def settle_upload(tx: Tx, upload: Upload, item_id: str, answer: Json | None) -> None:
+def finish_upload(tx: Tx, upload: Upload, item_id: str, answer: Json | None) -> None:
     """Say which item came of an upload, once: Conflict when another call was first."""
     if not tx.run(
         """UPDATE uploads SET item_id = :item_id, answer = :answer
@@ -136,8 +136,8 @@ def _upload(row: Any) -> Upload:
         filename=row["filename"],
         content_type=row["content_type"],
         size=row["size"],
-        created_at=when(row["created_at"]),
-        expires_at=when(row["expires_at"]),
+        created_at=from_micros(row["created_at"]),
+        expires_at=from_micros(row["expires_at"]),
         item_id=row["item_id"],
         on_arrival=_json(row["on_arrival"]),
         answer=_json(row["answer"]),

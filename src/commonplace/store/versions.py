@@ -3,7 +3,7 @@
 from typing import Any
 
 from commonplace.database import scope_sql
-from commonplace.database.columns import micros, when
+from commonplace.database.columns import from_micros, micros
 from commonplace.database.transaction import Database, Tx
 from commonplace.errors import NotFound
 from commonplace.model import Item, Scope, Version
@@ -100,6 +100,6 @@ def _version(row: Any) -> Version:
         row["revision"],
         row["title"],
         row["word_count"],
-        when(row["replaced_at"]),
+        from_micros(row["replaced_at"]),
         row["text"],
     )

@@ -52,7 +52,7 @@ class _Piece:
 
 def cut(text: str, title: str = "", marks: Sequence[Mark] = ()) -> list[Section]:
     """The text's sections in order. The title only adds search words that the engines would miss in it."""
-    of_title = query_terms.extra(title)
+    of_title = query_terms.extra_terms(title)
     sections: list[Section] = []
     starts = [mark.at for mark in marks]
     for part in _parts(text):
@@ -60,7 +60,7 @@ def cut(text: str, title: str = "", marks: Sequence[Mark] = ()) -> list[Section]
             whole = text[pieces[0].start : pieces[-1].end]
             body = whole.strip()
             at = pieces[0].start + len(whole) - len(whole.lstrip())
-            extra = f"{of_title} {query_terms.extra(body)}".strip()
+            extra = f"{of_title} {query_terms.extra_terms(body)}".strip()
             sections.append(
                 Section(
                     len(sections),
@@ -77,7 +77,9 @@ def cut(text: str, title: str = "", marks: Sequence[Mark] = ()) -> list[Section]
 def embedding_text(title: str, section: Section) -> str:
     """What is embedded for a section: where it stands, then what it says. Queries go through `words.spoken` as well."""
     above = [] if section.text.lstrip("# ").startswith(title) else [title]
-    return query_terms.spoken("\n".join(filter(None, [*above, section.heading, section.text])))
+    return query_terms.for_embedding(
+        "\n".join(filter(None, [*above, section.heading, section.text]))
+    )
 
 
 def count(text: str) -> int:

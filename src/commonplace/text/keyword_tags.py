@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import Stemmer
 
-from commonplace.text.query_terms import spoken
+from commonplace.text.query_terms import for_embedding
 
 MOST_TAGS = 50
 _WORD = re.compile(r"[^\W_]+")
@@ -67,7 +67,7 @@ TECHNOLOGIES = {
 
 
 def words_of(text: str) -> list[str]:
-    return _WORD.findall(spoken(text).lower())
+    return _WORD.findall(for_embedding(text).lower())
 
 
 def tags(
@@ -111,7 +111,7 @@ def task_type(title: str, content: str) -> str | None:
     return best if found_often[best] else None
 
 
-def shared(tag_lists: Iterable[Sequence[str]], least: int = 2) -> list[str]:
+def common_tags(tag_lists: Iterable[Sequence[str]], least: int = 2) -> list[str]:
     """Tags that several have, the commonest first."""
     counts = Counter(tag for tag_list in tag_lists for tag in tag_list)
     return [tag for tag, count in counts.most_common() if count >= least]

@@ -41,7 +41,7 @@ _ENGLISH = """
 STOP_WORDS = frozenset(_ENGLISH.split())
 
 
-def extra(text: str) -> str:
+def extra_terms(text: str) -> str:
     """Words to index beside the text: parts of identifiers, pairs of unspaced characters. Plain prose has none."""
     found = []
     if _HUMP.search(text):
@@ -59,7 +59,7 @@ def extra(text: str) -> str:
     return " ".join(found)
 
 
-def parse(query: str) -> Words:
+def parse_query(query: str) -> Words:
     """The query as alternatives: exact strings such as `os.path.join` whole, each word, and neighbours as pairs."""
     text = normalize("NFC", query.strip()[:_MOST_READ])
     found = dict.fromkeys(phrase for chunk in text.split() for phrase in _alternatives(chunk))
@@ -67,7 +67,7 @@ def parse(query: str) -> Words:
     return Words(tuple(dict.fromkeys([*telling, *_neighbours(text)]))[:MOST_PHRASES])
 
 
-def spoken(text: str) -> str:
+def for_embedding(text: str) -> str:
     """Identifiers taken apart, for embedders: `runTarget_now` reads as words that they know."""
     return _NEXT_HUMP.sub(lambda found: " " + found[0], text).replace("_", " ")
 

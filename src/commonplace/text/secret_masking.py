@@ -176,7 +176,7 @@ _KEYS = (re.compile(rf"\b(?:{_PREFIXES})[\w./+=-]{{10,}}", re.VERBOSE),)
 _JWT_HEAD, _JWT_PART = re.compile(r"\beyJ[\w-]{8}"), re.compile(r"[\w-]+")
 
 
-def masked(text: str) -> str:
+def mask_secrets(text: str) -> str:
     text = _TOKEN.sub(lambda token: _mask_keys(token[0]), _mask_private_keys(text))
     for rule in _RULES:
         text = _mask(rule, text)

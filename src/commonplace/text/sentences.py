@@ -91,7 +91,7 @@ def words(sentence: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(start) if len(word) <= _LONGEST_WORD]
 
 
-def silent_words(said: Counter[str]) -> frozenset[str]:
+def stop_words(said: Counter[str]) -> frozenset[str]:
     """The stop words of the language that words so often said are of, found by which list they use most."""
     if sum(said[word] for word in _ENGLISH & said.keys()) >= _SURE * said.total():
         return _ENGLISH

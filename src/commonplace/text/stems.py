@@ -35,7 +35,7 @@ def terms(text: str) -> list[int]:
     return list(map(_term, _WORD.findall(text.casefold())))
 
 
-def packed(title: str, section: Section) -> tuple[bytes, bytes, bytes, int]:
+def pack_terms(title: str, section: Section) -> tuple[bytes, bytes, bytes, int]:
     """(different terms, how much each counts, all terms in order, how many there are)."""
     counts, sequence = Counter[int](), list[int]()
     for text, worth in (
@@ -53,12 +53,12 @@ def packed(title: str, section: Section) -> tuple[bytes, bytes, bytes, int]:
         .clip(max=255)
         .astype(np.uint8)
         .tobytes(),
-        shortened(np.array(sequence, np.uint32)).tobytes(),
+        to_16_bits(np.array(sequence, np.uint32)).tobytes(),
         len(sequence) - 4,
     )
 
 
-def shortened(each: Terms) -> NDArray[np.uint16]:
+def to_16_bits(each: Terms) -> NDArray[np.uint16]:
     """Half the bits are enough to know a neighbour by; a gap stays a gap."""
     return (each ^ each >> np.uint32(16)).astype(np.uint16)
 

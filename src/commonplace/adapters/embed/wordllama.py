@@ -15,7 +15,7 @@ from commonplace.adapters.model_packages import packaged
 from commonplace.errors import ConfigurationError
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings
-from commonplace.thread_pool import Threads
+from commonplace.thread_pool import ThreadPool
 
 _MODEL, _DIMENSIONS = "wordllama-l2_supercat", 256
 _DISTRIBUTION = "wordllama==0.4.0.post1"
@@ -43,7 +43,7 @@ class StaticEmbedder:
                 raise ConfigurationError(
                     f"{file} is missing; reinstall it: pip install --no-deps {_DISTRIBUTION}"
                 )
-        self._threads = Threads(2, "embed")
+        self._threads = ThreadPool(2, "embed")
         self._lock = Lock()
         self._loaded: _Loaded | None = None
 

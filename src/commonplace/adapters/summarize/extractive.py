@@ -13,7 +13,7 @@ from commonplace.text import sentences as prose
 from commonplace.text.categories import category
 from commonplace.text.instructions import addresses_machine, without_orders
 from commonplace.text.keyphrases import tags
-from commonplace.thread_pool import Threads
+from commonplace.thread_pool import ThreadPool
 
 _POINTS, _TAGS = 6, 8
 _POINT_CHARS, _SUMMARY_CHARS = 200, 280  # of one sentence
@@ -35,7 +35,7 @@ class _Sentence:
 
 class LocalTransformer:
     def __init__(self, settings: Settings) -> None:
-        self._thread = Threads(1, "transform")
+        self._thread = ThreadPool(1, "transform")
 
     async def transform(self, title: str, sections: Sequence[str]) -> Transformed:
         return await self._thread.run(lambda: transformed(title, sections))
@@ -63,7 +63,7 @@ def _transformed(title: str, sections: Sequence[str]) -> Transformed:
     spoken = [[prose.words(sentence) for sentence in section] for section in texts]
     flat = [words for section in spoken for words in section]
     said = Counter(chain.from_iterable(flat))
-    silent = prose.silent_words(said)
+    silent = prose.stop_words(said)
     titles = [
         prose.words(title),
         *(prose.words(heading) for section in sections for heading in prose.headings(section)),

@@ -15,7 +15,7 @@ from commonplace.errors import (
     IngestFailed,
     TranscriptionFailed,
 )
-from commonplace.model import Errand, Json, Transcript
+from commonplace.model import Json, RemoteJob, Transcript
 from commonplace.settings import Settings
 
 PATIENCE, _TIMEOUT, _LOOK = (
@@ -71,9 +71,9 @@ class RemoteTranscriber(ABC):
         self,
         recording: Path | None,
         progress: Callable[[float], Awaitable[None]],
-        errand: Errand | None = None,
+        errand: RemoteJob | None = None,
     ) -> Transcript:
-        errand = errand or Errand(None, _forget, sleep)
+        errand = errand or RemoteJob(None, _forget, sleep)
         job, seconds = errand.begun, 0.0
         if job is None:
             if recording is None:
@@ -94,7 +94,7 @@ class RemoteTranscriber(ABC):
         await progress(1.0)
         return found
 
-    async def _result(self, job: str, seconds: float, errand: Errand) -> Transcript:
+    async def _result(self, job: str, seconds: float, errand: RemoteJob) -> Transcript:
         deadline = monotonic() + max(self._least_wait, seconds)
         while (found := self._understood(await self._status(job), seconds)) is None:
             if monotonic() + self._look > deadline:

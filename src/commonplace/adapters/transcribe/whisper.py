@@ -17,8 +17,8 @@ from commonplace.adapters.model_packages import packaged
 from commonplace.adapters.transcribe import duration
 from commonplace.adapters.transcribe.transcript import transcript
 from commonplace.errors import ConfigurationError, TranscriptionFailed
-from commonplace.malloc_trim import give_back
-from commonplace.model import Errand, Transcript, Utterance
+from commonplace.malloc_trim import release_memory
+from commonplace.model import RemoteJob, Transcript, Utterance
 from commonplace.settings import Settings
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class LocalTranscriber:
         self,
         recording: Path | None,
         progress: Callable[[float], Awaitable[None]],
-        errand: Errand | None = None,
+        errand: RemoteJob | None = None,
     ) -> Transcript:
         if recording is None:  # it was begun by a service, before the settings were changed
             raise TranscriptionFailed("The local transcriber needs the recording itself.")
@@ -93,7 +93,7 @@ class LocalTranscriber:
 
     def _forget(self) -> None:
         self._model = None
-        give_back()  # a server should not carry it until the next recording
+        release_memory()  # a server should not carry it until the next recording
 
 
 def _find(name: str, models: Path) -> Path:

@@ -37,7 +37,7 @@ from commonplace.model import (
 )
 from commonplace.ports import Embedder, Vector
 from commonplace.store import Store
-from commonplace.text.secret_masking import masked
+from commonplace.text.secret_masking import mask_secrets
 
 EMBEDDED_CHARACTERS = 1_000
 RELATED, ALIKE, NEAREST = 5, 0.2, 40
@@ -419,7 +419,7 @@ class Disks:
 @lru_cache(maxsize=1_000)
 def _signed(name: str) -> str:
     """A name as others see it; lists have the same few again and again."""
-    return masked(name)
+    return mask_secrets(name)
 
 
 def _sees_others(caller: Caller) -> bool:

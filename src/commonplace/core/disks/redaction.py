@@ -19,7 +19,7 @@ from commonplace.model import Item, OutlinedSection, RedactedDisk, Section, norm
 from commonplace.text import chunking
 from commonplace.text.instructions import addresses_machine, sentences, without_orders
 from commonplace.text.query_terms import UNSPACED
-from commonplace.text.secret_masking import masked
+from commonplace.text.secret_masking import mask_secrets
 
 LONGEST_QUOTATION = 12  # words in a row
 # Words that stand in runs of the source are quoted; together they may be a tenth of it, and never more than a paragraph.
@@ -58,10 +58,10 @@ def redacted(
     ]
     address = public_address(item.url)
     disk = RedactedDisk(
-        title=source.cut(masked(item.title)),
+        title=source.cut(mask_secrets(item.title)),
         category="",
         summary="",
-        tags=tuple(dict.fromkeys(source.cut(masked(tag)) for tag in tags)),
+        tags=tuple(dict.fromkeys(source.cut(mask_secrets(tag)) for tag in tags)),
         source_url=address if address and source.admits(address) else None,
         ai_generated=by_model,
         word_count=item.word_count,
@@ -69,11 +69,11 @@ def redacted(
     quotes = Allowance(source, after=" ".join([disk.title, *disk.tags]))
     disk = replace(
         disk,
-        summary=quotes.take(masked(summary))
+        summary=quotes.take(mask_secrets(summary))
         or (by_model and _written(item, quotes))
         or _outlined(sections, outline, source, quotes, disk.title),
     )
-    disk = replace(disk, category=quotes.take(source.cut(masked(item.category))))
+    disk = replace(disk, category=quotes.take(source.cut(mask_secrets(item.category))))
     disk = replace(
         disk,
         sections=tuple(
@@ -120,8 +120,8 @@ def _bounded(disk: RedactedDisk) -> Iterable[str]:
 
 def _written(item: Item, quotes: "Allowance") -> str:
     """The model's summary, else those of its sentences that may be shown, else those of its key points."""
-    summary = without_orders(masked(item.summary))
-    points = (point for point in map(masked, item.key_points) if not addresses_machine(point))
+    summary = without_orders(mask_secrets(item.summary))
+    points = (point for point in map(mask_secrets, item.key_points) if not addresses_machine(point))
     return (
         quotes.take(summary)
         or " ".join(filter(None, map(quotes.take, sentences(summary)))).strip()
@@ -141,7 +141,7 @@ def _row(
     points = (
         [
             point
-            for point in map(masked, section.key_points)
+            for point in map(mask_secrets, section.key_points)
             if not addresses_machine(point) and quotes.take(point, times=2)
         ]
         if by_model
@@ -220,7 +220,7 @@ class Allowance:
 
 def refuse_quotations(text: str, summary: str) -> None:
     """Raise Invalid, with what to do, if a summary repeats more of the text than others may see."""
-    source, summary = Source(text), masked(summary)
+    source, summary = Source(text), mask_secrets(summary)
     if not Allowance(source).take(summary):
         raise Invalid(
             f"The summary repeats {source.quoted(summary)} words of the text; others may see at most "
@@ -266,9 +266,9 @@ class Source:
 
     def __init__(self, text: str, passages: Iterable[str] = (), title: str = "") -> None:
         """`passages`: the same text as it was cut, which may have been put together anew."""
-        self._title = _Runs([masked(title)])
+        self._title = _Runs([mask_secrets(title)])
         self._said = _Runs(
-            [masked(text)]
+            [mask_secrets(text)]
         )  # without parts of addresses and passwords: these are no terms
         self._row = _Runs([text, *passages])
         self.allowance = min(
@@ -306,7 +306,7 @@ class Source:
 
     def heading(self, text: str) -> str:
         """As it is, if it is as short as a heading; words with digits in them go, as they may be anything."""
-        plain = _without_codes(masked(" ".join(text.split())))
+        plain = _without_codes(mask_secrets(" ".join(text.split())))
         return (
             plain
             if 0 < len(spoken(plain)) <= _HEADING_WORDS
@@ -317,7 +317,7 @@ class Source:
 
     def is_term(self, term: str) -> bool:
         """Plain words that the source says more than once (or that its title says): what is there once may be a secret."""
-        if not _PLAIN.fullmatch(term) or masked(term) != term or len(spoken(term)) > 4:
+        if not _PLAIN.fullmatch(term) or mask_secrets(term) != term or len(spoken(term)) > 4:
             return False
         words = spoken(term)
         return bool(
@@ -355,7 +355,7 @@ def public_address(url: str | None) -> str | None:
         return None
     told = [*host.split("."), *parts.path.split("/"), *(value for _, value in query)]
     if any(_TELLING.search(name) for name, _ in query) or any(
-        masked(unquote(part)) != unquote(part) for part in told
+        mask_secrets(unquote(part)) != unquote(part) for part in told
     ):
         return None
     return urlunsplit((parts.scheme, parts.netloc, parts.path, parts.query, ""))

@@ -122,7 +122,7 @@ class Likeness:
         """Sections that may be alike, each with its likeness by meaning, where it is known, to the part that it is most like."""
         vectors = [part.vector for part in parts if part.vector is not None]
         if not vectors:
-            asked = query_terms.parse(f"{title} {parts[0].text[:ASKED_CHARACTERS]}")
+            asked = query_terms.parse_query(f"{title} {parts[0].text[:ASKED_CHARACTERS]}")
             return {
                 found.section_id: (0.0, 0)
                 for found in await self._store.sections.keyword(scope, asked, CANDIDATES, where)

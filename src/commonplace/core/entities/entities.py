@@ -25,20 +25,20 @@ from commonplace.model import (
     Content,
     EntityType,
     Item,
+    ItemChange,
     ItemFilter,
     ItemRef,
     Json,
     Kind,
     Relation,
-    Revised,
     new_id,
     new_public_id,
     now,
 )
-from commonplace.model.workflow import a, known_statuses
+from commonplace.model.workflow import parse_statuses, with_article
 from commonplace.ports import Embedder, Wake
 from commonplace.store import Store
-from commonplace.store.optimistic import retried
+from commonplace.store.optimistic import retry_on_conflict
 from commonplace.text import keyword_tags
 
 ALL_SECTIONS = 10_000
@@ -113,7 +113,7 @@ class Entities:
         relations: Callable[[str], Sequence[Relation]] | None = None,
         admitted: bool = False,
         later: bool = False,
-        beside: Revised | None = None,
+        beside: ItemChange | None = None,
         folders: tuple[str, ...] = (),
         annotates: str | None = None,
         accepts: Candidate | None = None,
@@ -209,7 +209,7 @@ class Entities:
         self, caller: Caller, where: ItemFilter, project: str | None
     ) -> ItemFilter:
         """The filter as it was asked for, with statuses that there are and the project found."""
-        where = replace(where, statuses=known_statuses(where.statuses)) if where.statuses else where
+        where = replace(where, statuses=parse_statuses(where.statuses)) if where.statuses else where
         return (
             where
             if project is None
@@ -258,7 +258,7 @@ class Entities:
         """Title, content, tags, category, languages, technologies, assignees, priority, due_date, metadata (merged; null
         takes a key away). The state of tasks and epics is `manage`'s."""
         await self._access.admit(caller, WRITE, "update", entity_id)
-        return await retried(
+        return await retry_on_conflict(
             partial(self._update, caller, entity_id, changes, expected_revision),
             guarded=expected_revision is not None,
         )
@@ -373,7 +373,7 @@ class Entities:
             ) from None
         if types and item.entity_type not in types:
             raise Invalid(
-                f"`{name}` must name {a(' or '.join(types))}; {reference[:100]!r} is {a(item.entity_type)}",
+                f"`{name}` must name {with_article(' or '.join(types))}; {reference[:100]!r} is {with_article(item.entity_type)}",
                 id=reference[:100],
             )
         return item
@@ -392,7 +392,7 @@ class Entities:
             offset=0,
             count=False,
         )
-        usual = [*project.tags, *keyword_tags.shared(task.tags for task in tasks)]
+        usual = [*project.tags, *keyword_tags.common_tags(task.tags for task in tasks)]
         return replace(
             item, tags=keyword_tags.tags(new.title, new.content, new.technologies, new.tags, usual)
         )

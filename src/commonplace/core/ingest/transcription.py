@@ -17,12 +17,12 @@ from commonplace.model import (
     Annotation,
     Caller,
     Content,
-    Errand,
     Item,
     ItemRef,
     Job,
     Json,
     Mark,
+    RemoteJob,
     Scope,
     Transcript,
     Utterance,
@@ -32,7 +32,7 @@ from commonplace.model.jobs import TRANSCRIBE
 from commonplace.ports import Blobs, Fetcher, Soundtracks, Transcriber, Wake
 from commonplace.settings import Settings
 from commonplace.store import Store
-from commonplace.store.optimistic import retried
+from commonplace.store.optimistic import retry_on_conflict
 
 ATTEMPTS = 5
 WAIT_SECONDS = 30  # until a job looks again whether another has written its recording down
@@ -182,7 +182,7 @@ class TranscribeJobs:
                 return
             content = await self._store.contents.get(item.content_id)
         try:
-            await retried(partial(self._complete, job, content), guarded=False)
+            await retry_on_conflict(partial(self._complete, job, content), guarded=False)
         except NotFound:
             raise
         except Exception as error:
@@ -215,7 +215,7 @@ class TranscribeJobs:
             content.id, text, segments(marks), content.about | _about(transcript)
         )
 
-    def _errand(self, worker: str, job: Job) -> Errand:
+    def _errand(self, worker: str, job: Job) -> RemoteJob:
         async def remember(begun: str | None) -> None:
             known = {
                 name: value for name, value in job.payload.items() if name not in ("begun", "by")
@@ -227,7 +227,7 @@ class TranscribeJobs:
             )
 
         mine = job.payload.get("by") == self._transcriber.name
-        return Errand(job.payload.get("begun") if mine else None, remember, self._wake.wait)
+        return RemoteJob(job.payload.get("begun") if mine else None, remember, self._wake.wait)
 
     async def _complete(self, job: Job, content: Content) -> None:
         """The item's own passages, in one step with its status. Read anew: it may have been changed in all that time."""

@@ -6,9 +6,9 @@ from functools import partial
 
 from commonplace.errors import NotFound
 from commonplace.model import Item, ItemFilter, ItemRef, Kind, Scope
-from commonplace.model.workflow import CLOSED, EPIC, TASK, UNDERWAY, entered, follow
+from commonplace.model.workflow import CLOSED, EPIC, TASK, UNDERWAY, enter_state, next_epic_status
 from commonplace.store import Store
-from commonplace.store.optimistic import retried
+from commonplace.store.optimistic import retry_on_conflict
 
 MOST = 10_000  # tasks of a folder
 
@@ -73,13 +73,13 @@ class Epics:
     async def _follow(self, scope: Scope, epic_id: str) -> Item | None:
         async def attempt() -> Item | None:
             epic = await self._store.items.get(scope, ItemRef(id=epic_id))
-            to = follow(EPIC.state(epic), await self._states(scope, epic))
+            to = next_epic_status(EPIC.state(epic), await self._states(scope, epic))
             if epic.entity_type != EPIC.entity_type or to == EPIC.state(epic):
                 return None
             return await self._store.items.update(
                 scope,
                 epic.id,
-                entered(epic, to),
+                enter_state(epic, to),
                 expected_revision=epic.revision,
                 sections=None,
                 stamp=self._stamp,
@@ -87,5 +87,5 @@ class Epics:
             )
 
         with suppress(NotFound):
-            return await retried(attempt, guarded=False)
+            return await retry_on_conflict(attempt, guarded=False)
         return None

@@ -13,7 +13,7 @@ from commonplace.core.jobs.retry import ATTEMPTS, give_back
 from commonplace.errors import CommonplaceError, NotFound
 from commonplace.model import Item, ItemRef, Job, Scope, now
 from commonplace.store import Store
-from commonplace.store.optimistic import retried
+from commonplace.store.optimistic import retry_on_conflict
 
 
 class IngestJobs:
@@ -31,7 +31,7 @@ class IngestJobs:
         for job in jobs:
             try:
                 async with held(partial(self._store.jobs.extend, worker, [job.id], LEASE_SECONDS)):
-                    await retried(partial(self._read, job), guarded=False)
+                    await retry_on_conflict(partial(self._read, job), guarded=False)
                 await self._store.jobs.finish(worker, [job.id])
             except NotFound:
                 await self._store.jobs.finish(worker, [job.id])  # the item was deleted meanwhile

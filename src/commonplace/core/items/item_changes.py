@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from commonplace.model import Item
-from commonplace.model.workflow import MACHINES, entered
+from commonplace.model.workflow import MACHINES, enter_state
 
 Changes = dict[str, Any]
 
@@ -21,7 +21,7 @@ def _shelved(item: Item, archived: bool) -> Changes:
     if machine is None or archived == (machine.state(item) == "archived"):
         return {}
     machine.check(item, "archived" if archived else machine.start)
-    return entered(item, "archived")
+    return enter_state(item, "archived")
 
 
 def _given(item: Item, changes: Changes) -> Changes:

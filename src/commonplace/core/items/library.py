@@ -22,13 +22,13 @@ from commonplace.model import (
     EntityType,
     Entry,
     Folder,
+    FullItem,
     Item,
     ItemFilter,
     ItemRef,
     Job,
     Order,
     Outcome,
-    Reading,
     Relation,
     Scope,
     Section,
@@ -44,7 +44,7 @@ from commonplace.model.progress import Progress, no_progress
 from commonplace.model.task_notes import searchable
 from commonplace.ports import Embedder, Wake
 from commonplace.store import Store
-from commonplace.store.optimistic import retried
+from commonplace.store.optimistic import retry_on_conflict
 from commonplace.text import chunking
 from commonplace.text.urls import canonical
 
@@ -137,7 +137,7 @@ class Library:
         key = f"url:{canonical(draft.url)}"
         # One fetch when several add one address at once; across processes the key's uniqueness keeps them together.
         async with self._turns.take(key):
-            return await retried(
+            return await retry_on_conflict(
                 partial(self._add_address, caller, draft, draft.url, tell), guarded=False
             )
 
@@ -278,7 +278,9 @@ class Library:
             if source.found_at
             else source.content(key)
         )
-        return await retried(partial(self._renew, caller, item.id, content), guarded=False)
+        return await retry_on_conflict(
+            partial(self._renew, caller, item.id, content), guarded=False
+        )
 
     async def _renew(self, caller: Caller, item_id: str, content: Content) -> Item:
         """Read anew: somebody may have changed it while its page was fetched."""
@@ -361,7 +363,7 @@ class Library:
             if ahead is not None:
                 await asyncio.gather(ahead, return_exceptions=True)
 
-    async def read(self, caller: Caller, item_id: str) -> Reading:
+    async def read(self, caller: Caller, item_id: str) -> FullItem:
         await self._access.admit(caller, READ, "read", item_id)
         reading = await self._store.items.whole(caller.scope, ItemRef.parse(item_id))
         if reading.item.transcription_status in (None, "done"):
@@ -418,7 +420,7 @@ class Library:
     ) -> Item:
         """Title, tags, category, in_kb, archived. Leaving the KB drops the sections; coming back makes them anew."""
         await self._access.admit(caller, WRITE, "update", item_id)
-        updated = await retried(
+        updated = await retry_on_conflict(
             partial(self._update, caller, item_id, changes, expected_revision),
             guarded=expected_revision is not None,
         )

@@ -7,7 +7,7 @@ from datetime import timedelta
 from commonplace.core.ingest.transcription import Quota
 from commonplace.core.people.authorization import READ, Access
 from commonplace.core.search.search import incomplete
-from commonplace.model import Caller, Folder, Job, JobState, Json, Role, Stakes, now
+from commonplace.model import Caller, Folder, FolderImpact, Job, JobState, Json, Role, now
 from commonplace.model.jobs import EMBED
 from commonplace.ports import Embedder
 from commonplace.settings import Settings
@@ -83,7 +83,7 @@ class Overview:
             tuple(folders),
         )
 
-    async def stakes(self, caller: Caller, folder_id: str) -> Stakes:
+    async def stakes(self, caller: Caller, folder_id: str) -> FolderImpact:
         """What goes with a folder: for who could delete it, before they do."""
         await self._access.admit(caller, READ, "folder", folder_id, owner=True)
         return await self._store.folders.stakes(caller.scope, folder_id)

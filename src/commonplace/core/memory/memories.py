@@ -23,17 +23,17 @@ from commonplace.model import (
     Capture,
     EntityType,
     Item,
+    ItemChange,
     ItemRef,
     Json,
     Kind,
     Relation,
-    Revised,
     Scope,
     new_id,
     now,
 )
 from commonplace.store import Store
-from commonplace.store.optimistic import retried
+from commonplace.store.optimistic import retry_on_conflict
 
 CORRECTED = (SUPERSEDED, WRONG, STALE)
 LONGEST_KEY = 200
@@ -48,7 +48,7 @@ class Memo:
     source: Json = field(default_factory=dict)  # where the words come from
     owner: str | None = None  # whose key it is, when it is not the caller's
     derived_from: str | None = None  # id of the item that this was taken from
-    replaces: Revised | None = None  # the item that this supersedes, and what becomes of it
+    replaces: ItemChange | None = None  # the item that this supersedes, and what becomes of it
     accepts: Candidate | None = None  # the candidate that becomes this memory
 
 
@@ -224,7 +224,7 @@ class Memory:
             write = partial(
                 self._replacement, caller, old, title, content or "", reason, expected_revision
             )
-            new = await retried(write, guarded=expected_revision is not None)
+            new = await retry_on_conflict(write, guarded=expected_revision is not None)
             updated = await self._store.items.get(caller.scope, ItemRef(id=old.id))
         return Done(
             updated,
@@ -275,7 +275,8 @@ class Memory:
             )
 
         return Done(
-            await retried(attempt, guarded=expected_revision is not None), f"Restored: {item.title}"
+            await retry_on_conflict(attempt, guarded=expected_revision is not None),
+            f"Restored: {item.title}",
         )
 
     # -- how
@@ -352,7 +353,7 @@ class Memory:
             technologies=old.technologies,
             project=projects[0] if projects else None,
         )
-        told = Revised(old.id, _corrected(caller, old, SUPERSEDED, reason), old.revision)
+        told = ItemChange(old.id, _corrected(caller, old, SUPERSEDED, reason), old.revision)
         kept = await self.remember(
             caller, Memo(entity, replaces=told), check_conflicts=False, admitted=True
         )
@@ -382,7 +383,7 @@ class Memory:
                 relations=joined,
             )
 
-        return await retried(attempt, guarded=expected_revision is not None)
+        return await retry_on_conflict(attempt, guarded=expected_revision is not None)
 
     async def _at_revision(
         self, caller: Caller, item_id: str, expected_revision: int | None

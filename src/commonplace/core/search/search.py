@@ -7,7 +7,7 @@ from commonplace.core.people.authorization import READ, Access
 from commonplace.core.search.hybrid_score import blend
 from commonplace.core.search.superseded import newest_first
 from commonplace.errors import EmbeddingFailed
-from commonplace.model import WRONG, Caller, Found, Hit, ItemFilter, Mode, Scope, Scored
+from commonplace.model import WRONG, Caller, Hit, ItemFilter, Mode, Scope, Scored, SearchResult
 from commonplace.model.jobs import EMBED
 from commonplace.ports import Embedder, Matches, Question, Vector
 from commonplace.settings import Settings
@@ -51,7 +51,7 @@ class Search:
         limit: int = 8,
         mode: Mode = Mode.HYBRID,
         where: ItemFilter | None = None,
-    ) -> Found:
+    ) -> SearchResult:
         """`where`: only of these items. What was marked as wrong is found by asking for that status only."""
         await self._access.admit(caller, READ, "search")
         where = _true(where or ItemFilter())
@@ -65,7 +65,7 @@ class Search:
             where,
         )
         found = await newest_first(self._store, caller.scope, where, found)
-        return Found(
+        return SearchResult(
             query,
             mode,
             tuple(Hit(n + 1, score, p) for n, (score, p) in enumerate(found[:limit])),
@@ -98,12 +98,16 @@ class Search:
         vector, degraded = (
             (None, None) if mode is Mode.KEYWORD else await self._embed(caller, query)
         )
-        asked = None if mode is Mode.SEMANTIC and vector is not None else query_terms.parse(query)
+        asked = (
+            None if mode is Mode.SEMANTIC and vector is not None else query_terms.parse_query(query)
+        )
         return Question(asked, vector, self._embedder.stamp, CANDIDATES), degraded
 
     async def _embed(self, caller: Caller, query: str) -> tuple[Vector | None, str | None]:
         try:
-            vector = await self._embedder.query(query_terms.spoken(query[:EMBEDDED_CHARACTERS]))
+            vector = await self._embedder.query(
+                query_terms.for_embedding(query[:EMBEDDED_CHARACTERS])
+            )
         except EmbeddingFailed as error:
             return None, f"The embedder did not answer ({error.message}); found by words only."
         return vector, await self._degraded(caller.scope)

@@ -19,12 +19,12 @@ from commonplace.model import (
     Caller,
     EntityType,
     Folder,
+    FullItem,
     Item,
     ItemFilter,
     Kind,
     Origin,
     Outcome,
-    Reading,
     Relation,
     folder_key,
     new_public_id,
@@ -369,7 +369,7 @@ class _Places:
         # Upper and lower case are one name on some file systems.
         self._taken = {str(file).casefold() for file in root.rglob("*")}
 
-    def find(self, reading: Reading) -> Path:
+    def find(self, reading: FullItem) -> Path:
         if reading.item.id in self._own:
             return self._own[reading.item.id]
         wished = self._wished(reading)
@@ -383,7 +383,7 @@ class _Places:
         self._taken.add(str(file).casefold())
         return file
 
-    def _wished(self, reading: Reading) -> Path:
+    def _wished(self, reading: FullItem) -> Path:
         came_from = reading.item.metadata.get("path")
         if isinstance(came_from, str) and _stays_inside(came_from):
             return self._root / came_from

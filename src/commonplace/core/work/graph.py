@@ -16,11 +16,11 @@ from commonplace.model import (
     ItemFilter,
     ItemRef,
     Kind,
+    Neighbourhood,
     Relation,
     Scope,
-    Surroundings,
 )
-from commonplace.model.workflow import MACHINES, TASK, a, known_statuses
+from commonplace.model.workflow import MACHINES, TASK, parse_statuses, with_article
 from commonplace.store import Store
 
 CYCLES = 20  # that one answer names
@@ -77,7 +77,7 @@ class Graph:
         depth: int = 1,
         limit: int,
         offset: int = 0,
-    ) -> Surroundings:
+    ) -> Neighbourhood:
         """The items that can be reached in `depth` steps along relations of these kinds, whichever way they point."""
         await self._access.admit(caller, READ, "explore", entity_id)
         return await self._store.relations.around(
@@ -140,7 +140,7 @@ class Graph:
         kinds: Sequence[str] = (),
         limit: int = 50,
         offset: int = 0,
-    ) -> Surroundings:
+    ) -> Neighbourhood:
         await self._access.admit(caller, READ, "relations", entity_id)
         return await self._store.relations.around(
             caller.scope, ItemRef.parse(entity_id), depth=1, limit=limit, offset=offset, kinds=kinds
@@ -174,7 +174,7 @@ class Graph:
         one, other = await self._ends(caller.scope, entity_id, other_id)
         if kind == Kind.BELONGS_TO and one.entity_type in rules.WORK:
             raise Invalid(
-                f"{one.title} is {a(one.entity_type)}, which has a project; to move it, join it to another one "
+                f"{one.title} is {with_article(one.entity_type)}, which has a project; to move it, join it to another one "
                 "by BELONGS_TO, or archive or delete it."
             )
         if kind == Kind.PART_OF and one.entity_type == EntityType.TASK:
@@ -195,7 +195,7 @@ class Graph:
         where = replace(
             EVERYTHING,
             entity_types=wanted.types,
-            statuses=known_statuses(wanted.statuses),
+            statuses=parse_statuses(wanted.statuses),
             language=wanted.language,
             category=wanted.category,
         )
@@ -213,7 +213,7 @@ def _require_joinable(one: Item, kind: str, other: Item) -> None:
         for item in (one, other):
             if item.entity_type not in rules.WORK:
                 raise Invalid(
-                    f"{item.title} is {a(item.entity_type)}; DEPENDS_ON joins tasks and epics. "
+                    f"{item.title} is {with_article(item.entity_type)}; DEPENDS_ON joins tasks and epics. "
                     "REQUIRES says it of anything."
                 )
     if kind == Kind.BELONGS_TO:
@@ -222,14 +222,14 @@ def _require_joinable(one: Item, kind: str, other: Item) -> None:
         _require_type(other, EntityType.EPIC)
         if one.entity_type != EntityType.TASK:
             raise Invalid(
-                f"{one.title} is {a(one.entity_type)}; only tasks can be part of an epic. RELATED_TO joins anything."
+                f"{one.title} is {with_article(one.entity_type)}; only tasks can be part of an epic. RELATED_TO joins anything."
             )
 
 
 def _require_type(item: Item, entity_type: EntityType) -> None:
     if item.entity_type != entity_type:
         raise Invalid(
-            f"{item.title} is {a(item.entity_type)}, not {a(entity_type)}; "
+            f"{item.title} is {with_article(item.entity_type)}, not {with_article(entity_type)}; "
             f'explore with types=["{entity_type}"] lists them.'
         )
 

@@ -13,7 +13,7 @@ from commonplace.core.work.graph import Graph
 from commonplace.core.work.priorities import Places, Ranked, rank, worth
 from commonplace.errors import Invalid
 from commonplace.model import Caller, EntityType, Item, ItemFilter, ItemRef, Mode, Ticket, now
-from commonplace.model.workflow import CLOSED, ENDED, TASK, a
+from commonplace.model.workflow import CLOSED, ENDED, TASK, with_article
 from commonplace.store import Store
 
 ALIKE = (
@@ -168,7 +168,7 @@ class Planning:
             item = await self._store.items.get(caller.scope, ItemRef.parse(project))
             if item.entity_type != EntityType.PROJECT:
                 raise Invalid(
-                    f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not a project."
+                    f"{item.title!r} ({item.entity_id}) is {with_article(item.entity_type)}, not a project."
                 )
             project_id = item.id
         tickets, waits, total = await self._store.relations.tickets(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from heapq import nsmallest
 
-from commonplace.model import Item, Ticket, Worth
+from commonplace.model import Item, TaskWeights, Ticket
 from commonplace.model.workflow import TASK
 
 PRIORITY = {"critical": 100, "high": 70, "medium": 40, "low": 20, "someday": 0}
@@ -100,8 +100,8 @@ class Places:
         )
 
 
-def worth(today: date) -> Worth:
-    return Worth(
+def worth(today: date) -> TaskWeights:
+    return TaskWeights(
         tuple(PRIORITY.items()),
         PRIORITY["medium"],
         tuple(((today + timedelta(days=before)).isoformat(), points) for before, points in _DUE),

@@ -29,10 +29,19 @@ from commonplace.model import (
     Section,
 )
 from commonplace.model.task_notes import with_note
-from commonplace.model.workflow import CLOSED, ENDED, EPIC, STEPS, TASK, Machine, a, entered
+from commonplace.model.workflow import (
+    CLOSED,
+    ENDED,
+    EPIC,
+    STEPS,
+    TASK,
+    Machine,
+    enter_state,
+    with_article,
+)
 from commonplace.ports import Wake
 from commonplace.store import Store
-from commonplace.store.optimistic import retried
+from commonplace.store.optimistic import retry_on_conflict
 
 NAMED = 5  # open tasks that a refusal names
 NOTED_ON = ("task", "epic", "project")
@@ -112,7 +121,7 @@ class Work:
             step.machine.check(item, step.to, only_from=step.only_from)
             if step.machine is EPIC and step.to == "completed":
                 await self._require_closed_tasks(caller, item)
-            return Change(entered(item, step.to, noted))
+            return Change(enter_state(item, step.to, noted))
 
         item = await self._change(caller, entity_id, work_out, expected_revision)
         epic = await self._follow(caller, item) if step.machine is TASK else None
@@ -158,7 +167,7 @@ class Work:
                 machine.check(item, wish["status"])
                 if machine is EPIC and wish["status"] == "completed":
                     await self._require_closed_tasks(caller, item)
-                fields |= entered(item, wish["status"])
+                fields |= enter_state(item, wish["status"])
             change = Change(fields)
             if (
                 "project" in wish
@@ -207,7 +216,7 @@ class Work:
         async def work_out(item: Item) -> Change:
             if item.entity_type not in NOTED_ON:
                 raise Invalid(
-                    f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not a {' or '.join(NOTED_ON)}, which "
+                    f"{item.title!r} ({item.entity_id}) is {with_article(item.entity_type)}, not a {' or '.join(NOTED_ON)}, which "
                     "notes are kept on. Use `remember` for what is worth keeping by itself."
                 )
             return Change({"metadata": with_note(item, caller.name, rules.content(text))})
@@ -242,7 +251,7 @@ class Work:
             raise Invalid(f"There is no {names} {entity_id[:200]!r}.", id=entity_id[:200]) from None
         if all(item.entity_type != machine.entity_type for machine in machines):
             raise Invalid(
-                f"{item.title!r} ({item.entity_id}) is {a(item.entity_type)}, not {a(names)}."
+                f"{item.title!r} ({item.entity_id}) is {with_article(item.entity_type)}, not {with_article(names)}."
             )
         return item
 
@@ -277,7 +286,7 @@ class Work:
                 await self._wake.signal()
             return changed
 
-        return await retried(attempt, guarded=expected_revision is not None)
+        return await retry_on_conflict(attempt, guarded=expected_revision is not None)
 
     async def _passages(
         self, item: Item, before: Item

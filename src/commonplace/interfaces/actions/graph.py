@@ -119,7 +119,7 @@ class Node(TypedDict):
 
 
 def node(
-    item: model.Item, distance: int | None = None, reached: model.Reached | None = None
+    item: model.Item, distance: int | None = None, reached: model.Neighbour | None = None
 ) -> Node:
     about = {
         "status": item.status,
@@ -237,7 +237,7 @@ def explored(
     }
 
 
-def surroundings(asked: Explore, found: model.Surroundings) -> Explored:
+def surroundings(asked: Explore, found: model.Neighbourhood) -> Explored:
     names = {
         item.id: item.entity_id
         for item in [found.center, *(reached.item for reached in found.reached)]

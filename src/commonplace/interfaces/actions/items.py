@@ -333,7 +333,7 @@ class ItemInFull(Item):
     ]
 
 
-def item_in_full(reading: model.Reading) -> ItemInFull:
+def item_in_full(reading: model.FullItem) -> ItemInFull:
     job = reading.transcription
     return {
         **item(reading.item),

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 from commonplace.core.services import Services
 from commonplace.interfaces.actions import items as wire
 from commonplace.interfaces.mcp.tools import Tool, as_text
-from commonplace.model import Caller, Capability, Found, Item, Mode, Reading
+from commonplace.model import Caller, Capability, FullItem, Item, Mode, SearchResult
 from commonplace.model.progress import Progress, no_progress
 
 
@@ -59,7 +59,7 @@ async def _search(services: Services, caller: Caller, args: wire.SearchRequest) 
     }
 
 
-def _hits_as_text(found: Found) -> str:
+def _hits_as_text(found: SearchResult) -> str:
     lines = [f"Note: {found.degraded}"] if found.degraded else []
     if not found.hits:
         lines.append("Nothing found.")
@@ -90,7 +90,7 @@ async def _get(services: Services, caller: Caller, args: GetItem) -> tuple[str, 
     return _item_as_markdown(reading), wire.item_in_full(reading)
 
 
-def _item_as_markdown(reading: Reading) -> str:
+def _item_as_markdown(reading: FullItem) -> str:
     item = reading.item
     facts = {
         "Source": item.url,
@@ -116,7 +116,7 @@ def _unread(item: Item) -> str | None:
     return f"failed: {item.status_reason}" if item.ingest_status == "failed" else item.ingest_status
 
 
-def _transcription(reading: Reading) -> str | None:
+def _transcription(reading: FullItem) -> str | None:
     job = reading.transcription
     if job is None or reading.item.transcription_status == "queued":
         return reading.item.transcription_status

@@ -10,7 +10,7 @@ from commonplace.interfaces.http.gate import nobody
 from commonplace.interfaces.web.request import Visit
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import Published
-from commonplace.text.secret_masking import masked
+from commonplace.text.secret_masking import mask_secrets
 
 DESCRIPTION = 300  # characters, as much as previews of links show
 
@@ -36,7 +36,7 @@ async def show(visit: Visit) -> Response:
         disk=published,
         view=view,
         own=own,
-        owner=masked(published.owner_name),
+        owner=mask_secrets(published.owner_name),
         address=f"{site}/d/{published.public_id}",
         description=view.summary[:DESCRIPTION],
     )

@@ -21,7 +21,7 @@ from commonplace.interfaces.web.markdown_html import (
 )
 from commonplace.interfaces.web.request import Visit
 from commonplace.interfaces.web.route import get, post
-from commonplace.model import NOT_DISKS, Item, Kind, Reached, Reading, Section, Upload
+from commonplace.model import NOT_DISKS, FullItem, Item, Kind, Neighbour, Section, Upload
 from commonplace.model.task_notes import notes, searchable
 
 LINKS = 30
@@ -79,14 +79,14 @@ async def show(visit: Visit) -> Response:
     )
 
 
-def _set(reading: Reading) -> tuple[list[tuple[Section, Markup, list[str]]], Markup | None]:
+def _set(reading: FullItem) -> tuple[list[tuple[Section, Markup, list[str]]], Markup | None]:
     """The passages, or all of a text that has none."""
     return _passages(reading), None if reading.sections else rendered(
         without_title(reading.text, reading.item.title)
     )
 
 
-def _passages(reading: Reading) -> list[tuple[Section, Markup, list[str]]]:
+def _passages(reading: FullItem) -> list[tuple[Section, Markup, list[str]]]:
     """Each with its text and what is worth a place in the margin. Notes of work are searched with it, and stand below it here."""
     noted = searchable(reading.item, "").strip()
     highest = highest_heading(without_title(reading.text, reading.item.title))
@@ -117,7 +117,7 @@ def _begins(text: str, point: str) -> bool:
     return point.endswith("…") and " ".join(text.split()).startswith(point[:-1])
 
 
-def _outline(reading: Reading) -> list[tuple[int, str, int]]:
+def _outline(reading: FullItem) -> list[tuple[int, str, int]]:
     """Where each heading begins: (passage, words, how deep). Short texts need none."""
     found: list[tuple[int, str, int]] = []
     before: list[str] = []
@@ -149,7 +149,7 @@ def _pages(original: Upload | None, item: Item) -> str:
     )
 
 
-def _about(item: Item, around: Sequence[Reached]) -> tuple[Item, str, int | None] | None:
+def _about(item: Item, around: Sequence[Neighbour]) -> tuple[Item, str, int | None] | None:
     """What an item is a note on, the words, and where they are."""
     found = next(
         (
@@ -162,7 +162,7 @@ def _about(item: Item, around: Sequence[Reached]) -> tuple[Item, str, int | None
     return (found, *quoted(item)) if found else None
 
 
-def _is_note(link: Reached) -> bool:
+def _is_note(link: Neighbour) -> bool:
     return link.kind == Kind.ANNOTATES and link.direction == "incoming"
 
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from commonplace.interfaces.web.markdown_html import snippet
 from commonplace.interfaces.web.request import Visit
 from commonplace.interfaces.web.route import get
-from commonplace.model import EntityType, Found, ItemFilter, Mode, now
+from commonplace.model import EntityType, ItemFilter, Mode, SearchResult, now
 
 LIMIT = 20
 MODES = {Mode.HYBRID: "Both", Mode.SEMANTIC: "Meaning", Mode.KEYWORD: "Words"}
@@ -101,7 +101,7 @@ def _without(shown: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _snippets(found: Found) -> list[Markup]:
+def _snippets(found: SearchResult) -> list[Markup]:
     return [snippet(hit.passage.text, found.query) for hit in found.hits]
 
 
