@@ -239,7 +239,7 @@ async def main() -> None:
         people = await store.people.all()
         person = people[0] if people else await fill(store, embedder, given.sections, given.words)
         whole = Scope(person.id)
-        folders = await store.folders.within(whole)
+        folders = await store.folders.list_folders(whole)
         print(
             f"{store._db.engine}, {(await store.sections.coverage(whole, embedder.stamp))[1]} sections; p50 / p95 in ms"
         )

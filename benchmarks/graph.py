@@ -106,11 +106,11 @@ async def fill(store: Store, nodes: int, edges: int) -> Person:
 
 async def measure(store: Store, name: str, scope: Scope, starts: list[str], **how: Any) -> None:
     for start in starts[:3]:
-        await store.relations.around(scope, ItemRef(id=start), **how)
+        await store.relations.neighbourhood(scope, ItemRef(id=start), **how)
     spent, cpu = [], time.process_time()
     for start in starts:
         began = time.perf_counter()
-        await store.relations.around(scope, ItemRef(id=start), **how)
+        await store.relations.neighbourhood(scope, ItemRef(id=start), **how)
         spent.append(1000 * (time.perf_counter() - began))
     cpu = 1000 * (time.process_time() - cpu) / len(starts)
     print(
@@ -170,7 +170,7 @@ async def main() -> None:
         await store.open()
         people = await store.people.all()
         person = people[0] if people else await fill(store, given.nodes, given.edges)
-        whole, (folder,) = Scope(person.id), await store.folders.within(Scope(person.id))
+        whole, (folder,) = Scope(person.id), await store.folders.list_folders(Scope(person.id))
         some, starts = (
             Scope(person.id, frozenset({folder.id})),
             await starts_of(store, person, folder, given.walks),

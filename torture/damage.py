@@ -99,7 +99,7 @@ def write_at(path: Path, offset: int, data: bytes) -> None:
 
 def checkpoints(folder: Path) -> list[Path]:
     """The files that hold what is searched."""
-    return [path for path in folder.glob("shelves/*") if path.is_file()]
+    return [path for path in folder.glob("search_index/*") if path.is_file()]
 
 
 Damage = Callable[[Path, Random], None]

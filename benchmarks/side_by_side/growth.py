@@ -37,7 +37,7 @@ def measure(count: int, engines: list[str], work: Path, seconds: float, when: di
             told.write_text(json.dumps(built | {"measured": when}))
         built = json.loads(told.read_text())
         for kept in place.rglob(
-            "shelves"
+            "search_index"
         ):  # as after an upgrade, when every row is read before the first answer
             shutil.rmtree(kept)
         read, asked = (_run("ask", engine, count, work, place, 0.125 * share) for _ in range(2))

@@ -64,7 +64,7 @@ class Site:
 
     async def signed_in(self, **wish: Any) -> Page:
         """The owner, with a password, on the library's first page."""
-        if await self.app.store.accounts.password(self.owner.person_id) is None:
+        if await self.app.store.accounts.password_hash(self.owner.person_id) is None:
             secret = await self.app.accounts.first_invitation()
             assert secret
             await self.app.accounts.claim(secret, "Ada", "ada@example.org", PASSWORD, about="")

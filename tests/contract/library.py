@@ -170,5 +170,5 @@ class Library:
         return [titles[hit.section_id] for hit in hits]
 
     async def section_ids(self, item: Item) -> list[int]:
-        found = await self.store.sections.unembedded([item.id], "no such stamp")
+        found = await self.store.sections.without_vectors([item.id], "no such stamp")
         return [section_id for _, _, section_id, _ in found]

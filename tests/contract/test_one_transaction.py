@@ -118,8 +118,8 @@ async def test_a_claimed_link_and_the_password_are_written_together(place: Setti
                     secret, "Ada", "ada@example.org", "a long enough password", about=""
                 )
             restore()
-            spent = not (await store.accounts.promised(digest(secret), CLAIM))[0]
-            assert spent == (await store.accounts.password(owner.person_id) is not None)
+            spent = not (await store.accounts.check_secret(digest(secret), CLAIM))[0]
+            assert spent == (await store.accounts.password_hash(owner.person_id) is not None)
 
 
 async def test_a_new_password_and_signing_out_are_written_together(place: Settings) -> None:
@@ -132,14 +132,14 @@ async def test_a_new_password_and_signing_out_are_written_together(place: Settin
         visitor = await app.accounts.visitor(session)
         assert visitor is not None
         await app.accounts.enter(owner.person_id, "another browser")
-        before = await store.accounts.password(owner.person_id)
+        before = await store.accounts.password_hash(owner.person_id)
         restore = crash_after(store, 1)
         with suppress(Crash):
             await app.accounts.change_password(
                 visitor, "a long enough password", "another long password"
             )
         restore()
-        changed = await store.accounts.password(owner.person_id) != before
+        changed = await store.accounts.password_hash(owner.person_id) != before
         assert len(await store.accounts.sessions(owner.person_id)) == (1 if changed else 2)
 
 
@@ -149,5 +149,5 @@ async def test_a_person_and_their_token_are_written_together(place: Settings) ->
         with suppress(Crash):
             await app.people.create_with_token("Bob", "bob@example.org")
         restore()
-        bob = await store.accounts.by_email("bob@example.org")
+        bob = await store.accounts.find_by_email("bob@example.org")
         assert bob is None or len(await store.tokens.of_library(bob.id)) == 1

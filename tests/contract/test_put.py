@@ -56,7 +56,7 @@ def entry(
 
 
 async def put(library: Library, *entries: Entry) -> Sequence[Outcome]:
-    return await library.store.items.put(entries, scope=library.scope(), stamp=STAMP)
+    return await library.store.items.import_entries(entries, scope=library.scope(), stamp=STAMP)
 
 
 async def titles(library: Library, query: str, *folders: str) -> list[str]:
@@ -94,7 +94,7 @@ async def test_what_is_there_already_under_another_key_is_not_kept_twice(ann: Li
     again = entry(ann, "zebras graze", title="t")
     assert await put(ann, again) == [Outcome.UNCHANGED]
     await ann.store.items.delete(ann.scope(), page.id)
-    assert await ann.store.contents.known([again.content.key]) == set(), (
+    assert await ann.store.contents.existing_keys([again.content.key]) == set(), (
         "the text stays in the database for nobody"
     )
 
@@ -128,7 +128,7 @@ async def test_what_was_made_of_a_text_outlives_the_same_import_and_not_another_
         "category": "nature",
         "tags": ("zebra",),
     }
-    await ann.store.items.annotate(
+    await ann.store.items.set_derived(
         [Annotation(item, made | {"metadata": item.metadata | {"tags_derived": True}})]
     )
     assert await put(ann, replace(first, jobs=())) == [Outcome.UNCHANGED]

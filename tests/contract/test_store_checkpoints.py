@@ -19,7 +19,7 @@ from commonplace.model import EVERYTHING
 from commonplace.search_index import (
     change_log,
     checkpoint_writer,
-    library_index as shelves,
+    library_index,
     postings,
 )
 from commonplace.settings import Settings
@@ -39,16 +39,16 @@ def place(place: Settings) -> Settings:
 
 @pytest.fixture(autouse=True)
 def at_every_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelves, "KEEP_SHARE", 0)
+    monkeypatch.setattr(library_index, "KEEP_SHARE", 0)
 
 
 @pytest.fixture
 def read_all(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Libraries, each time that one is read row by row."""
     read: list[str] = []
-    reload = shelves.LibraryIndex._reload
+    reload = library_index.LibraryIndex._reload
     monkeypatch.setattr(
-        shelves.LibraryIndex,
+        library_index.LibraryIndex,
         "_reload",
         lambda self, tx: (read.append(self._library_id), reload(self, tx)),
     )
@@ -83,7 +83,7 @@ async def quartz(library: Library, *titles: str) -> None:
 
 
 def file_of(place: Settings, library: Library) -> Path:
-    return place.data_dir / "shelves" / f"{library.id}.shelf"
+    return place.data_dir / "search_index" / f"{library.id}.index"
 
 
 async def write(library: Library, sql: str) -> None:
@@ -106,7 +106,7 @@ async def test_it_answers_as_the_oracle_does_after_any_changes_between_two_start
     for step, keeps in zip([("add", 1, 1), *steps], [True, *kept], strict=False):
         await world.apply(*step)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(shelves, "KEEP_SHARE", 0 if keeps else 100)
+            patch.setattr(library_index, "KEEP_SHARE", 0 if keeps else 100)
             async with process(place) as other:
                 await world.check(other)
     assert len(read_all) == 1, "only by the first of them"
@@ -158,7 +158,7 @@ async def test_a_damaged_file_is_left_unused(
     file_of(place, ann).write_bytes(damaged)
     read_all.clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shelves.LibraryIndex, "to_keep", lambda *_: None)
+        patch.setattr(library_index.LibraryIndex, "checkpoint_state", lambda *_: None)
         assert await found(place, ann) == ["a", "b", "c"]
     if len(damaged) < len(kept):
         assert read_all == [ann.id] or damaged == kept
@@ -253,7 +253,7 @@ async def test_nothing_that_was_deleted_stays_in_the_file(
     assert packed(secret) in file_of(place, ann).read_bytes()
     await ann.store.items.delete(ann.scope(), item.id)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shelves, "KEEP_SHARE", 100)
+        patch.setattr(library_index, "KEEP_SHARE", 100)
         assert await found(place, ann) == list("abcdefgh")
     assert packed(secret) not in file_of(place, ann).read_bytes()
     assert await found(place, ann) == list("abcdefgh")
@@ -282,16 +282,16 @@ async def test_a_library_that_goes_takes_its_file_along(
     place: Settings, ann: Library, kept: bytes
 ) -> None:
     assert stat.S_IMODE(file_of(place, ann).stat().st_mode) == 0o600
-    for item in (await ann.store.items.page(ann.scope(), EVERYTHING, limit=9, offset=0))[0]:
+    for item in (await ann.store.items.list_page(ann.scope(), EVERYTHING, limit=9, offset=0))[0]:
         await ann.store.items.delete(ann.scope(), item.id)
-    await ann.store.people.remove(ann.id)
+    await ann.store.people.delete(ann.id)
     assert not file_of(place, ann).exists()
 
 
 async def test_without_a_folder_to_write_to_it_is_done_without(
     place: Settings, ann: Library, read_all: list[str]
 ) -> None:
-    (place.data_dir / "shelves").write_text("no folder")
+    (place.data_dir / "search_index").write_text("no folder")
     await quartz(ann, "a")
     assert await found(place, ann) == await found(place, ann) == ["a"]
     assert len(read_all) == 2
@@ -303,7 +303,7 @@ async def test_the_last_of_a_disk_is_left_to_rows(
     await quartz(ann, "a")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10))
     assert await found(place, ann) == ["a"]
-    assert os.listdir(place.data_dir / "shelves") == []
+    assert os.listdir(place.data_dir / "search_index") == []
 
 
 async def test_a_store_whose_rows_are_gone_is_closed_like_any_other(
@@ -314,7 +314,7 @@ async def test_a_store_whose_rows_are_gone_is_closed_like_any_other(
         await store.sections.nearest(ann.scope(), UP, STAMP, 1)
         await write(ann, "ALTER TABLE checkpoints RENAME TO gone")
     await write(ann, "ALTER TABLE gone RENAME TO checkpoints")
-    assert os.listdir(place.data_dir / "shelves") == []
+    assert os.listdir(place.data_dir / "search_index") == []
 
 
 async def test_small_libraries_are_not_kept(place: Settings, ann: Library) -> None:
@@ -338,7 +338,7 @@ async def test_processes_may_write_at_once(
     read_all.clear()
     assert await found(place, ann) == ["a", "b"]
     assert read_all == []
-    assert os.listdir(place.data_dir / "shelves") == [file_of(place, ann).name]
+    assert os.listdir(place.data_dir / "search_index") == [file_of(place, ann).name]
 
 
 async def test_it_is_written_while_the_process_runs_and_goes_when_nobody_writes_it_anew(
@@ -375,7 +375,7 @@ async def test_what_changes_while_it_is_written_is_read_again(
     near = await ann.store.sections.nearest(ann.scope(), UP, STAMP, 10)
     assert len(near) == 3
     index, checkpoints = ann.store._index, ann.store._index._checkpoints
-    holding = index._shelves[ann.id].to_keep(False)
+    holding = index._libraries[ann.id].checkpoint_state(False)
     arrays, first = iter(holding.arrays), []
     while not first or not first[-1][0].endswith("has"):
         first.append(next(arrays))
@@ -387,7 +387,7 @@ async def test_what_changes_while_it_is_written_is_read_again(
     assert len(await ann.found("quartz")) == 3
     draft = checkpoints.write(replace(holding, arrays=[*first, *arrays]))
     await ann.store._db.write(checkpoints.register, draft)
-    checkpoints.name(draft)
+    checkpoints.publish(draft)
     read_all.clear()
     assert await found(place, ann) == ["a", "a", "c"]
     assert read_all == []

@@ -64,10 +64,10 @@ async def test_what_was_said_is_everybodys_and_those_who_waited_go_on(
     await store.jobs.lease("w", "transcribe", limit=9, seconds=60)
     await store.jobs.postpone("w", waiting.id, now() + SOON)
     assert (await store.jobs.get(bob.scope(), waiting.id)).attempts == 0
-    await store.contents.progress(mine.content_id, 0.25)
+    await store.contents.set_progress(mine.content_id, 0.25)
     assert (await store.jobs.get(bob.scope(), waiting.id)).progress == 0.25
-    assert await store.jobs.underway() == 0.25, "of the one that is running"
-    await store.contents.fulfil(
+    assert await store.jobs.running_share() == 0.25, "of the one that is running"
+    await store.contents.set_text(
         mine.content_id, "quartz", [{"at": 0, "locator": {"seconds": 1}}], {"title": "T"}
     )
     said = await store.contents.get(mine.content_id)
@@ -89,7 +89,7 @@ async def test_giving_up_fails_all_who_wait_and_they_can_try_again(
 ) -> None:
     (mine, job), (theirs, waiting) = await recording(ann), await recording(bob)
     other, _ = await ann.put("feldspar", job=True)
-    await ann.store.contents.give_up(mine.content_id, "no sound")
+    await ann.store.contents.fail(mine.content_id, "no sound")
     assert await state(ann, mine, job) == (JobState.FAILED, "no sound", "failed")
     assert await state(bob, theirs, waiting) == (JobState.FAILED, "no sound", "failed")
     assert (await ann.store.jobs.counts())["queued"] == 1, "jobs of other kinds go on"
@@ -123,17 +123,17 @@ async def test_an_address_is_one_item_and_what_it_said_to_others_first_counts(
     assert (await ann.put("quartz", title="Other", key=KEY, kind="url"))[0].id == mine.id
     with pytest.raises(Conflict):
         await bob.put("quartz, but edited", title="Rocks", key=KEY, kind="url")
-    content, item = await bob.store.items.known(bob.scope(), KEY, "document")
+    content, item = await bob.store.items.find_by_key(bob.scope(), KEY, "document")
     assert content is not None and (content.text, item) == ("quartz", None)
-    content, item = await ann.store.items.known(ann.scope(), KEY, "document")
+    content, item = await ann.store.items.find_by_key(ann.scope(), KEY, "document")
     assert item is not None and item.id == mine.id
-    assert await ann.store.items.known(
+    assert await ann.store.items.find_by_key(
         ann.scope(), "url:https://example.org/other", "document"
     ) == (None, None)
 
 
 async def renew(library: Library, item: Item, text: str) -> Item:
-    return await library.store.items.renew(
+    return await library.store.items.replace_content(
         library.scope(),
         item.id,
         Content(new_id(), KEY, text),
@@ -193,7 +193,7 @@ async def test_renewing_leaves_others_what_they_have(ann: Library, bob: Library)
         "quartz",
         ["Untitled"],
     )
-    content, _ = await ann.store.items.known(ann.scope(), KEY, "document")
+    content, _ = await ann.store.items.find_by_key(ann.scope(), KEY, "document")
     assert content is not None and content.text == "mica"
     assert (await renew(bob, theirs, "mica")).content_id == after.content_id, (
         "the same text is the same content again"
@@ -202,7 +202,7 @@ async def test_renewing_leaves_others_what_they_have(ann: Library, bob: Library)
 
 async def test_annotations_keep_vectors_and_revision(ann: Library) -> None:
     item = await ann.add("quartz\n\nmica", vectors=[unit([1] * 16), unit([2] * 16)])
-    await ann.store.items.annotate(
+    await ann.store.items.set_derived(
         [Annotation(item, {"summary": "Rocks.", "tags": ("a",)}, (("one",), ("two",)))]
     )
     after = await ann.store.items.get(ann.scope(), ref(item))
@@ -223,7 +223,7 @@ async def test_an_annotation_that_comes_late_leaves_what_somebody_chose(ann: Lib
         "category": "Other",
         "metadata": {"tags_derived": True},
     }
-    await ann.store.items.annotate([Annotation(item, made)])
+    await ann.store.items.set_derived([Annotation(item, made)])
     after = await ann.store.items.get(ann.scope(), ref(item))
     assert {name: getattr(after, name) for name in made} == chosen | {"summary": "A rock."}
 
@@ -241,12 +241,12 @@ async def test_minutes_are_reserved_within_the_cap_counted_once_and_settled(
     assert await quotas.reserve(first, ann.id, "2031-05", 50, 100), (
         "what it had before does not count against it"
     )
-    assert await quotas.used(ann.id, ann.id, "2031-05") == 90
-    await quotas.settle(first, 12.5)
-    assert await quotas.used(ann.id, ann.id, "2031-05") == 52.5
+    assert await quotas.used_seconds(ann.id, ann.id, "2031-05") == 90
+    await quotas.set_seconds(first, 12.5)
+    assert await quotas.used_seconds(ann.id, ann.id, "2031-05") == 52.5
     assert (
-        await quotas.used(ann.id, ann.id, "2031-06")
-        == await quotas.used(bob.id, bob.id, "2031-05")
+        await quotas.used_seconds(ann.id, ann.id, "2031-06")
+        == await quotas.used_seconds(bob.id, bob.id, "2031-05")
         == 0
     )
     assert await quotas.reserve(
@@ -258,7 +258,7 @@ async def test_addresses_that_redirect_lead_to_the_content_as_long_as_there_is_o
     ann: Library, tmp_path: Path
 ) -> None:
     async def at_end() -> str | None:
-        content, _ = await ann.store.items.known(
+        content, _ = await ann.store.items.find_by_key(
             ann.scope(), "url:https://short.example/", "document"
         )
         return content.text if content else None

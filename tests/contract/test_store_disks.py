@@ -84,16 +84,16 @@ async def test_a_save_is_inactive_while_the_item_is_private_and_goes_with_it(
     assert saved.saved_at is not None
     assert (await store.disks.save(bob.id, bob.id, saved)).saved_at == saved.saved_at
     await store.disks.unpublish(ann.scope(), item.id)
-    assert await store.disks.saved(bob.id, DiskFilter(), limit=10, offset=0) == ([], 0)
+    assert await store.disks.list_saved(bob.id, DiskFilter(), limit=10, offset=0) == ([], 0)
     with pytest.raises(NotFound):
         await store.disks.find(ItemRef(id=item.id), bob.id)
     with pytest.raises(NotFound):
         await store.disks.save(bob.id, bob.id, saved)
     await publish(ann, item)
-    [found], total = await store.disks.saved(bob.id, DiskFilter(), limit=10, offset=0)
+    [found], total = await store.disks.list_saved(bob.id, DiskFilter(), limit=10, offset=0)
     assert (found.item_id, found.saved_at, total) == (item.id, saved.saved_at, 1)
     await store.items.delete(ann.scope(), item.id)
-    assert await store.disks.saved(bob.id, DiskFilter(), limit=10, offset=0) == ([], 0)
+    assert await store.disks.list_saved(bob.id, DiskFilter(), limit=10, offset=0) == ([], 0)
     with pytest.raises(NotFound):
         await store.disks.unsave(bob.id, ItemRef(id=item.id))
 
@@ -109,7 +109,7 @@ async def test_unsaving_works_for_what_is_private_by_now_and_once(
     with pytest.raises(NotFound):
         await store.disks.unsave(bob.id, ItemRef.parse(item.public_id))
     await publish(ann, item)
-    assert (await store.disks.saved(bob.id, DiskFilter(), limit=10, offset=0))[1] == 0
+    assert (await store.disks.list_saved(bob.id, DiskFilter(), limit=10, offset=0))[1] == 0
 
 
 @pytest.mark.parametrize("how", ["update", "annotate", "renew"])
@@ -121,7 +121,7 @@ async def test_whoever_changes_the_item_its_view_is_known_to_be_old(
     before = await store.disks.save(
         bob.id, bob.id, await store.disks.find(ItemRef(id=item.id), bob.id)
     )
-    assert await store.disks.stale(bob.id) == []
+    assert await store.disks.list_stale(bob.id) == []
     match how:
         case "update":
             await store.items.update(
@@ -134,9 +134,11 @@ async def test_whoever_changes_the_item_its_view_is_known_to_be_old(
                 jobs=[],
             )
         case "annotate":
-            await store.items.annotate([Annotation(item, {"summary": "Another."}, (("point",),))])
+            await store.items.set_derived(
+                [Annotation(item, {"summary": "Another."}, (("point",),))]
+            )
         case "renew":
-            await store.items.renew(
+            await store.items.replace_content(
                 ann.scope(),
                 item.id,
                 Content(new_id(), new_id(), "Another text."),
@@ -145,17 +147,17 @@ async def test_whoever_changes_the_item_its_view_is_known_to_be_old(
                 stamp=STAMP,
                 jobs=[],
             )
-    [stale] = await store.disks.stale(bob.id)
+    [stale] = await store.disks.list_stale(bob.id)
     assert stale.stale and stale.item_id == item.id
     newer = replace(VIEW, summary="About owls.")
-    await store.disks.derived(
+    await store.disks.set_view(
         before, replace(VIEW, summary="Too late.")
     )  # of the change before: it is old when it comes
     assert (await store.disks.find(ItemRef(id=item.id), None)).stale
-    await store.disks.derived(stale, newer)
+    await store.disks.set_view(stale, newer)
     found = await store.disks.find(ItemRef(id=item.id), None)
     assert (found.view, found.stale) == (newer, False)
-    await store.disks.derived(before, VIEW)
+    await store.disks.set_view(before, VIEW)
     assert (await store.disks.find(ItemRef(id=item.id), None)).view == newer
 
 
@@ -163,7 +165,7 @@ async def test_an_item_that_changed_while_its_view_was_derived_is_published_as_o
     store: Store, ann: Library
 ) -> None:
     item = await ann.add("The fox hunts at night.")
-    await store.items.annotate([Annotation(item, {"summary": "Another."})])
+    await store.items.set_derived([Annotation(item, {"summary": "Another."})])
     assert (await store.disks.publish(ann.scope(), item, Audience.MEMBERS, VIEW)).stale
 
 
@@ -180,7 +182,7 @@ async def test_lists_of_saved_disks_are_filtered_by_what_is_shown(
         await store.disks.save(bob.id, bob.id, await store.disks.find(ItemRef(id=item.id), bob.id))
 
     async def titles(where: DiskFilter, limit: int = 10, offset: int = 0) -> tuple[list[str], int]:
-        found, total = await store.disks.saved(bob.id, where, limit=limit, offset=offset)
+        found, total = await store.disks.list_saved(bob.id, where, limit=limit, offset=offset)
         return [one.view.title for one in found], total
 
     assert await titles(DiskFilter()) == (["Shown 2", "Shown 1", "Shown 0"], 3)
@@ -209,8 +211,8 @@ async def test_vectors_of_views_are_of_the_view_that_is_there(
     assert await store.disks.saved_vectors(bob.id, STAMP, 10) == [
         (item.public_id, "Shown", b"\0\1" * 16)
     ]
-    await store.items.annotate([Annotation(item, {"summary": "Another."})])
+    await store.items.set_derived([Annotation(item, {"summary": "Another."})])
     assert await store.disks.saved_vectors(bob.id, STAMP, 10) == []
     stale = await store.disks.find(ItemRef(id=item.id), None)
-    await store.disks.derived(stale, VIEW)
+    await store.disks.set_view(stale, VIEW)
     assert await store.disks.view_vector(stale, STAMP) is None

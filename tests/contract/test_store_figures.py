@@ -26,18 +26,21 @@ async def test_totals_and_days_are_of_the_scope(ann: Library, bob: Library) -> N
     assert totals.characters == len("one\n\ntwo") + len("three")
     assert (await figures.totals(ann.scope(folder))).items == 1
     today, before = now().date().isoformat(), (now() - timedelta(days=3)).date().isoformat()
-    assert await figures.added(ann.scope(), now() - timedelta(days=9)) == {today: 1, before: 1}
-    assert await figures.added(ann.scope(), now() - timedelta(days=1)) == {today: 1}
+    assert await figures.added_by_day(ann.scope(), now() - timedelta(days=9)) == {
+        today: 1,
+        before: 1,
+    }
+    assert await figures.added_by_day(ann.scope(), now() - timedelta(days=1)) == {today: 1}
     assert await figures.size() > 0
 
 
 async def test_calls_are_counted_by_day(ann: Library, bob: Library) -> None:
     token = await ann.token()
     await ann.store.tokens.record([Event(ann.id, token.id, "search", None, True) for _ in range(3)])
-    assert await ann.store.figures.calls(ann.id, now() - timedelta(days=1)) == {
+    assert await ann.store.figures.calls_by_day(ann.id, now() - timedelta(days=1)) == {
         now().date().isoformat(): 3
     }
-    assert await ann.store.figures.calls(bob.id, now() - timedelta(days=1)) == {}
+    assert await ann.store.figures.calls_by_day(bob.id, now() - timedelta(days=1)) == {}
 
 
 async def test_the_state_changes_with_whatever_a_map_shows(ann: Library, bob: Library) -> None:
@@ -64,7 +67,7 @@ async def test_the_state_changes_with_whatever_a_map_shows(ann: Library, bob: Li
     assert await is_new()
     await ann.store.relations.put(ann.scope(), [Relation(ann.id, one.id, "REQUIRES", two.id)])
     assert await is_new()
-    await ann.store.relations.drop(ann.scope(), one.id, "REQUIRES", two.id)
+    await ann.store.relations.delete(ann.scope(), one.id, "REQUIRES", two.id)
     folder = await ann.folder("Rocks")
     await items.file(ann.scope(), ItemRef(id=one.id), [folder], token_id=None)
     assert await is_new()
@@ -84,12 +87,10 @@ async def test_openings_have_their_vectors_within_the_scope(ann: Library, bob: L
     two = await ann.add("mica", vectors=[unit([0, 0, 1] + [0] * 13)])
     bare, theirs = await ann.add("basalt"), await bob.add("granite", vectors=[unit([1] * 16)])
     every = [each.id for each in (one, two, bare, theirs)]
-    ids, rows = await ann.store.sections.opening_vectors(ann.scope(), every, STAMP)
+    ids, rows = await ann.store.sections.first_vectors(ann.scope(), every, STAMP)
     assert {each: int(row.argmax()) for each, row in zip(ids, rows, strict=True)} == {
         one.id: 0,
         two.id: 2,
     }
-    assert (await ann.store.sections.opening_vectors(ann.scope(folder), every, STAMP))[0] == [
-        one.id
-    ]
-    assert (await ann.store.sections.opening_vectors(ann.scope(), every, "another"))[0] == []
+    assert (await ann.store.sections.first_vectors(ann.scope(folder), every, STAMP))[0] == [one.id]
+    assert (await ann.store.sections.first_vectors(ann.scope(), every, "another"))[0] == []

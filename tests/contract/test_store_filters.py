@@ -160,7 +160,7 @@ async def test_openings_are_the_first_passages_within_scope_and_filter(
     )
     other, theirs = await ann.add("three", title="unfiled"), await bob.add("four")
     ids = [item.id, other.id, theirs.id]
-    openings = ann.store.sections.openings
+    openings = ann.store.sections.first_passages
     assert {(p.title, p.text) for p in await openings(ann.scope(), ids)} == {
         ("filed", "one"),
         ("unfiled", "three"),

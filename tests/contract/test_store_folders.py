@@ -19,7 +19,7 @@ async def test_names_are_unique_in_a_library_whatever_their_case(
     with pytest.raises(NameTaken):
         await ann.folder("STRASSE")
     await bob.folder("Straße")
-    assert [f.name for f in await ann.store.folders.within(ann.scope())] == ["Straße"]
+    assert [f.name for f in await ann.store.folders.list_folders(ann.scope())] == ["Straße"]
 
 
 async def test_folders_are_listed_by_name_within_the_scope_and_counted(
@@ -28,7 +28,7 @@ async def test_folders_are_listed_by_name_within_the_scope_and_counted(
     work, home, _ = await ann.folder("work"), await ann.folder("Home"), await bob.folder("bob's")
     await ann.add("one", folder=work)
     await ann.add("two", folder=work, in_kb=False)
-    within = ann.store.folders.within
+    within = ann.store.folders.list_folders
     assert [(f.name, f.item_count) for f in await within(ann.scope())] == [("Home", 0), ("work", 2)]
     assert [(f.name, f.item_count) for f in await within(ann.scope(kb_only=True))] == [
         ("Home", 0),
@@ -42,7 +42,7 @@ async def test_folders_are_listed_by_name_within_the_scope_and_counted(
 async def test_a_folder_made_is_the_folder_read(ann: Library) -> None:
     folder = Folder(id=new_id(), library_id=ann.id, name="kept", created_at=now())
     await ann.store.folders.create(folder)
-    assert await ann.store.folders.within(ann.scope()) == [folder]
+    assert await ann.store.folders.list_folders(ann.scope()) == [folder]
 
 
 async def test_renaming_minds_the_scope_and_the_other_names(ann: Library, bob: Library) -> None:
@@ -61,8 +61,8 @@ async def test_deleting_a_folder_keeps_its_items_unless_asked(ann: Library) -> N
     await ann.add("quartz", title="kept", folder=work)
     await ann.store.folders.delete(ann.scope(), work, cascade_items=False)
     assert await ann.found("quartz") == ["kept"]
-    assert [f.id for f in await ann.store.folders.within(ann.scope())] == [home]
-    items, _ = await ann.store.items.page(ann.scope(), ItemFilter(), limit=10, offset=0)
+    assert [f.id for f in await ann.store.folders.list_folders(ann.scope())] == [home]
+    items, _ = await ann.store.items.list_page(ann.scope(), ItemFilter(), limit=10, offset=0)
     assert [i.folders for i in items] == [()]
 
 
@@ -132,7 +132,7 @@ async def test_what_is_out_of_scope_cannot_be_deleted(ann: Library, bob: Library
     for scope in (ann.scope(home), bob.scope()):
         with pytest.raises(NotFound):
             await ann.store.folders.delete(scope, work, cascade_items=True)
-    assert len(await ann.store.folders.within(ann.scope())) == 2
+    assert len(await ann.store.folders.list_folders(ann.scope())) == 2
 
 
 async def test_what_goes_with_a_folder_is_known_beforehand(ann: Library, bob: Library) -> None:
@@ -145,12 +145,12 @@ async def test_what_goes_with_a_folder_is_known_beforehand(ann: Library, bob: Li
         await ann.token(*folders)
     revoked = await ann.token(work)
     await ann.store.tokens.revoke(ann.id, revoked.id)
-    assert await ann.store.folders.stakes(ann.scope(), work) == FolderImpact(
+    assert await ann.store.folders.folder_impact(ann.scope(), work) == FolderImpact(
         items=3, alone=2, tokens=1
     )
-    assert await ann.store.folders.stakes(ann.scope(), home) == FolderImpact(
+    assert await ann.store.folders.folder_impact(ann.scope(), home) == FolderImpact(
         items=1, alone=0, tokens=0
     )
     for scope in (bob.scope(), ann.scope(home)):
         with pytest.raises(NotFound):
-            await ann.store.folders.stakes(scope, work)
+            await ann.store.folders.folder_impact(scope, work)

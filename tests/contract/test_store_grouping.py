@@ -38,7 +38,7 @@ async def test_one_that_fails_harms_no_other(ann: Library) -> None:
     assert [isinstance(outcome, NotFound) for outcome in outcomes] == [
         n % 5 == 0 for n in range(40)
     ]
-    items, total = await store.items.page(ann.scope(), ItemFilter(), limit=100, offset=0)
+    items, total = await store.items.list_page(ann.scope(), ItemFilter(), limit=100, offset=0)
     assert total == 33 and {item.title for item in items} >= {f"{n}" for n in range(40) if n % 5}
 
 

@@ -34,7 +34,7 @@ async def page(
     offset: int = 0,
     **where: object,
 ) -> list[str]:
-    items, total = await library.store.items.page(
+    items, total = await library.store.items.list_page(
         scope or library.scope(),
         ItemFilter(**where),  # type: ignore[arg-type]
         limit=limit,
@@ -83,21 +83,22 @@ async def test_an_item_is_read_whole_as_far_as_the_scope_goes(ann: Library, bob:
     added = await ann.add("One.\n\nTwo.", folder=work)
     await ann.store.items.file(ann.scope(), ItemRef(id=added.id), [home], token_id=None)
     items = ann.store.items
-    whole = await items.whole(ann.scope(), ItemRef.parse(added.entity_id))
+    whole = await items.get_with_sections(ann.scope(), ItemRef.parse(added.entity_id))
     assert whole.item == await items.get(ann.scope(), ItemRef(id=added.id))
     assert (whole.text, list(whole.sections)) == (
         "One.\n\nTwo.",
         await ann.store.sections.of_item(added),
     )
     assert {folder.name for folder in whole.folders} == {"work", "home"}
-    assert [f.name for f in (await items.whole(ann.scope(home), ItemRef(id=added.id))).folders] == [
-        "home"
-    ]
+    assert [
+        f.name
+        for f in (await items.get_with_sections(ann.scope(home), ItemRef(id=added.id))).folders
+    ] == ["home"]
     unfiled = await ann.add("Three.", in_kb=False)
-    assert (await items.whole(ann.scope(), ItemRef(id=unfiled.id))).folders == ()
+    assert (await items.get_with_sections(ann.scope(), ItemRef(id=unfiled.id))).folders == ()
     for scope in (bob.scope(), ann.scope(await ann.folder("other")), ann.scope(kb_only=True)):
         with pytest.raises(NotFound):
-            await items.whole(scope, ItemRef(id=unfiled.id))
+            await items.get_with_sections(scope, ItemRef(id=unfiled.id))
 
 
 async def test_every_read_keeps_to_the_scope(ann: Library, bob: Library) -> None:
@@ -123,11 +124,11 @@ async def test_every_read_keeps_to_the_scope(ann: Library, bob: Library) -> None
         bob.scope(work): set(),
     }
     everything = [
-        *(await ann.store.items.page(ann.scope(), ItemFilter(), limit=50, offset=0))[0],
-        *(await ann.store.items.page(bob.scope(), ItemFilter(), limit=50, offset=0))[0],
+        *(await ann.store.items.list_page(ann.scope(), ItemFilter(), limit=50, offset=0))[0],
+        *(await ann.store.items.list_page(bob.scope(), ItemFilter(), limit=50, offset=0))[0],
     ]
     for scope, titles in expected.items():
-        items, total = await ann.store.items.page(scope, ItemFilter(), limit=50, offset=0)
+        items, total = await ann.store.items.list_page(scope, ItemFilter(), limit=50, offset=0)
         assert {i.title for i in items} == titles
         assert total == len(titles)
         for item in everything:
@@ -139,7 +140,7 @@ async def readable(store: Store, scope: Scope, item: Item) -> bool:
     attempts: list[Callable[[], Awaitable[object]]] = [
         lambda: store.items.get(scope, ItemRef(id=item.id)),
         lambda: store.items.get(scope, ItemRef(public_id=item.public_id)),
-        lambda: store.items.whole(scope, ItemRef(id=item.id)),
+        lambda: store.items.get_with_sections(scope, ItemRef(id=item.id)),
         lambda: store.items.update(
             scope, item.id, {}, expected_revision=None, sections=None, stamp=STAMP, jobs=()
         ),
@@ -172,7 +173,11 @@ async def test_a_reader_sees_only_the_folders_of_its_scope_on_an_item(ann: Libra
     ]:
         assert set((await ann.store.items.get(scope, ItemRef(id=item.id))).folders) == folders
         assert (
-            set((await ann.store.items.page(scope, ItemFilter(), limit=1, offset=0))[0][0].folders)
+            set(
+                (await ann.store.items.list_page(scope, ItemFilter(), limit=1, offset=0))[0][
+                    0
+                ].folders
+            )
             == folders
         )
 
@@ -362,7 +367,7 @@ async def test_a_deleted_item_leaves_nothing(ann: Library) -> None:
         await ann.store.items.delete(ann.scope(), item.id)
     assert await ann.found("quartz") == []
     assert await ann.store.jobs.lease("w", "embed", limit=5, seconds=60) == []
-    assert [f.item_count for f in await ann.store.folders.within(ann.scope())] == [0]
+    assert [f.item_count for f in await ann.store.folders.list_folders(ann.scope())] == [0]
     assert (await ann.put("quartz", title="T"))[1], "and can be added again"
 
 
@@ -463,7 +468,7 @@ async def test_items_come_in_the_order_that_is_asked_for(ann: Library) -> None:
         Order.LONGEST: ["Alpha", "beta"],
     }
     for order, expected in orders.items():
-        found, _ = await ann.store.items.page(
+        found, _ = await ann.store.items.list_page(
             ann.scope(), ItemFilter(), limit=10, offset=0, order=order
         )
         assert [item.title for item in found] == expected, order
@@ -473,9 +478,9 @@ async def test_several_are_read_at_once_and_only_what_is_in_scope(ann: Library) 
     folder = await ann.folder("mine")
     inside, outside = await ann.add("one", folder=folder), await ann.add("two")
     asked = {inside.id, outside.id, new_id()}
-    assert (await ann.store.items.several(ann.scope(), asked)).keys() == {inside.id, outside.id}
-    assert await ann.store.items.several(ann.scope(folder), asked) == {inside.id: inside}
-    assert await ann.store.items.several(ann.scope(), []) == {}
+    assert (await ann.store.items.get_many(ann.scope(), asked)).keys() == {inside.id, outside.id}
+    assert await ann.store.items.get_many(ann.scope(folder), asked) == {inside.id: inside}
+    assert await ann.store.items.get_many(ann.scope(), []) == {}
 
 
 async def test_notes_in_the_margin_lie_where_their_item_lies_and_go_with_it(ann: Library) -> None:

@@ -177,12 +177,12 @@ async def test_embedding_is_queued_once_for_what_lacks_it(ann: Library, bob: Lib
 async def test_whether_anybody_works_is_told_by_what_was_taken_up(ann: Library) -> None:
     began = now()
     await queued(ann)
-    assert not await ann.store.jobs.worked_on(began)
+    assert not await ann.store.jobs.has_activity(began)
     [job] = await ann.store.jobs.lease("w1", "embed", limit=1, seconds=60)
-    assert await ann.store.jobs.worked_on(began)
+    assert await ann.store.jobs.has_activity(began)
     await ann.store.jobs.finish("w1", [job.id])
-    assert await ann.store.jobs.worked_on(began)
-    assert not await ann.store.jobs.worked_on(now() + timedelta(seconds=60))
+    assert await ann.store.jobs.has_activity(began)
+    assert not await ann.store.jobs.has_activity(now() + timedelta(seconds=60))
 
 
 async def test_what_came_lately_is_told_until_it_is_taken_up(ann: Library) -> None:
@@ -194,14 +194,14 @@ async def test_what_came_lately_is_told_until_it_is_taken_up(ann: Library) -> No
             Job(new_id(), ann.id, item.id, "remove", run_after=now() + timedelta(hours=1)),
         ]
     )
-    assert await jobs.came("transform", began)
+    assert await jobs.has_new_jobs("transform", began)
     assert (
-        not await jobs.came("transform", now())
-        and not await jobs.came("embed", began)
-        and not await jobs.came("remove", began)
+        not await jobs.has_new_jobs("transform", now())
+        and not await jobs.has_new_jobs("embed", began)
+        and not await jobs.has_new_jobs("remove", began)
     )
     await jobs.lease("w1", "transform", limit=1, seconds=60)
-    assert not await jobs.came("transform", began)
+    assert not await jobs.has_new_jobs("transform", began)
 
 
 async def test_jobs_in_scope_are_listed_and_taken_out_of_the_queue(
@@ -215,21 +215,22 @@ async def test_jobs_in_scope_are_listed_and_taken_out_of_the_queue(
         for each in (item, other, theirs)
     ]
     await jobs.enqueue(made)
-    listed = await jobs.within(ann.scope(), states=[JobState.QUEUED], kinds=["remove"], limit=10)
+    listed = await jobs.list_jobs(ann.scope(), states=[JobState.QUEUED], kinds=["remove"], limit=10)
     assert {job.id for job in listed} == {job.id for job in made[:2]}
     assert [
         job.id
-        for job in await jobs.within(
+        for job in await jobs.list_jobs(
             ann.scope(), states=[JobState.QUEUED], kinds=["remove"], item_ids=[item.id], limit=10
         )
     ] == [made[0].id]
     assert (
-        await jobs.within(ann.scope(), states=[JobState.FAILED], kinds=["remove"], limit=10) == []
+        await jobs.list_jobs(ann.scope(), states=[JobState.FAILED], kinds=["remove"], limit=10)
+        == []
     )
     assert await jobs.withdraw(ann.scope(), [item.id, theirs.id], "other kind") == 0
     assert await jobs.withdraw(ann.scope(), [item.id, theirs.id], "remove") == 1
     assert (
-        len(await jobs.within(bob.scope(), states=[JobState.QUEUED], kinds=["remove"], limit=10))
+        len(await jobs.list_jobs(bob.scope(), states=[JobState.QUEUED], kinds=["remove"], limit=10))
         == 1
     )
 
@@ -290,14 +291,14 @@ async def test_what_waits_is_counted_up_to_a_bound_and_the_reason_is_found(
 ) -> None:
     monkeypatch.setattr("commonplace.store.jobs.COUNTED", 3)
     jobs = ann.store.jobs
-    assert queue.COUNTED == 1_000 and await jobs.waiting("embed", ann.scope()) == (0, None)
+    assert queue.COUNTED == 1_000 and await jobs.count_open("embed", ann.scope()) == (0, None)
     await queued(ann, 6)
     await queued(bob, 2)
     [first] = await jobs.lease("w", "embed", limit=1, seconds=60)
     await jobs.fail("w", first.id, "It is down.", now() + timedelta(seconds=60), counted=False)
-    assert await jobs.waiting("embed") == (4, "It is down.")
-    assert await jobs.waiting("embed", ann.scope()) == (4, "It is down.")
-    assert await jobs.waiting("embed", bob.scope()) == (2, None)
+    assert await jobs.count_open("embed") == (4, "It is down.")
+    assert await jobs.count_open("embed", ann.scope()) == (4, "It is down.")
+    assert await jobs.count_open("embed", bob.scope()) == (2, None)
 
 
 async def test_what_is_retried_is_as_young_as_a_new_job(ann: Library) -> None:

@@ -49,8 +49,8 @@ async def accept(library: Library, invitation: Invitation, person: Person | None
 
 async def test_whoever_accepts_is_a_member_with_a_token(ann: Library) -> None:
     invitation = await invite(ann, Role.ADMIN, digest="d", email="x@example.org")
-    assert await ann.store.members.invited("d") == invitation
-    assert await ann.store.members.invited("e") is None
+    assert await ann.store.members.find_invitation("d") == invitation
+    assert await ann.store.members.find_invitation("e") is None
     bo = await accept(ann, invitation)
     assert [(m.person_id, m.role) for m in await ann.store.members.of_library(ann.id)] == [
         (ann.id, "owner"),
@@ -73,10 +73,10 @@ async def test_what_somebody_new_signs_in_with_is_written_with_them_or_not_at_al
     key = Passkey("key", "", "The first", b"public", 0, now())
     bo, cy, eve = (new_person(name, f"{name}@example.org") for name in ("bo", "cy", "eve"))
     await members.accept(invitation, bo, None, new=True, sign_in="a hash")
-    assert await accounts.password(bo.id) == "a hash"
+    assert await accounts.password_hash(bo.id) == "a hash"
     with pytest.raises(Conflict):
         await members.accept(invitation, eve, None, new=True, sign_in="her hash")
-    assert (await accounts.password(eve.id), await accounts.person(eve.id)) == (None, None)
+    assert (await accounts.password_hash(eve.id), await accounts.person(eve.id)) == (None, None)
     await members.accept(await invite(ann), cy, None, new=True, sign_in=key)
     assert [found.person_id for found in await accounts.passkeys(cy.id)] == [cy.id]
 
@@ -104,7 +104,7 @@ async def test_nobody_joins_twice_or_under_somebody_elses_address(
         await ann.store.members.accept(
             again, new_person("Not Bob", other.email.upper()), (token, "d"), new=True
         )
-    unused = await ann.store.members.invited("again")
+    unused = await ann.store.members.find_invitation("again")
     assert unused is not None and unused.accepted_at is None
 
 

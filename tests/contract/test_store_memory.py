@@ -44,11 +44,11 @@ async def test_what_is_queued_comes_back_whole_to_whom_it_belongs(
     for library_id, owner in ((ann.id, "somebody"), (bob.id, None), (bob.id, "me")):
         with pytest.raises(NotFound):
             await candidates.get(library_id, owner, mine.id)
-    assert (await candidates.page(ann.id, "me", "pending", limit=10, offset=0)) == ([mine], 1)
+    assert (await candidates.list_page(ann.id, "me", "pending", limit=10, offset=0)) == ([mine], 1)
     assert {
-        one.id for one in (await candidates.page(ann.id, None, None, limit=10, offset=0))[0]
+        one.id for one in (await candidates.list_page(ann.id, None, None, limit=10, offset=0))[0]
     } == {mine.id, other.id}
-    assert await candidates.page(bob.id, None, None, limit=10, offset=0) == ([], 0)
+    assert await candidates.list_page(bob.id, None, None, limit=10, offset=0) == ([], 0)
     await candidates.put([replace(mine, proposal=replace(SAID, title="Other"))])
     assert await candidates.get(ann.id, None, mine.id) == mine
 
@@ -77,9 +77,11 @@ async def test_a_candidate_goes_with_what_it_quotes_and_with_what_it_became(ann:
     first, second = await queued(ann, source), await queued(ann, source)
     await ann.store.candidates.decide(ann.id, None, first.id, CandidateState.ACCEPTED, made.id)
     await ann.store.items.delete(ann.scope(), made.id)
-    assert (await ann.store.candidates.page(ann.id, None, None, limit=10, offset=0))[0] == [second]
+    assert (await ann.store.candidates.list_page(ann.id, None, None, limit=10, offset=0))[0] == [
+        second
+    ]
     await ann.store.items.delete(ann.scope(), source.id)
-    assert await ann.store.candidates.page(ann.id, None, None, limit=10, offset=0) == ([], 0)
+    assert await ann.store.candidates.list_page(ann.id, None, None, limit=10, offset=0) == ([], 0)
 
 
 async def test_captures_are_found_by_how_their_keys_begin(ann: Library) -> None:
@@ -106,7 +108,7 @@ async def test_captures_are_found_by_how_their_keys_begin(ann: Library) -> None:
     ]
     with pytest.raises(Conflict):
         await keep("a:1")
-    assert (await ann.store.items.page(ann.scope(), ItemFilter(), limit=20, offset=0))[
+    assert (await ann.store.items.list_page(ann.scope(), ItemFilter(), limit=20, offset=0))[
         1
     ] == 6  # nothing is left of what was refused
 
@@ -132,7 +134,7 @@ async def test_captures_are_looked_through_newest_first_and_only_in_scope(
 
     for text in ("first", "second", "third"):
         await keep(text, folder if text == "second" else None)
-    page = ann.store.captures.page
+    page = ann.store.captures.list_page
     found, total = await page(ann.scope(), limit=2, offset=0)
     assert ([one.text for one in found], total) == (["third", "second"], 3)
     assert [one.text for one in (await page(ann.scope(), limit=2, offset=2))[0]] == ["first"]
@@ -161,9 +163,9 @@ async def test_what_is_deleted_where_a_token_looks_is_forgotten_for_those_who_se
         None,
         *kept[1:],
     ]
-    said = (await ann.store.captures.page(ann.scope(other), limit=9, offset=0))[0]
+    said = (await ann.store.captures.list_page(ann.scope(other), limit=9, offset=0))[0]
     assert {capture.id: replace(capture, idempotency_key="k") for capture in said} == {
         capture.id: capture for capture in kept
     }
-    remaining = (await ann.store.candidates.page(ann.id, None, None, limit=9, offset=0))[0]
+    remaining = (await ann.store.candidates.list_page(ann.id, None, None, limit=9, offset=0))[0]
     assert {one.id for one in remaining} == {one.id for one in left}

@@ -154,16 +154,16 @@ async def test_a_person_goes_with_their_library_once_it_is_empty_and_theirs_alon
     await store.members.accept(invitation, guest, None, new=False)
     await store.accounts.open_session(WebSession("a", ann.id, bob.id, now() + timedelta(days=1)))
     with pytest.raises(Conflict, match="Others"):
-        await store.people.remove(bob.id)
+        await store.people.delete(bob.id)
     await store.members.remove(bob.id, ann.id)
     with pytest.raises(Conflict, match="added"):
-        await store.people.remove(bob.id)
+        await store.people.delete(bob.id)
     await store.items.delete(bob.scope(), item.id)
-    await store.people.remove(bob.id)
+    await store.people.delete(bob.id)
     assert [person.id for person in await store.people.all()] == [ann.id]
     for digest in ("bob's own", "bob's in ann's"):
         assert await store.tokens.by_digest(digest) is None
-    assert await store.folders.within(bob.scope()) == []
+    assert await store.folders.list_folders(bob.scope()) == []
     session = await store.accounts.session("a")
     assert session is not None and session[0].library_id == ann.id, (
         "who was there once is not signed out"

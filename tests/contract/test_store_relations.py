@@ -33,9 +33,9 @@ async def test_a_relation_is_seen_from_both_ends(ann: Library) -> None:
     assert await ann.store.relations.put(ann.scope(), [joined(ann, a.id, b.id)]) == 1
     assert await ann.store.relations.put(ann.scope(), [joined(ann, a.id, b.id)]) == 0
     for end in (a, b):
-        (found,) = await ann.store.relations.of(ann.scope(), [end.id])
+        (found,) = await ann.store.relations.of_items(ann.scope(), [end.id])
         assert (found.from_id, found.kind, found.to_id) == (a.id, "RELATED_TO", b.id)
-    assert await ann.store.relations.of(ann.scope(), [a.id], ["DEPENDS_ON"]) == []
+    assert await ann.store.relations.of_items(ann.scope(), [a.id], ["DEPENDS_ON"]) == []
 
 
 async def test_what_somebody_said_outlasts_what_was_found(ann: Library) -> None:
@@ -46,7 +46,7 @@ async def test_what_somebody_said_outlasts_what_was_found(ann: Library) -> None:
     )
     for order in ([said, found], [found, said]):
         await ann.store.relations.put(ann.scope(), order)
-        (kept,) = await ann.store.relations.of(ann.scope(), [a.id])
+        (kept,) = await ann.store.relations.of_items(ann.scope(), [a.id])
         assert kept.explicit and kept.weight == 1.0
 
 
@@ -56,18 +56,18 @@ async def test_a_relation_needs_both_ends_in_scope(ann: Library) -> None:
     with pytest.raises(NotFound):
         await ann.store.relations.put(ann.scope(folder), [joined(ann, inside.id, outside.id)])
     await ann.store.relations.put(ann.scope(), [joined(ann, inside.id, outside.id)])
-    assert await ann.store.relations.of(ann.scope(folder), [inside.id]) == []
+    assert await ann.store.relations.of_items(ann.scope(folder), [inside.id]) == []
     with pytest.raises(NotFound):
-        await ann.store.relations.drop(ann.scope(folder), inside.id, "RELATED_TO", outside.id)
-    await ann.store.relations.drop(ann.scope(), inside.id, "RELATED_TO", outside.id)
-    assert await ann.store.relations.of(ann.scope(), [inside.id]) == []
+        await ann.store.relations.delete(ann.scope(folder), inside.id, "RELATED_TO", outside.id)
+    await ann.store.relations.delete(ann.scope(), inside.id, "RELATED_TO", outside.id)
+    assert await ann.store.relations.of_items(ann.scope(), [inside.id]) == []
 
 
 async def test_relations_and_captures_go_with_their_items(ann: Library) -> None:
     a, b = await ann.add("one"), await ann.add("two")
     await ann.store.relations.put(ann.scope(), [joined(ann, a.id, b.id)])
     await ann.store.items.delete(ann.scope(), b.id)
-    assert await ann.store.relations.of(ann.scope(), [a.id]) == []
+    assert await ann.store.relations.of_items(ann.scope(), [a.id]) == []
 
 
 async def test_an_item_comes_with_its_relations_and_its_capture_or_not_at_all(ann: Library) -> None:
@@ -96,7 +96,7 @@ async def test_an_item_comes_with_its_relations_and_its_capture_or_not_at_all(an
     await add(a.id)
     assert (await ann.store.captures.by_key(ann.id, "me", "k")) == capture
     assert (await ann.store.captures.of_item(ann.scope(), item.id)).hash == capture.hash
-    assert len(await ann.store.relations.of(ann.scope(), [a.id])) == 1
+    assert len(await ann.store.relations.of_items(ann.scope(), [a.id])) == 1
     await ann.store.items.delete(ann.scope(), item.id)
     assert await ann.store.captures.by_key(ann.id, "me", "k") is None
 
@@ -139,7 +139,7 @@ async def test_every_part_of_a_filter_keeps_to_what_it_says(ann: Library) -> Non
         ItemFilter(since=task.created_at),
         ItemFilter(entity_types=("task",), statuses=("doing",), tag="api"),
     ):
-        found, total = await ann.store.items.page(ann.scope(), where, limit=10, offset=0)
+        found, total = await ann.store.items.list_page(ann.scope(), where, limit=10, offset=0)
         assert [item.id for item in found] == [task.id] and total == 1, where
     for where in (
         ItemFilter(tag="ap"),
@@ -149,7 +149,9 @@ async def test_every_part_of_a_filter_keeps_to_what_it_says(ann: Library) -> Non
         ItemFilter(until=project.created_at, entity_types=("task",)),
         ItemFilter(project_id=task.id),
     ):
-        assert await ann.store.items.page(ann.scope(), where, limit=10, offset=0) == ([], 0), where
+        assert await ann.store.items.list_page(ann.scope(), where, limit=10, offset=0) == ([], 0), (
+            where
+        )
 
 
 async def test_an_item_and_its_relations_change_together_or_not_at_all(ann: Library) -> None:
@@ -174,10 +176,10 @@ async def test_an_item_and_its_relations_change_together_or_not_at_all(ann: Libr
         with pytest.raises((Conflict, NotFound)):
             await failing
         assert (await ann.store.items.get(ann.scope(), ItemRef(id=a.id))).status == ""
-        assert [r.to_id for r in await ann.store.relations.of(ann.scope(), [a.id])] == [b.id]
+        assert [r.to_id for r in await ann.store.relations.of_items(ann.scope(), [a.id])] == [b.id]
     await change(1, [new])
     await change(2, [new])
-    assert [r.to_id for r in await ann.store.relations.of(ann.scope(), [a.id])] == [c.id]
+    assert [r.to_id for r in await ann.store.relations.of_items(ann.scope(), [a.id])] == [c.id]
 
 
 async def test_whether_an_epic_has_tasks_in_a_state_is_told_within_the_scope(
@@ -229,13 +231,15 @@ async def test_what_is_superseded_says_so_but_tasks_keep_their_state(ann: Librar
     )
     statuses = {
         item.id: item.status
-        for item in (await ann.store.items.page(ann.scope(), ItemFilter(), limit=9, offset=0))[0]
+        for item in (await ann.store.items.list_page(ann.scope(), ItemFilter(), limit=9, offset=0))[
+            0
+        ]
     }
     assert statuses == {old.id: "superseded", new.id: "", task.id: "doing"}
 
 
 async def status_of(library: Library, *items: Item) -> list[str]:
-    found = await library.store.items.several(library.scope(), [item.id for item in items])
+    found = await library.store.items.get_many(library.scope(), [item.id for item in items])
     return [found[item.id].status for item in items]
 
 
@@ -324,13 +328,13 @@ async def test_a_task_has_one_epic_and_one_project_and_a_memory_as_many_as_it_li
         ann.scope(folder),
         [joined(ann, task.id, end.id, kind) for end, kind in zip(new, kinds, strict=True)],
     )
-    assert {r.to_id for r in await ann.store.relations.of(ann.scope(), [task.id], kinds)} == {
+    assert {r.to_id for r in await ann.store.relations.of_items(ann.scope(), [task.id], kinds)} == {
         end.id for end in new
     }
     await ann.store.relations.put(
         ann.scope(), [joined(ann, memory.id, end.id, "BELONGS_TO") for end in (hidden[0], new[0])]
     )
-    assert len(await ann.store.relations.of(ann.scope(), [memory.id], ["BELONGS_TO"])) == 2
+    assert len(await ann.store.relations.of_items(ann.scope(), [memory.id], ["BELONGS_TO"])) == 2
 
 
 async def test_of_many_who_move_a_task_at_once_one_is_the_last(ann: Library) -> None:
@@ -342,7 +346,7 @@ async def test_of_many_who_move_a_task_at_once_one_is_the_last(ann: Library) -> 
             for epic in epics
         )
     )
-    assert len(await ann.store.relations.of(ann.scope(), [task.id], ["PART_OF"])) == 1
+    assert len(await ann.store.relations.of_items(ann.scope(), [task.id], ["PART_OF"])) == 1
 
 
 async def test_an_item_and_what_becomes_of_another_are_written_together_or_not_at_all(
@@ -370,7 +374,7 @@ async def test_an_item_and_what_becomes_of_another_are_written_together_or_not_a
 
     with pytest.raises(Conflict):
         await add(old.revision + 1)
-    assert await ann.store.items.several(ann.scope(), [item.id]) == {}
+    assert await ann.store.items.get_many(ann.scope(), [item.id]) == {}
     assert await status_of(ann, old) == [""]
     await add(old.revision)
     changed = await ann.store.items.get(ann.scope(), ItemRef(id=old.id))

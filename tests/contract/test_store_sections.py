@@ -242,7 +242,7 @@ async def test_what_lacks_a_vector_is_listed_in_order(ann: Library) -> None:
     items = [await ann.add(f"first {n}\n\nsecond {n}", title=f"t{n}") for n in range(3)]
     done = (await ann.section_ids(items[1]))[0]
     await ann.store.sections.set_vectors(STAMP, [(done, packed(vector))])
-    listed = await ann.store.sections.unembedded([i.id for i in items[:2]], STAMP)
+    listed = await ann.store.sections.without_vectors([i.id for i in items[:2]], STAMP)
     assert [(item_id, title, section.text) for item_id, title, _, section in listed] == sorted(
         [
             (items[0].id, "t0", "first 0"),
@@ -251,7 +251,7 @@ async def test_what_lacks_a_vector_is_listed_in_order(ann: Library) -> None:
         ],
         key=lambda row: row[0],
     )
-    assert await ann.store.sections.unembedded([], STAMP) == []
+    assert await ann.store.sections.without_vectors([], STAMP) == []
 
 
 @contextmanager
@@ -287,7 +287,7 @@ async def test_reads_take_as_many_statements_for_many_as_for_few(
         ]
         assert len(ids) >= many
         reads: dict[str, Callable[[], Awaitable[object]]] = {
-            "page": lambda: ann.store.items.page(
+            "page": lambda: ann.store.items.list_page(
                 ann.scope(folder), ItemFilter(), limit=100, offset=0
             ),
             "passages": lambda ids=ids: ann.store.sections.passages(ann.scope(folder), ids),  # type: ignore[misc]
@@ -295,7 +295,7 @@ async def test_reads_take_as_many_statements_for_many_as_for_few(
                 ann.scope(folder), parse_query("quartz 1 2 3"), 100
             ),
             "nearest": lambda: ann.store.sections.nearest(ann.scope(folder), vector, STAMP, 100),
-            "folders": lambda: ann.store.folders.within(ann.scope(folder)),
+            "folders": lambda: ann.store.folders.list_folders(ann.scope(folder)),
         }
         for name, read in reads.items():
             with counted(monkeypatch) as statements:

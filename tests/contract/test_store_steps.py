@@ -57,7 +57,7 @@ async def library(
     for one in folders:
         await store.folders.create(one)
     entries = [_entry(person, n, folders[n % 20].id) for n in range(items + later)]
-    await store.items.put(entries[:items], scope=whole, stamp="none")
+    await store.items.import_entries(entries[:items], scope=whole, stamp="none")
     yield store, whole, entries
     await store.close()
 
@@ -68,8 +68,10 @@ async def steps_for_one(items: int, folder: Path, steps: list[int]) -> dict[str,
         taken = {}
         for name, does in {
             "get": lambda n: store.items.get(whole, ItemRef(id=entries[n].item.id)),
-            "read": lambda n: store.items.whole(whole, ItemRef(id=entries[n].item.id)),
-            "add": lambda n: store.items.put([entries[items + n]], scope=whole, stamp="none"),
+            "read": lambda n: store.items.get_with_sections(whole, ItemRef(id=entries[n].item.id)),
+            "add": lambda n: store.items.import_entries(
+                [entries[items + n]], scope=whole, stamp="none"
+            ),
             "delete": lambda n: store.items.delete(whole, entries[n].item.id),
         }.items():
             await does(0)
@@ -113,7 +115,7 @@ async def test_a_search_follows_many_new_items_one_by_one_and_not_each_with_each
     async with library(20, tmp_path, later=400) as (store, whole, entries):
         for _ in range(2):  # one of the threads that read has a connection already
             assert len(await store.sections.keyword(whole, Words((("words",),)), 500)) == 20
-        await store.items.put(entries[20:], scope=whole, stamp="none")
+        await store.items.import_entries(entries[20:], scope=whole, stamp="none")
         steps.clear()
         assert len(await store.sections.keyword(whole, Words((("words",),)), 500)) == 420
         assert len(steps) < 100 * 400
@@ -126,12 +128,12 @@ async def test_items_are_counted_again_only_when_something_was_written(
         taken = []
         for _ in range(6):  # more than there are threads that read, each of which counts once
             steps.clear()
-            assert (await store.items.page(whole, ItemFilter(), limit=1, offset=0))[1] == 1_200
+            assert (await store.items.list_page(whole, ItemFilter(), limit=1, offset=0))[1] == 1_200
             taken.append(len(steps))
         assert min(taken) < 1_200
-        await store.items.put(entries[1_200:], scope=whole, stamp="none")
+        await store.items.import_entries(entries[1_200:], scope=whole, stamp="none")
         for _ in range(6):
-            assert (await store.items.page(whole, ItemFilter(), limit=1, offset=0))[1] == 1_202
+            assert (await store.items.list_page(whole, ItemFilter(), limit=1, offset=0))[1] == 1_202
 
 
 async def test_a_worker_finds_its_next_jobs_without_looking_at_all_that_wait(
@@ -148,7 +150,7 @@ async def test_a_worker_finds_its_next_jobs_without_looking_at_all_that_wait(
                 assert len(await store.jobs.lease("w", kind, limit=5, seconds=60)) == found
             assert len(steps) < 2_000, kind
         steps.clear()
-        await store.contents.progress(entries[1].content.id, 0.5)
+        await store.contents.set_progress(entries[1].content.id, 0.5)
         assert len(steps) < 2_000
 
 
@@ -165,9 +167,9 @@ async def test_a_statement_is_not_compiled_again_for_other_values(
 
     monkeypatch.setattr(apsw, "connection_hooks", [watch])
     async with library(20, tmp_path) as (store, whole, entries):
-        await store.items.whole(whole, ItemRef(id=entries[0].item.id))
+        await store.items.get_with_sections(whole, ItemRef(id=entries[0].item.id))
         assert compiled
         compiled.clear()
         for entry in entries[1:20]:
-            await store.items.whole(whole, ItemRef(id=entry.item.id))
+            await store.items.get_with_sections(whole, ItemRef(id=entry.item.id))
     assert compiled == []

@@ -124,7 +124,7 @@ async def test_a_walk_comes_to_what_a_plain_search_comes_to(
     items = await build(ann, plan, folder)
     number = {item.id: n for n, item in enumerate(items)}
     scope = ann.scope(folder) if scoped else ann.scope()
-    found = await ann.store.relations.around(
+    found = await ann.store.relations.neighbourhood(
         scope, ItemRef(id=items[0].id), depth=depth, limit=50, kinds=kinds
     )
     expected = reference(plan, items, 0, depth, tuple(kinds), scoped)
@@ -135,7 +135,7 @@ async def test_a_walk_comes_to_what_a_plain_search_comes_to(
     assert [r.distance for r in found.reached] == sorted(r.distance for r in found.reached)
     check_relations(plan, items, found, expected, depth, kinds)
     await check_pages(ann, scope, items[0], depth, kinds, found)
-    only = await ann.store.relations.around(
+    only = await ann.store.relations.neighbourhood(
         scope,
         ItemRef(id=items[0].id),
         depth=depth,
@@ -186,7 +186,7 @@ async def check_pages(
     ann: Library, scope: Scope, start: Item, depth: int, kinds: list[str], whole: Neighbourhood
 ) -> None:
     pages = [
-        await ann.store.relations.around(
+        await ann.store.relations.neighbourhood(
             scope, ItemRef(id=start.id), depth=depth, limit=2, offset=offset, kinds=kinds
         )
         for offset in range(0, len(whole.reached) + 1, 2)
@@ -213,7 +213,9 @@ async def test_the_best_joined_come_first(ann: Library) -> None:
             for other, (weight, explicit, day) in zip(others, ways, strict=True)
         ],
     )
-    found = await ann.store.relations.around(ann.scope(), ItemRef(id=center.id), depth=1, limit=10)
+    found = await ann.store.relations.neighbourhood(
+        ann.scope(), ItemRef(id=center.id), depth=1, limit=10
+    )
     assert [r.item.title for r in found.reached] == ["4", "3", "2", "1"]
 
 
@@ -231,13 +233,13 @@ async def test_a_hub_is_paged_through_to_the_last_and_walked_through_in_bounds(
     await ann.store.relations.put(ann.scope(), [Relation(ann.id, beside.id, "RELATED_TO", hub.id)])
     seen: list[str] = []
     for offset in range(0, 231, 60):
-        page = await ann.store.relations.around(
+        page = await ann.store.relations.neighbourhood(
             ann.scope(), ItemRef(id=hub.id), depth=1, limit=60, offset=offset
         )
         assert (page.total, page.cut) == (231, False)
         seen += [r.item.id for r in page.reached]
     assert len(seen) == len(set(seen)) == 231
-    rare = await ann.store.relations.around(
+    rare = await ann.store.relations.neighbourhood(
         ann.scope(),
         ItemRef(id=hub.id),
         depth=1,
@@ -245,7 +247,9 @@ async def test_a_hub_is_paged_through_to_the_last_and_walked_through_in_bounds(
         where=ItemFilter(entity_types=("pattern",)),
     )
     assert (rare.total, len(rare.reached)) == (23, 23)
-    far = await ann.store.relations.around(ann.scope(), ItemRef(id=beside.id), depth=2, limit=200)
+    far = await ann.store.relations.neighbourhood(
+        ann.scope(), ItemRef(id=beside.id), depth=2, limit=200
+    )
     assert (len(far.reached), far.total, far.cut) == (
         1 + graph_queries.FAN,
         1 + graph_queries.FAN,
@@ -258,19 +262,19 @@ async def test_by_every_name_and_out_of_scope_like_not_there(
 ) -> None:
     inside, outside = await ann.add("one", folder=folder), await ann.add("two")
     for spelled in (inside.id, inside.public_id, inside.entity_id):
-        found = await ann.store.relations.around(
+        found = await ann.store.relations.neighbourhood(
             ann.scope(folder), ItemRef.parse(spelled), depth=2, limit=5
         )
         assert found.center.id == inside.id
     for scope, item in ((ann.scope(folder), outside), (bob.scope(), inside)):
         for ask in (
-            ann.store.relations.around(scope, ItemRef(id=item.id), depth=1, limit=5),
+            ann.store.relations.neighbourhood(scope, ItemRef(id=item.id), depth=1, limit=5),
             ann.store.relations.dependencies(scope, ItemRef(id=item.id)),
         ):
             with pytest.raises(NotFound):
                 await ask
     with pytest.raises(NotFound):
-        await ann.store.relations.around(
+        await ann.store.relations.neighbourhood(
             ann.scope(), ItemRef.parse(f"task_{inside.public_id}"), depth=1, limit=5
         )
 
@@ -414,4 +418,4 @@ async def test_what_would_close_a_circle_is_refused_by_name(ann: Library) -> Non
     assert refusal.value.data["cycle"] == ["c", "a", "b", "c"]
     with pytest.raises(Invalid, match="a -> a"):
         await depend(ann, (a, a))
-    assert len(await ann.store.relations.of(ann.scope(), [a.id, b.id, c.id])) == 2
+    assert len(await ann.store.relations.of_items(ann.scope(), [a.id, b.id, c.id])) == 2

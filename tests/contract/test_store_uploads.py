@@ -63,11 +63,14 @@ async def test_only_what_is_to_be_queued_is_awaited_until_it_has_an_item(
     assert await store.uploads.get(uploads[0].id) == uploads[0]
     await store.uploads.finish(uploads[0], "first", {"status": "ready"})
     assert (await store.uploads.get(uploads[0].id)).answer == {"status": "ready"}
-    assert {upload.id for upload in await store.uploads.awaited()} == {uploads[1].id, uploads[2].id}
+    assert {upload.id for upload in await store.uploads.list_awaited()} == {
+        uploads[1].id,
+        uploads[2].id,
+    }
     await store.uploads.expire(bob.id)
-    assert len(await store.uploads.awaited()) == 2
+    assert len(await store.uploads.list_awaited()) == 2
     await store.uploads.expire(ann.id)
-    assert await store.uploads.awaited() == []
+    assert await store.uploads.list_awaited() == []
 
 
 async def test_what_is_spent_and_what_is_not(store: Store, ann: Library) -> None:
@@ -97,7 +100,7 @@ async def test_what_is_spent_and_what_is_not(store: Store, ann: Library) -> None
         await store.uploads.finish(uploads[name], item)
 
     async def spent(keep: bool) -> set[str]:
-        ids = {upload.id for upload in await store.uploads.spent(now(), keep=keep)}
+        ids = {upload.id for upload in await store.uploads.list_disposable(now(), keep=keep)}
         return {name for name, upload in uploads.items() if upload.id in ids}
 
     assert await spent(keep=False) == {"expired", "read", "written", "deleted"}
@@ -106,8 +109,8 @@ async def test_what_is_spent_and_what_is_not(store: Store, ann: Library) -> None
     assert await spent(keep=True) == {"expired", "deleted"}
     await store.uploads.expire(ann.id)
     assert await spent(keep=True) == {"open", "expired", "deleted"}
-    await store.uploads.forget([uploads["open"]])
-    await store.uploads.forget([uploads["expired"], uploads["deleted"]])
+    await store.uploads.delete([uploads["open"]])
+    await store.uploads.delete([uploads["expired"], uploads["deleted"]])
     assert await spent(keep=True) == set()
 
 
@@ -119,10 +122,10 @@ async def test_a_feed_is_one_for_its_address_folder_and_token(
     assert await store.feeds.create(feed_of(ann)) == first
     filed = await store.feeds.create(feed_of(ann, folder_id=folder, token_id="t"))
     await store.feeds.create(feed_of(bob))
-    assert await store.feeds.within(ann.id, None) == [first, filed]
-    assert await store.feeds.within(ann.id, "t") == [filed]
+    assert await store.feeds.list_feeds(ann.id, None) == [first, filed]
+    assert await store.feeds.list_feeds(ann.id, "t") == [filed]
     await store.folders.delete(ann.scope(), folder, cascade_items=False)
-    assert await store.feeds.within(ann.id, None) == [first]
+    assert await store.feeds.list_feeds(ann.id, None) == [first]
     await store.feeds.delete(first)
     with pytest.raises(NotFound):
         await store.feeds.delete(first)
@@ -136,7 +139,7 @@ async def test_a_feed_is_leased_once_when_its_time_has_come(store: Store, ann: L
     leased = await store.feeds.lease(60)
     assert leased == feed
     assert await store.feeds.lease(60) is None
-    await store.feeds.polled(
+    await store.feeds.record_poll(
         feed, title="New title", error="Down", poll_at=now() - timedelta(seconds=1), validators={}
     )
     again = await store.feeds.lease(60)
@@ -152,22 +155,22 @@ async def test_entries_are_taken_when_they_came_or_were_tried_often(
     store: Store, ann: Library
 ) -> None:
     feed = await store.feeds.create(feed_of(ann))
-    await store.feeds.note(feed, ["good", "old"], ok=True)
+    await store.feeds.record_entries(feed, ["good", "old"], ok=True)
     for _ in range(2):
-        await store.feeds.note(feed, ["bad"], ok=False)
-    await store.feeds.note(feed, ["worse"], ok=False)
-    assert await store.feeds.taken(feed, tries=2) == {"good", "old", "bad"}
+        await store.feeds.record_entries(feed, ["bad"], ok=False)
+    await store.feeds.record_entries(feed, ["worse"], ok=False)
+    assert await store.feeds.handled_entries(feed, tries=2) == {"good", "old", "bad"}
     await store.feeds.delete(feed)
-    await store.feeds.note(feed, ["late"], ok=True)
-    assert await store.feeds.taken(feed, tries=1) == set()
+    await store.feeds.record_entries(feed, ["late"], ok=True)
+    assert await store.feeds.handled_entries(feed, tries=1) == set()
 
 
 async def test_a_backup_holds_them(store: Store, ann: Library, tmp_path: Path) -> None:
     upload, feed = upload_of(ann), await store.feeds.create(feed_of(ann))
     await store.uploads.create(upload)
-    await store.feeds.note(feed, ["seen"], ok=True)
+    await store.feeds.record_entries(feed, ["seen"], ok=True)
     await store.dump(tmp_path / "backup")
     await store.load(tmp_path / "backup", replace=True)
     assert await store.uploads.get(upload.id) == upload
-    assert await store.feeds.within(ann.id, None) == [feed]
-    assert await store.feeds.taken(feed, tries=1) == {"seen"}
+    assert await store.feeds.list_feeds(ann.id, None) == [feed]
+    assert await store.feeds.handled_entries(feed, tries=1) == {"seen"}

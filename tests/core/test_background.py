@@ -56,14 +56,14 @@ async def test_nothing_is_described_while_more_is_coming(
         await import_notes(shop, tmp_path / "notes", 3)
         coming, seen = [True] * 3, []
 
-        async def came(kind: str, since: Any) -> bool:
-            items, _ = await shop.app.store.items.page(
+        async def has_new_jobs(kind: str, since: Any) -> bool:
+            items, _ = await shop.app.store.items.list_page(
                 shop.owner.scope, ItemFilter(), limit=9, offset=0
             )
             seen.append(any(item.summary for item in items))
             return bool(coming) and coming.pop()
 
-        monkeypatch.setattr(shop.app.store.jobs, "came", came)
+        monkeypatch.setattr(shop.app.store.jobs, "has_new_jobs", has_new_jobs)
         working = asyncio.create_task(shop.app.worker.run())
         while (await shop.app.store.jobs.counts()).keys() & {"queued", "running"}:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
@@ -111,18 +111,18 @@ async def test_one_text_that_cannot_be_described_keeps_no_other_waiting(
         (tmp_path / "notes").mkdir()
         await import_notes(shop, tmp_path / "notes", 10)
         gone = (
-            await shop.app.store.items.page(
+            await shop.app.store.items.list_page(
                 shop.owner.scope, ItemFilter(text="Note 5"), limit=1, offset=0
             )
         )[0][0]
         monkeypatch.setattr(LocalTransformer, "transform", fail)
-        monkeypatch.setattr(shop.app.store.items, "annotate", _after_deleting(shop, gone.id))
+        monkeypatch.setattr(shop.app.store.items, "set_derived", _after_deleting(shop, gone.id))
         await shop.app.worker.turn()
-        items, _ = await shop.app.store.items.page(
+        items, _ = await shop.app.store.items.list_page(
             shop.owner.scope, ItemFilter(), limit=20, offset=0
         )
         assert {item.title for item in items if not item.summary} == {"Note 3"} and len(items) == 9
-        [left] = await shop.app.store.jobs.within(
+        [left] = await shop.app.store.jobs.list_jobs(
             shop.owner.scope, states=[JobState.QUEUED], limit=20
         )
         assert (left.kind, left.attempts, left.error) == (
@@ -174,7 +174,7 @@ async def test_what_takes_longer_than_a_lease_is_not_given_to_another_worker(
 
 def _after_deleting(shop: Workshop, item_id: str) -> Any:
     """`annotate`, but an item is deleted by somebody before the first is written."""
-    annotate, deleted = shop.app.store.items.annotate, []
+    annotate, deleted = shop.app.store.items.set_derived, []
 
     async def late(*args: Any) -> None:
         if not deleted:

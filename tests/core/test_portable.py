@@ -10,11 +10,11 @@ import pytest
 
 from commonplace.app import open_app
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.items.library import Draft, Reading
+from commonplace.core.items.library import Draft
 from commonplace.core.services import Services
 from commonplace.core.transfer.markdown_folder import Imported, export_folder, import_folder
 from commonplace.errors import ForbiddenScope, Invalid
-from commonplace.model import Caller, ItemFilter, Mode, Outcome
+from commonplace.model import Caller, FullItem, ItemFilter, Mode, Outcome
 from commonplace.settings import Settings
 from commonplace.text import front_matter
 
@@ -46,7 +46,7 @@ class Shelf:
     async def give_out(self, folder: Path) -> int:
         return await export_folder(self.app.library, self.app.versions, self.owner, folder, quiet)
 
-    async def by_title(self) -> dict[str, Reading]:
+    async def by_title(self) -> dict[str, FullItem]:
         items, _ = await self.app.library.page(self.owner, ItemFilter(), limit=100)
         return {item.title: await self.app.library.read(self.owner, item.id) for item in items}
 

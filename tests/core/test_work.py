@@ -260,7 +260,7 @@ async def test_what_was_learnt_becomes_an_episode_of_the_project(shop: Workshop)
     episode = await shop.app.entities.get(shop.owner, done.more["learnings_id"])
     assert (episode.item.entity_type, episode.text) == ("episode", "Quinces want sun, not shade.")
     assert episode.project is not None and episode.project.id == project.id
-    joined = await shop.app.store.relations.of(
+    joined = await shop.app.store.relations.of_items(
         shop.owner.scope, [episode.item.id], [Kind.DERIVED_FROM]
     )
     assert [(r.from_id, r.to_id) for r in joined] == [(episode.item.id, task.id)]

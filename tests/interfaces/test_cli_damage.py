@@ -165,7 +165,7 @@ def test_a_damaged_index_file_is_built_again(
     cli = Commands(new_data_dir, checkpoint_sections="1")
     cli.json("add", "-", "--title", "Tides", stdin="The sea comes and goes twice a day.")
     cli.json("search", "sea")
-    [kept] = (new_data_dir / "shelves").glob("*.shelf")
+    [kept] = (new_data_dir / "search_index").glob("*.index")
     whole = kept.read_bytes()
     for broken in (
         whole[:-10],
@@ -180,5 +180,5 @@ def test_a_damaged_index_file_is_built_again(
         assert [record.message for record in caplog.records if "is damaged" in record.message], (
             broken
         )
-    shutil.rmtree(new_data_dir / "shelves")
+    shutil.rmtree(new_data_dir / "search_index")
     assert [hit["title"] for hit in cli.json("search", "sea")["hits"]] == ["Tides"]

@@ -20,7 +20,9 @@ async def project(house: House, title: str = "Auth System") -> str:
 
 
 async def count(house: House) -> int:
-    return (await house.app.store.items.page(house.owner.scope, ItemFilter(), limit=1, offset=0))[1]
+    return (
+        await house.app.store.items.list_page(house.owner.scope, ItemFilter(), limit=1, offset=0)
+    )[1]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ async def test_a_task_says_what_it_hangs_on(house: House) -> None:
     assert entity.item.tags == ("backend", "security")
     joined = {
         (relation.kind, relation.to_id, relation.explicit)
-        for relation in await house.app.store.relations.of(owner.scope, [task.id])
+        for relation in await house.app.store.relations.of_items(owner.scope, [task.id])
         if relation.from_id == task.id
     }
     assert {
@@ -236,7 +238,7 @@ async def test_what_is_alike_is_linked_both_ways_round(house: House) -> None:
         sync=True,
     )
     assert pattern.message == "Added: Sizing connection pools (linked: 1)"
-    (relation,) = await house.app.store.relations.of(owner.scope, [pattern.item.id])
+    (relation,) = await house.app.store.relations.of_items(owner.scope, [pattern.item.id])
     assert (relation.from_id, relation.kind, relation.explicit) == (
         episode.id,
         Kind.RELATED_TO,
@@ -276,7 +278,7 @@ async def test_without_sync_a_worker_does_the_rest(house_with: OpenHouse) -> Non
         assert keyword, "its words are found before any worker has seen it"
         while await house.app.store.jobs.is_open(owner.scope, "link"):
             await house.app.worker.turn()
-        assert len(await house.app.store.relations.of(owner.scope, [added.item.id])) == 1
+        assert len(await house.app.store.relations.of_items(owner.scope, [added.item.id])) == 1
         assert await house.app.store.sections.coverage(owner.scope, house.app.embedder.stamp) == (
             2,
             2,
@@ -368,7 +370,9 @@ async def test_a_token_of_two_folders_adds_what_it_does_not_see_yet(house: House
     two = await house.app.access.identify(house.tokens["two_folder"])
     added = await house.app.entities.add(two, NewEntity("Otters", "They swim."), sync=True)
     assert (
-        await house.app.store.items.page(Scope(two.library_id), ItemFilter(), limit=1, offset=0)
+        await house.app.store.items.list_page(
+            Scope(two.library_id), ItemFilter(), limit=1, offset=0
+        )
     )[0][0].id == added.item.id
 
 

@@ -484,7 +484,7 @@ async def test_what_is_deleted_leaves_no_trace(house: House, owner: httpx.AsyncC
     ).json()
     assert "xylophone" not in json.dumps(packed["sections"])
     assert (await owner.get("/api/v1/memory/candidates?state=all")).json()["total"] == 0
-    assert await house.app.store.relations.of(house.owner.scope, [ids[other]]) == []
+    assert await house.app.store.relations.of_items(house.owner.scope, [ids[other]]) == []
     for path in (f"/api/v1/items/{entity}", f"/api/v1/memory/captures/{entity}"):
         assert (await owner.get(path)).status_code == 404
     with pytest.raises(NotFound):

@@ -77,7 +77,7 @@ async def test_vectors_are_made_however_long_the_embedder_was_down(
         await house.add(f"Zebra {n}")
     for _ in range(TURNS):
         await house.app.worker.turn()
-    jobs = await house.app.store.jobs.within(
+    jobs = await house.app.store.jobs.list_jobs(
         house.owner.scope, states=list(JobState), kinds=["embed"], limit=200
     )
     waiting = [job for job in jobs if job.state is not JobState.DONE]
@@ -176,7 +176,7 @@ async def test_what_the_service_refuses_fails_with_the_reason_and_harms_no_other
     )
     for _ in range(TURNS):
         await house.app.worker.turn()
-    jobs = await house.app.store.jobs.within(
+    jobs = await house.app.store.jobs.list_jobs(
         house.owner.scope, states=[JobState.FAILED, JobState.QUEUED], limit=20
     )
     [failed] = [job for job in jobs if job.kind == "embed"]
@@ -204,7 +204,7 @@ async def test_an_unforeseen_failure_of_any_job_is_bounded(
     monkeypatch.setattr(house.app.worker._handlers["transform"], "_tried", fail)
     for _ in range(TURNS):
         await house.app.worker.turn()
-    [job] = await house.app.store.jobs.within(
+    [job] = await house.app.store.jobs.list_jobs(
         house.owner.scope, states=[JobState.FAILED], kinds=["transform"], limit=9
     )
     assert (

@@ -144,7 +144,7 @@ async def test_a_preview_that_ends_late_does_not_replace_the_published_view(hous
     item = await house.app.store.items.get(house.owner.scope, ItemRef(id=item_id))
     late = RedactedDisk("Heron", "", "", (), None, False, 7)
     await house.app.disks.publish(house.owner, item_id, summary=own)
-    await house.app.store.disks.keep_preview(house.owner.scope, item, late)
+    await house.app.store.disks.save_preview(house.owner.scope, item, late)
     published, _ = await house.app.disks.public(item.public_id, None)
     assert published.view.summary == own
 
@@ -208,7 +208,7 @@ async def quote_everywhere(house: House, disk: str, text: str) -> None:
     item = await house.app.store.items.get(house.owner.scope, ItemRef.parse(disk))
     sections = await house.app.store.sections.of_item(item)
     said = [text.split("\n\n")[n :: len(sections)] for n in range(len(sections))]
-    await house.app.store.items.annotate(
+    await house.app.store.items.set_derived(
         [
             Annotation(
                 item,

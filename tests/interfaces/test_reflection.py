@@ -95,7 +95,9 @@ async def test_what_is_kept_points_to_the_notes_and_is_kept_once(
     assert source["text"] == NOTES
     for one in first["candidates"]:
         item = (await house.app.entities.get(house.owner, one["id"])).item
-        joined = await house.app.store.relations.of(house.owner.scope, [item.id], ["DERIVED_FROM"])
+        joined = await house.app.store.relations.of_items(
+            house.owner.scope, [item.id], ["DERIVED_FROM"]
+        )
         assert [relation.to_id for relation in joined] == [source["item_id"]]
     again = await reflect(owner, persist=True, project=project)
     assert again["repeated"] is True

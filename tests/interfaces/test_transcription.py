@@ -531,7 +531,7 @@ async def test_a_transcription_that_fails_costs_nothing(data_dir: Path, web: Web
         await add(owner, f"{web.url}/episode.mp3")
         await work_off(house)
         assert (
-            await house.app.store.quotas.used(
+            await house.app.store.quotas.used_seconds(
                 house.owner.library_id, house.owner.person_id, f"{now():%Y-%m}"
             )
             == 0
@@ -539,7 +539,7 @@ async def test_a_transcription_that_fails_costs_nothing(data_dir: Path, web: Web
         await add(owner, f"{web.url}/episode.mp3")
         await work_off(house)
         assert (
-            await house.app.store.quotas.used(
+            await house.app.store.quotas.used_seconds(
                 house.owner.library_id, house.owner.person_id, f"{now():%Y-%m}"
             )
             == 60

@@ -128,7 +128,7 @@ async def test_who_goes_on_neither_sends_nor_pays_again(
         found = await house.app.library.read(house.owner, item)
         assert found.item.transcription_status == "done" and "ferry leaves at dawn" in found.text
         assert (len(service.uploads), len(service.jobs)) == (1, 1)
-        used = await house.app.store.quotas.used(
+        used = await house.app.store.quotas.used_seconds(
             house.owner.library_id, house.owner.person_id, f"{now():%Y-%m}"
         )
         assert used == 8, "counted once, as long as the service says it was"

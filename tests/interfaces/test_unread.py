@@ -282,7 +282,7 @@ async def test_a_server_that_is_busy_is_asked_again_later(
     item_id = await add(visitor, f"{web.url}/busy")
     await work(house)
     assert (await read(owner, item_id))["status"] == "queued"
-    [job] = await house.app.store.jobs.within(
+    [job] = await house.app.store.jobs.list_jobs(
         Scope(house.owner.library_id), states=[JobState.QUEUED], limit=9
     )
     assert (job.attempts, job.run_after > now()) == (0, True)

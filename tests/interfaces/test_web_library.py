@@ -64,7 +64,7 @@ async def test_a_browser_stays_signed_in_for_as_long_after_its_last_visit(house:
     async with await browser(house, house.owner.person_id) as client:
         assert "set-cookie" not in (await client.get("/")).headers
         secret = client.cookies["commonplace_8642"]
-        await house.app.store.accounts.prolong_session(digest(secret), now() + LIFETIME / 2)
+        await house.app.store.accounts.extend_session(digest(secret), now() + LIFETIME / 2)
         renewed = (await client.get("/")).headers["set-cookie"]
         assert (
             renewed.startswith(f"commonplace_8642={secret};")
@@ -96,7 +96,7 @@ async def test_the_report_passes_over_what_is_deleted_meanwhile(
     stays, _ = await house.add("Stays")
     goes, _ = await house.add("Goes")
     await house.app.removals.later(house.owner, [stays, goes])
-    within = house.app.store.jobs.within
+    within = house.app.store.jobs.list_jobs
 
     async def late(*args: Any, **kwargs: Any) -> Any:
         found = await within(*args, **kwargs)
@@ -104,5 +104,5 @@ async def test_the_report_passes_over_what_is_deleted_meanwhile(
             await house.app.library.delete(house.owner, goes)
         return found
 
-    monkeypatch.setattr(house.app.store.jobs, "within", late)
+    monkeypatch.setattr(house.app.store.jobs, "list_jobs", late)
     assert [title for _, title in (await house.app.overview.report(house.owner)).open] == ["Stays"]

@@ -68,7 +68,7 @@ class Driver(Base):
                 )
             self.ids: dict[int, str] = {}
         self.folders = {
-            folder.name: folder.id for folder in await self.store.folders.within(self.whole)
+            folder.name: folder.id for folder in await self.store.folders.list_folders(self.whole)
         }
 
     def _entry(self, n: int) -> Entry:
@@ -97,7 +97,9 @@ class Driver(Base):
         self.keep([self._entry(n) for n in notes])
 
     def keep(self, entries: list[Entry]) -> None:
-        self.loop.run_until_complete(self.store.items.put(entries, scope=self.whole, stamp=STAMP))
+        self.loop.run_until_complete(
+            self.store.items.import_entries(entries, scope=self.whole, stamp=STAMP)
+        )
 
     async def _search(self, mode, text, vector, scope: Scope) -> list[str]:
         asked = Question(

@@ -82,13 +82,13 @@ class PostgresTx:
     def all(self, statement: str, /, **values: Any) -> list[DictRow]:
         return self._connection.execute(_statement(statement), values, binary=True).fetchall()
 
-    def lots(self, statement: str, size: int, /, **values: Any) -> Iterator[list[DictRow]]:
+    def batches(self, statement: str, size: int, /, **values: Any) -> Iterator[list[DictRow]]:
         with self._connection.cursor(name="lots") as cursor:
             cursor.execute(_statement(statement), values, binary=True)
             while rows := cursor.fetchmany(size):
                 yield rows
 
-    def bare(self, statement: str, /, **values: Any) -> list[tuple[Any, ...]]:
+    def tuples(self, statement: str, /, **values: Any) -> list[tuple[Any, ...]]:
         with self._connection.cursor(row_factory=tuple_row) as cursor:
             return cursor.execute(_statement(statement), values, binary=True).fetchall()
 

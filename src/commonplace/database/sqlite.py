@@ -94,13 +94,13 @@ class SqliteTx:
         names = self._connection.names(sql, found)
         return [dict(zip(names, row, strict=False)) for row in found.fetchall()]
 
-    def lots(self, sql: str, size: int, /, **values: Any) -> Iterator[list[dict[str, Any]]]:
+    def batches(self, sql: str, size: int, /, **values: Any) -> Iterator[list[dict[str, Any]]]:
         found = self._execute(sql, values)
         names = self._connection.names(sql, found)
         while rows := [dict(zip(names, row, strict=False)) for row in islice(found, size)]:
             yield rows
 
-    def bare(self, sql: str, /, **values: Any) -> list[tuple[Any, ...]]:
+    def tuples(self, sql: str, /, **values: Any) -> list[tuple[Any, ...]]:
         return self._execute(sql, values).fetchall()
 
     def one(self, sql: str, /, **values: Any) -> dict[str, Any] | None:
@@ -305,7 +305,7 @@ def set_aside(path: Path) -> None:
 
 def check(tx: SqliteTx) -> None:
     """Refuse a database whose pages do not hang together."""
-    found = tx.bare("PRAGMA quick_check(1)")
+    found = tx.tuples("PRAGMA quick_check(1)")
     if found != [("ok",)]:
         raise Damaged(_DAMAGED)
 

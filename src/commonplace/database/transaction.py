@@ -25,11 +25,11 @@ class Tx(Protocol):
 
     def all(self, sql: str, /, **values: Any) -> list[Any]: ...
 
-    def lots(self, sql: str, size: int, /, **values: Any) -> Iterator[list[Any]]:
+    def batches(self, sql: str, size: int, /, **values: Any) -> Iterator[list[Any]]:
         """The same rows, never more than `size` of them in memory."""
         ...
 
-    def bare(self, sql: str, /, **values: Any) -> list[tuple[Any, ...]]:
+    def tuples(self, sql: str, /, **values: Any) -> list[tuple[Any, ...]]:
         """The same rows without the names of their columns, which take longer than the rows where there are very many."""
         ...
 

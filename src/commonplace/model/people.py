@@ -22,11 +22,11 @@ class Role(StrEnum):
     VIEWER = "viewer"
 
     @property
-    def writes(self) -> bool:
+    def can_write(self) -> bool:
         return self is not Role.VIEWER
 
     @property
-    def rules(self) -> bool:
+    def manages_members(self) -> bool:
         return self in (Role.OWNER, Role.ADMIN)
 
 
@@ -74,7 +74,7 @@ class Caller:
         return self.folders is None
 
     @property
-    def only_folder(self) -> str | None:
+    def single_folder(self) -> str | None:
         """The folder that new items are filed in, when there is exactly one it can be."""
         return (
             next(iter(self.folders))

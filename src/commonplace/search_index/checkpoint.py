@@ -165,7 +165,7 @@ class Checkpoints:
             mark=held.mark,
         )
 
-    def name(self, draft: Draft) -> None:
+    def publish(self, draft: Draft) -> None:
         draft.path.replace(self._path(draft.holding.library_id))
 
     def drop(self, draft: Draft) -> None:
@@ -175,7 +175,7 @@ class Checkpoints:
         self._path(library_id).unlink(missing_ok=True)
 
     def size(self) -> int:
-        return sum(512 * path.stat().st_blocks for path in self._folder.glob("*.shelf"))
+        return sum(512 * path.stat().st_blocks for path in self._folder.glob("*.index"))
 
     def tidy(self, tx: Tx) -> None:
         """Let go of what was deleted from the rows long ago, and is in a file still."""
@@ -187,7 +187,7 @@ class Checkpoints:
                     path.unlink(missing_ok=True)
 
     def _path(self, library_id: str) -> Path:
-        return self._folder / f"{library_id}.shelf"
+        return self._folder / f"{library_id}.index"
 
 
 def _write(file: IO[bytes], draft: Draft) -> None:

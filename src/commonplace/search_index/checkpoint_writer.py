@@ -35,8 +35,8 @@ class CheckpointWriter:
                 await asyncio.wait_for(self._stopping.wait(), SECONDS)
             stopping, now = self._stopping.is_set(), asyncio.get_running_loop().time()
             try:
-                for shelf in self._index.shelves():
-                    await self._keep(shelf, stopping)
+                for library in self._index.libraries():
+                    await self._keep(library, stopping)
                 if not stopping and now - tidied >= TIDY_SECONDS:
                     await self._db.read(self._checkpoints.tidy)
                     tidied = now
@@ -45,16 +45,16 @@ class CheckpointWriter:
             if stopping:
                 return
 
-    async def _keep(self, shelf: LibraryIndex, stopping: bool) -> None:
-        if not self._checkpoints.wanted(shelf.count):
+    async def _keep(self, library: LibraryIndex, stopping: bool) -> None:
+        if not self._checkpoints.wanted(library.count):
             return
-        await self._db.read(shelf.view, None)  # with all that others did
-        holding = await asyncio.to_thread(shelf.to_keep, stopping)
+        await self._db.read(library.snapshot, None)  # with all that others did
+        holding = await asyncio.to_thread(library.checkpoint_state, stopping)
         draft = await asyncio.to_thread(self._checkpoints.write, holding) if holding else None
         if draft is None:
             return
         try:
             await self._db.write(self._checkpoints.register, draft)
-            self._checkpoints.name(draft)
+            self._checkpoints.publish(draft)
         finally:
             self._checkpoints.drop(draft)

@@ -21,34 +21,34 @@ SEARCHABLE = ItemFilter(
 
 
 def pools(
-    tx: Tx, view: Snapshot, scope: Scope, where: ItemFilter, current: bool
+    tx: Tx, snapshot: Snapshot, scope: Scope, where: ItemFilter, current: bool
 ) -> tuple[Pool, Pool]:
     """What may be found, and what words are counted in: all that the scope finds, whatever the filter asks for.
 
-    `current`: what the transaction sees is what the view shows, so that others may be told the same.
+    `current`: what the transaction sees is what the snapshot shows, so that others may be told the same.
     """
-    counted = _scoped(tx, view, scope, SEARCHABLE, current)
+    counted = _scoped(tx, snapshot, scope, SEARCHABLE, current)
     if where == SEARCHABLE:
         return counted, counted
     if _only_leaves_out(where):
-        return _scoped(tx, view, scope, where, current), counted
+        return _scoped(tx, snapshot, scope, where, current), counted
     (condition, values), (asked, more) = scope_sql.visible(scope), scope_sql.matching(where)
     found = tx.all(f"SELECT i.id FROM items AS i WHERE {condition} AND {asked}", **values, **more)
-    return view.pool([row["id"] for row in found]), counted
+    return snapshot.pool([row["id"] for row in found]), counted
 
 
-def known(view: Snapshot, scope: Scope, where: ItemFilter) -> tuple[Pool, Pool] | None:
-    """What was worked out before: every change of folders, status or type makes a new view, so it holds as long as that."""
-    found = view.pools.get(_key(scope, where)) if _only_leaves_out(where) else None
-    counted = view.pools.get(_key(scope, SEARCHABLE))
+def known(snapshot: Snapshot, scope: Scope, where: ItemFilter) -> tuple[Pool, Pool] | None:
+    """What was worked out before: every change of folders, status or type makes a new snapshot, so it holds as long as that."""
+    found = snapshot.pools.get(_key(scope, where)) if _only_leaves_out(where) else None
+    counted = snapshot.pools.get(_key(scope, SEARCHABLE))
     return (found, counted) if found and counted else None
 
 
-def _scoped(tx: Tx, view: Snapshot, scope: Scope, where: ItemFilter, current: bool) -> Pool:
-    if (kept := view.pools.get(_key(scope, where))) is not None:
+def _scoped(tx: Tx, snapshot: Snapshot, scope: Scope, where: ItemFilter, current: bool) -> Pool:
+    if (kept := snapshot.pools.get(_key(scope, where))) is not None:
         return kept
     # Few items have a status or type that is left out, so they are named instead of all others.
-    made = view.pool(
+    made = snapshot.pool(
         _filed(tx, scope),
         [
             *_with(tx, scope, "status", where.not_statuses),
@@ -57,11 +57,11 @@ def _scoped(tx: Tx, view: Snapshot, scope: Scope, where: ItemFilter, current: bo
     )
     if current:
         if (
-            len(view.pools) >= POOLS_KEPT
-            or made.nbytes + sum(each.nbytes for each in list(view.pools.values())) > POOL_BYTES
+            len(snapshot.pools) >= POOLS_KEPT
+            or made.nbytes + sum(each.nbytes for each in list(snapshot.pools.values())) > POOL_BYTES
         ):
-            view.pools.clear()
-        view.pools[_key(scope, where)] = made
+            snapshot.pools.clear()
+        snapshot.pools[_key(scope, where)] = made
     return made
 
 
@@ -82,7 +82,7 @@ def _filed(tx: Tx, scope: Scope) -> list[str] | None:
         if scope.folders is None
         else [
             item_id
-            for (item_id,) in tx.bare(
+            for (item_id,) in tx.tuples(
                 "SELECT item_id FROM folder_items WHERE library_id = :library_id AND folder_id IN :folders",
                 library_id=scope.library_id,
                 folders=sorted(scope.folders),

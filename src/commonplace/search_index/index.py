@@ -28,7 +28,7 @@ class SectionIndex:
 
     def __init__(self, checkpoints: Checkpoints) -> None:
         self._checkpoints = checkpoints
-        self._shelves: dict[str, LibraryIndex] = {}
+        self._libraries: dict[str, LibraryIndex] = {}
         self._guard = threading.Lock()
 
     def insert(self, tx: Tx, cut: Sequence[tuple[Item, Sequence[Section]]], stamp: str) -> None:
@@ -78,43 +78,43 @@ class SectionIndex:
     def matches(
         self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None
     ) -> Matches:
-        view, current = self._shelf(scope.library_id).view(
+        snapshot, current = self._library(scope.library_id).snapshot(
             tx, None if question.vector is None else question.stamp
         )
-        return view.matches(
-            tx, question, *filters.pools(tx, view, scope, where or ItemFilter(), current)
+        return snapshot.matches(
+            tx, question, *filters.pools(tx, snapshot, scope, where or ItemFilter(), current)
         )
 
     def glance(
         self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None
     ) -> Matches | None:
         """The same, if all that it takes is in memory and not much."""
-        view = self._shelf(scope.library_id).glance(
+        snapshot = self._library(scope.library_id).glance(
             tx, None if question.vector is None else question.stamp
         )
-        pools = view and filters.known(view, scope, where or ItemFilter())
-        return view.matches(tx, question, *pools) if view and pools else None
+        pools = snapshot and filters.known(snapshot, scope, where or ItemFilter())
+        return snapshot.matches(tx, question, *pools) if snapshot and pools else None
 
-    def shelves(self) -> list[LibraryIndex]:
+    def libraries(self) -> list[LibraryIndex]:
         with self._guard:
-            return list(self._shelves.values())
+            return list(self._libraries.values())
 
     def forget(self, library_id: str) -> None:
         """The library is gone, and nothing of it stays."""
         with self._guard:
-            self._shelves.pop(library_id, None)
+            self._libraries.pop(library_id, None)
         self._checkpoints.forget(library_id)
 
-    def _shelf(self, library_id: str) -> LibraryIndex:
+    def _library(self, library_id: str) -> LibraryIndex:
         """From memory or anew; what was used longest ago is let go of."""
         with self._guard:
-            shelf = self._shelves.pop(library_id, None) or LibraryIndex(
+            library = self._libraries.pop(library_id, None) or LibraryIndex(
                 library_id, self._checkpoints
             )
-            self._shelves[library_id] = shelf
-            while len(self._shelves) > LIBRARIES_KEPT:
-                del self._shelves[next(iter(self._shelves))]
-            return shelf
+            self._libraries[library_id] = library
+            while len(self._libraries) > LIBRARIES_KEPT:
+                del self._libraries[next(iter(self._libraries))]
+            return library
 
 
 def _insert(tx: Tx, lot: Sequence[tuple[Item, Section]], stamp: str) -> None:

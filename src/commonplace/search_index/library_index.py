@@ -49,22 +49,22 @@ class LibraryIndex:
         self._guard = threading.Lock()
         self._library_id, self._checkpoints = library_id, checkpoints
         self._stamp: str | None = None
-        self._view: Snapshot | None = None
+        self._snapshot: Snapshot | None = None
         self._read_all = False  # since the last view
         self._clear()
 
-    def view(self, tx: Tx, stamp: str | None) -> tuple[Snapshot, bool]:
+    def snapshot(self, tx: Tx, stamp: str | None) -> tuple[Snapshot, bool]:
         """All that the transaction sees, with vectors of this stamp (None: of any or none), and whether it sees no more."""
         with self._guard:
             current = self._catch_up(tx)
             if stamp is not None and stamp != self._stamp:
                 self._read_vectors(tx, stamp)
                 if not current:
-                    self._begin_anew()  # vectors that were given since are missing, and nothing would tell
-            if self._view is None:
+                    self._invalidate()  # vectors that were given since are missing, and nothing would tell
+            if self._snapshot is None:
                 count = self._owners.count
                 self._vectors.reserve(count)
-                self._view = Snapshot(
+                self._snapshot = Snapshot(
                     self._owners,
                     self._ids[:count],
                     self._lengths[:count],
@@ -75,14 +75,14 @@ class LibraryIndex:
                 if self._read_all:
                     release_memory()  # reading and sorting take several times what is kept
                     self._read_all = False
-            return self._view, current
+            return self._snapshot, current
 
     def glance(self, tx: Tx, stamp: str | None) -> Snapshot | None:
         """The same, if it is small and there, and nothing has to be read or waited for first."""
         if self.count > GLANCED or not self._guard.acquire(blocking=False):
             return None
         try:
-            if self._view is None or self._mark is None or stamp not in (None, self._stamp):
+            if self._snapshot is None or self._mark is None or stamp not in (None, self._stamp):
                 return None
             # One more than was seen tells as much as all that an import may have brought.
             news = tx.recall(change_log.since, self._library_id, self._mark, len(self._seen) + 1)
@@ -92,7 +92,7 @@ class LibraryIndex:
                 news.horizon,
                 news.again,
             )  # else all that others write would be gone through again and again
-            return self._view
+            return self._snapshot
         finally:
             self._guard.release()
 
@@ -100,7 +100,7 @@ class LibraryIndex:
     def count(self) -> int:
         return self._owners.count
 
-    def to_keep(self, stopping: bool) -> IndexState | None:
+    def checkpoint_state(self, stopping: bool) -> IndexState | None:
         """All of it, when it is time to write it to a file: much is not in the one that is there, or something is still."""
         with self._guard:
             count, now = self.count, time.time()
@@ -111,7 +111,7 @@ class LibraryIndex:
             )
             if self._mark is None or not due:
                 return None
-            self._kept(now)
+            self._mark_saved(now)
             self._vectors.reserve(count)
             alive = self._alive[:count].copy()
             return IndexState(
@@ -122,16 +122,16 @@ class LibraryIndex:
                 _arrays(alive, self._ids, self._lengths, self._owners, self._runs, self._vectors),
             )
 
-    def _kept(self, at: float) -> None:
+    def _mark_saved(self, at: float) -> None:
         self._kept_at = at
         self._changed = 0  # rows since
         self._gone = False  # some of them
 
-    def _begin_anew(self) -> None:
+    def _invalidate(self) -> None:
         self._mark, self._seen = None, frozenset()
 
     def _clear(self) -> None:
-        self._begin_anew()  # until everything is there: reading may fail half-way
+        self._invalidate()  # until everything is there: reading may fail half-way
         self._owners = Owners()
         self._ids = np.empty(0, np.uint32)
         self._lengths = np.empty(0, np.uint16)
@@ -140,12 +140,12 @@ class LibraryIndex:
         self._runs: list[Run] = []
         self._fresh: list[Postings] = []  # postings that are in no run yet
         self._vectors = Vectors()
-        self._view = None
-        self._kept(at=0)
+        self._snapshot = None
+        self._mark_saved(at=0)
 
     def _catch_up(self, tx: Tx) -> bool:
         if self._mark is None:
-            self._take_up(tx)
+            self._restore(tx)
         news = tx.recall(change_log.since, self._library_id, self._mark)
         current = not news.behind and self._seen <= news.items.keys()
         changed = list({item_id for seq, item_id in news.items.items() if seq not in self._seen})
@@ -165,7 +165,7 @@ class LibraryIndex:
             self._runs, self._fresh = merge_runs(self._runs, self._fresh, self._owners.count), []
         return current
 
-    def _take_up(self, tx: Tx) -> None:
+    def _restore(self, tx: Tx) -> None:
         """From a file, if there is one that is not too far behind."""
         found = self._checkpoints.find(tx, self._library_id)
         news = tx.recall(change_log.since, self._library_id, found.mark) if found else None
@@ -186,7 +186,7 @@ class LibraryIndex:
             ]
             self._stamp, self._vectors = found.stamp, Vectors.of(parts["vectors"])
             self._mark = found.mark
-            self._kept(found.written_at)
+            self._mark_saved(found.written_at)
 
     def _reload(self, tx: Tx) -> None:
         """Everything anew, a lot at a time: small leftovers of one big answer would stay in the process for good."""
@@ -197,22 +197,22 @@ class LibraryIndex:
             library_id=self._library_id,
         )
         self._reserve(row["n"] + row["n"] // ROOM)
-        for found in tx.lots(_TERMS, _ROWS, library_id=self._library_id):
+        for found in tx.batches(_TERMS, _ROWS, library_id=self._library_id):
             self._append(found)
         self._changed = self._owners.count
         if self._stamp is not None:
             self._read_vectors(tx, self._stamp)
 
     def _read_vectors(self, tx: Tx, stamp: str) -> None:
-        self._view, self._vectors, self._read_all, self._stamp = None, Vectors(), True, None
+        self._snapshot, self._vectors, self._read_all, self._stamp = None, Vectors(), True, None
         self._vectors.reserve(len(self._ids))
         rows, form = np.arange(self._owners.count), FORMATS[tx.engine]
-        for found in tx.lots(_vectors(form), _ROWS, library_id=self._library_id, stamp=stamp):
+        for found in tx.batches(_vectors(form), _ROWS, library_id=self._library_id, stamp=stamp):
             self._give_vectors(rows, found, form)
         self._stamp, self._changed = stamp, self._owners.count  # they are all there
 
     def _follow(self, tx: Tx, item_ids: Sequence[str]) -> None:
-        self._view = None
+        self._snapshot = None
         which = {"library_id": self._library_id, "ids": list(item_ids)}
         rows = self._rows_of(item_ids)
         there = np.array(
@@ -289,7 +289,7 @@ class LibraryIndex:
         places = np.minimum(ids.searchsorted(wanted), len(ids) - 1)
         here = ids[places] == wanted
         matrix = form.matrix([row["vector"] for row in found])
-        self._vectors.give(order[places[here]], matrix[here])
+        self._vectors.set(order[places[here]], matrix[here])
 
     def _rows_of(self, item_ids: Sequence[str]) -> Rows:
         rows = self._owners.rows_of(item_keys(item_ids))

@@ -110,7 +110,7 @@ class Snapshot:
         )
         places, near = worded, np.full(len(worded), np.nan, np.float32)
         if question.vector is not None and self._signs:
-            likely = self._likely(question.vector, limit, pool)
+            likely = self._candidates(question.vector, limit, pool)
             where = likely.searchsorted(worded)
             both = (
                 likely.take(where, mode="clip") == worded
@@ -194,7 +194,9 @@ class Snapshot:
     ) -> Scores:
         ids = self._ids[rows].tolist()
         by_id = dict(
-            tx.bare("SELECT section_id, sequence FROM sequences WHERE section_id IN :ids", ids=ids)
+            tx.tuples(
+                "SELECT section_id, sequence FROM sequences WHERE section_id IN :ids", ids=ids
+            )
         )
         parts = [by_id.get(section_id, b"") for section_id in ids]
         sequence, ends = (
@@ -214,7 +216,7 @@ class Snapshot:
 
     # -- by meaning
 
-    def _likely(self, vector: Vector, limit: int, pool: Pool) -> Rows:
+    def _candidates(self, vector: Vector, limit: int, pool: Pool) -> Rows:
         """Places, in order, of those that may be the nearest; all have a vector."""
         if pool.seen is not None and len(pool.seen) <= EXACT_UP_TO:
             return pool.seen
@@ -231,7 +233,7 @@ class Snapshot:
             )
             return seen[
                 _smallest(
-                    self._differing(seen if pool.rows is None else pool.rows[seen], words), wanted
+                    self._distances(seen if pool.rows is None else pool.rows[seen], words), wanted
                 )
             ]
         if pool.seen is None:
@@ -239,17 +241,17 @@ class Snapshot:
             distances[pool.unseen] = FAR
         else:
             rows = pool.seen if pool.rows is None else pool.rows[pool.seen]
-            distances = self._differing(rows, words[:SCANNED_WORDS]).astype(
+            distances = self._distances(rows, words[:SCANNED_WORDS]).astype(
                 np.uint8
             )  # as a scan counts them
         likely = _smallest(distances, LIKELIER * wanted, FAR)
-        further = self._differing(
+        further = self._distances(
             likely if pool.seen is None else rows[likely], words[SCANNED_WORDS:], SCANNED_WORDS
         )
         likely = likely[_smallest(distances[likely] + further, wanted)]
         return likely if pool.seen is None else pool.seen[likely]
 
-    def _differing(
+    def _distances(
         self, rows: Rows, words: NDArray[np.uint64], first: int = 0
     ) -> NDArray[np.uint16]:
         """Sign bits, in so many words from one on."""

@@ -46,7 +46,7 @@ class Vectors:
         self.matrix = grow(self.matrix, size, used)
         self.signs = [grow(word, size, used) for word in self.signs]
 
-    def give(self, rows: Rows, matrix: HalfMatrix) -> None:
+    def set(self, rows: Rows, matrix: HalfMatrix) -> None:
         """To rows that there is room for."""
         words = sign_words(matrix)
         if not self.signs:

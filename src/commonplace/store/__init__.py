@@ -130,7 +130,7 @@ async def load_beside(
 
 
 def make_store(settings: Settings) -> Store:
-    checkpoints = Checkpoints(settings.data_dir / "shelves", settings.checkpoint_sections)
+    checkpoints = Checkpoints(settings.data_dir / "search_index", settings.checkpoint_sections)
     if not settings.database_url:
         return Store(sqlite.SqliteDatabase(settings.data_dir / FILE), checkpoints)
     if settings.database_url.startswith(("postgresql://", "postgres://")):

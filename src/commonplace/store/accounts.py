@@ -21,7 +21,7 @@ class Accounts:
         )
         return rows.person(row) if row else None
 
-    async def by_email(self, email: str) -> Person | None:
+    async def find_by_email(self, email: str) -> Person | None:
         row = await self._db.read(
             lambda tx: tx.one(
                 "SELECT * FROM people WHERE lower(email) = lower(:email)", email=email
@@ -54,7 +54,7 @@ class Accounts:
 
     # -- passwords and passkeys
 
-    async def password(self, person_id: str) -> str | None:
+    async def password_hash(self, person_id: str) -> str | None:
         """Its hash."""
         row = await self._db.read(
             lambda tx: tx.one("SELECT hash FROM passwords WHERE person_id = :id", id=person_id)
@@ -91,7 +91,7 @@ class Accounts:
         )
         return [_passkey(row) for row in found]
 
-    async def used_passkey(self, passkey_id: str, uses: int) -> None:
+    async def record_passkey_use(self, passkey_id: str, uses: int) -> None:
         await self._db.write(
             lambda tx: tx.run(
                 "UPDATE passkeys SET uses = :uses, used_at = :at WHERE id = :id",
@@ -101,7 +101,7 @@ class Accounts:
             )
         )
 
-    async def drop_passkey(self, person_id: str, passkey_id: str) -> bool:
+    async def delete_passkey(self, person_id: str, passkey_id: str) -> bool:
         dropped: int = await self._db.write(
             lambda tx: tx.run(
                 "DELETE FROM passkeys WHERE id = :id AND person_id = :person_id",
@@ -145,7 +145,7 @@ class Accounts:
         )
         return [_session(row) for row in found]
 
-    async def prolong_session(self, digest: str, expires_at: datetime) -> None:
+    async def extend_session(self, digest: str, expires_at: datetime) -> None:
         await self._db.write(
             lambda tx: tx.run(
                 "UPDATE web_sessions SET expires_at = :at WHERE digest = :digest",
@@ -154,7 +154,7 @@ class Accounts:
             )
         )
 
-    async def view_as(self, digest: str, token_id: str | None) -> None:
+    async def set_view_as(self, digest: str, token_id: str | None) -> None:
         await self._db.write(
             lambda tx: tx.run(
                 "UPDATE web_sessions SET view_as = :token_id WHERE digest = :digest",
@@ -163,7 +163,7 @@ class Accounts:
             )
         )
 
-    async def turn_to(self, digest: str, library_id: str) -> None:
+    async def switch_library(self, digest: str, library_id: str) -> None:
         """The session is in that library from now on, seen with the person's own eyes."""
         await self._db.write(
             lambda tx: tx.run(
@@ -181,7 +181,7 @@ class Accounts:
 
     # -- secrets for one use
 
-    async def promise(
+    async def add_secret(
         self, digest: str, purpose: str, person_id: str | None, expires_at: datetime
     ) -> None:
         """A secret that is good for one use. What has expired is forgotten."""
@@ -199,11 +199,11 @@ class Accounts:
 
         await self._db.write(work)
 
-    async def promised(self, digest: str, purpose: str) -> tuple[bool, str | None]:
+    async def check_secret(self, digest: str, purpose: str) -> tuple[bool, str | None]:
         """Whether it is still good, and for whom."""
         return await self._db.read(_promised, digest, purpose)
 
-    async def redeem(self, digest: str, purpose: str) -> tuple[bool, str | None]:
+    async def redeem_secret(self, digest: str, purpose: str) -> tuple[bool, str | None]:
         """The same, and from now on it is not; of two who try at once, one succeeds."""
         return await self._db.write(_redeem, digest, purpose)
 

@@ -43,7 +43,7 @@ class Candidates:
             lambda tx: tx.many(_INSERT, [_values(candidate) for candidate in candidates])
         )
 
-    async def drawn_from(self, library_id: str, source_id: str) -> bool:
+    async def exists_for(self, library_id: str, source_id: str) -> bool:
         """Whether there is one, decided or not, that this item brought."""
         return (
             await self._db.read(
@@ -56,7 +56,7 @@ class Candidates:
             is not None
         )
 
-    async def page(
+    async def list_page(
         self, library_id: str, owner: str | None, state: str | None, *, limit: int, offset: int
     ) -> tuple[list[Candidate], int]:
         """Newest and surest first, and how many there are in all."""

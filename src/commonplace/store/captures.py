@@ -62,7 +62,9 @@ class Captures:
             raise NotFound("Capture not found")
         return capture(row)
 
-    async def page(self, scope: Scope, *, limit: int, offset: int) -> tuple[list[Capture], int]:
+    async def list_page(
+        self, scope: Scope, *, limit: int, offset: int
+    ) -> tuple[list[Capture], int]:
         """Of items in scope, newest first, and how many there are in all."""
         condition, values = scope_sql.visible(scope)
         joined = f"captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id WHERE {condition}"

@@ -29,7 +29,7 @@ class Contents:
             raise NotFound("Item not found")
         return content(row)
 
-    async def known(self, keys: Sequence[str]) -> set[str]:
+    async def existing_keys(self, keys: Sequence[str]) -> set[str]:
         """Those that there is a content for."""
         found = await self._db.read(
             lambda tx: tx.all("SELECT key FROM contents WHERE key IN :keys", keys=list(keys))
@@ -64,7 +64,7 @@ class Contents:
 
         return await self._db.write(work)
 
-    async def progress(self, content_id: str, share: float) -> None:
+    async def set_progress(self, content_id: str, share: float) -> None:
         """Told to all jobs that wait for it."""
         await self._db.write(
             lambda tx: tx.run(
@@ -74,7 +74,7 @@ class Contents:
             )
         )
 
-    async def fulfil(
+    async def set_text(
         self, content_id: str, text: str, segments: Sequence[Json], about: Json
     ) -> None:
         """It has its text; those who waited go on."""
@@ -107,7 +107,7 @@ class Contents:
 
         await self._db.write(work)
 
-    async def give_up(self, content_id: str, error: str) -> None:
+    async def fail(self, content_id: str, error: str) -> None:
         """It cannot be written down: all jobs that wait for it fail, and their items say so."""
 
         def work(tx: Tx) -> None:
@@ -138,7 +138,7 @@ class Quotas:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def used(self, library_id: str, person_id: str, month: str) -> float:
+    async def used_seconds(self, library_id: str, person_id: str, month: str) -> float:
         return await self._db.read(_used, library_id, person_id, month)
 
     async def reserve(
@@ -170,7 +170,7 @@ class Quotas:
 
         return await self._db.write(work)
 
-    async def settle(self, job: Job, seconds: float) -> None:
+    async def set_seconds(self, job: Job, seconds: float) -> None:
         """What it really was; 0 when nothing came of it."""
         await self._db.write(
             lambda tx: tx.run(

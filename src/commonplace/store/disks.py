@@ -69,7 +69,7 @@ class Disks:
         )
         return RedactedDisk.of(json.loads(row["shown"])) if row else None
 
-    async def keep_preview(self, scope: Scope, item: Item, view: RedactedDisk) -> None:
+    async def save_preview(self, scope: Scope, item: Item, view: RedactedDisk) -> None:
         """Keep the view of an item for its owner alone. It goes with the item, and is old once the item has changed."""
 
         def work(tx: Tx) -> None:
@@ -135,7 +135,7 @@ class Disks:
 
         await self._db.write(work)
 
-    async def derived(self, published: Published, view: RedactedDisk) -> None:
+    async def set_view(self, published: Published, view: RedactedDisk) -> None:
         """The view of the change that `published` was read at."""
         await self._db.write(
             lambda tx: _derive(tx, published.library_id, published.item_id, published.change, view)
@@ -185,7 +185,7 @@ class Disks:
         )
         return {row["item_id"]: _published(row) for row in found}
 
-    async def saved(
+    async def list_saved(
         self, saver: str, where: DiskFilter, *, limit: int, offset: int
     ) -> tuple[list[Published], int]:
         """What a library saved and is still published, saved last first; and how many there are in all."""
@@ -209,7 +209,7 @@ class Disks:
 
         return await self._db.read(work)
 
-    async def stale(self, saver: str) -> list[Published]:
+    async def list_stale(self, saver: str) -> list[Published]:
         """What a library saved and has to be derived again."""
         found = await self._db.read(
             lambda tx: tx.all(

@@ -52,7 +52,7 @@ class Feeds:
 
         return await self._db.write(work)
 
-    async def within(self, library_id: str, token_id: str | None) -> list[Subscription]:
+    async def list_feeds(self, library_id: str, token_id: str | None) -> list[Subscription]:
         """The library's, or only those of one token."""
         found = await self._db.read(_of, library_id)
         return [feed for feed in found if token_id in (None, feed.token_id)]
@@ -92,7 +92,7 @@ class Feeds:
 
         return await self._db.write(work)
 
-    async def taken(self, feed: Subscription, tries: int) -> set[str]:
+    async def handled_entries(self, feed: Subscription, tries: int) -> set[str]:
         """Entries that were taken in, or tried so often."""
         found = await self._db.read(
             lambda tx: tx.all(
@@ -105,7 +105,7 @@ class Feeds:
         )
         return {row["entry"] for row in found}
 
-    async def note(self, feed: Subscription, entries: Sequence[str], *, ok: bool) -> None:
+    async def record_entries(self, feed: Subscription, entries: Sequence[str], *, ok: bool) -> None:
         def work(tx: Tx) -> None:
             if (
                 tx.one(
@@ -133,7 +133,7 @@ class Feeds:
 
         await self._db.write(work)
 
-    async def polled(
+    async def record_poll(
         self,
         feed: Subscription,
         *,

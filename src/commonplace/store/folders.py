@@ -47,7 +47,7 @@ class Folders:
 
         await self._db.write(work)
 
-    async def within(self, scope: Scope) -> list[Folder]:
+    async def list_folders(self, scope: Scope) -> list[Folder]:
         return await self._db.read(_in_scope, scope)
 
     async def rename(self, scope: Scope, folder_id: str, name: str) -> Folder:
@@ -65,7 +65,7 @@ class Folders:
 
         return await self._db.write(work)
 
-    async def stakes(self, scope: Scope, folder_id: str) -> FolderImpact:
+    async def folder_impact(self, scope: Scope, folder_id: str) -> FolderImpact:
         def work(tx: Tx) -> FolderImpact:
             _require(tx, scope, folder_id)
             row = tx.one(

@@ -103,7 +103,7 @@ def neighbourhood(
     if asked != "TRUE" and depth > 1:  # what lies on the way need not be what was asked for
         kept = {
             found
-            for (found,) in tx.bare(
+            for (found,) in tx.tuples(
                 f"SELECT i.id FROM items AS i WHERE i.library_id = :library_id AND i.id IN :met"
                 f" AND {asked}",
                 library_id=scope.library_id,
@@ -173,7 +173,7 @@ def _steps(
                         FROM items AS h {joined} WHERE h.library_id = :library_id AND h.id IN :front""")
     return [
         Step._make(row)
-        for row in tx.bare(
+        for row in tx.tuples(
             " UNION ALL ".join(ways),
             front=list(front),
             fan=fan,
@@ -283,11 +283,11 @@ def tickets(
                FROM items AS i WHERE {is_open}"""
     if (
         worth
-        and tx.bare(f"SELECT count(*) FROM items AS i WHERE {is_open}", **values)[0][0]
+        and tx.tuples(f"SELECT count(*) FROM items AS i WHERE {is_open}", **values)[0][0]
         > 2 * SHORTLIST
     ):
         best = f"ORDER BY points DESC, coalesce(due_date, '9'), created_at, id LIMIT {SHORTLIST}"
-        first = tx.bare(
+        first = tx.tuples(
             f"""WITH mine AS MATERIALIZED (
                     SELECT i.id, i.entity_type, i.status, i.due_date, i.created_at, {_points(worth)} AS points
                     FROM items AS i WHERE {is_open} AND {mine} AND {theirs})
@@ -302,12 +302,12 @@ def tickets(
             *_with_needs(tx, read, is_open, [item_id for item_id, _ in first], values),
             first[0][1] if first else 0,
         )
-    return list(map(Ticket._make, tx.bare(read, **values))), dependency_pairs(tx, scope), None
+    return list(map(Ticket._make, tx.tuples(read, **values))), dependency_pairs(tx, scope), None
 
 
 def dependency_pairs(tx: Tx, scope: Scope) -> list[Any]:
     """(item, what it depends on), by an index of their own."""
-    return tx.bare(
+    return tx.tuples(
         f"""SELECT r.from_id, r.to_id FROM relations AS r WHERE r.library_id = :library_id AND r.kind = 'DEPENDS_ON'
                        AND {_seen(scope, "from_id")} AND {_seen(scope, "to_id")} ORDER BY r.from_id, r.to_id""",
         **scope_sql.visible(scope)[1],
@@ -322,7 +322,7 @@ def _with_needs(
     for _ in range(LEVELS):
         if not frontier or len(known) > 3 * SHORTLIST:
             break
-        found = tx.bare(
+        found = tx.tuples(
             f"""SELECT r.from_id, r.to_id FROM relations AS r JOIN items AS i ON i.id = r.to_id AND {is_open}
                             WHERE r.library_id = :library_id AND r.from_id IN :ids AND r.kind = 'DEPENDS_ON'
                             ORDER BY r.from_id, r.to_id LIMIT {10 * SHORTLIST}""",
@@ -333,7 +333,7 @@ def _with_needs(
         frontier = list({need: None for _, need in found if need not in known})
         known |= dict.fromkeys(frontier)
     tickets, outside = (
-        map(Ticket._make, tx.bare(f"{read} AND i.id IN :ids", ids=list(known), **values)),
+        map(Ticket._make, tx.tuples(f"{read} AND i.id IN :ids", ids=list(known), **values)),
         set(frontier),
     )
     return [
@@ -376,7 +376,7 @@ def find_cycle(
     ):
         return []
     joined: dict[str, list[str]] = {}
-    for node, end in tx.bare(
+    for node, end in tx.tuples(
         f"""{reached} SELECT r.from_id, r.to_id FROM reached CROSS JOIN relations AS r CROSS JOIN items AS i
                                  WHERE r.library_id = :library_id AND r.from_id = reached.node AND r.kind = :kind
                                  AND i.id = r.to_id AND {condition}

@@ -155,7 +155,7 @@ class Items:
         self._index.insert(tx, [(entry.item, entry.sections) for entry in entries], stamp)
         insert_jobs(tx, [job for entry in entries for job in entry.jobs])
 
-    async def known(
+    async def find_by_key(
         self, scope: Scope, key: str, entity_type: str, *, token_id: str | None = None
     ) -> tuple[Content | None, Item | None]:
         """What the key stands for, and the item that has it: in scope, or added by the token and not filed yet."""
@@ -170,7 +170,9 @@ class Items:
 
         return await self._db.peek(work)
 
-    async def put(self, entries: Sequence[Entry], *, scope: Scope, stamp: str) -> list[Outcome]:
+    async def import_entries(
+        self, entries: Sequence[Entry], *, scope: Scope, stamp: str
+    ) -> list[Outcome]:
         """Many, in one transaction: new, or brought up to date (see Entry)."""
         return await self._db.write(self._put_all, entries, scope, stamp) if entries else []
 
@@ -232,10 +234,10 @@ class Items:
         """`token_id`: also what this token added and nobody has filed yet."""
         return await self._db.peek(_find_own, scope, ref, token_id)
 
-    async def whole(self, scope: Scope, ref: ItemRef) -> FullItem:
+    async def get_with_sections(self, scope: Scope, ref: ItemRef) -> FullItem:
         return await self._db.peek(_whole, scope, ref)
 
-    async def several(self, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
+    async def get_many(self, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
         """By id, in one query; what is out of scope or gone by now is left out."""
 
         def work(tx: Tx) -> dict[str, Item]:
@@ -270,7 +272,7 @@ class Items:
             item.id: by_content[item.content_id] for item in items if item.content_id in by_content
         }
 
-    async def page(
+    async def list_page(
         self,
         scope: Scope,
         where: ItemFilter,
@@ -340,7 +342,7 @@ class Items:
         insert_jobs(tx, jobs)
         return after
 
-    async def renew(
+    async def replace_content(
         self,
         scope: Scope,
         item_id: str,
@@ -372,7 +374,7 @@ class Items:
 
         return await self._db.write(work)
 
-    async def annotate(self, made: Sequence[Annotation]) -> None:
+    async def set_derived(self, made: Sequence[Annotation]) -> None:
         """Change what was made of texts. Not a revision of anybody's; and what people choose themselves (tags, category,
         metadata) stays where somebody has changed the item since it was read."""
 
@@ -626,7 +628,7 @@ def _is_large(tx: Tx, scope: Scope, where: ItemFilter) -> bool:
     """Whether very many are joined to the project or epic that is asked for."""
     return any(
         len(
-            tx.bare(
+            tx.tuples(
                 "SELECT 1 FROM relations WHERE library_id = :library_id AND to_id = :id AND kind = :kind LIMIT :most",
                 library_id=scope.library_id,
                 id=joined_to,

@@ -125,7 +125,7 @@ class Jobs:
 
         return await self._db.write(work) if await self._db.read(look) else 0
 
-    async def waiting(self, kind: str, scope: Scope | None = None) -> tuple[int, str | None]:
+    async def count_open(self, kind: str, scope: Scope | None = None) -> tuple[int, str | None]:
         """How many items of the scope, or of all libraries, have an open job of this kind, and why one did not succeed yet.
         More than COUNTED are not counted any further."""
         condition, values = scope_sql.visible(scope) if scope else ("TRUE", {})
@@ -134,7 +134,7 @@ class Jobs:
 
         def work(tx: Tx) -> tuple[int, str | None]:
             found = len(
-                tx.bare(
+                tx.tuples(
                     f"""SELECT 1 FROM jobs AS j {of_item}
                     WHERE {own} AND j.kind = :kind AND j.state IN ('queued', 'running') AND {condition} LIMIT :most""",
                     kind=kind,
@@ -240,7 +240,7 @@ class Jobs:
 
         await self._db.write(work)
 
-    async def note(self, worker: str, job_id: str, payload: Json) -> None:
+    async def set_payload(self, worker: str, job_id: str, payload: Json) -> None:
         """What to know when it is tried again."""
         await self._db.write(
             lambda tx: tx.run(
@@ -325,7 +325,7 @@ class Jobs:
             )
         )
 
-    async def within(
+    async def list_jobs(
         self,
         scope: Scope,
         *,
@@ -396,7 +396,7 @@ class Jobs:
             )
         )
 
-    async def worked_on(self, since: datetime) -> bool:
+    async def has_activity(self, since: datetime) -> bool:
         """Whether anybody has taken up or finished a job since then."""
         return (
             await self._db.read(
@@ -408,7 +408,7 @@ class Jobs:
             is not None
         )
 
-    async def came(self, kind: str, since: datetime) -> bool:
+    async def has_new_jobs(self, kind: str, since: datetime) -> bool:
         """Whether jobs of this kind were queued since then that nobody has taken up."""
         return (
             await self._db.read(
@@ -422,7 +422,7 @@ class Jobs:
             is not None
         )
 
-    async def underway(self) -> float:
+    async def running_share(self) -> float:
         """How many jobs' worth of the running ones is done."""
         row = await self._db.read(
             lambda tx: tx.one(

@@ -125,7 +125,7 @@ class Members:
         )
         return gone > 0
 
-    async def invited(self, digest: str) -> Invitation | None:
+    async def find_invitation(self, digest: str) -> Invitation | None:
         row = await self._db.read(
             lambda tx: tx.one("SELECT * FROM invitations WHERE digest = :digest", digest=digest)
         )
@@ -201,7 +201,7 @@ def _withdraw_of(tx: Tx, library_id: str, person_id: str, role: Role | None) -> 
                   AND (role = 'owner' OR :rules = 0)""",
             library_id=library_id,
             person_id=person_id,
-            rules=int(role is not None and role.rules),
+            rules=int(role is not None and role.manages_members),
         )
 
 

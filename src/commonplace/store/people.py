@@ -42,7 +42,7 @@ class People:
     async def role(self, person_id: str, library_id: str) -> str | None:
         return await self._db.recall(_role, person_id, library_id)
 
-    async def remove(self, person_id: str) -> None:
+    async def delete(self, person_id: str) -> None:
         """The person, their library and all that hangs on it. Conflict: items are in it, or others belong to it."""
 
         def work(tx: Tx) -> None:

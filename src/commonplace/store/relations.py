@@ -47,7 +47,7 @@ class Relations:
         other in a circle, which it names."""
         return await self._db.write(put_relations, scope, relations)
 
-    async def drop(self, scope: Scope, from_id: str, kind: str, to_id: str) -> None:
+    async def delete(self, scope: Scope, from_id: str, kind: str, to_id: str) -> None:
         def work(tx: Tx) -> None:
             _require_visible(tx, scope, {from_id, to_id})
             if not drop_relations(tx, [Relation(scope.library_id, from_id, kind, to_id)]):
@@ -55,7 +55,7 @@ class Relations:
 
         await self._db.write(work)
 
-    async def of(
+    async def of_items(
         self,
         scope: Scope,
         item_ids: Sequence[str],
@@ -107,7 +107,7 @@ class Relations:
             is not None
         )
 
-    async def around(
+    async def neighbourhood(
         self,
         scope: Scope,
         ref: ItemRef,
@@ -129,7 +129,7 @@ class Relations:
     ) -> Dependencies:
         return await self._db.read(graph_queries.dependencies, scope, ref, where)
 
-    async def waits(self, scope: Scope) -> list[tuple[str, str]]:
+    async def dependency_pairs(self, scope: Scope) -> list[tuple[str, str]]:
         return await self._db.read(graph_queries.dependency_pairs, scope)
 
     async def tickets(

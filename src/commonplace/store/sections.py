@@ -146,7 +146,7 @@ class Sections:
         """In any order; what is out of scope or gone by now is left out."""
         return await self._db.read(_passages, scope, section_ids)
 
-    async def openings(
+    async def first_passages(
         self, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None
     ) -> list[Passage]:
         """The first passage of each of the items, in any order."""
@@ -155,7 +155,7 @@ class Sections:
             scope_sql.matching(where or ItemFilter()),
         )
         found = await self._db.read(
-            lambda tx: tx.bare(
+            lambda tx: tx.tuples(
                 f"""{_passage(scope)} WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND {_OF_ITEM}
                 AND {condition} AND {asked}""",
                 ids=list(item_ids),
@@ -165,7 +165,7 @@ class Sections:
         )
         return [rows.passage(row) for row in found]
 
-    async def opening_vectors(
+    async def first_vectors(
         self, scope: Scope, item_ids: Sequence[str], stamp: str
     ) -> tuple[list[str], NDArray[np.float32]]:
         """Of the first passage of each of the items that has a vector of this stamp: the item's id, and a row."""
@@ -192,7 +192,7 @@ class Sections:
 
         return await self._db.read(work)
 
-    async def unembedded(
+    async def without_vectors(
         self, item_ids: Sequence[str], stamp: str, limit: int = 100_000
     ) -> list[tuple[str, str, int, Section]]:
         """(item_id, title, section_id, section) without a vector of this stamp, in order of item and position."""
@@ -279,7 +279,7 @@ def _passage(scope: Scope) -> str:
 
 def _passages(tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
     condition, values = scope_sql.visible(scope)
-    found = tx.bare(
+    found = tx.tuples(
         f"{_passage(scope)} WHERE s.id IN :ids AND {_OF_ITEM} AND {condition}",
         ids=list(section_ids),
         **values,

@@ -54,7 +54,7 @@ class Statistics:
 
         return await self._db.read(work)
 
-    async def added(self, scope: Scope, since: datetime) -> dict[str, int]:
+    async def added_by_day(self, scope: Scope, since: datetime) -> dict[str, int]:
         """Items by the day (ISO, UTC) they were added."""
         condition, values = scope_sql.visible(scope)
         found = await self._db.read(
@@ -67,7 +67,7 @@ class Statistics:
         )
         return {_day(row["day"]): row["n"] for row in found}
 
-    async def calls(self, library_id: str, since: datetime) -> dict[str, int]:
+    async def calls_by_day(self, library_id: str, since: datetime) -> dict[str, int]:
         """What tokens did, by day, as far as the activity logs reach back."""
         found = await self._db.read(
             lambda tx: tx.all(

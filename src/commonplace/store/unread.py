@@ -13,7 +13,7 @@ from commonplace.store.items import Items, delete_items, find_at
 
 
 class Unread(Items):
-    async def complete(
+    async def complete_ingest(
         self,
         scope: Scope,
         item: Item,

@@ -58,7 +58,7 @@ class Uploads:
         )
         return _upload(row) if row else None
 
-    async def awaited(self) -> list[Upload]:
+    async def list_awaited(self) -> list[Upload]:
         """Those to be queued when their last byte arrives, and which have no item yet."""
         found = await self._db.read(
             lambda tx: tx.all(
@@ -83,7 +83,7 @@ class Uploads:
 
         return await self._db.write(work)
 
-    async def spent(self, at: datetime, *, keep: bool) -> list[Upload]:
+    async def list_disposable(self, at: datetime, *, keep: bool) -> list[Upload]:
         """Whose bytes nobody needs: those that expired or whose item is gone; and, unless originals are kept, those
         that were read or written down."""
         found = await self._db.read(
@@ -98,7 +98,7 @@ class Uploads:
         )
         return [_upload(row) for row in found]
 
-    async def forget(self, uploads: Sequence[Upload]) -> None:
+    async def delete(self, uploads: Sequence[Upload]) -> None:
         await self._db.write(
             lambda tx: tx.run(
                 "DELETE FROM uploads WHERE id IN :ids", ids=[each.id for each in uploads]

@@ -359,7 +359,7 @@ class Disks:
             text=where.text,
             visibility=visibility,
         )
-        items, total = await self._store.items.page(
+        items, total = await self._store.items.list_page(
             caller.scope, wanted, limit=limit, offset=offset
         )
         owner = await self._store.disks.owner(caller.library_id)
@@ -373,8 +373,8 @@ class Disks:
     async def _saved_page(
         self, caller: Caller, where: DiskFilter, limit: int, offset: int
     ) -> tuple[list[DiskLine], int]:
-        await self._current(await self._store.disks.stale(caller.library_id))
-        found, total = await self._store.disks.saved(
+        await self._current(await self._store.disks.list_stale(caller.library_id))
+        found, total = await self._store.disks.list_saved(
             caller.library_id, where, limit=limit, offset=offset
         )
         return [_saved_line(published) for published in await self._current(found)], total

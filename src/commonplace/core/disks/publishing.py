@@ -44,7 +44,7 @@ class Publisher:
             view = await self._store.disks.preview(item)
             if view is None:
                 view = await self.derive(item)
-                await self._store.disks.keep_preview(caller.scope, item, view)
+                await self._store.disks.save_preview(caller.scope, item, view)
         return view
 
     async def publish(
@@ -99,7 +99,7 @@ class Publisher:
                 view = await self.derive(item, published.own_summary)
             except NotFound:
                 raise NotFound(NO_DISK) from None
-            await self._store.disks.derived(published, view)
+            await self._store.disks.set_view(published, view)
         fresh = replace(published, view=view, stale=False)
         await self._embed(fresh)
         return fresh

@@ -71,12 +71,12 @@ class Annotating:
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         joined = [
             r.from_id
-            for r in await self._store.relations.of(caller.scope, [item.id], [Kind.ANNOTATES])
+            for r in await self._store.relations.of_items(caller.scope, [item.id], [Kind.ANNOTATES])
             if r.to_id == item.id
         ][-SHOWN:]
         found = {
             note_id: note
-            for note_id, note in (await self._store.items.several(caller.scope, joined)).items()
+            for note_id, note in (await self._store.items.get_many(caller.scope, joined)).items()
             if note.annotates == item.id
         }
         texts = await self._store.items.texts(list(found.values()))

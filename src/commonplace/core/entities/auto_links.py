@@ -51,7 +51,7 @@ class Linker:
         [[vector]] = await self._embedder.documents([[about]])
         joined = {
             end
-            for relation in await self._store.relations.of(Scope(item.library_id), [item.id])
+            for relation in await self._store.relations.of_items(Scope(item.library_id), [item.id])
             for end in (relation.from_id, relation.to_id)
         }
         found = [

@@ -152,7 +152,7 @@ class Entities:
             replace(content, key=private_key(caller, "text", content.hash)),
             made.sections,
             scope=caller.scope,
-            folder_id=caller.only_folder,
+            folder_id=caller.single_folder,
             stamp=self._embedder.stamp,
             relations=joins,
             once=False,
@@ -202,7 +202,9 @@ class Entities:
         """Newest first, and how many there are in all."""
         await self._access.admit(caller, READ, "list", project)
         where = await self.within_project(caller, where, project)
-        items, total = await self._store.items.page(caller.scope, where, limit=limit, offset=offset)
+        items, total = await self._store.items.list_page(
+            caller.scope, where, limit=limit, offset=offset
+        )
         return await self.described(caller, items), total
 
     async def within_project(
@@ -219,14 +221,14 @@ class Entities:
     async def described(self, caller: Caller, items: Sequence[Item]) -> list[Entity]:
         """Items with what they hang on, in as few queries for many as for one."""
         found = (
-            await self._store.relations.of(
+            await self._store.relations.of_items(
                 caller.scope, [item.id for item in items], _SHOWN, outgoing=True
             )
             if items
             else []
         )
         ends = {item.id: item for item in items}
-        ends |= await self._store.items.several(
+        ends |= await self._store.items.get_many(
             caller.scope, {relation.to_id for relation in found} - ends.keys()
         )
 
@@ -288,7 +290,7 @@ class Entities:
         made = await self._prepared(after, text, embed_up_to=IN_CALL)
         changes |= {name: getattr(made.item, name) for name in (*_OF_THE_TEXT, "metadata")}
         content = Content(new_id(), "", text)
-        updated = await self._store.items.renew(
+        updated = await self._store.items.replace_content(
             caller.scope,
             item.id,
             replace(content, key=private_key(caller, "text", content.hash)),
@@ -385,7 +387,7 @@ class Entities:
             return item
         project_id = next(relation.to_id for relation in joins if relation.kind == Kind.BELONGS_TO)
         project = await self._store.items.get(caller.scope, ItemRef(id=project_id))
-        tasks, _ = await self._store.items.page(
+        tasks, _ = await self._store.items.list_page(
             caller.scope,
             ItemFilter(entity_types=(EntityType.TASK,), project_id=project_id),
             limit=TASKS_READ,
@@ -451,7 +453,7 @@ class Entities:
             )
 
     async def _has_workers(self) -> bool:
-        return self._attended or await self._store.jobs.worked_on(now() - SEEN_WORKING)
+        return self._attended or await self._store.jobs.has_activity(now() - SEEN_WORKING)
 
 
 def since(value: str, at: datetime | None = None) -> datetime:

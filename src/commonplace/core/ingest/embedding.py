@@ -47,7 +47,7 @@ async def with_vectors(
 async def embedded(store: Store, embedder: Embedder, entries: Sequence[Entry]) -> list[Entry]:
     """What is new with vectors, and without the jobs that would make them; what is known may have its vectors already. An
     embedder that is down only delays them."""
-    known = await store.contents.known([entry.content.key for entry in entries])
+    known = await store.contents.existing_keys([entry.content.key for entry in entries])
     texts = [
         [
             embedding_text(entry.item.title, section)
@@ -130,7 +130,7 @@ class EmbedJobs:
     async def _embed(self, jobs: Sequence[Job]) -> None:
         stamp = self._embedder.stamp
         item_ids = [job.item_id for job in jobs]
-        while lacking := await self._store.sections.unembedded(item_ids, stamp, IN_MEMORY):
+        while lacking := await self._store.sections.without_vectors(item_ids, stamp, IN_MEMORY):
             documents = [list(group) for _, group in groupby(lacking, key=lambda found: found[0])]
             for batch in _batches(documents):
                 vectors = await self._embedder.documents(

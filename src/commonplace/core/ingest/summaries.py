@@ -57,7 +57,7 @@ class TransformJobs:
     async def _describe(self, jobs: Sequence[Job], transformer: Transformer) -> None:
         """What was deleted while its job waited needs no description."""
         scope, item_ids = Scope(jobs[0].library_id), [job.item_id for job in jobs]
-        read = await self._store.items.several(scope, item_ids)
+        read = await self._store.items.get_many(scope, item_ids)
         for lot in _lots(list(read.values())):
             await self._describe_lot(scope, lot, transformer)
 
@@ -74,8 +74,8 @@ class TransformJobs:
             )
         # Read anew: somebody may have tagged it meanwhile, or changed its text, which then has a job of its own.
         said = {item.id: item.content_id for item in lot}
-        items = await self._store.items.several(scope, list(said))
-        await self._store.items.annotate(
+        items = await self._store.items.get_many(scope, list(said))
+        await self._store.items.set_derived(
             [
                 Annotation(
                     item,

@@ -57,13 +57,15 @@ class Quota:
         """QuotaExceeded when nothing is left, or too little for a recording of so many seconds; 0: nobody knows yet."""
         if not self._minutes:
             return
-        left = self._minutes * 60 - await self._store.quotas.used(library_id, person_id, _month())
+        left = self._minutes * 60 - await self._store.quotas.used_seconds(
+            library_id, person_id, _month()
+        )
         if left <= 0 or left < seconds:
             raise self._exceeded()
 
     async def used(self, caller: Caller) -> tuple[float, int]:
         """Minutes that the caller's person had written down this month, and the cap; 0: none."""
-        return await self._store.quotas.used(
+        return await self._store.quotas.used_seconds(
             caller.library_id, caller.person_id, _month()
         ) / 60, self._minutes
 
@@ -74,7 +76,7 @@ class Quota:
             raise self._exceeded()
 
     async def settle(self, job: Job, seconds: float) -> None:
-        await self._store.quotas.settle(job, seconds)
+        await self._store.quotas.set_seconds(job, seconds)
 
     def _exceeded(self) -> QuotaExceeded:
         return QuotaExceeded(
@@ -211,7 +213,7 @@ class TranscribeJobs:
                 raise
         await self._quota.settle(job, transcript.seconds)
         text, marks = paragraphs(transcript.utterances)
-        await self._store.contents.fulfil(
+        await self._store.contents.set_text(
             content.id, text, segments(marks), content.about | _about(transcript)
         )
 
@@ -220,7 +222,7 @@ class TranscribeJobs:
             known = {
                 name: value for name, value in job.payload.items() if name not in ("begun", "by")
             }
-            await self._store.jobs.note(
+            await self._store.jobs.set_payload(
                 worker,
                 job.id,
                 known | ({"begun": begun, "by": self._transcriber.name} if begun else {}),
@@ -267,13 +269,15 @@ class TranscribeJobs:
             await self._store.jobs.fail(worker, job.id, reason, None)
             await self._store.contents.release(item.content_id, job.id)
         elif again is None or (isinstance(error, IngestFailed) and not error.passing):
-            await self._store.contents.give_up(item.content_id, reason)
+            await self._store.contents.fail(item.content_id, reason)
         else:
             # Held until then, so that those who wait for it do not try in its place.
             await self._store.contents.claim(
                 item.content_id, job.id, again + timedelta(seconds=WAIT_SECONDS)
             )
-            await self._store.items.annotate([Annotation(item, {"transcription_status": "queued"})])
+            await self._store.items.set_derived(
+                [Annotation(item, {"transcription_status": "queued"})]
+            )
             await self._store.jobs.fail(
                 worker, job.id, reason, again, counted=not is_passing(error)
             )
@@ -285,7 +289,7 @@ class TranscribeJobs:
             nonlocal told
             if time.monotonic() - told >= TELL_SECONDS:
                 told = time.monotonic()
-                await self._store.contents.progress(content_id, min(share, 1.0))
+                await self._store.contents.set_progress(content_id, min(share, 1.0))
 
         return tell
 

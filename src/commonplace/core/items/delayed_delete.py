@@ -48,7 +48,7 @@ class Removals:
         return await self._waiting(caller)
 
     async def _waiting(self, caller: Caller) -> list[Job]:
-        return await self._store.jobs.within(
+        return await self._store.jobs.list_jobs(
             caller.scope, states=[JobState.QUEUED], kinds=[REMOVE], limit=MOST
         )
 

@@ -30,12 +30,16 @@ class Epics:
             Scope(library_id),
             ItemFilter(entity_types=(TASK.entity_type,), folder_id=folder_id),
         )
-        tasks, _ = await self._store.items.page(scope, where, limit=MOST, offset=0, count=False)
+        tasks, _ = await self._store.items.list_page(
+            scope, where, limit=MOST, offset=0, count=False
+        )
         return await self._of(scope, {task.id for task in tasks})
 
     async def _of(self, scope: Scope, task_ids: Collection[str]) -> list[str]:
         joined = (
-            await self._store.relations.of(scope, sorted(task_ids), [Kind.PART_OF], outgoing=True)
+            await self._store.relations.of_items(
+                scope, sorted(task_ids), [Kind.PART_OF], outgoing=True
+            )
             if task_ids
             else []
         )

@@ -57,7 +57,7 @@ class Feeds:
         """The address is read once within the call: one that is no feed is refused."""
         await self._access.admit(caller, WRITE, "subscribe", url)
         if folder_id is not None and folder_id not in {
-            f.id for f in await self._store.folders.within(caller.scope)
+            f.id for f in await self._store.folders.list_folders(caller.scope)
         }:
             raise NotFound("Folder not found", folder_ids=[folder_id])
         feed, _ = await self._read(url, queue=caller.queue)
@@ -114,7 +114,7 @@ class Feeds:
             validators = {}  # what could not be had is tried again, also when the feed has not changed
         # Not all at the same minute: feeds that were subscribed to together may live on one server.
         wait = timedelta(minutes=max(1, self._settings.feed_minutes)) * random.uniform(1.0, 1.2)
-        await self._store.feeds.polled(
+        await self._store.feeds.record_poll(
             feed, title=title, error=error, poll_at=now() + wait, validators=validators
         )
         return True
@@ -122,20 +122,20 @@ class Feeds:
     async def _take_in(self, feed: Subscription, entries: Sequence[FeedEntry]) -> str | None:
         """Add what is new, oldest first; the reason of the last that could not be had."""
         caller = await self._subscriber(feed)
-        known = await self._store.feeds.taken(feed, TRIES)
+        known = await self._store.feeds.handled_entries(feed, TRIES)
         newest_first = sorted(
             entries, key=lambda entry: entry.published_at or _OLDEST, reverse=True
         )
         fresh = [entry for entry in newest_first if _name(entry) not in known]
         if feed.polled_at is None:
-            await self._store.feeds.note(
+            await self._store.feeds.record_entries(
                 feed, [_name(entry) for entry in fresh[feed.newest :]], ok=True
             )
             fresh = fresh[: feed.newest]
         error = None
         for entry in reversed(fresh):
             failed = await self._add(caller, feed, entry)
-            await self._store.feeds.note(feed, [_name(entry)], ok=failed is None)
+            await self._store.feeds.record_entries(feed, [_name(entry)], ok=failed is None)
             error = failed or error
         return error
 
@@ -151,7 +151,7 @@ class Feeds:
                 else Draft("text", title=entry.title, text=entry.summary)
             )
             added = await self._library.add(caller, draft)
-            if feed.folder_id is not None and feed.folder_id != caller.only_folder:
+            if feed.folder_id is not None and feed.folder_id != caller.single_folder:
                 await self._library.file(caller, added.item.id, [feed.folder_id])
         except CommonplaceError as error:
             log.info(
@@ -184,7 +184,9 @@ class Feeds:
 
     async def _of(self, caller: Caller) -> list[Subscription]:
         whole = caller.whole_library and not caller.kb_only
-        return await self._store.feeds.within(caller.library_id, None if whole else caller.token_id)
+        return await self._store.feeds.list_feeds(
+            caller.library_id, None if whole else caller.token_id
+        )
 
     async def _read(
         self, url: str, known: Json | None = None, queue: str = "feeds"

@@ -132,7 +132,7 @@ class Library:
         if draft.url is None:
             source = Source(draft.title, draft.text, digest=digest(draft.text))
             key = private_key(caller, "text", source.digest)
-            content, _ = await self._store.items.known(caller.scope, key, draft.entity_type)
+            content, _ = await self._store.items.find_by_key(caller.scope, key, draft.entity_type)
             return await self.keep(caller, draft, source, key, content, tell)
         key = f"url:{canonical(draft.url)}"
         # One fetch when several add one address at once; across processes the key's uniqueness keeps them together.
@@ -169,14 +169,18 @@ class Library:
         """Find what is at an address, reading it if nobody has. One page is one content, kept under the address where
         redirects end."""
         key = f"url:{canonical(url)}"
-        content, item = await self._store.items.known(scope, key, entity_type, token_id=token_id)
+        content, item = await self._store.items.find_by_key(
+            scope, key, entity_type, token_id=token_id
+        )
         if content:
             return Located(content.key, Source.of(content), content, item)
         source = await self._sources.read(url, tell, queue=queue)
         if source.found_at is None:
             return Located(key, source)
         end = f"url:{canonical(source.found_at)}"
-        content, item = await self._store.items.known(scope, end, entity_type, token_id=token_id)
+        content, item = await self._store.items.find_by_key(
+            scope, end, entity_type, token_id=token_id
+        )
         if content:
             await self._store.contents.redirect(key, content.id)
         return Located(end, Source.of(content) if content else source, content, item, (key,))
@@ -205,7 +209,7 @@ class Library:
                 upload,
                 answer={
                     "status": made.item.state,
-                    "folder_id": caller.only_folder,
+                    "folder_id": caller.single_folder,
                     "job_id": job_id,
                 },
             )
@@ -214,7 +218,7 @@ class Library:
             source.content(key, redirected),
             made.sections,
             scope=caller.scope,
-            folder_id=caller.only_folder,
+            folder_id=caller.single_folder,
             stamp=self._embedder.stamp,
             jobs=made.jobs,
             upload=upload,
@@ -223,7 +227,7 @@ class Library:
             return await self.answer_known(caller, draft, item)
         if made.jobs:
             await self._wake.signal()
-        return Added(item.state, item, caller.only_folder, created, job_id)
+        return Added(item.state, item, caller.single_folder, created, job_id)
 
     async def make(
         self,
@@ -304,7 +308,7 @@ class Library:
                 "word_count",
             )
         }
-        renewed = await self._store.items.renew(
+        renewed = await self._store.items.replace_content(
             caller.scope,
             item.id,
             content,
@@ -341,7 +345,7 @@ class Library:
         )
         if self._embedder.quick:
             entries = await embedded(self._store, self._embedder, entries)
-        outcomes = await self._store.items.put(
+        outcomes = await self._store.items.import_entries(
             entries, scope=caller.scope, stamp=self._embedder.stamp
         )
         await self._wake.signal()
@@ -365,7 +369,7 @@ class Library:
 
     async def read(self, caller: Caller, item_id: str) -> FullItem:
         await self._access.admit(caller, READ, "read", item_id)
-        reading = await self._store.items.whole(caller.scope, ItemRef.parse(item_id))
+        reading = await self._store.items.get_with_sections(caller.scope, ItemRef.parse(item_id))
         if reading.item.transcription_status in (None, "done"):
             return reading
         return replace(
@@ -383,7 +387,7 @@ class Library:
     async def recent(self, caller: Caller, limit: int = 20) -> list[Item]:
         await self._access.admit(caller, READ, "list")
         return (
-            await self._store.items.page(
+            await self._store.items.list_page(
                 caller.scope, ItemFilter(), limit=limit, offset=0, count=False
             )
         )[0]
@@ -407,7 +411,7 @@ class Library:
                 [],
                 0,
             )  # also for items in scope: that they lie in that folder too is not this caller's to know
-        return await self._store.items.page(
+        return await self._store.items.list_page(
             caller.scope, where, limit=limit, offset=offset, order=order
         )
 
@@ -469,7 +473,7 @@ class Library:
 
     async def joins(self, caller: Caller, item_ids: Sequence[str]) -> list[Relation]:
         await self._access.admit(caller, READ, "relations")
-        return await self._store.relations.of(caller.scope, item_ids)
+        return await self._store.relations.of_items(caller.scope, item_ids)
 
     async def join(self, caller: Caller, relations: Sequence[Relation]) -> int:
         """Many at once, as imports bring them; how many are new. What leads to something that is not there is left out."""
@@ -488,8 +492,8 @@ class Library:
     async def mark_notes(self, caller: Caller, notes: dict[str, str]) -> None:
         """Make items the notes on others that an export says they were: {note id: item id}. What is not there is left out."""
         await self._access.admit(caller, WRITE, "import", owner=True)
-        found = await self._store.items.several(caller.scope, {*notes, *notes.values()})
-        await self._store.items.annotate(
+        found = await self._store.items.get_many(caller.scope, {*notes, *notes.values()})
+        await self._store.items.set_derived(
             [
                 Annotation(found[note_id], {"annotates": item_id})
                 for note_id, item_id in notes.items()
@@ -501,7 +505,7 @@ class Library:
 
     async def folders(self, caller: Caller) -> list[Folder]:
         await self._access.admit(caller, READ, "list_folders")
-        return await self._store.folders.within(caller.scope)
+        return await self._store.folders.list_folders(caller.scope)
 
     async def create_folder(self, caller: Caller, name: str) -> Folder:
         await self._access.admit(caller, WRITE, "create_folder", name, owner=True)
@@ -524,7 +528,7 @@ class Library:
     async def file(self, caller: Caller, item_id: str, folder_ids: Sequence[str]) -> list[str]:
         """Folders it was newly put in. A token may only file into its own folders, and one of a single folder not at all."""
         await self._access.admit(caller, WRITE, "file", item_id)
-        if caller.only_folder is not None:
+        if caller.single_folder is not None:
             raise ForbiddenScope(
                 "A token for one folder files what it adds there by itself, and nowhere else."
             )
@@ -573,7 +577,7 @@ class Library:
         if (draft.in_kb or caller.kb_only) and not item.in_kb:
             item, more = await self.enter_kb(item)
             jobs += more
-        return Added(item.state, item, caller.only_folder, False, jobs[0].id if jobs else None)
+        return Added(item.state, item, caller.single_folder, False, jobs[0].id if jobs else None)
 
     async def enter_kb(self, item: Item) -> tuple[Item, Sequence[Job]]:
         sections, jobs = await self._passages(replace(item, in_kb=True))

@@ -51,7 +51,7 @@ class Overview:
         """What is still to be done for these items, or failed."""
         await self._access.admit(caller, READ, "jobs")
         return (
-            await self._store.jobs.within(
+            await self._store.jobs.list_jobs(
                 caller.scope, states=UNFINISHED, item_ids=item_ids, limit=10 * len(item_ids)
             )
             if item_ids
@@ -63,30 +63,34 @@ class Overview:
         await self._access.flush()
         store, scope, since = self._store, caller.scope, now() - timedelta(days=DAYS - 1)
         waiting, failed = [
-            await self._named(caller, await store.jobs.within(scope, states=states, limit=LISTED))
+            await self._named(
+                caller, await store.jobs.list_jobs(scope, states=states, limit=LISTED)
+            )
             for states in (OPEN, (JobState.FAILED,))
         ]
-        folders = sorted(await store.folders.within(scope), key=lambda folder: -folder.item_count)
+        folders = sorted(
+            await store.folders.list_folders(scope), key=lambda folder: -folder.item_count
+        )
         return Report(
             await store.figures.totals(scope),
             await store.sections.coverage(scope, self._embedder.stamp),
             await store.sections.has_other_stamp(self._embedder.stamp),
-            incomplete(*await store.jobs.waiting(EMBED, scope)),
+            incomplete(*await store.jobs.count_open(EMBED, scope)),
             self._embedder.stamp,
             await store.describe(),
             await store.figures.size(),
             waiting,
             failed,
             await self._quota.used(caller),
-            _filled(await store.figures.added(scope, since)),
-            _filled(await store.figures.calls(caller.library_id, since)),
+            _filled(await store.figures.added_by_day(scope, since)),
+            _filled(await store.figures.calls_by_day(caller.library_id, since)),
             tuple(folders),
         )
 
     async def stakes(self, caller: Caller, folder_id: str) -> FolderImpact:
         """What goes with a folder: for who could delete it, before they do."""
         await self._access.admit(caller, READ, "folder", folder_id, owner=True)
-        return await self._store.folders.stakes(caller.scope, folder_id)
+        return await self._store.folders.folder_impact(caller.scope, folder_id)
 
     async def may_back_up(self, caller: Caller) -> bool:
         """A backup holds everybody's libraries: it is for the first person, whose server it is."""
@@ -100,7 +104,7 @@ class Overview:
 
     async def _named(self, caller: Caller, jobs: Sequence[Job]) -> tuple[tuple[Job, str], ...]:
         """With the titles of their items, as far as these are still there."""
-        items = await self._store.items.several(caller.scope, {job.item_id for job in jobs})
+        items = await self._store.items.get_many(caller.scope, {job.item_id for job in jobs})
         return tuple((job, items[job.item_id].title) for job in jobs if job.item_id in items)
 
 

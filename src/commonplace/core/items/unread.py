@@ -32,7 +32,7 @@ class Unread:
             )
             return await self.enqueue(caller, draft, content, draft.title, folder_id)
         address = canonical(draft.url)
-        _, there = await self._store.items.known(
+        _, there = await self._store.items.find_by_key(
             caller.scope, f"url:{address}", draft.entity_type, token_id=caller.token_id
         )
         if there is not None:
@@ -70,7 +70,7 @@ class Unread:
             content,
             (),
             scope=caller.scope,
-            folder_id=caller.only_folder,
+            folder_id=caller.single_folder,
             stamp=self._stamp,
             jobs=[job],
             upload=upload,
@@ -78,7 +78,7 @@ class Unread:
         if not created:
             return await self.take_known(caller, draft, item, folder_id)
         await self._wake.signal()
-        return Added(item.state, item, caller.only_folder, created, job.id)
+        return Added(item.state, item, caller.single_folder, created, job.id)
 
     async def take_known(
         self, caller: Caller, draft: Draft, item: Item, folder_id: str | None
@@ -114,7 +114,7 @@ class Unread:
                 "transcription_status",
             )
         }
-        kept = await self._store.unread.complete(
+        kept = await self._store.unread.complete_ingest(
             Scope(item.library_id),
             before,
             source.content(found.key, found.redirected),

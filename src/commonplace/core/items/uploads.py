@@ -177,11 +177,11 @@ class Uploads:
         said = await asyncio.to_thread(_digest, file)
         folder_id = (upload.on_arrival or {}).get("folder") or None
         if folder_id and folder_id not in {
-            folder.id for folder in await self._store.folders.within(caller.scope)
+            folder.id for folder in await self._store.folders.list_folders(caller.scope)
         }:
             folder_id = None  # deleted while the file was on its way
         draft = Draft("file")
-        _, there = await self._store.items.known(
+        _, there = await self._store.items.find_by_key(
             caller.scope, private_key(caller, "file", said), EntityType.DOCUMENT
         )
         try:
@@ -393,12 +393,12 @@ class Uploads:
             private_key(who, "file", digest)
             for who in (caller, replace(caller, folders=None, kb_only=False))
         )
-        content, item = await self._store.items.known(
+        content, item = await self._store.items.find_by_key(
             caller.scope, key, EntityType.DOCUMENT, token_id=caller.token_id
         )
         if item is not None or key == own:
             return key, content
-        return own, (await self._store.items.known(caller.scope, own, EntityType.DOCUMENT))[0]
+        return own, (await self._store.items.find_by_key(caller.scope, own, EntityType.DOCUMENT))[0]
 
     async def add_file(self, caller: Caller, file: Path, *, name: str = "", **wish: Any) -> Added:
         """A file of this machine, by the same way. `name`: when it is called otherwise by whom it comes from."""
@@ -437,17 +437,17 @@ class Uploads:
     async def tidy(self) -> None:
         """Delete the bytes of what nobody finished in time, of items that are gone, and of what has been written down. What
         arrived whole before the server went down, and was to be read then, is queued first."""
-        for upload in await self._store.uploads.awaited():
+        for upload in await self._store.uploads.list_awaited():
             try:
                 await self._resume(upload)
             except Exception:
                 log.exception("The upload %s could not be queued; trying again later", upload.id)
         at = now()
-        spent = await self._store.uploads.spent(at, keep=self._settings.keep_originals)
+        spent = await self._store.uploads.list_disposable(at, keep=self._settings.keep_originals)
         for upload in spent:
             await self._blobs.delete(upload.key)
             await asyncio.to_thread((self._folder / upload.id).unlink, missing_ok=True)
-        await self._store.uploads.forget([upload for upload in spent if upload.expires_at < at])
+        await self._store.uploads.delete([upload for upload in spent if upload.expires_at < at])
 
     async def _resume(self, upload: Upload) -> None:
         file = self._folder / upload.id
@@ -501,7 +501,7 @@ class Uploads:
         )
         told = upload.answer
         if told is None:
-            return Added(item.state, item, caller.only_folder, created=False)
+            return Added(item.state, item, caller.single_folder, created=False)
         return Added(
             told["status"],
             replace(item, content_id=told["content_id"]),

@@ -107,7 +107,7 @@ class Worker:
                 async with asyncio.timeout(PATIENT_SECONDS):
                     await self._idle[AFTER[kind]].wait()
                     quiet = timedelta(seconds=QUIET_SECONDS)
-                    while await self._store.jobs.came(kind, now() - quiet):  # noqa: ASYNC110
+                    while await self._store.jobs.has_new_jobs(kind, now() - quiet):  # noqa: ASYNC110
                         await asyncio.sleep(QUIET_SECONDS / 5)
 
 

@@ -43,12 +43,10 @@ class Mapping:
             charted,
         )  # what lays out graphs is heavy, and most commands need none
 
-        items, total = await self._store.items.page(
+        items, total = await self._store.items.list_page(
             scope, ItemFilter(archived=False), limit=MAPPED, offset=0
         )
         ids = [item.id for item in items]
-        relations = await self._store.relations.of(scope, ids) if ids else []
-        known, vectors = await self._store.sections.opening_vectors(
-            scope, ids, self._embedder.stamp
-        )
+        relations = await self._store.relations.of_items(scope, ids) if ids else []
+        known, vectors = await self._store.sections.first_vectors(scope, ids, self._embedder.stamp)
         return await asyncio.to_thread(charted, items, relations, known, vectors, total)

@@ -154,7 +154,7 @@ class Context:
             self._recent(caller, project_id),
         )
         ends = {item.id: item for item in (*work, *recent)}
-        joined = await self._store.relations.of(
+        joined = await self._store.relations.of_items(
             caller.scope,
             sorted({p.item_id for _, p in hits} | ends.keys()),
             [Kind.BELONGS_TO, Kind.DEPENDS_ON],
@@ -224,14 +224,14 @@ class Context:
     async def _work(self, caller: Caller, project_id: str | None) -> list[Item]:
         where = ItemFilter(entity_types=(EntityType.TASK,), project_id=project_id)
         underway, waiting = await asyncio.gather(
-            self._store.items.page(
+            self._store.items.list_page(
                 caller.scope,
                 replace(where, statuses=UNDERWAY),
                 limit=UNDERWAY_READ,
                 offset=0,
                 count=False,
             ),
-            self._store.items.page(
+            self._store.items.list_page(
                 caller.scope,
                 replace(where, statuses=("todo",)),
                 limit=NEXT_READ,
@@ -249,7 +249,7 @@ class Context:
             archived=False,
         )
         return (
-            await self._store.items.page(
+            await self._store.items.list_page(
                 caller.scope, where, limit=RECENT_READ, offset=0, count=False
             )
         )[0]

@@ -167,18 +167,22 @@ class Memory:
     ) -> tuple[list[Kept], int]:
         """Newest first, and how many there are in all."""
         await self._access.admit(caller, READ, "captures")
-        captures, total = await self._store.captures.page(caller.scope, limit=limit, offset=offset)
+        captures, total = await self._store.captures.list_page(
+            caller.scope, limit=limit, offset=offset
+        )
         ids = [capture.item_id for capture in captures]
         replaced = (
             [
                 relation
-                for relation in await self._store.relations.of(caller.scope, ids, [Kind.SUPERSEDES])
+                for relation in await self._store.relations.of_items(
+                    caller.scope, ids, [Kind.SUPERSEDES]
+                )
                 if relation.to_id in ids
             ]
             if ids
             else []
         )
-        items = await self._store.items.several(
+        items = await self._store.items.get_many(
             caller.scope, {*ids, *(relation.from_id for relation in replaced)}
         )
         return [
@@ -256,7 +260,7 @@ class Memory:
         async def attempt() -> Item:
             now_there = await self._at_revision(caller, item.id, expected_revision)
             # Also what the caller does not see replaces it no more, or it would not be restored.
-            joined = await self._store.relations.of(
+            joined = await self._store.relations.of_items(
                 Scope(caller.library_id), [item.id], [Kind.SUPERSEDES]
             )
             replaced = [relation for relation in joined if relation.to_id == item.id]
@@ -339,7 +343,7 @@ class Memory:
         old = await self._at_revision(caller, old.id, expected_revision)
         projects = [
             relation.to_id
-            for relation in await self._store.relations.of(
+            for relation in await self._store.relations.of_items(
                 caller.scope, [old.id], [Kind.BELONGS_TO], outgoing=True
             )
         ]

@@ -141,7 +141,7 @@ class Reflection:
         offset: int = 0,
     ) -> tuple[list[Candidate], int]:
         await self._access.admit(caller, READ, "list_candidates")
-        return await self._store.candidates.page(
+        return await self._store.candidates.list_page(
             caller.library_id, _whose(caller), state, limit=limit, offset=offset
         )
 

@@ -47,7 +47,7 @@ class Visitor:
     @property
     def hosts(self) -> bool:
         """Whether they say who belongs to the library."""
-        return self.rules and self.library.role.rules
+        return self.rules and self.library.role.manages_members
 
     @property
     def at_home(self) -> Caller:
@@ -79,7 +79,7 @@ class Accounts:
         )
         prolonged = session.expires_at - now() < LIFETIME - A_WHILE
         if prolonged:
-            await self._store.accounts.prolong_session(session.digest, now() + LIFETIME)
+            await self._store.accounts.extend_session(session.digest, now() + LIFETIME)
         caller = Caller(
             library.library_id,
             person.id,
@@ -104,11 +104,11 @@ class Accounts:
         self, email: str, password: str, *, address: str, about: str, device: str | None = None
     ) -> str:
         """The secret for the browser's cookie."""
-        person = await self._store.accounts.by_email(email.strip())
+        person = await self._store.accounts.find_by_email(email.strip())
         await self.limit_attempts(
             person.id if person else email.strip().lower()[:200], address, device
         )
-        known = await self._store.accounts.password(person.id) if person else None
+        known = await self._store.accounts.password_hash(person.id) if person else None
         right = await self._verified(known, password)
         if person is None or not right:
             raise Unauthorized(_WRONG)
@@ -133,13 +133,13 @@ class Accounts:
         if device and await self._is_known(device, found[1].id):
             return device
         device = secrets.token_urlsafe(32)
-        await self._store.accounts.promise(
+        await self._store.accounts.add_secret(
             digest(device), DEVICE, found[1].id, now() + DEVICE_LIFETIME
         )
         return device
 
     async def _is_known(self, device: str, person_id: str) -> bool:
-        return await self._store.accounts.promised(digest(device), DEVICE) == (True, person_id)
+        return await self._store.accounts.check_secret(digest(device), DEVICE) == (True, person_id)
 
     async def enter(self, person_id: str, about: str, *, library_id: str | None = None) -> str:
         """A new session, in their own library or one they are a member of, for somebody who has proved who they are."""
@@ -171,13 +171,13 @@ class Accounts:
                 for token in await self._store.tokens.of_library(visitor.library.library_id)
             ):
                 raise NotFound("Token not found")
-        await self._store.accounts.view_as(visitor.session.digest, token_id)
+        await self._store.accounts.set_view_as(visitor.session.digest, token_id)
 
     async def turn_to(self, visitor: Visitor, library_id: str) -> Membership:
         """This browser is in that library from now on."""
         for library in visitor.libraries:
             if library.library_id == library_id:
-                await self._store.accounts.turn_to(visitor.session.digest, library_id)
+                await self._store.accounts.switch_library(visitor.session.digest, library_id)
                 return library
         raise NotFound("Library not found")
 
@@ -186,7 +186,9 @@ class Accounts:
     async def invitation(self, person: Person) -> str:
         """The secret of a link that signs its holder in, once, within a day, and lets them choose a password."""
         secret = secrets.token_urlsafe(32)
-        await self._store.accounts.promise(digest(secret), CLAIM, person.id, now() + CLAIM_LIFETIME)
+        await self._store.accounts.add_secret(
+            digest(secret), CLAIM, person.id, now() + CLAIM_LIFETIME
+        )
         return secret
 
     async def first_invitation(self) -> str | None:
@@ -199,7 +201,7 @@ class Accounts:
         )
 
     async def invited(self, secret: str) -> Person:
-        good, person_id = await self._store.accounts.promised(digest(secret), CLAIM)
+        good, person_id = await self._store.accounts.check_secret(digest(secret), CLAIM)
         person = await self._store.accounts.person(person_id) if good and person_id else None
         if person is None:
             raise NotFound(
@@ -228,7 +230,7 @@ class Accounts:
         await self._store.accounts.rename(visitor.person.id, *checked(name, email))
 
     async def has_password(self, visitor: Visitor) -> bool:
-        return await self._store.accounts.password(visitor.person.id) is not None
+        return await self._store.accounts.password_hash(visitor.person.id) is not None
 
     async def change_password(self, visitor: Visitor, old: str, new: str) -> None:
         """All other browsers are signed out, and links that were made before sign nobody in."""
@@ -239,7 +241,7 @@ class Accounts:
 
     async def prove(self, visitor: Visitor, password: str) -> None:
         """That it is them who sit there; who has no password has proved it by signing in."""
-        known = await self._store.accounts.password(visitor.person.id)
+        known = await self._store.accounts.password_hash(visitor.person.id)
         if known is not None:
             await self.throttle(f"password:{visitor.person.id}", ATTEMPTS)
             if not await self._verified(known, password):
@@ -264,7 +266,7 @@ class Accounts:
     async def can_sign_in(self, person_id: str) -> bool:
         """Whether they have a password or a passkey."""
         accounts = self._store.accounts
-        return await accounts.password(person_id) is not None or bool(
+        return await accounts.password_hash(person_id) is not None or bool(
             await accounts.passkeys(person_id)
         )
 

@@ -86,7 +86,7 @@ class Access:
                 raise CapabilityDenied(required, sorted(caller.capabilities))
             if (owner or whole) and (caller.folders is not None or caller.kb_only):
                 raise ForbiddenScope("This needs a token for the whole library.")
-            if ruler and not caller.role.rules:
+            if ruler and not caller.role.manages_members:
                 raise ForbiddenScope(
                     f"This takes an owner or admin of the library; your role in it is {caller.role}."
                 )
@@ -200,7 +200,7 @@ def bearer_of(token: Token, limit_key: str | None = None) -> Caller:
 
 
 def may(role: Role, given: frozenset[Capability]) -> frozenset[Capability]:
-    return given if role.writes else given & {Capability.READ}
+    return given if role.can_write else given & {Capability.READ}
 
 
 def digest(secret: str) -> str:

@@ -24,7 +24,7 @@ class Joining:
     async def as_known(self, visitor: Visitor, secret: str) -> Accepted:
         """Their browser turns to the library they joined."""
         done = await self._members.accept(visitor.at_home, secret, with_token=False)
-        await self._store.accounts.turn_to(visitor.session.digest, done.library_id)
+        await self._store.accounts.switch_library(visitor.session.digest, done.library_id)
         return done
 
     async def with_password(
@@ -43,7 +43,7 @@ class Joining:
         """Refuses what would be refused afterwards: a passkey that nobody knows would stay in the browser."""
         name, email = checked(name, email)
         require_addressee((await self._members.asked(secret)).invitation, email)
-        if await self._store.accounts.by_email(email):
+        if await self._store.accounts.find_by_email(email):
             raise NameTaken(
                 f"There is already a person with the address {email}; sign in, and open the link again."
             )

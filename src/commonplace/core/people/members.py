@@ -153,7 +153,7 @@ class Members:
         )
 
     async def _open(self, secret: str) -> Invitation:
-        invitation = await self._store.members.invited(digest(secret))
+        invitation = await self._store.members.find_invitation(digest(secret))
         if (
             invitation is None
             or invitation.accepted_at is not None

@@ -62,7 +62,7 @@ class Passkeys:
             visitor
         ):
             raise Invalid("It is the only way you can sign in; choose a password first.")
-        if not await self._store.accounts.drop_passkey(visitor.person.id, passkey_id):
+        if not await self._store.accounts.delete_passkey(visitor.person.id, passkey_id):
             raise NotFound("Passkey not found")
 
     async def ask(self, site: Site) -> Json:
@@ -82,13 +82,13 @@ class Passkeys:
         if known is None:
             raise Unauthorized("This server does not know that passkey.")
         uses = webauthn.proven(known, site.host, site.origin, challenge, credential)
-        await self._store.accounts.used_passkey(known.id, uses)
+        await self._store.accounts.record_passkey_use(known.id, uses)
         return await self._accounts.enter(known.person_id, about)
 
     async def _challenge(self) -> bytes:
         challenge = secrets.token_bytes(32)
         said = urlsafe_b64encode(challenge).decode().rstrip("=")
-        await self._store.accounts.promise(digest(said), PURPOSE, None, now() + LIFETIME)
+        await self._store.accounts.add_secret(digest(said), PURPOSE, None, now() + LIFETIME)
         return challenge
 
     async def _answered(self, credential: Json) -> bytes:
@@ -96,7 +96,7 @@ class Passkeys:
         try:
             said = orjson.loads(_decoded(credential["response"]["clientDataJSON"]))
             challenge = str(said["challenge"])
-            good, _ = await self._store.accounts.redeem(digest(challenge), PURPOSE)
+            good, _ = await self._store.accounts.redeem_secret(digest(challenge), PURPOSE)
             if good:
                 return _decoded(challenge)
         except (KeyError, TypeError, ValueError):

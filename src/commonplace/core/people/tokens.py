@@ -94,11 +94,13 @@ class People:
     async def _of(self, caller: Caller) -> list[Token]:
         tokens = await self._store.tokens.of_library(caller.library_id)
         return [
-            token for token in tokens if caller.role.rules or token.person_id == caller.person_id
+            token
+            for token in tokens
+            if caller.role.manages_members or token.person_id == caller.person_id
         ]
 
     async def _folder_ids(self, caller: Caller, wanted: Sequence[str]) -> frozenset[str]:
-        folders = await self._store.folders.within(caller.scope)
+        folders = await self._store.folders.list_folders(caller.scope)
         by_name = {folder_key(f.name): f.id for f in folders} | {
             f.id: f.id for f in folders
         }  # an id is never a name

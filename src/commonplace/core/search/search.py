@@ -129,7 +129,7 @@ class Search:
             said = (
                 OTHER_EMBEDDER
                 if stale
-                else incomplete(*await self._store.jobs.waiting(EMBED, scope))
+                else incomplete(*await self._store.jobs.count_open(EMBED, scope))
             )
             # Where very much waits, asking takes its time: it is asked as much more rarely.
             slow = max(1.0, (time.monotonic() - at) / QUICK_SECONDS)

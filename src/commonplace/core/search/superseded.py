@@ -16,11 +16,13 @@ async def newest_first(store: Store, scope: Scope, where: ItemFilter, found: Fou
         if not asked:
             break
         replaced_by |= {old: set() for old in asked}
-        for relation in await store.relations.of(scope, sorted(asked), [Kind.SUPERSEDES]):
+        for relation in await store.relations.of_items(scope, sorted(asked), [Kind.SUPERSEDES]):
             if relation.to_id in asked and relation.from_id != relation.to_id:
                 replaced_by[relation.to_id].add(relation.from_id)
         missing = set[str]().union(*replaced_by.values()) - {p.item_id for _, p in found}
-        opened = await store.sections.openings(scope, sorted(missing), where) if missing else []
+        opened = (
+            await store.sections.first_passages(scope, sorted(missing), where) if missing else []
+        )
         found = found + [
             (
                 max(

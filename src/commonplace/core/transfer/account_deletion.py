@@ -39,12 +39,14 @@ class Leaving:
         await self._empty(Scope(library_id))
         await self._store.uploads.expire(library_id)
         await self._uploads.tidy()  # the files go while it is still known where they are
-        await self._store.people.remove(library_id)
+        await self._store.people.delete(library_id)
 
     async def _empty(self, scope: Scope) -> None:
         """One by one, so that others can write in between."""
         while items := (
-            await self._store.items.page(scope, EVERYTHING, limit=AT_ONCE, offset=0, count=False)
+            await self._store.items.list_page(
+                scope, EVERYTHING, limit=AT_ONCE, offset=0, count=False
+            )
         )[0]:
             for item in items:
                 await self._store.items.delete(scope, item.id)

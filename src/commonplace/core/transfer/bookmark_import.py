@@ -108,7 +108,7 @@ class _Importer:
                 for folder in self._folders.ids(each.folder)
                 if folder not in added.item.folders
             ]
-            if new and self._caller.only_folder is None:
+            if new and self._caller.single_folder is None:
                 await self._library.file(self._caller, added.item.id, new)
         except KEEPS_OUT as error:
             self.failed.append((each.url or each.title, error.message))

@@ -108,7 +108,7 @@ class Sessions:
                 caller, session, number, len(parts), text, project_id, before
             )
             # Also what was brought in before without this, or by a run that ended in between.
-            if reflect and not await self._store.candidates.drawn_from(
+            if reflect and not await self._store.candidates.exists_for(
                 caller.library_id, kept.item.id
             ):
                 await self._reflection.queue(caller, kept.item, text, project_id)

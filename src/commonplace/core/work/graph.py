@@ -63,7 +63,7 @@ class Graph:
         self, caller: Caller, wanted: Wanted, *, limit: int, offset: int = 0
     ) -> tuple[Sequence[Item], int]:
         await self._access.admit(caller, READ, "explore")
-        return await self._store.items.page(
+        return await self._store.items.list_page(
             caller.scope, await self._filter(caller.scope, wanted), limit=limit, offset=offset
         )
 
@@ -80,7 +80,7 @@ class Graph:
     ) -> Neighbourhood:
         """The items that can be reached in `depth` steps along relations of these kinds, whichever way they point."""
         await self._access.admit(caller, READ, "explore", entity_id)
-        return await self._store.relations.around(
+        return await self._store.relations.neighbourhood(
             caller.scope,
             ItemRef.parse(entity_id),
             depth=depth,
@@ -110,11 +110,13 @@ class Graph:
     async def cycles(self, scope: Scope, project: str | None = None) -> Sequence[Sequence[Item]]:
         """Tasks that wait for each other, in a project or the whole library; each cycle ends where it begins."""
         project_id = (await self._filter(scope, Wanted(project=project))).project_id
-        waits = await self._store.relations.waits(scope)
+        waits = await self._store.relations.dependency_pairs(scope)
         cycles = cycles_of(waits)
         if cycles and project_id is not None:  # they may lead through other projects
             ends = sorted({end for pair in waits for end in pair})
-            joined = await self._store.relations.of(scope, ends, [Kind.BELONGS_TO], outgoing=True)
+            joined = await self._store.relations.of_items(
+                scope, ends, [Kind.BELONGS_TO], outgoing=True
+            )
             inside = {relation.from_id for relation in joined if relation.to_id == project_id}
             cycles = cycles_of(
                 [
@@ -123,7 +125,7 @@ class Graph:
                     if from_id in inside and to_id in inside
                 ]
             )
-        items = await self._store.items.several(
+        items = await self._store.items.get_many(
             scope, {item_id for cycle in cycles for item_id in cycle}
         )
         return [
@@ -142,7 +144,7 @@ class Graph:
         offset: int = 0,
     ) -> Neighbourhood:
         await self._access.admit(caller, READ, "relations", entity_id)
-        return await self._store.relations.around(
+        return await self._store.relations.neighbourhood(
             caller.scope, ItemRef.parse(entity_id), depth=1, limit=limit, offset=offset, kinds=kinds
         )
 
@@ -162,7 +164,7 @@ class Graph:
                 relation,
                 bool(await self._store.relations.put(caller.scope, [relation])),
             )
-        held = await self._store.relations.of(caller.scope, [one.id], [kind], outgoing=True)
+        held = await self._store.relations.of_items(caller.scope, [one.id], [kind], outgoing=True)
         if new := all(r.to_id != other.id for r in held):
             await self._work.update(
                 caller, one.id, MACHINES[one.entity_type], {_PLACES[kind]: other.id}, admitted=True
@@ -178,12 +180,14 @@ class Graph:
                 "by BELONGS_TO, or archive or delete it."
             )
         if kind == Kind.PART_OF and one.entity_type == EntityType.TASK:
-            held = await self._store.relations.of(caller.scope, [one.id], [kind], outgoing=True)
+            held = await self._store.relations.of_items(
+                caller.scope, [one.id], [kind], outgoing=True
+            )
             if all(r.to_id != other.id for r in held):
                 raise NotFound("Relation not found")
             await self._work.update(caller, one.id, TASK, {"epic": None}, admitted=True)
             return
-        await self._store.relations.drop(caller.scope, one.id, kind, other.id)
+        await self._store.relations.delete(caller.scope, one.id, kind, other.id)
 
     async def _ends(self, scope: Scope, entity_id: str, other_id: str) -> tuple[Item, Item]:
         return (

@@ -150,7 +150,7 @@ class Planning:
             if (item_id := passages.get(scored.section_id)) not in (None, task.id):
                 likeness[str(item_id)] = max(likeness.get(str(item_id), 0.0), scale(scored.score))
         close = {item_id: alike for item_id, alike in likeness.items() if alike >= ALIKE}
-        done = await self._store.items.several(caller.scope, close.keys())
+        done = await self._store.items.get_many(caller.scope, close.keys())
         precedents = [
             precedent(done[item_id], alike) for item_id, alike in close.items() if item_id in done
         ]
@@ -191,7 +191,7 @@ class Planning:
     async def _explained(
         self, caller: Caller, places: Places, shown: Sequence[Ticket], today: date
     ) -> list[Ranked]:
-        items = await self._store.items.several(caller.scope, places.named(shown))
+        items = await self._store.items.get_many(caller.scope, places.named(shown))
         return [places.explained(task, items, today) for task in shown if task.id in items]
 
 

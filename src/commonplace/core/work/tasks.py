@@ -239,7 +239,9 @@ class Work:
         where = await self._entities.within_project(caller, where, project)
         if epic is not None:
             where = replace(where, epic_id=(await self.find(caller, epic, (EPIC,))).id)
-        items, total = await self._store.items.page(caller.scope, where, limit=limit, offset=offset)
+        items, total = await self._store.items.list_page(
+            caller.scope, where, limit=limit, offset=offset
+        )
         return await self._entities.described(caller, items), total
 
     async def find(self, caller: Caller, entity_id: str, machines: Sequence[Machine]) -> Item:
@@ -307,7 +309,9 @@ class Work:
         """The item is joined to these in this way, and to no others."""
         held = {
             r.to_id: r
-            for r in await self._store.relations.of(caller.scope, [item.id], [kind], outgoing=True)
+            for r in await self._store.relations.of_items(
+                caller.scope, [item.id], [kind], outgoing=True
+            )
         }
         wanted = {target.id for target in targets}
         new = tuple(
@@ -324,13 +328,13 @@ class Work:
     async def _follow(self, caller: Caller, task: Item, also: Sequence[str] = ()) -> Item | None:
         """Let the task's epic follow, and those it has left; the one that moved, if the caller sees it."""
         moved = await self._epics.follow(caller.library_id, [*await self._epics.of(task), *also])
-        seen = await self._store.items.several(caller.scope, [epic.id for epic in moved])
+        seen = await self._store.items.get_many(caller.scope, [epic.id for epic in moved])
         return next(iter(seen.values()), None)
 
     async def _require_closed_tasks(self, caller: Caller, epic: Item) -> None:
         """An epic's state is right for everybody, so all its tasks count; but only those that the caller sees are told."""
         where = ItemFilter(entity_types=(TASK.entity_type,), epic_id=epic.id, not_statuses=CLOSED)
-        tasks, total = await self._store.items.page(caller.scope, where, limit=NAMED, offset=0)
+        tasks, total = await self._store.items.list_page(caller.scope, where, limit=NAMED, offset=0)
         if tasks:
             raise Invalid(
                 f"The epic {epic.title!r} has {total} open task{'s' * (total > 1)}: {_named(tasks, total)}. "
@@ -348,7 +352,7 @@ class Work:
         return next(iter(await self._epics.follow(epic.library_id, [epic.id])), epic)
 
     async def _learnt(self, caller: Caller, task: Item, learnings: str) -> Item:
-        joined = await self._store.relations.of(
+        joined = await self._store.relations.of_items(
             caller.scope, [task.id], [Kind.BELONGS_TO], outgoing=True
         )
         project = next((relation.to_id for relation in joined), None)
@@ -374,11 +378,11 @@ class Work:
 
     async def _waits_for(self, caller: Caller, task: Item) -> list[Item]:
         """The open tasks that it depends on."""
-        joined = await self._store.relations.of(
+        joined = await self._store.relations.of_items(
             caller.scope, [task.id], [Kind.DEPENDS_ON], outgoing=True
         )
         ids = [r.to_id for r in joined]
-        found = await self._store.items.several(caller.scope, ids)
+        found = await self._store.items.get_many(caller.scope, ids)
         return [
             other
             for other in map(found.get, ids)

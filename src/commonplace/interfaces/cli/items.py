@@ -122,7 +122,7 @@ async def _keep(
         )
     else:
         added = await app.library.add(caller, draft)
-    if target is not None and target.id not in added.item.folders and caller.only_folder is None:
+    if target is not None and target.id not in added.item.folders and caller.single_folder is None:
         await app.library.file(caller, added.item.id, [target.id])
     return added
 

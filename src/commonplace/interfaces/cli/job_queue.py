@@ -21,7 +21,8 @@ async def work_off(app: "Services", advance: Advance) -> None:
             left = await waiting(app)
             total = max(total, left)
             advance(
-                round(100 * (total - left + await app.store.jobs.underway()) / max(total, 1)), 100
+                round(100 * (total - left + await app.store.jobs.running_share()) / max(total, 1)),
+                100,
             )
         if not await turn and left:
             if not (await app.store.jobs.counts()).get("running"):

@@ -106,7 +106,7 @@ async def _examine(
         problems.append(
             f"{total - done} sections have no vector and no job for one: run `commonplace reindex`."
         )
-    waiting, reason = await app.store.jobs.waiting(EMBED)
+    waiting, reason = await app.store.jobs.count_open(EMBED)
     if reason:
         problems.append(incomplete(waiting, reason) or "")
     if jobs.get("failed"):

@@ -40,7 +40,7 @@ async def readyz(request: Request) -> Readiness:
     items wait for their vectors. How many, and why, is told to those who have a token, by search and `/metrics`."""
     services: Services = request.app.state.services
     await services.store.ping()
-    waiting, _ = await services.store.jobs.waiting(EMBED)
+    waiting, _ = await services.store.jobs.count_open(EMBED)
     return {
         "status": "ready",
         "embedder": request.app.state.embedder,

@@ -10,7 +10,7 @@ import pytest
 from commonplace.database.transaction import Tx
 from commonplace.model import ItemRef, Scope, Scored
 from commonplace.ports import Matches, Question
-from commonplace.search_index import change_log, filters, library_index as shelves, snapshot
+from commonplace.search_index import change_log, filters, library_index, snapshot
 from commonplace.settings import Settings
 from commonplace.store import Store, make_store
 from commonplace.text.query_terms import parse_query
@@ -38,7 +38,7 @@ class Breaking:
         self.all, self.one = tx.all, tx.one
 
     def lots(self, sql: str, size: int, /, **values: Any) -> Iterator[list[Any]]:
-        for found in self._tx.lots(sql, size, **values):
+        for found in self._tx.batches(sql, size, **values):
             yield found
             if self._at in sql:
                 raise ConnectionError
@@ -49,7 +49,7 @@ class Breaking:
 async def test_reading_that_breaks_off_is_begun_again(
     ann: Library, monkeypatch: pytest.MonkeyPatch, at: str, again: str
 ) -> None:
-    monkeypatch.setattr(shelves, "_ROWS", 4)
+    monkeypatch.setattr(library_index, "_ROWS", 4)
     items = [await ann.add(f"quartz {n}", title=f"t{n}", vectors=[UP]) for n in range(20)]
 
     async def found() -> tuple[int, int]:
@@ -58,8 +58,8 @@ async def test_reading_that_breaks_off_is_begun_again(
 
     if again == "later":
         assert await found() == (20, 20)
-        monkeypatch.setattr(shelves, "DEAD_SHARE", 0)
-        monkeypatch.setattr(shelves, "DEAD_ROWS", 0)
+        monkeypatch.setattr(library_index, "DEAD_SHARE", 0)
+        monkeypatch.setattr(library_index, "DEAD_ROWS", 0)
         await ann.store.items.delete(ann.scope(), items.pop().id)
     with pytest.raises(ConnectionError):
         await ann.store._db.read(
@@ -80,7 +80,7 @@ async def test_scopes_are_remembered_only_as_far_as_there_is_room(
     monkeypatch.setattr(filters, "POOL_BYTES", 40)
     for folder in folders * 2:
         assert await ann.found("quartz", ann.scope(folder)) == ["everywhere"]
-        remembered = ann.store._index._shelves[ann.id]._view.pools
+        remembered = ann.store._index._libraries[ann.id]._snapshot.pools
         assert 0 < len(remembered) < len(folders)
 
 
@@ -165,8 +165,8 @@ async def test_searches_see_all_that_stands_while_much_else_changes(
     ann: Library, monkeypatch: pytest.MonkeyPatch, plan: str
 ) -> None:
     """Rows come, go and get other vectors in the arrays that searches on other threads are reading."""
-    monkeypatch.setattr(shelves, "DEAD_SHARE", 0)
-    monkeypatch.setattr(shelves, "DEAD_ROWS", 12)
+    monkeypatch.setattr(library_index, "DEAD_SHARE", 0)
+    monkeypatch.setattr(library_index, "DEAD_ROWS", 12)
     if plan == "by signs":
         monkeypatch.setattr(snapshot, "EXACT_UP_TO", 0)
         monkeypatch.setattr(snapshot, "ONE_SCAN_UP_TO", 0)
@@ -229,7 +229,7 @@ async def test_a_search_sees_what_others_did_since(
     monkeypatch: pytest.MonkeyPatch,
     at_once: int,
 ) -> None:
-    monkeypatch.setattr(shelves, "GLANCED", at_once)
+    monkeypatch.setattr(library_index, "GLANCED", at_once)
     elsewhere, folder = Library(await open_store(), ann.id), await ann.folder("a")
     question = Question(parse_query("quartz"), UP, STAMP, 100)
 
@@ -261,8 +261,8 @@ async def test_nobody_else_waits_while_a_shelf_is_being_read(ann: Library) -> No
         return len(await ann.store.sections.search(ann.scope(), question, Seen(), 10))
 
     assert await search() == 1
-    [shelf] = ann.store._index.shelves()
-    guard = shelf._guard
+    [index] = ann.store._index.libraries()
+    guard = index._guard
     guard.acquire()
     threading.Timer(0.3, lambda: (reading.set(), guard.release())).start()
     searching = asyncio.create_task(search())
