@@ -12,7 +12,6 @@ from commonplace.search_index import change_log, filters
 from commonplace.search_index.checkpoint import Checkpoints
 from commonplace.search_index.library_index import LibraryIndex
 from commonplace.search_index.vector_codec import FORMATS
-from commonplace.store import rows
 from commonplace.text.stems import pack_terms
 
 LIBRARIES_KEPT = 64  # libraries that stay in memory
@@ -151,7 +150,7 @@ def _insert(tx: Tx, lot: Sequence[tuple[Item, Section]], stamp: str) -> None:
     }
     written = [(item, ids[item.id, s.position], s) for item, s in lot]
     given = [
-        (item.library_id, item.id, section_id, *packed(item.title, s))
+        (item.library_id, item.id, section_id, *pack_terms(item.title, s))
         for item, section_id, s in written
     ]
     tx.insert(
