@@ -37,7 +37,7 @@ class Breaking:
         self._tx, self._at, self.engine, self.recall = tx, at, tx.engine, tx.recall
         self.all, self.one = tx.all, tx.one
 
-    def lots(self, sql: str, size: int, /, **values: Any) -> Iterator[list[Any]]:
+    def batches(self, sql: str, size: int, /, **values: Any) -> Iterator[list[Any]]:
         for found in self._tx.batches(sql, size, **values):
             yield found
             if self._at in sql:
