@@ -1,10 +1,10 @@
-"""Commonplace and its peers at the same work on this machine; results as JSON, docs/benchmarks.md made of them.
+"""Commonplace and its peers at the same work on this machine; results as JSON, docs/lab/benchmarks.md made of them.
 
 python -m benchmarks.side_by_side                                    # all peers, up to 100,000 notes
 python -m benchmarks.side_by_side --only sqlite,qdrant --sizes 10000 # these take turns and replace their rows of the last result
 python -m benchmarks.side_by_side --parts quality --data FOLDER      # likewise
 python -m benchmarks.side_by_side --parts growth --growth 1000000
-python -m benchmarks.side_by_side --parts report                     # docs/benchmarks.md again, nothing is measured
+python -m benchmarks.side_by_side --parts report                     # docs/lab/benchmarks.md again, nothing is measured
 python -m benchmarks.side_by_side --quick                            # ours and three engines; says what got slower
 """
 

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md and its plots, wholly from a result: no figure is typed by hand."""
+"""docs/lab/benchmarks.md and its plots, wholly from a result: no figure is typed by hand."""
 
 import json
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def pages(results: dict) -> dict[str, str]:
     for mode in MODES:
         for name, title, drawn in (*_grows(results, counts, mode), *_serves(results, counts, mode)):
             made[f"pictures/{name}.svg"] = drawn
-            parts.append(f"![{title}](pictures/{name}.svg)")
+            parts.append(f"![{title}](../pictures/{name}.svg)")
     mended = json.loads(MENDED.read_text()) if MENDED.exists() else []
     parts += [
         _exponents(results, counts),
@@ -58,7 +58,7 @@ def pages(results: dict) -> dict[str, str]:
         verdict.mended(mended),
         READING.read_text().strip(),
     ]
-    made["benchmarks.md"] = "\n\n".join(part for part in parts if part) + "\n"
+    made["lab/benchmarks.md"] = "\n\n".join(part for part in parts if part) + "\n"
     return made
 
 
@@ -66,17 +66,18 @@ def _head(results: dict) -> str:
     m = results["machine"]
     return f"""# Benchmarks
 
-Made by `make bench` from `benchmarks/results/last.json`: Commonplace and what one might pick instead, at the same work on one
-machine: {m["cores"]} cores, {m["memory_gib"]} GiB, {m["system"]}, Python {m["python"]}. Rows that are measured together take turns,
-and some may be measured again without the others; each has its own date, revision and load, below. What single parts were measured to cost while they
-were built is in [measured](measured.md).
+`make bench` writes this page from `benchmarks/results/last.json`. It compares Commonplace with alternatives that do the same
+work on one machine: {m['cores']} cores, {m['memory_gib']} GiB, {m['system']}, Python {m['python']}. Rows that are measured together
+are interleaved. Some rows are measured again without the others, so each has its own date, revision and load (below).
+[Measurements](measured.md) has the cost of single components.
 
-Notes are pieces of 180 words of the text and source of installed Python packages, their vectors those of the `static` embedder
-(256 dimensions): injected into engines, served on loopback to products. Questions are runs of six words out of the notes, ten hits
-are asked for, and keyword search is for any of the words (ours looks for neighbouring words and parts of identifiers besides; stemming
-and words left out are each one's own). A narrow scope is one of 200 groups. Times are in ms, p50 / p95, as the caller waits; *cpu* is
-processor time of all the peer's processes a call, one client, without the embedding server's. A dash: it does not do that, or there
-was no time for it. A row with fewer notes than asked for says so; † stands for code that was not committed yet."""
+The notes are pieces of 180 words from the text and source of installed Python packages. Their vectors come from the `static`
+embedder (256 dimensions): they are injected into engines and served over loopback to products. Queries are runs of six words from
+the notes; each asks for ten hits. Keyword search matches any of the words. Commonplace also scores neighbouring words and parts of
+identifiers; stemming and stop words are each product's own. A narrow scope is one of 200 groups. Times are in ms, p50 / p95, as
+the caller sees them. *cpu* is the processor time per call of all processes of the peer, with one client and without the embedding
+server. A dash means that the peer does not support the operation or that there was no time for it. A row with fewer notes than
+requested says so; † marks code that was not committed."""
 
 
 def _who(results: dict) -> str:
@@ -97,8 +98,8 @@ def _who(results: dict) -> str:
         )
     lines += [
         "",
-        "Installing is without a cache of wheels, beyond numpy and psutil, and depends on the way to the index. *On disk*: whether a",
-        "write was flushed to the disk (`fsync`) before it was answered, as seen in what the process asks of the system.",
+        "Packages are installed without a wheel cache, in addition to numpy and psutil; times depend on the network. *On disk*: whether a",
+        "write is flushed to disk (`fsync`) before it is answered, as seen in the system calls of the process.",
     ]
     return "\n".join(lines)
 

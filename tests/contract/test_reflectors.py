@@ -70,7 +70,7 @@ class TestLocal:
     def test_what_short_notes_hold_is_found_and_called_by_its_kind(
         self, name: str, least: float, most: int
     ) -> None:
-        """Snippets of many walks of life, none of which the rules were written with; docs/retrieval.md tells how they did."""
+        """Snippets of many walks of life, none of which the rules were written with; docs/lab/retrieval.md tells how they did."""
         wanted = right = extra = 0
         for snippet in SNIPPETS:
             if snippet["set"] == name:

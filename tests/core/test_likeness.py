@@ -35,7 +35,7 @@ def judged(old: list[str], new: list[str], similarity: float) -> str:
 
 @pytest.mark.anyio
 async def test_pairs_are_judged_as_people_do(data_dir: Path) -> None:
-    """Figures for docs/retrieval.md; `local` is measured there too."""
+    """Figures for docs/lab/retrieval.md; `local` is measured there too."""
     embedder = make_embedder(Settings(data_dir=data_dir, embedder="static"))
     scale = await Calibration(embedder).scale()
     sides = [

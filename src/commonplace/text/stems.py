@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from commonplace.model import Section, normalize
 
-# Halves: what one occurrence counts in each field (docs/retrieval.md), as whole numbers.
+# Halves: what one occurrence counts in each field (docs/lab/retrieval.md), as whole numbers.
 TITLE, HEADING, TEXT, EXTRA = 6, 2, 2, 1
 GAP = 0  # between fields, so that no phrase reaches from one into the next
 

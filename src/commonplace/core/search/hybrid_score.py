@@ -12,7 +12,7 @@ def blend(
     """The best `limit`, or all. Scores from 0 to 1, best first; equal scores in the order of their ids.
 
     A section that one side does not know has 0 there. Cosines stay as they are: stretched to fill 0..1 they drown the
-    keyword side (docs/retrieval.md).
+    keyword side (docs/lab/retrieval.md).
     """
     of_meaning, of_keyword = (weight / sum(weights) for weight in weights)
     by_keyword = found.keyword / max(float(found.keyword.max(initial=0.0)), 1e-30)
