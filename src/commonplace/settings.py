@@ -1,4 +1,4 @@
-"""Every setting, declared once: name, type, default, help. docs/reference/settings.md is made from this."""
+"""Every setting, declared once: name, type, default, help. `make docs` writes the reference."""
 
 import hashlib
 import hmac
@@ -27,123 +27,120 @@ def _default_data_dir() -> Path:
 class Settings:
     data_dir: Path = field(
         default_factory=_default_data_dir,
-        metadata={"help": "Folder of the database, the built model and uploads.", "secret": False},
+        metadata={"help": "Folder for the database, models and uploaded files.", "secret": False},
     )
     host: str = setting("127.0.0.1", "Address that `serve` listens on.")
     port: int = setting(8642, "Port that `serve` listens on.")
-    public_url: str = setting(
-        "", "Address that clients reach the server by, when it is not http://host:port."
-    )
+    public_url: str = setting("", "URL that clients use, if it is not http://host:port.")
     allowed_hosts: str = setting(
         "",
-        "Further Host names that requests may name, by commas (loopback and public_url are allowed already).",
+        "Additional host names that requests may use, separated by commas. Loopback names and the "
+        "host of public_url are always allowed.",
     )
     trusted_proxies: str = setting(
         "",
-        "Addresses or networks of proxies, by commas, whose X-Forwarded-For and X-Forwarded-Proto are believed; "
-        "empty: nobody's.",
+        "Addresses or networks of proxies, separated by commas. X-Forwarded-For and "
+        "X-Forwarded-Proto are only accepted from these.",
     )
     max_connections: int = setting(
         1000,
-        "Open HTTP connections, 200 of them from one address (trusted proxies aside); 0: no limit.",
+        "Maximum number of open HTTP connections, at most 200 of them from one address (trusted "
+        "proxies are exempt). 0 disables both limits.",
     )
     metrics_open: bool = setting(
-        False, "Whether /metrics answers without a token, for scrapers inside a cluster."
+        False, "Serve /metrics without a token, for scrapers inside a cluster."
     )
     database_url: str = setting(
-        "",
-        "postgresql://... to keep everything in Postgres; empty: SQLite in the data folder.",
-        secret=True,
+        "", "postgresql://... to use Postgres. Empty: SQLite in the data folder.", secret=True
     )
-    database_schema: str = setting("commonplace", "Postgres schema that holds the tables.")
+    database_schema: str = setting("commonplace", "Postgres schema for the tables.")
     checkpoint_sections: int = setting(
         10_000,
-        "Sections from which on what is searched of a library is also kept in a file of the data folder, so that "
-        "the first search after a start need not read it all; 0: never.",
+        "Save the search index to disk for libraries with at least this many sections, so that "
+        "restarts are fast. 0 disables it.",
     )
     redis_url: str = setting(
-        "", "redis://... to share limits between servers and wake their workers.", secret=True
+        "", "redis://... to share rate limits between servers and wake workers.", secret=True
     )
 
-    embedder: str = setting("local", "local, static, voyage, openai or fastembed.")
-    embedder_model: str = setting("", "Model name, where the embedder has several.")
+    embedder: str = setting("local", "Embedding model: local, static, voyage, openai or fastembed.")
+    embedder_model: str = setting("", "Model name, if the embedder has several.")
     embedder_url: str = setting(
-        "", "Base URL of the embedding service (OpenAI-compatible servers, proxies)."
+        "", "Base URL of the embedding service, such as an OpenAI-compatible server."
     )
     embedder_key: str = setting("", "API key of the embedding service.", secret=True)
-    embedder_dimensions: int = setting(0, "Vector length to ask for; 0: the model's own.")
-    embedder_threads: int = setting(
-        0, "Threads that the local embedder computes with; 0: one per core."
-    )
+    embedder_dimensions: int = setting(0, "Vector length to request. 0: the model's default.")
+    embedder_threads: int = setting(0, "Threads of the local embedder. 0: one per core.")
 
     semantic_weight: float = setting(0.7, "Weight of the semantic score in hybrid search.")
     keyword_weight: float = setting(0.3, "Weight of the keyword score in hybrid search.")
 
     fetch_allow_hosts: str = setting(
         "",
-        "Hosts (host or host:port, by commas) that may be fetched from although they lie in a private network.",
+        "Hosts in private networks that may be fetched (host or host:port, separated by commas).",
     )
-    fetch_max_mb: int = setting(64, "Largest page or document that is fetched, in MB.")
-    media_max_mb: int = setting(2048, "Largest recording that is fetched, in MB.")
-    fetch_timeout: float = setting(
-        20.0, "Seconds that a web server may take until its answer begins."
-    )
+    fetch_max_mb: int = setting(64, "Maximum size of a fetched page or document, in MB.")
+    media_max_mb: int = setting(2048, "Maximum size of a fetched recording, in MB.")
+    fetch_timeout: float = setting(20.0, "Seconds to wait for a web server to start responding.")
 
-    transcriber: str = setting("local", "local, assemblyai or gladia: what writes down speech.")
+    transcriber: str = setting(
+        "local", "Service that transcribes speech: local, assemblyai or gladia."
+    )
     transcriber_model: str = setting(
         "",
-        "Model of the transcriber; for local the folder of a Whisper model in CTranslate2's format, "
-        "or its name in models/ of the data folder.",
+        "Model of the transcriber. For local: a folder with a Whisper model in CTranslate2 format, "
+        "or its name in models/ in the data folder.",
     )
     transcriber_url: str = setting(
-        "", "Base URL of the transcription service, when it is not the service's own."
+        "", "Base URL of the transcription service, if not the default one."
     )
     transcriber_key: str = setting("", "API key of the transcription service.", secret=True)
     transcriber_threads: int = setting(
-        0, "Threads that the local transcriber computes with; 0: one per core, four at most."
+        0, "Threads of the local transcriber. 0: one per core, at most four."
     )
 
-    tier: str = setting(
-        "self-hosted",
-        "Name of the tier that people of this server have, as told when a quota is used up.",
-    )
+    tier: str = setting("self-hosted", "Name of the plan shown in quota errors.")
     transcription_minutes: int = setting(
-        0, "Minutes of speech that a person may have written down in a month; 0: no cap."
+        0, "Minutes of speech that a person can transcribe per month. 0: unlimited."
     )
 
     transformer: str = setting(
-        "local", "local or anthropic: what makes summaries, key points and tags for auto_transform."
+        "local",
+        "What writes summaries, key points and tags for auto_transform: local or anthropic.",
     )
-    anthropic_model: str = setting("claude-haiku-5-5", "Model that the anthropic transformer asks.")
+    anthropic_model: str = setting("claude-haiku-5-5", "Model of the anthropic transformer.")
     anthropic_url: str = setting(
-        "https://api.anthropic.com", "Base URL of the Messages API (proxies, gateways)."
+        "https://api.anthropic.com", "Base URL of the Messages API, such as a gateway."
     )
     anthropic_key: str = setting("", "API key of the Messages API.", secret=True)
 
-    feed_minutes: int = setting(60, "Minutes between two visits to a feed that is subscribed to.")
+    feed_minutes: int = setting(60, "Minutes between two checks of a feed.")
     blobs_url: str = setting(
         "",
-        "s3://bucket/folder (also gs://, az://) to keep uploaded files in an object store; empty: in the data folder. "
-        "Credentials come by the store's usual variables (AWS_ACCESS_KEY_ID ...).",
+        "s3://bucket/folder (also gs://, az://) to store uploaded files in an object store. Empty: "
+        "the data folder. Credentials come from the usual variables (AWS_ACCESS_KEY_ID ...).",
     )
-    upload_max_mb: int = setting(2000, "Largest file that can be uploaded, in MB.")
+    upload_max_mb: int = setting(2000, "Maximum size of an uploaded file, in MB.")
     keep_originals: bool = setting(
-        False, "Whether files stay after they were read; otherwise only their text is kept."
+        False, "Keep uploaded files after reading them. By default only their text is stored."
     )
 
-    workers: int = setting(1, "Job workers inside `serve`; 0 leaves jobs to `commonplace worker`.")
-    rate_requests_per_minute: int = setting(100, "HTTP requests a minute per key; 0: no limit.")
-    rate_reads_per_hour: int = setting(1000, "Read tools and GETs an hour per token; 0: no limit.")
-    rate_writes_per_hour: int = setting(60, "Writes an hour per token; 0: no limit.")
+    workers: int = setting(1, "Job workers inside `serve`. 0 leaves jobs to `commonplace worker`.")
+    rate_requests_per_minute: int = setting(100, "HTTP requests per minute and key. 0: unlimited.")
+    rate_reads_per_hour: int = setting(
+        1000, "Read tools and GET requests per hour and token. 0: unlimited."
+    )
+    rate_writes_per_hour: int = setting(60, "Writes per hour and token. 0: unlimited.")
     rate_deletes_per_hour: int = setting(
-        30, "Deletes, and as many uploads, an hour per token; 0: no limit."
+        30, "Deletes per hour and token, and separately uploads. 0: unlimited."
     )
     jwt_secret: str = setting(
         "",
-        "HS256 secret (32 bytes or more) that makes JWTs with `sub`, `org` and `exp` valid; empty: only tokens are accepted.",
+        "HS256 secret of at least 32 bytes; enables JWTs with `sub`, `org` and `exp`. Empty: only "
+        "tokens are accepted.",
         secret=True,
     )
-    log_level: str = setting("warning", "debug, info, warning or error.")
+    log_level: str = setting("warning", "Log level: debug, info, warning or error.")
 
     @property
     def proxies(self) -> list[str]:
@@ -151,7 +148,7 @@ class Settings:
 
     @property
     def webhook_secret(self) -> str:
-        """What a transcription service proves itself by when it reports; "" when none is set up that could."""
+        """Return the secret that authenticates webhooks of the transcription service, or ""."""
         key = self.transcriber_key.encode()
         return (
             hmac.new(key, b"webhook", hashlib.sha256).hexdigest() if key and self.public_url else ""
@@ -159,7 +156,7 @@ class Settings:
 
     @classmethod
     def from_env(cls, env: Mapping[str, str], **overrides: Any) -> "Settings":
-        """Read COMMONPLACE_*; an unknown name or a value of the wrong type stops the start with a sentence."""
+        """Read COMMONPLACE_* and reject unknown names and values of the wrong type."""
         types = get_type_hints(cls)
         values: dict[str, Any] = {}
         for f in fields(cls):

@@ -29,7 +29,7 @@ DataDir = Annotated[
     Path | None,
     typer.Option(
         "--data-dir",
-        help="Folder of the library, when it is not COMMONPLACE_DATA_DIR.",
+        help="Data folder; overrides COMMONPLACE_DATA_DIR.",
         rich_help_panel="Everywhere",
     ),
 ]
@@ -38,13 +38,11 @@ Token = Annotated[
     typer.Option(
         "--token",
         envvar=PREFIX + "TOKEN",
-        help="Act as this token instead of as the owner.",
+        help="Act as this token instead of the owner.",
         rich_help_panel="Everywhere",
     ),
 ]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Answer with JSON.", rich_help_panel="Everywhere")
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel="Everywhere")]
 _SHARED = {"data_dir": (DataDir, None), "token": (Token, None), "as_json": (AsJson, False)}
 
 

@@ -15,12 +15,12 @@ def register(root: typer.Typer) -> None:
 
 async def connect(
     desk: Desk,
-    client: Annotated[Client, typer.Argument(help="Which client.", show_default=False)],
+    client: Annotated[Client, typer.Argument(help="The client to connect.", show_default=False)],
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="A token that may only read.")
+        bool, typer.Option("--read-only", help="Create a token that can only read.")
     ] = False,
 ) -> None:
-    """Print what to run or paste so that a client reaches this library, with a new token for it (or --token)."""
+    """Print how to connect a client to this library, with a new token or the one of --token."""
     from commonplace.core.people.tokens import NewToken
 
     secret = desk.token or ""

@@ -8,7 +8,7 @@ from commonplace.interfaces.cli import output, task_options
 from commonplace.interfaces.cli.command import Desk, command, item_argument
 
 Memory = Annotated[str, item_argument("ENTITY")]
-Reason = Annotated[str, typer.Option(help="Why.")]
+Reason = Annotated[str, typer.Option(help="The reason.")]
 
 
 def register(group: typer.Typer) -> None:
@@ -22,14 +22,14 @@ def register(group: typer.Typer) -> None:
 async def supersede(
     desk: Desk,
     entity: Memory,
-    by: Annotated[str | None, typer.Option(help="Id of what replaces it.")] = None,
+    by: Annotated[str | None, typer.Option(help="Id of the replacement.")] = None,
     content: Annotated[
-        str | None, typer.Option(help="Or the text of a new memory; - reads standard input.")
+        str | None, typer.Option(help="Text of a new memory; - reads standard input.")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="With --content: its title.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the new memory.")] = None,
     reason: Reason = "",
 ) -> None:
-    """Say what replaces a memory; it stands below that from now on."""
+    """Replace a memory. Search ranks it below its replacement."""
     text = None if content is None else task_options.typed(content)
     async with desk.open() as (app, caller):
         done = await app.memory.supersede(
@@ -39,7 +39,7 @@ async def supersede(
 
 
 async def mark_wrong(desk: Desk, entity: Memory, reason: Reason = "") -> None:
-    """Search and context leave a memory out from now on."""
+    """Mark a memory as wrong. Search and context leave it out."""
     async with desk.open() as (app, caller):
         await task_options.answer(
             desk, app, caller, await app.memory.mark_wrong(caller, entity, reason)
@@ -47,7 +47,7 @@ async def mark_wrong(desk: Desk, entity: Memory, reason: Reason = "") -> None:
 
 
 async def mark_stale(desk: Desk, entity: Memory, reason: Reason = "") -> None:
-    """A memory is still found, and says that it is stale."""
+    """Mark a memory as stale. Search still finds it and shows its status."""
     async with desk.open() as (app, caller):
         await task_options.answer(
             desk, app, caller, await app.memory.mark_stale(caller, entity, reason)
@@ -55,13 +55,13 @@ async def mark_stale(desk: Desk, entity: Memory, reason: Reason = "") -> None:
 
 
 async def restore(desk: Desk, entity: Memory) -> None:
-    """Take a correction back."""
+    """Restore a corrected memory."""
     async with desk.open() as (app, caller):
         await task_options.answer(desk, app, caller, await app.memory.restore(caller, entity))
 
 
 async def delete(desk: Desk, entity: Memory) -> None:
-    """Delete an entity or any other item, with its capture and all that joins it to others."""
+    """Delete an entity or another item, with its capture and relations."""
     async with desk.open() as (app, caller):
         item = await app.library.delete(caller, entity)
     output.as_json({"ok": True}) if desk.as_json else output.text(f"Deleted: {item.title}")

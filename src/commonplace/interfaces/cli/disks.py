@@ -17,7 +17,7 @@ WhichDisk = Annotated[str, item_argument("DISK")]
 def register(root: typer.Typer) -> None:
     disk = typer.Typer(
         no_args_is_help=True,
-        help="Items as disks: published for others without their text, and others' saved.",
+        help="Publish summaries of items, and save those of others.",
     )
     command(disk, "list")(disk_list)
     command(disk, "get")(disk_get)
@@ -31,14 +31,14 @@ def register(root: typer.Typer) -> None:
 
 async def disk_list(
     desk: Desk,
-    scope: Annotated[DiskScope, typer.Option(help="Which disks.")] = DiskScope.ALL,
+    scope: Annotated[DiskScope, typer.Option(help="Which disks to list.")] = DiskScope.ALL,
     category: Annotated[str | None, typer.Option(help="Exact category name.")] = None,
     tag: Annotated[str | None, typer.Option(help="Exact tag name.")] = None,
-    search: Annotated[str | None, typer.Option(help="Part of title or tags.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="How many.")] = 20,
-    offset: Annotated[int, typer.Option(min=0, help="How many to pass over.")] = 0,
+    search: Annotated[str | None, typer.Option(help="Part of the title or the tags.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number.")] = 20,
+    offset: Annotated[int, typer.Option(min=0, help="Number to skip.")] = 0,
 ) -> None:
-    """List your disks and those you saved, newest first."""
+    """List your disks and the disks that you saved, newest first."""
     from commonplace.interfaces.actions import disks
 
     async with desk.open() as (app, caller):
@@ -66,14 +66,14 @@ async def disk_list(
 
 
 async def disk_get(desk: Desk, which: WhichDisk) -> None:
-    """Show a disk: yours, one that you saved, or any that is published here."""
+    """Show a disk: your own, a saved one, or any published one."""
     async with desk.open() as (app, caller):
         found = await app.disks.get(caller, which)
     _show(desk, found)
 
 
 async def disk_preview(desk: Desk, which: WhichDisk) -> None:
-    """Show exactly what others would see of one of your disks."""
+    """Show what others would see of one of your disks."""
     async with desk.open() as (app, caller):
         found = await app.disks.preview(caller, which)
     _show(desk, found)
@@ -84,15 +84,13 @@ async def disk_publish(
     which: WhichDisk,
     access: Annotated[
         Audience,
-        typer.Option(
-            help="Who may read it: anyone with its address, or people with an account here."
-        ),
+        typer.Option(help="Who can read it: anyone with the link, or people with an account."),
     ] = Audience.ANYONE,
     summary: Annotated[
-        str | None, typer.Option(help='Your own words for others; "" for a derived outline.')
+        str | None, typer.Option(help='Your own summary; "" for the derived one.')
     ] = None,
 ) -> None:
-    """Let others read what a disk is about, and save it. Its text stays yours."""
+    """Publish a disk. Others see a summary and can save it, but never see the text."""
     from commonplace.interfaces.actions import disks
 
     async with desk.open() as (app, caller):
@@ -104,7 +102,7 @@ async def disk_publish(
 
 
 async def disk_unpublish(desk: Desk, which: WhichDisk) -> None:
-    """Take a disk back, at once and for everybody."""
+    """Unpublish a disk, immediately and for everyone."""
     async with desk.open() as (app, caller):
         item = await app.disks.unpublish(caller, which)
     if desk.as_json:
@@ -114,7 +112,7 @@ async def disk_unpublish(desk: Desk, which: WhichDisk) -> None:
 
 
 async def disk_save(desk: Desk, which: WhichDisk) -> None:
-    """Keep somebody else's disk at hand."""
+    """Save another person's disk."""
     from commonplace.interfaces.actions import disks
 
     async with desk.open() as (app, caller):
@@ -123,7 +121,7 @@ async def disk_save(desk: Desk, which: WhichDisk) -> None:
 
 
 async def disk_unsave(desk: Desk, which: WhichDisk) -> None:
-    """Forget a disk that you saved."""
+    """Remove a saved disk."""
     async with desk.open() as (app, caller):
         await app.disks.unsave(caller, which)
     output.as_json({"ok": True}) if desk.as_json else output.text("Forgotten.")

@@ -20,9 +20,7 @@ Type = Annotated[
         "domain, task, epic or project.",
     ),
 ]
-Types = Annotated[
-    list[str] | None, typer.Option("--type", help="Only this type; may be given several times.")
-]
+Types = Annotated[list[str] | None, typer.Option("--type", help="Only this type (repeatable).")]
 Many = list[str] | None
 
 
@@ -41,30 +39,34 @@ async def add(
     project: Annotated[
         str | None, typer.Option(help="Id of a project; tasks and epics need one.")
     ] = None,
-    epic: Annotated[str | None, typer.Option(help="Of a task: id of its epic.")] = None,
+    epic: Annotated[str | None, typer.Option(help="Id of a task's epic.")] = None,
     category: Annotated[str, typer.Option(help="Domain category.")] = "",
-    tag: Annotated[Many, typer.Option("--tag", help="A tag; may be given several times.")] = None,
+    tag: Annotated[Many, typer.Option("--tag", help="A tag (repeatable).")] = None,
     language: Annotated[Many, typer.Option("--language", help="A programming language.")] = None,
     technology: Annotated[Many, typer.Option("--technology", help="A technology.")] = None,
-    assignee: Annotated[Many, typer.Option("--assignee", help="Who does it.")] = None,
+    assignee: Annotated[Many, typer.Option("--assignee", help="Name of an assignee.")] = None,
     related_to: Annotated[
-        Many, typer.Option("--related-to", help="An id, or supersedes:ID and the like.")
+        Many,
+        typer.Option(
+            "--related-to",
+            help="Id of a related entity, or supersedes:ID, contradicts:ID, requires:ID, supports:ID.",
+        ),
     ] = None,
     depends_on: Annotated[
-        Many, typer.Option("--depends-on", help="Id of a task to be done before.")
+        Many, typer.Option("--depends-on", help="Id of a task that must be done first.")
     ] = None,
     priority: Annotated[
         str | None, typer.Option(help="critical, high, medium, low or someday.")
     ] = None,
     due_date: Annotated[str | None, typer.Option("--due", help="ISO date.")] = None,
     repository_url: Annotated[
-        str | None, typer.Option("--repository", help="Address of a project's code.")
+        str | None, typer.Option("--repository", help="URL of a project's repository.")
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check/--no-check", help="Look for what is alike.")
+        bool, typer.Option("--check/--no-check", help="Look for duplicates and contradictions.")
     ] = True,
 ) -> None:
-    """Add an entity: something learnt, a decision, a project, a task ... Says what is there already and is alike."""
+    """Add an entity: an episode, a decision, a project, a task ... Reports duplicates and contradictions."""
     from commonplace.core.entities.validation import NewEntity
     from commonplace.interfaces.actions import entities as wire_graph
 
@@ -132,12 +134,12 @@ async def get(desk: Desk, entity_id: EntityId) -> None:
 async def list_entities(
     desk: Desk,
     types: Types = None,
-    project: Annotated[str | None, typer.Option(help="Only what belongs to this project.")] = None,
-    status: Annotated[Many, typer.Option("--status", help="Only in this state.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only entities of this project.")] = None,
+    status: Annotated[Many, typer.Option("--status", help="Only with this status.")] = None,
     tag: Annotated[str | None, typer.Option(help="Only with this tag.")] = None,
     since: Annotated[str | None, typer.Option(help="ISO date, or 7d, 2w.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 20,
-    page: Annotated[int, typer.Option(min=1, help="Which lot of them.")] = 1,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number.")] = 20,
+    page: Annotated[int, typer.Option(min=1, help="Page number.")] = 1,
 ) -> None:
     """List entities, newest first."""
     from commonplace.core.entities.entities import since as parse_since
@@ -175,14 +177,14 @@ async def list_entities(
 
 async def search(
     desk: Desk,
-    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
+    query: Annotated[str, typer.Argument(help="What to search for.", show_default=False)],
     types: Types = None,
-    project: Annotated[str | None, typer.Option(help="Only what belongs to this project.")] = None,
-    status: Annotated[str | None, typer.Option(help="Only in this state.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only entities of this project.")] = None,
+    status: Annotated[str | None, typer.Option(help="Only with this status.")] = None,
     since: Annotated[str | None, typer.Option(help="ISO date, or 7d, 2w.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=50, help="How many.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number.")] = 10,
 ) -> None:
-    """Find entities and documents, each once."""
+    """Search entities and documents; each result appears once."""
     from commonplace.interfaces.actions import entities as wire_graph
 
     if not query.strip():

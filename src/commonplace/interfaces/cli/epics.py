@@ -15,7 +15,7 @@ EpicId = Annotated[str, typer.Argument(metavar="EPIC", help="The epic's id.", sh
 def register(root: typer.Typer) -> None:
     epic = typer.Typer(
         no_args_is_help=True,
-        help="Epics: what tasks are parts of (`task add --epic`, `task list --epic`).",
+        help="Manage epics (`task add --epic`, `task list --epic`).",
     )
     command(epic, "add")(add)
     command(epic, "list")(list_epics)
@@ -30,17 +30,17 @@ def register(root: typer.Typer) -> None:
 
 async def add(
     desk: Desk,
-    title: Annotated[str, typer.Argument(help="What it comes to, in a few words.")],
+    title: Annotated[str, typer.Argument(help="Short title.")],
     project: Annotated[str, typer.Option(help="Id of the project.")],
     content: Annotated[
-        str, typer.Option(help="More about it; - reads standard input. Its title when left out.")
+        str, typer.Option(help="Description; - reads standard input. Default: the title.")
     ] = "",
     priority: Priority = "medium",
     assignee: Assignees = None,
     due: Annotated[str | None, typer.Option(help="ISO date.")] = None,
     tag: Tags = None,
     depends_on: Annotated[
-        list[str] | None, typer.Option(help="Id of a task or an epic that must be done before.")
+        list[str] | None, typer.Option(help="Id of a task or epic that must be done first.")
     ] = None,
 ) -> None:
     """Add an epic to a project."""
@@ -63,9 +63,7 @@ async def add(
 async def list_epics(
     desk: Desk,
     project: Project = None,
-    status: Annotated[
-        list[str] | None, typer.Option(help="Only these; may be given several times.")
-    ] = None,
+    status: Annotated[list[str] | None, typer.Option(help="Only this status (repeatable).")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
 ) -> None:
     """List epics, newest first."""
@@ -74,7 +72,7 @@ async def list_epics(
 
 
 async def show_epic(desk: Desk, epic: EpicId) -> None:
-    """Show an epic, with its text and notes. `task list --epic` shows its tasks."""
+    """Show an epic with its text and notes. `task list --epic` lists its tasks."""
     from commonplace.model.workflow import EPIC
 
     await task_options.shown(desk, epic, EPIC)
@@ -83,19 +81,19 @@ async def show_epic(desk: Desk, epic: EpicId) -> None:
 async def update(
     desk: Desk,
     epic: EpicId,
-    title: Annotated[str | None, typer.Option(help="A new title.")] = None,
+    title: Annotated[str | None, typer.Option(help="New title.")] = None,
     status: Annotated[
-        str | None, typer.Option(help="Only where the drawing leads from where it is.")
+        str | None, typer.Option(help="New status; must be an allowed transition.")
     ] = None,
     priority: Annotated[
         str | None, typer.Option(help="critical, high, medium, low or someday.")
     ] = None,
     project: Annotated[str | None, typer.Option(help="Id of the project to move it to.")] = None,
     assignee: Assignees = None,
-    due: Annotated[str | None, typer.Option(help="ISO date; an empty text takes it away.")] = None,
+    due: Annotated[str | None, typer.Option(help="ISO date; '' removes it.")] = None,
     tag: Tags = None,
 ) -> None:
-    """Change an epic. Lists take the place of those that are there."""
+    """Update an epic. Lists replace the current values."""
     from commonplace.model.workflow import EPIC
 
     given = {
@@ -115,24 +113,24 @@ async def update(
 
 
 async def start(desk: Desk, epic: EpicId) -> None:
-    """Begin, or open again what was completed."""
+    """Start an epic, or reopen a completed one."""
     await task_options.step(desk, epic, "start_epic")
 
 
 async def complete(desk: Desk, epic: EpicId) -> None:
-    """Complete an epic, when no task of it is open."""
+    """Complete an epic that has no open tasks."""
     await task_options.step(desk, epic, "complete_epic")
 
 
 async def archive(desk: Desk, epic: EpicId) -> None:
-    """Put an epic away. Its tasks stay as they are."""
+    """Archive an epic. Its tasks do not change."""
     await task_options.step(desk, epic, "archive_epic")
 
 
 async def note(
     desk: Desk,
     epic: EpicId,
-    text: Annotated[str, typer.Argument(help="What to note; - reads standard input.")],
+    text: Annotated[str, typer.Argument(help="The note; - reads standard input.")],
 ) -> None:
-    """Note something on an epic; it is found by it."""
+    """Add a searchable note to an epic."""
     await task_options.noted(desk, epic, text)

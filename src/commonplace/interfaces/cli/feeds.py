@@ -11,16 +11,16 @@ from commonplace.interfaces.cli.items import FolderName, find_folder
 
 Address = Annotated[
     str,
-    typer.Argument(help="The feed's address (RSS, Atom, JSON Feed, podcast).", show_default=False),
+    typer.Argument(help="URL of the feed (RSS, Atom, JSON Feed, podcast).", show_default=False),
 ]
 Newest = Annotated[
-    int, typer.Option(min=0, max=100, help="How many of the entries that are there now to take.")
+    int, typer.Option(min=0, max=100, help="How many of the current entries to add.")
 ]
-Which = Annotated[str, typer.Argument(help="The feed, by id or address.", show_default=False)]
+Which = Annotated[str, typer.Argument(help="The feed's id or URL.", show_default=False)]
 
 
 def register(root: typer.Typer) -> None:
-    feed = typer.Typer(no_args_is_help=True, help="Feeds whose new entries come by themselves.")
+    feed = typer.Typer(no_args_is_help=True, help="Follow feeds and add their new entries.")
     command(feed, "add")(feed_add)
     command(feed, "list")(feed_list)
     command(feed, "remove")(feed_remove)
@@ -30,7 +30,7 @@ def register(root: typer.Typer) -> None:
 async def feed_add(
     desk: Desk, url: Address, folder: FolderName = None, newest: Newest = 10
 ) -> None:
-    """Follow a feed. Its newest entries come within half a minute, later ones by themselves, while `serve` or `worker` runs."""
+    """Follow a feed. Entries are added while `serve` or `worker` runs, the newest within half a minute."""
     from commonplace.interfaces.actions import items
 
     async with desk.open() as (app, caller):
@@ -42,7 +42,7 @@ async def feed_add(
 
 
 async def feed_list(desk: Desk) -> None:
-    """List the feeds that are followed."""
+    """List feeds."""
     from commonplace.interfaces.actions import items
 
     async with desk.open() as (app, caller):
@@ -57,7 +57,7 @@ async def feed_list(desk: Desk) -> None:
 
 
 async def feed_remove(desk: Desk, feed: Which) -> None:
-    """Follow a feed no more. What it brought stays."""
+    """Unfollow a feed. Items that it added stay."""
     async with desk.open() as (app, caller):
         found = [known for known in await app.feeds.all(caller) if feed in (known.id, known.url)]
         if not found:

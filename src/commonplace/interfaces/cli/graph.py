@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 One = Annotated[str, item_argument("ENTITY")]
 Other = Annotated[
-    str, typer.Argument(metavar="OTHER", help="The other one, likewise.", show_default=False)
+    str, typer.Argument(metavar="OTHER", help="Id, public id or entity id.", show_default=False)
 ]
-How = Annotated[Kind, typer.Option("--type", help="How they are joined.")]
+How = Annotated[Kind, typer.Option("--type", help="Type of the relation.")]
 
 
 def register(root: typer.Typer) -> None:
     graph = typer.Typer(
         no_args_is_help=True,
-        help="How items are joined: projects, tasks, decisions and what was learnt.",
+        help="Add, link and explore entities: projects, tasks, decisions, memories.",
     )
     command(graph, "explore")(explore)
     command(graph, "link")(link)
@@ -37,32 +37,32 @@ async def explore(
         str | None,
         typer.Argument(
             metavar="[ENTITY]",
-            help=("Where to begin; without one, everything is listed."),
+            help=("Entity to start from; without one, list entities."),
             show_default=False,
         ),
     ] = None,
     mode: Annotated[
         ExploreMode | None,
-        typer.Option(help="With an entity, `related` unless another is asked for."),
+        typer.Option(help="Default with an entity: related."),
     ] = None,
     types: Annotated[
-        list[EntityType] | None, typer.Option("--type", help="Only this type; may be given again.")
+        list[EntityType] | None, typer.Option("--type", help="Only this type (repeatable).")
     ] = None,
     kinds: Annotated[
         list[Kind] | None,
-        typer.Option("--relation", help="Follow only this kind; may be given again."),
+        typer.Option("--relation", help="Only follow this type (repeatable)."),
     ] = None,
     depth: Annotated[
-        int, typer.Option(min=1, max=3, help="With --mode traverse: how many steps.")
+        int, typer.Option(min=1, max=3, help="Number of hops for --mode traverse.")
     ] = 1,
-    project: Annotated[str | None, typer.Option(help="Only what belongs to this project.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only entities of this project.")] = None,
     status: Annotated[
-        str | None, typer.Option(help="Only in this state, or in one of several: `todo,doing`.")
+        str | None, typer.Option(help="Only with this status, or one of several: `todo,doing`.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many.")] = 50,
-    offset: Annotated[int, typer.Option(min=0, max=1_000_000, help="How many to pass over.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="Maximum number.")] = 50,
+    offset: Annotated[int, typer.Option(min=0, max=1_000_000, help="Number to skip.")] = 0,
 ) -> None:
-    """List entities, or show what one is joined to, what lies around it, or what it depends on."""
+    """List entities, or show an entity's relations, surroundings or dependencies."""
     from commonplace.interfaces.actions import exploration
     from commonplace.interfaces.actions.graph import Explore
 
@@ -121,7 +121,7 @@ def _show(answer: "Explored") -> None:
 
 
 async def link(desk: Desk, one: One, other: Other, kind: How = Kind.RELATED_TO) -> None:
-    """Join two entities. Dependencies that would form a cycle are refused."""
+    """Link two entities. Rejects dependencies that would create a cycle."""
     from commonplace.interfaces.actions import graph as wire_explore
 
     async with desk.open() as (app, caller):
@@ -138,7 +138,7 @@ async def link(desk: Desk, one: One, other: Other, kind: How = Kind.RELATED_TO) 
 
 
 async def unlink(desk: Desk, one: One, other: Other, kind: How = Kind.RELATED_TO) -> None:
-    """Take a relation away; the two entities stay."""
+    """Remove a relation between two entities."""
     async with desk.open() as (app, caller):
         await app.graph.unlink(caller, one, kind, other)
     output.as_json({"ok": True}) if desk.as_json else output.text("Unlinked.")

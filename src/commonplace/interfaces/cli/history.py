@@ -10,14 +10,14 @@ from commonplace.interfaces.cli.command import Desk, command, item_argument
 WhichItem = Annotated[str, item_argument("ITEM")]
 Revision = Annotated[
     int,
-    typer.Argument(min=1, max=2**31 - 1, help="As `history list` tells it.", show_default=False),
+    typer.Argument(
+        min=1, max=2**31 - 1, help="Revision, as shown by `history list`.", show_default=False
+    ),
 ]
 
 
 def register(root: typer.Typer) -> None:
-    history = typer.Typer(
-        no_args_is_help=True, help="What an item said before its text was replaced."
-    )
+    history = typer.Typer(no_args_is_help=True, help="Show earlier versions of an item.")
     command(history, "list")(history_list)
     command(history, "get")(history_get)
     command(history, "diff")(history_diff)
@@ -43,7 +43,7 @@ async def history_list(desk: Desk, item: WhichItem) -> None:
 
 
 async def history_get(desk: Desk, item: WhichItem, revision: Revision) -> None:
-    """Show what an item said."""
+    """Show an earlier version."""
     from commonplace.interfaces.actions import versions
 
     async with desk.open() as (app, caller):
@@ -52,7 +52,7 @@ async def history_get(desk: Desk, item: WhichItem, revision: Revision) -> None:
 
 
 async def history_diff(desk: Desk, item: WhichItem, revision: Revision) -> None:
-    """Show what changed in the version that followed, or since."""
+    """Show what changed in the next version, or since the last one."""
     from commonplace.interfaces.actions import versions
 
     async with desk.open() as (app, caller):

@@ -29,14 +29,14 @@ NOTES = (
 
 Sources = Annotated[
     list[str],
-    typer.Argument(help="Files, web addresses, or - for standard input.", show_default=False),
+    typer.Argument(help="Files, URLs, or - for standard input.", show_default=False),
 ]
 Title = Annotated[
     str | None,
-    typer.Option(help="Title; otherwise the front matter's, the first heading or the file's name."),
+    typer.Option(help="Title; default: from the front matter, the first heading or the file name."),
 ]
 FolderName = Annotated[str | None, typer.Option("--folder", help="Folder, by name or id.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be given several times.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag (repeatable).")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ async def add(
     title: Title = None,
     folder: FolderName = None,
     tag: Tags = None,
-    kb: Annotated[bool, typer.Option("--kb/--no-kb", help="Whether search finds it.")] = True,
+    kb: Annotated[bool, typer.Option("--kb/--no-kb", help="Make it searchable.")] = True,
 ) -> None:
-    """Keep web pages, files of any kind, or what comes in by standard input. A folder that is not there yet is made."""
+    """Add web pages, files or standard input. Creates the folder if it does not exist."""
     from commonplace.interfaces.actions import items as wire
 
     if title is not None and len(sources) > 1:
@@ -140,11 +140,13 @@ async def _bring_up_to_date(app: "Services", caller: Caller, answers: list[dict[
 
 async def search(
     desk: Desk,
-    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
-    mode: Annotated[Mode, typer.Option(help="By meaning, by words, or both.")] = Mode.HYBRID,
-    limit: Annotated[int, typer.Option(min=1, max=20, help="How many passages.")] = 8,
+    query: Annotated[str, typer.Argument(help="What to search for.", show_default=False)],
+    mode: Annotated[
+        Mode, typer.Option(help="Search by meaning, by keywords, or both.")
+    ] = Mode.HYBRID,
+    limit: Annotated[int, typer.Option(min=1, max=20, help="Maximum number of passages.")] = 8,
 ) -> None:
-    """Find passages."""
+    """Search passages."""
     from commonplace.interfaces.actions import items as wire
 
     if not query.strip():
@@ -206,10 +208,10 @@ async def list_items(
     desk: Desk,
     folder: FolderName = None,
     text: Annotated[
-        str | None, typer.Option("--query", help="Words of title, tag or address.")
+        str | None, typer.Option("--query", help="Words in the title, tags or URL.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 20,
-    page: Annotated[int, typer.Option(min=1, help="Which lot of them.")] = 1,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number.")] = 20,
+    page: Annotated[int, typer.Option(min=1, help="Page number.")] = 1,
 ) -> None:
     """List items, newest first."""
     from commonplace.interfaces.actions import items as wire

@@ -27,7 +27,7 @@ def register(root: typer.Typer) -> None:
 
 
 async def reindex(desk: Desk) -> None:
-    """Make the vectors that are missing, all of them after a change of embedder. Search keeps working meanwhile."""
+    """Compute missing vectors, or all vectors after a change of embedder. Search keeps working."""
     desk.require_owner()
     async with desk.open() as (app, _):
         await app.embedder.query("Is it there?")  # else every item would be tried, and postponed
@@ -48,7 +48,7 @@ async def doctor(
     desk: Desk,
     settings: Annotated[bool, typer.Option("--settings", help="Also list all settings.")] = False,
 ) -> None:
-    """Look whether everything is in order."""
+    """Check the installation and report problems."""
     facts: dict[str, Any] = {
         "data_dir": str(desk.settings.data_dir),
         "embedder": desk.settings.embedder,
@@ -144,7 +144,7 @@ async def evaluate(
         ),
     ],
 ) -> None:
-    """Measure search on a retrieval set, in a library of its own: nDCG@10, recall@10 and MRR@10 of the three modes."""
+    """Evaluate search on a retrieval set, in a temporary library: nDCG@10, recall@10 and MRR@10."""
     from commonplace.app import scratch_app
     from commonplace.core.transfer.evaluation import METRICS, Evaluation, read_set
 

@@ -12,7 +12,7 @@ from commonplace.interfaces.cli.people import address
 from commonplace.model import Member, Role
 
 Who = Annotated[
-    str, typer.Argument(metavar="MEMBER", help="The member, by address or id.", show_default=False)
+    str, typer.Argument(metavar="MEMBER", help="The member's email or id.", show_default=False)
 ]
 INVITATION_DAYS = 7
 
@@ -20,8 +20,7 @@ INVITATION_DAYS = 7
 def register(root: typer.Typer) -> None:
     member = typer.Typer(
         no_args_is_help=True,
-        help="Who belongs to the library: viewers read, members write, "
-        "admins and owners also say who belongs to it.",
+        help="Manage members: viewers read, members write, admins and owners also manage members.",
     )
     command(member, "list")(member_list)
     command(member, "invite")(member_invite)
@@ -34,7 +33,7 @@ def register(root: typer.Typer) -> None:
 
 
 async def member_list(desk: Desk) -> None:
-    """List who belongs to the library."""
+    """List members."""
     from commonplace.interfaces.actions import items
 
     async with desk.open() as (app, caller):
@@ -50,15 +49,15 @@ async def member_list(desk: Desk) -> None:
 
 async def member_invite(
     desk: Desk,
-    role: Annotated[Role, typer.Option(help="What they may do.")] = Role.MEMBER,
+    role: Annotated[Role, typer.Option(help="Their role.")] = Role.MEMBER,
     email: Annotated[
-        str | None, typer.Option(help="Only the person with this address can accept it.")
+        str | None, typer.Option(help="Only the person with this email can accept it.")
     ] = None,
     expires: Annotated[
         int, typer.Option(min=1, max=90, help="Days until it expires.")
     ] = INVITATION_DAYS,
 ) -> None:
-    """Make an invitation. Its secret is shown this once; send it on, and they accept it."""
+    """Create an invitation and print its secret once. Send it to the person you invite."""
     async with desk.open() as (app, caller):
         invitation, secret = await app.members.invite(
             caller, role, address(email) if email else None, expires
@@ -93,7 +92,7 @@ async def member_invitations(desk: Desk) -> None:
 async def member_withdraw(
     desk: Desk, invitation: Annotated[str, typer.Argument(help="The invitation's id.")]
 ) -> None:
-    """Withdraw an invitation that nobody has accepted."""
+    """Cancel a pending invitation."""
     async with desk.open() as (app, caller):
         await app.members.withdraw(caller, invitation)
     output.as_json({"ok": True, "id": invitation}) if desk.as_json else output.text("Withdrawn.")
@@ -102,14 +101,12 @@ async def member_withdraw(
 async def member_accept(
     desk: Desk,
     invitation: Annotated[str, typer.Argument(help="The invitation's secret.")],
-    name: Annotated[
-        str | None, typer.Option(help="Your name, if you have no account here yet.")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Your name, if you have no account yet.")] = None,
     email: Annotated[
-        str | None, typer.Option(help="Your address, if you have no account here yet.")
+        str | None, typer.Option(help="Your email, if you have no account yet.")
     ] = None,
 ) -> None:
-    """Accept an invitation: as the person of --token, or as a new one with --name and --email."""
+    """Accept an invitation with --token, or create an account with --name and --email."""
     async with desk.open() as (app, caller):
         new = name is not None or email is not None
         done = await app.members.accept(
@@ -134,9 +131,9 @@ async def member_accept(
 async def member_role(
     desk: Desk,
     who: Who,
-    role: Annotated[Role, typer.Argument(help="What they may do from now on.")],
+    role: Annotated[Role, typer.Argument(help="The new role.")],
 ) -> None:
-    """Give a member another role; it holds at once."""
+    """Change a member's role, effective immediately."""
     from commonplace.interfaces.actions import items
 
     async with desk.open() as (app, caller):
@@ -148,7 +145,7 @@ async def member_role(
 
 
 async def member_remove(desk: Desk, who: Who) -> None:
-    """Remove a member, and revoke their tokens for this library."""
+    """Remove a member and revoke their tokens for this library."""
     async with desk.open() as (app, caller):
         person_id = _find(await app.members.all(caller), who)
         await app.members.remove(caller, person_id)

@@ -12,14 +12,14 @@ from commonplace.interfaces.cli.command import Desk, command
 
 Title = Annotated[str, typer.Argument(help="A short title.", show_default=False)]
 Text = Annotated[str, typer.Argument(help="The text, or - for standard input.", show_default=False)]
-Project = Annotated[str | None, typer.Option(help="Id of the project that it belongs to.")]
+Project = Annotated[str | None, typer.Option(help="Id of the project.")]
 Which = Annotated[
     str, typer.Argument(metavar="CANDIDATE", help="The candidate's id.", show_default=False)
 ]
-Kind = Annotated[str | None, typer.Option(help="What it is: decision, claim, procedure ...")]
-NewTitle = Annotated[str | None, typer.Option("--title", help="Another title.")]
+Kind = Annotated[str | None, typer.Option(help="Kind: decision, claim, procedure ...")]
+NewTitle = Annotated[str | None, typer.Option("--title", help="New title.")]
 NewContent = Annotated[
-    str | None, typer.Option("--content", help="Another text, or - for standard input.")
+    str | None, typer.Option("--content", help="New text, or - for standard input.")
 ]
 
 
@@ -27,9 +27,7 @@ def register(root: typer.Typer) -> None:
     command(root, "remember")(remember)
     command(root, "reflect")(reflect)
     command(root, "context")(context)
-    review = typer.Typer(
-        no_args_is_help=True, help="Memories that were found in notes and wait for a yes or no."
-    )
+    review = typer.Typer(no_args_is_help=True, help="Review candidate memories.")
     command(review, "list")(review_list)
     command(review, "show")(review_show)
     command(review, "edit")(review_edit)
@@ -42,23 +40,21 @@ async def remember(
     desk: Desk,
     title: Title,
     text: Text = "-",
-    kind: Annotated[str, typer.Option(help="What it is.")] = "episode",
+    kind: Annotated[str, typer.Option(help="Kind: decision, claim, procedure ...")] = "episode",
     project: Project = None,
-    category: Annotated[str, typer.Option(help="Its category.")] = "",
-    tag: Annotated[
-        list[str] | None, typer.Option(help="A tag; may be given several times.")
-    ] = None,
+    category: Annotated[str, typer.Option(help="Category.")] = "",
+    tag: Annotated[list[str] | None, typer.Option(help="A tag (repeatable).")] = None,
     related_to: Annotated[
         list[str] | None,
         typer.Option(
-            help="Id of what it relates to, or supersedes:ID, contradicts:ID, requires:ID, supports:ID."
+            help="Id of a related entity, or supersedes:ID, contradicts:ID, requires:ID, supports:ID."
         ),
     ] = None,
     key: Annotated[
-        str | None, typer.Option(help="Idempotency key: the same key is one memory.")
+        str | None, typer.Option(help="Idempotency key; the same key creates one memory.")
     ] = None,
 ) -> None:
-    """Keep something word for word, and find it again."""
+    """Remember a text verbatim."""
     from commonplace.core.entities.validation import NewEntity
     from commonplace.core.memory.memories import Memo
     from commonplace.interfaces.actions import memory as wire
@@ -90,18 +86,19 @@ async def reflect(
     desk: Desk,
     source: Annotated[str, typer.Argument(help="A file of notes, or - for standard input.")] = "-",
     title: Annotated[
-        str | None, typer.Option(help="What the notes are of; otherwise the file's name.")
+        str | None, typer.Option(help="Title of the notes; default: the file name.")
     ] = None,
     project: Project = None,
     persist: Annotated[
-        bool, typer.Option("--persist", help="Keep what is sure and new, queue the rest.")
+        bool,
+        typer.Option("--persist", help="Store confident new memories, queue the rest for review."),
     ] = False,
     review: Annotated[
-        bool, typer.Option("--review", help="With --persist: queue all for review.")
+        bool, typer.Option("--review", help="With --persist: queue all candidates for review.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, max=50, help="How many candidates.")] = 12,
+    limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of candidates.")] = 12,
 ) -> None:
-    """Find memories in notes or a transcript."""
+    """Extract candidate memories from notes or a transcript."""
     from commonplace.core.memory.reflection import UNTITLED, Notes
     from commonplace.interfaces.actions import memory as wire
 
@@ -134,7 +131,7 @@ async def reflect(
 
 async def context(
     desk: Desk,
-    goal: Annotated[str, typer.Argument(help="What is to be done.", show_default=False)],
+    goal: Annotated[str, typer.Argument(help="What you are about to do.", show_default=False)],
     intent: Annotated[
         str,
         typer.Option(
@@ -142,12 +139,12 @@ async def context(
         ),
     ] = "build",
     project: Project = None,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="How many lines.")] = 24,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of lines.")] = 24,
     token_budget: Annotated[
-        int, typer.Option(min=200, max=32_000, help="How many tokens it may take.")
+        int, typer.Option(min=200, max=32_000, help="Maximum number of tokens.")
     ] = 4_000,
 ) -> None:
-    """Gather what helps with a goal, as Markdown for an agent."""
+    """Gather context for a goal, as Markdown for an agent."""
     from commonplace.core.memory.context import INTENTS, Goal
     from commonplace.interfaces.actions import memory as wire
 
@@ -168,9 +165,9 @@ async def context(
 async def review_list(
     desk: Desk,
     state: Annotated[str, typer.Option(help="pending, accepted, rejected or all.")] = "pending",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number.")] = 50,
 ) -> None:
-    """List what waits for review."""
+    """List candidate memories."""
     from commonplace.interfaces.actions import memory as wire
 
     if state not in ("pending", "accepted", "rejected", "all"):
@@ -198,7 +195,7 @@ async def review_list(
 
 
 async def review_show(desk: Desk, which: Which) -> None:
-    """Show a candidate with the sentences it comes from, and what is known that says the same or the opposite."""
+    """Show a candidate with its source sentences, duplicates and contradictions."""
     from commonplace.interfaces.actions import memory as wire
 
     async with desk.open() as (app, caller):
@@ -231,7 +228,7 @@ async def review_edit(
     kind: Kind = None,
     project: Project = None,
 ) -> None:
-    """Change a candidate before it is decided on."""
+    """Edit a candidate."""
     from commonplace.interfaces.actions import memory as wire
 
     async with desk.open() as (app, caller):
@@ -249,7 +246,7 @@ async def review_accept(
     kind: Kind = None,
     project: Project = None,
 ) -> None:
-    """Make a candidate a memory, with changes where they are given."""
+    """Accept a candidate as a memory, with optional changes."""
     from commonplace.interfaces.actions import memory as wire
 
     async with desk.open() as (app, caller):
@@ -263,7 +260,7 @@ async def review_accept(
 
 
 async def review_reject(desk: Desk, which: Which) -> None:
-    """Say no to a candidate. The notes it comes from stay."""
+    """Reject a candidate. Its notes stay."""
     from commonplace.interfaces.actions import memory as wire
 
     async with desk.open() as (app, caller):

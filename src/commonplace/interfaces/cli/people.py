@@ -16,22 +16,18 @@ WhichFolder = Annotated[str, typer.Argument(help="The folder, by name or id.", s
 
 
 def register(root: typer.Typer) -> None:
-    folder = typer.Typer(
-        no_args_is_help=True, help="Folders that items lie in and tokens are limited to."
-    )
+    folder = typer.Typer(no_args_is_help=True, help="Manage folders.")
     command(folder, "list")(folder_list)
     command(folder, "create")(folder_create)
     command(folder, "rename")(folder_rename)
     command(folder, "delete")(folder_delete)
     root.add_typer(folder, name="folder")
-    token = typer.Typer(
-        no_args_is_help=True, help="Tokens that agents and scripts are let in with."
-    )
+    token = typer.Typer(no_args_is_help=True, help="Manage tokens of agents and scripts.")
     command(token, "create")(token_create)
     command(token, "list")(token_list)
     command(token, "revoke")(token_revoke)
     root.add_typer(token, name="token")
-    user = typer.Typer(no_args_is_help=True, help="People, each with a library of their own.")
+    user = typer.Typer(no_args_is_help=True, help="Manage people. Each has a library.")
     command(user, "create")(user_create)
     command(user, "list")(user_list)
     command(user, "link")(user_link)
@@ -54,7 +50,7 @@ async def folder_list(desk: Desk) -> None:
 
 
 async def folder_create(desk: Desk, name: Name) -> None:
-    """Make a folder."""
+    """Create a folder."""
     from commonplace.interfaces.actions import items
 
     async with desk.open() as (app, caller):
@@ -63,9 +59,9 @@ async def folder_create(desk: Desk, name: Name) -> None:
 
 
 async def folder_rename(
-    desk: Desk, folder: WhichFolder, name: Annotated[str, typer.Argument(help="Its new name.")]
+    desk: Desk, folder: WhichFolder, name: Annotated[str, typer.Argument(help="New name.")]
 ) -> None:
-    """Give a folder another name."""
+    """Rename a folder."""
     from commonplace.interfaces.actions import items
 
     async with desk.open() as (app, caller):
@@ -81,10 +77,10 @@ async def folder_delete(
     folder: WhichFolder,
     cascade_items: Annotated[
         bool,
-        typer.Option("--cascade-items", help="Delete the items too that lie in no other folder."),
+        typer.Option("--cascade-items", help="Also delete items that are in no other folder."),
     ] = False,
 ) -> None:
-    """Delete a folder. Its items stay, unless --cascade-items is given."""
+    """Delete a folder. Its items stay unless you pass --cascade-items."""
     async with desk.open() as (app, caller):
         found = await find_folder(app, caller, folder)
         await app.library.delete_folder(caller, found.id, cascade_items=cascade_items)
@@ -95,17 +91,19 @@ async def folder_delete(
 
 async def token_create(
     desk: Desk,
-    name: Annotated[str, typer.Option(help="What it is for.")],
-    write: Annotated[bool, typer.Option("--write", help="May also add and change.")] = False,
+    name: Annotated[str, typer.Option(help="Name of the token.")],
+    write: Annotated[
+        bool, typer.Option("--write", help="Can also add, change and delete.")
+    ] = False,
     folder: Annotated[
-        list[str] | None, typer.Option(help="Only this folder; may be given several times.")
+        list[str] | None, typer.Option(help="Limit to this folder (repeatable).")
     ] = None,
-    kb_only: Annotated[bool, typer.Option("--kb-only", help="Only items in the KB.")] = False,
+    kb_only: Annotated[bool, typer.Option("--kb-only", help="Limit to items in the KB.")] = False,
     expires: Annotated[
-        int, typer.Option(min=0, max=36_500, help="Days until it expires; 0: never.")
+        int, typer.Option(min=0, max=36_500, help="Days until it expires; 0 never expires.")
     ] = DEFAULT_EXPIRY_DAYS,
 ) -> None:
-    """Make a token. It is shown this once; only its hash is kept."""
+    """Create a token and print it once. Only its hash is stored."""
     from commonplace.core.people.tokens import NewToken
 
     wanted = NewToken(
@@ -151,7 +149,7 @@ async def token_revoke(
         str, typer.Argument(metavar="TOKEN", help="The token's id or name.", show_default=False)
     ],
 ) -> None:
-    """Make a token useless, at once and for good."""
+    """Revoke a token, immediately and permanently."""
     async with desk.open() as (app, caller):
         named = [
             known
@@ -173,9 +171,9 @@ async def token_revoke(
 async def user_create(
     desk: Desk,
     name: Annotated[str, typer.Option(help="The person's name.")],
-    email: Annotated[str, typer.Option(help="The person's address.")],
+    email: Annotated[str, typer.Option(help="The person's email.")],
 ) -> None:
-    """Make a person with a library of their own, and a token for it (read and write)."""
+    """Create a person with a library, and a token that can read and write."""
     desk.require_owner()
     async with desk.open() as (app, _):
         person, secret = await app.people.create_with_token(named(name), address(email))
@@ -188,13 +186,13 @@ async def user_link(
         str,
         typer.Argument(
             metavar="[PERSON]",
-            help="Email or id; left out: the owner, who is the first person.",
+            help="Email or id. Default: the owner, who is the first person.",
             show_default=False,
         ),
     ] = "",
     email: Annotated[str, typer.Option(help="The same, by email.", show_default=False)] = "",
 ) -> None:
-    """Print a link that signs a person in to the web app, once, within a day; there they can choose a password."""
+    """Print a sign-in link for the web app. It works once, for a day, and can set a new password."""
     from commonplace.core.people.client_setup import address
 
     desk.require_owner()

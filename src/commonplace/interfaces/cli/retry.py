@@ -18,7 +18,7 @@ def register(root: typer.Typer) -> None:
 
 
 async def retry(desk: Desk, item_id: ItemId) -> None:
-    """Try again what failed for an item: reading its source, its transcription, its vectors, its summary."""
+    """Retry failed work of an item: fetching, transcription, vectors, summary."""
     from commonplace.interfaces.actions import items
 
     async with desk.open() as (app, caller):

@@ -36,10 +36,10 @@ async def serve(
     desk: Desk,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one.")
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
     ] = None,
 ) -> None:
-    """Run the server: MCP, REST and the workers, until it is told to stop."""
+    """Run the server: web app, MCP, REST and job workers."""
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.disable()  # until all is imported and set up: none of it goes away, and looking for what does takes a tenth of the time
     listener = _listen(host or desk.settings.host, desk.settings.port if port is None else port)
@@ -55,7 +55,7 @@ async def serve(
 
 
 async def mcp(desk: Desk) -> None:
-    """Serve MCP over standard input and output, as desktop clients start it."""
+    """Serve MCP over standard input and output, for desktop clients."""
     from commonplace.app import serve_stdio
 
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -70,7 +70,7 @@ async def mcp(desk: Desk) -> None:
 
 
 async def worker(desk: Desk) -> None:
-    """Run jobs beside the server, here or on another machine, until told to stop."""
+    """Run jobs outside the server, on this or another machine."""
     async with replace(desk, token=None).open(workers=1):
         told = _stop_signal()
         output.note("Working on jobs.")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 Project = Annotated[str | None, typer.Option(help="Id of a project.")]
 Assignees = Annotated[
-    list[str] | None, typer.Option("--assignee", help="Who does it; may be given several times.")
+    list[str] | None, typer.Option("--assignee", help="Name of an assignee (repeatable).")
 ]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be given several times.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag (repeatable).")]
 Priority = Annotated[str, typer.Option(help="critical, high, medium, low or someday.")]
 COLUMNS = ["id", "status", "priority", "due", "title"]
 

@@ -13,9 +13,7 @@ TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The task's id.", sh
 
 
 def register(root: typer.Typer) -> None:
-    task = typer.Typer(
-        no_args_is_help=True, help="Tasks: what is to be done, by whom, and how far it is."
-    )
+    task = typer.Typer(no_args_is_help=True, help="Manage tasks.")
     command(task, "add")(add)
     command(task, "list")(list_tasks)
     command(task, "next")(next_tasks)
@@ -34,10 +32,10 @@ def register(root: typer.Typer) -> None:
 
 async def add(
     desk: Desk,
-    title: Annotated[str, typer.Argument(help="What is to be done, in a few words.")],
+    title: Annotated[str, typer.Argument(help="Short title.")],
     project: Annotated[str, typer.Option(help="Id of the project.")],
     content: Annotated[
-        str, typer.Option(help="More about it; - reads standard input. Its title when left out.")
+        str, typer.Option(help="Description; - reads standard input. Default: the title.")
     ] = "",
     priority: Priority = "medium",
     epic: Annotated[str | None, typer.Option(help="Id of an epic.")] = None,
@@ -45,7 +43,7 @@ async def add(
     due: Annotated[str | None, typer.Option(help="ISO date.")] = None,
     tag: Tags = None,
     depends_on: Annotated[
-        list[str] | None, typer.Option(help="Id of a task that must be done before.")
+        list[str] | None, typer.Option(help="Id of a task that must be done first.")
     ] = None,
 ) -> None:
     """Add a task to a project."""
@@ -70,11 +68,9 @@ async def list_tasks(
     desk: Desk,
     project: Project = None,
     epic: Annotated[str | None, typer.Option(help="Id of an epic.")] = None,
-    status: Annotated[
-        list[str] | None, typer.Option(help="Only these; may be given several times.")
-    ] = None,
-    assignee: Annotated[str | None, typer.Option(help="Only theirs.")] = None,
-    priority: Annotated[str | None, typer.Option(help="Only of this priority.")] = None,
+    status: Annotated[list[str] | None, typer.Option(help="Only this status (repeatable).")] = None,
+    assignee: Annotated[str | None, typer.Option(help="Only tasks of this assignee.")] = None,
+    priority: Annotated[str | None, typer.Option(help="Only this priority.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
 ) -> None:
     """List tasks, newest first."""
@@ -92,10 +88,12 @@ async def list_tasks(
 async def next_tasks(
     desk: Desk,
     project: Project = None,
-    assignee: Annotated[str | None, typer.Option(help="Only theirs, and nobody's.")] = None,
+    assignee: Annotated[
+        str | None, typer.Option(help="Only tasks of this assignee, and unassigned ones.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=100)] = 5,
 ) -> None:
-    """What to do next, and why."""
+    """Suggest what to do next, with reasons."""
     async with desk.open() as (app, caller):
         found, message = await app.planning.suggest(caller, project, assignee=assignee, limit=limit)
     if desk.as_json:
@@ -115,7 +113,7 @@ async def next_tasks(
 
 
 async def show_task(desk: Desk, task: TaskId) -> None:
-    """Show a task, with its text and notes."""
+    """Show a task with its text and notes."""
     from commonplace.model.workflow import TASK
 
     await task_options.shown(desk, task, TASK)
@@ -124,26 +122,26 @@ async def show_task(desk: Desk, task: TaskId) -> None:
 async def update(
     desk: Desk,
     task: TaskId,
-    title: Annotated[str | None, typer.Option(help="A new title.")] = None,
+    title: Annotated[str | None, typer.Option(help="New title.")] = None,
     status: Annotated[
-        str | None, typer.Option(help="Only where the drawing leads from where it is.")
+        str | None, typer.Option(help="New status; must be an allowed transition.")
     ] = None,
     priority: Annotated[
         str | None, typer.Option(help="critical, high, medium, low or someday.")
     ] = None,
     project: Annotated[str | None, typer.Option(help="Id of the project to move it to.")] = None,
     epic: Annotated[
-        str | None, typer.Option(help="Id of the epic it is part of; an empty text takes it out.")
+        str | None, typer.Option(help="Id of the epic; '' removes the task from it.")
     ] = None,
     assignee: Assignees = None,
-    due: Annotated[str | None, typer.Option(help="ISO date; an empty text takes it away.")] = None,
+    due: Annotated[str | None, typer.Option(help="ISO date; '' removes it.")] = None,
     tag: Tags = None,
     depends_on: Annotated[
         list[str] | None,
-        typer.Option(help="Id of a task that must be done before; may be given several times."),
+        typer.Option(help="Id of a task that must be done first (repeatable)."),
     ] = None,
 ) -> None:
-    """Change a task. Lists take the place of those that are there."""
+    """Update a task. Lists replace the current values."""
     from commonplace.model.workflow import TASK
 
     given = {
@@ -168,33 +166,33 @@ async def update(
 
 
 async def start(desk: Desk, task: TaskId) -> None:
-    """Begin, or go on after a review."""
+    """Start a task, or resume it after a review."""
     await task_options.step(desk, task, "start_task")
 
 
 async def block(
-    desk: Desk, task: TaskId, reason: Annotated[str, typer.Option(help="What it waits for.")]
+    desk: Desk, task: TaskId, reason: Annotated[str, typer.Option(help="Why it is blocked.")]
 ) -> None:
-    """Say that a task stands still, and why."""
+    """Block a task, with a reason."""
     await task_options.step(desk, task, "block_task", reason=reason)
 
 
 async def unblock(desk: Desk, task: TaskId) -> None:
-    """Go on with a task that was blocked."""
+    """Unblock a task."""
     await task_options.step(desk, task, "unblock_task")
 
 
 async def review(desk: Desk, task: TaskId) -> None:
-    """Hand a task in for review."""
+    """Submit a task for review."""
     await task_options.step(desk, task, "submit_review")
 
 
 async def complete(
     desk: Desk,
     task: TaskId,
-    learnings: Annotated[str, typer.Option(help="What was learnt; it is kept as an episode.")] = "",
+    learnings: Annotated[str, typer.Option(help="What you learned; stored as an episode.")] = "",
     hours: Annotated[
-        float | None, typer.Option(min=0, help="Hours it took; estimates rest on them.")
+        float | None, typer.Option(min=0, help="Actual hours; used for estimates.")
     ] = None,
 ) -> None:
     """Complete a task."""
@@ -208,14 +206,14 @@ async def complete(
 
 
 async def archive(desk: Desk, task: TaskId) -> None:
-    """Put a task away."""
+    """Archive a task."""
     await task_options.step(desk, task, "archive_task")
 
 
 async def note(
     desk: Desk,
     task: TaskId,
-    text: Annotated[str, typer.Argument(help="What to note; - reads standard input.")],
+    text: Annotated[str, typer.Argument(help="The note; - reads standard input.")],
 ) -> None:
-    """Note something on a task; it is found by it."""
+    """Add a searchable note to a task."""
     await task_options.noted(desk, task, text)

@@ -11,7 +11,7 @@ from commonplace.interfaces.cli.command import Desk, command
 from commonplace.interfaces.cli.job_queue import work_off
 
 Directory = Annotated[Path, typer.Argument(help="The folder.", show_default=False)]
-File = Annotated[Path, typer.Argument(help="The backup's file.", show_default=False)]
+File = Annotated[Path, typer.Argument(help="The backup file.", show_default=False)]
 
 
 def register(root: typer.Typer) -> None:
@@ -29,7 +29,7 @@ async def import_(
     source: Annotated[
         Path,
         typer.Argument(
-            help="A folder of Markdown files, transcripts of agents, a git repository, or another program's export.",
+            help="A folder of Markdown files, agent transcripts, a git repository, or an export file.",
             show_default=False,
         ),
     ],
@@ -37,21 +37,19 @@ async def import_(
         str | None,
         typer.Option(
             "--as",
-            help="What a folder is read as: markdown, transcripts or git; else what there is in it.",
+            help="Read the folder as markdown, transcripts or git. Default: detect.",
         ),
     ] = None,
-    project: Annotated[
-        str | None, typer.Option(help="Project that sessions belong to, by id.")
-    ] = None,
+    project: Annotated[str | None, typer.Option(help="Id of the project for sessions.")] = None,
     reflect: Annotated[
         bool,
-        typer.Option("--reflect", help="Queue what sessions may teach for `commonplace review`."),
+        typer.Option("--reflect", help="Queue candidate memories for `commonplace review`."),
     ] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Also make all vectors now.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Compute all vectors now.")] = False,
 ) -> None:
-    """Bring in a folder of Markdown files (an Obsidian vault), or an export: browser bookmarks or Pocket (HTML), Pocket or
-    Readwise (CSV), Karakeep (JSON); transcripts of Claude Code or Codex (JSONL), and a git repository or a saved `git log`, as
-    sessions. What was imported before is brought up to date, never doubled."""
+    """Import a folder of Markdown files (such as an Obsidian vault), browser bookmarks or Pocket (HTML),
+    Pocket or Readwise (CSV), Karakeep (JSON), Claude Code or Codex transcripts (JSONL), or a git
+    repository or saved `git log`. Importing again updates items and creates no duplicates."""
     from commonplace.core.transfer.bookmark_import import import_file
     from commonplace.core.transfer.markdown_folder import import_folder
 
@@ -136,7 +134,7 @@ def _kind(source: Path, asked: str | None) -> str:
 
 
 async def export(desk: Desk, directory: Directory) -> None:
-    """Write every item to a Markdown file with front matter. Files of others are never overwritten."""
+    """Export every item to a Markdown file. Never overwrites files it did not create."""
     from commonplace.core.transfer.markdown_folder import export_folder
 
     async with desk.open() as (app, caller):
@@ -150,11 +148,9 @@ async def export(desk: Desk, directory: Directory) -> None:
 async def backup(
     desk: Desk,
     file: File,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over a file that is there.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Write everything, vectors included, to one file that SQLite and Postgres installations can restore."""
+    """Back up everything, including vectors, to one file for SQLite or Postgres."""
     desk.require_owner()
     if file.exists() and not force:
         raise Invalid(f"{file} is there already; choose another name, or --force.")
@@ -173,9 +169,9 @@ async def backup(
 async def restore(
     desk: Desk,
     file: File,
-    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the existing library.")] = False,
 ) -> None:
-    """Put a backup back, all of it or nothing. What is there already is replaced only with --force."""
+    """Restore a backup, all or nothing. Replaces an existing library only with --force."""
     from commonplace.app import restore_backup
 
     desk.require_owner()

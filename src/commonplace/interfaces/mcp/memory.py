@@ -60,11 +60,12 @@ TOOLS = (
     Tool(
         "reflect",
         "Reflect on notes",
-        "Hand in notes or a transcript and get candidate memories: decisions, plans, claims, procedures, ideas, tasks, patterns, "
-        "episodes, each with a confidence, the sentences it comes from (with their offsets), and what is known already that "
-        "says the same or the opposite. By default nothing is written. With persist=true the notes are captured and candidates "
-        "that are sure and new are kept; those that are unsure, known already or contradict something wait in the review queue "
-        "(with review=true, all of them do). Reflecting on the same notes twice keeps nothing twice.",
+        "Extract candidate memories from notes or a transcript: decisions, plans, claims, procedures, "
+        "ideas, tasks, patterns and episodes, each with a confidence, its source sentences (with "
+        "offsets), duplicates and contradictions. By default nothing is stored. With persist=true the "
+        "notes are captured, and confident new candidates become memories; uncertain, duplicate or "
+        "contradicting ones wait in the review queue (with review=true, all of them do). Reflecting on "
+        "the same notes again stores nothing twice.",
         Capability.READ,
         wire.Reflect,
         wire.Reflections,

@@ -7,9 +7,10 @@ from commonplace.interfaces.rest.tasks import Changed, changed
 router = api_router("entities", "/api/entities/{item_id}")
 
 
-@router.post("/supersede", summary="Say what replaces a memory")
+@router.post("/supersede", summary="Replace a memory")
 async def supersede(desk: Desk, item_id: ItemId, body: wire.Superseding) -> Changed:
-    """`by` names what does, or `content` (and `title`) are those of a new memory. The old one stands below it from now on."""
+    """Pass `by` (the id of the replacement), or `content` and `title` to create one. Search ranks the
+    old memory below it."""
     return await changed(
         desk,
         await desk.services.memory.supersede(
@@ -26,7 +27,7 @@ async def supersede(desk: Desk, item_id: ItemId, body: wire.Superseding) -> Chan
 
 @router.post("/mark-wrong", summary="Mark a memory as wrong")
 async def mark_wrong(desk: Desk, item_id: ItemId, body: wire.Marking | None = None) -> Changed:
-    """Search and context leave it out from now on."""
+    """Search and context leave it out from then on."""
     given = body or wire.Marking()
     return await changed(
         desk,
@@ -38,7 +39,7 @@ async def mark_wrong(desk: Desk, item_id: ItemId, body: wire.Marking | None = No
 
 @router.post("/mark-stale", summary="Mark a memory as stale")
 async def mark_stale(desk: Desk, item_id: ItemId, body: wire.Marking | None = None) -> Changed:
-    """It is still found, and says that it is stale."""
+    """Search still finds it and shows its status."""
     given = body or wire.Marking()
     return await changed(
         desk,
@@ -48,7 +49,7 @@ async def mark_stale(desk: Desk, item_id: ItemId, body: wire.Marking | None = No
     )
 
 
-@router.post("/restore", summary="Take a correction back")
+@router.post("/restore", summary="Restore a corrected memory")
 async def restore(desk: Desk, item_id: ItemId, body: wire.Nothing | None = None) -> Changed:
     given = body or wire.Nothing()
     return await changed(

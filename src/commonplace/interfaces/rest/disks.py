@@ -58,11 +58,11 @@ async def read_disks(desk: Desk, body: Batch) -> BatchAnswer:
 
 @router.get("/disks/{item_id}", summary="Read a disk")
 async def read_disk(desk: Desk, item_id: ItemId) -> wire_disks.Disk:
-    """One's own private disks with their text; one's own published ones, and those of others, redacted."""
+    """Your private disks include their text. Your published disks and those of others are redacted."""
     return wire_disks.disk(await desk.services.disks.get(desk.caller, item_id))
 
 
-@router.get("/disks/{item_id}/preview", summary="See a disk as others will")
+@router.get("/disks/{item_id}/preview", summary="Preview a disk as others will see it")
 async def preview_disk(desk: Desk, item_id: ItemId) -> wire_disks.Disk:
     return wire_disks.disk(await desk.services.disks.preview(desk.caller, item_id))
 
@@ -93,16 +93,17 @@ class Publishing(Input):
 async def publish_disk(
     desk: Desk, item_id: ItemId, body: Publishing | None = None
 ) -> wire_disks.Publication:
-    """Others find it by its id, read it redacted and may save it. Publishing again changes who may."""
+    """Others find it by its id, read the redacted view and can save it. Publish again to change the
+    access or the summary."""
     body = body or Publishing()
     return wire_disks.publication(
         await desk.services.disks.publish(desk.caller, item_id, body.access, body.summary)
     )
 
 
-@router.delete("/disks/{item_id}/publish", summary="Take a disk back")
+@router.delete("/disks/{item_id}/publish", summary="Unpublish a disk")
 async def unpublish_disk(desk: Desk, item_id: ItemId) -> wire_disks.Publication:
-    """At once, for everybody. Those who saved it get it back if it is published again."""
+    """Takes effect immediately for everyone. People who saved it get it back if you publish it again."""
     item = await desk.services.disks.unpublish(desk.caller, item_id)
     return {
         "public_id": item.public_id,
@@ -113,12 +114,12 @@ async def unpublish_disk(desk: Desk, item_id: ItemId) -> wire_disks.Publication:
     }
 
 
-@router.post("/disks/{item_id}/save", summary="Save somebody else's disk")
+@router.post("/disks/{item_id}/save", summary="Save another person's disk")
 async def save_disk(desk: Desk, item_id: ItemId) -> wire_disks.Saved:
     return wire_disks.saved(await desk.services.disks.save(desk.caller, item_id))
 
 
-@router.delete("/disks/{item_id}/save", summary="Forget a saved disk")
+@router.delete("/disks/{item_id}/save", summary="Remove a saved disk")
 async def unsave_disk(desk: Desk, item_id: ItemId) -> Ok:
     await desk.services.disks.unsave(desk.caller, item_id)
     return OK

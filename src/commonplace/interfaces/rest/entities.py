@@ -57,7 +57,7 @@ class AddedEntity(wire_graph.AddAnswer, wire_graph.EntityInFull):
     responses={
         202: {
             "model": AddedEntity,
-            "description": "Kept and found by its words; a worker does the rest",
+            "description": "Stored and found by keywords; a worker does the rest",
         }
     },
 )
@@ -67,7 +67,8 @@ async def add_entity(
     body: Annotated[AddBody, Body(examples=[EXAMPLE])],
     response: Response,
 ) -> AddedEntity:
-    """The same as the MCP tool `add`. With `sync=true` it can be found in every way when this answers."""
+    """Takes the parameters of the MCP tool `add`. With `sync=true`, the entity is linked and searchable
+    when the call returns."""
     entities = desk.services.entities
     added = await entities.add(
         desk.caller, body.new(epic=body.epic), sync=query.sync, **body.checks
@@ -202,7 +203,7 @@ class EntityChanges(Input):
         return value
 
 
-@router.patch("/entities/{item_id}", summary="Change an entity")
+@router.patch("/entities/{item_id}", summary="Update an entity")
 async def change_entity(
     desk: Desk, item_id: ItemId, body: EntityChanges
 ) -> wire_graph.EntityInFull:

@@ -39,21 +39,22 @@ class Feeds(TypedDict):
 
 @router.post("/feeds", status_code=201, summary="Follow a feed")
 async def subscribe(desk: Desk, body: Subscribe) -> items.Feed:
-    """New entries are added by themselves, with the rights of this token. Asking again answers with the same feed."""
+    """New entries are added automatically, with the rights of this token. Following a feed again
+    returns the same feed."""
     return items.feed(
         await desk.services.feeds.subscribe(desk.caller, body.url, body.folder_id, body.newest)
     )
 
 
-@router.get("/feeds", summary="List the feeds that are followed")
+@router.get("/feeds", summary="List feeds")
 async def list_feeds(desk: Desk) -> Feeds:
-    """All of the library; for a token of some folders or of the KB only, those it follows itself."""
+    """Tokens limited to folders or the KB see only the feeds that they follow themselves."""
     found = await desk.services.feeds.all(desk.caller)
     return {"feeds": [items.feed(feed) for feed in found], "total": len(found)}
 
 
-@router.delete("/feeds/{feed_id}", summary="Follow a feed no more")
+@router.delete("/feeds/{feed_id}", summary="Unfollow a feed")
 async def unsubscribe(desk: Desk, feed_id: Id) -> Ok:
-    """What it brought stays."""
+    """Items that it added stay."""
     await desk.services.feeds.unsubscribe(desk.caller, feed_id)
     return OK

@@ -38,7 +38,7 @@ async def list_folders(desk: Desk) -> Folders:
     return {"folders": [items.folder(folder) for folder in folders], "total": len(folders)}
 
 
-@router.post("/folders", status_code=201, summary="Make a folder")
+@router.post("/folders", status_code=201, summary="Create a folder")
 async def create_folder(desk: Desk, body: FolderName) -> items.Folder:
     return items.folder(await desk.services.library.create_folder(desk.caller, body.name))
 
@@ -52,7 +52,7 @@ async def rename_folder(desk: Desk, folder_id: Id, body: FolderName) -> items.Fo
 
 @router.delete("/folders/{folder_id}", summary="Delete a folder")
 async def delete_folder(desk: Desk, folder_id: Id, query: Annotated[FolderDeletion, Query()]) -> Ok:
-    """Tokens that had no other folder are revoked."""
+    """Revokes tokens that had no other folder."""
     await desk.services.library.delete_folder(
         desk.caller, folder_id, cascade_items=query.cascade_items
     )

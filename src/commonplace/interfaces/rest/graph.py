@@ -19,7 +19,8 @@ class ExploreQuery(wire.Explore):
 
 @router.get("/explore", summary="Explore the graph")
 async def explore(desk: Desk, query: Annotated[ExploreQuery, Query()]) -> wire.Explored:
-    """The same as the MCP tool `explore`. `types` and `relationship_types` may be given several times."""
+    """Takes the parameters of the MCP tool `explore`. Repeat `types` and `relationship_types` to pass
+    several values."""
     return await exploration.explore(desk.services, desk.caller, query)
 
 
@@ -39,7 +40,7 @@ class Relations(TypedDict):
     has_more: bool
 
 
-@router.get("/entities/{entity_id}/relations", summary="List an entity's relations, the best first")
+@router.get("/entities/{entity_id}/relations", summary="List an entity's relations, best first")
 async def list_relations(
     desk: Desk, entity_id: ItemId, query: Annotated[RelationsQuery, Query()]
 ) -> Relations:
@@ -77,11 +78,11 @@ class Link(Input):
 @router.post(
     "/entities/{entity_id}/relations",
     status_code=201,
-    summary="Join an entity to another",
+    summary="Link an entity to another",
     responses={200: {"model": wire.Relation, "description": "They were joined like this already"}},
 )
 async def link(desk: Desk, entity_id: ItemId, body: Link, response: Response) -> wire.Relation:
-    """A DEPENDS_ON that would make tasks wait for each other is refused, and the cycle is named."""
+    """Rejects a DEPENDS_ON that would create a cycle, and names the cycle."""
     one, other, relation, new = await desk.services.graph.link(
         desk.caller, entity_id, body.type, body.to
     )
@@ -89,7 +90,7 @@ async def link(desk: Desk, entity_id: ItemId, body: Link, response: Response) ->
     return wire.relation(relation, {one.id: one.entity_id, other.id: other.entity_id})
 
 
-@router.delete("/entities/{entity_id}/relations", summary="Take a relation away")
+@router.delete("/entities/{entity_id}/relations", summary="Remove a relation")
 async def unlink(desk: Desk, entity_id: ItemId, query: Annotated[Link, Query()]) -> Ok:
     await desk.services.graph.unlink(desk.caller, entity_id, query.type, query.to)
     return OK

@@ -68,16 +68,16 @@ class IngestBody(Ingest):
 @router.post(
     "/ingest",
     status_code=201,
-    summary="Keep a text or what is at an address",
+    summary="Add a text or the content of a URL",
     responses={
         200: {
             "model": wire.Kept,
-            "description": "The library had it already: the item that is there",
+            "description": "The library already has it: returns the existing item",
         }
     },
 )
 async def ingest(desk: Desk, body: IngestBody, response: Response) -> wire.Kept:
-    """The same as the MCP tool `add_to_knowledge`. With status `ready` it can be searched at once."""
+    """Takes the parameters of the MCP tool `add_to_knowledge`. Items with status `ready` are searchable."""
     added = await desk.services.library.add(desk.caller, body.draft())
     response.status_code = 201 if added.created else 200
     return wire.kept(added)
@@ -157,7 +157,7 @@ class ItemChanges(Input):
     ] = None
 
 
-@router.patch("/items/{item_id}", summary="Change an item")
+@router.patch("/items/{item_id}", summary="Update an item")
 async def change_item(desk: Desk, item_id: ItemId, body: ItemChanges) -> wire.Item:
     changes = body.model_dump(exclude_none=True, exclude={"expected_revision"})
     if "tags" in changes:
@@ -175,12 +175,12 @@ async def delete_item(desk: Desk, item_id: ItemId, expected_revision: AtRevision
 
 @router.post("/items/{item_id}/refresh", summary="Fetch an item's page again")
 async def refresh_item(desk: Desk, item_id: ItemId) -> wire.Item:
-    """Text and sections are replaced in one step; a title and tags that somebody gave stay. Other libraries that have the
-    page keep what they have; whoever adds the address from now on gets the new text."""
+    """Replaces text and sections in one transaction; your title and tags stay. Other libraries keep
+    their text; new additions of the URL get the new text."""
     return wire.item(await desk.services.library.refresh(desk.caller, item_id))
 
 
-@router.post("/items/{item_id}/retry", summary="Try again what failed for an item")
+@router.post("/items/{item_id}/retry", summary="Retry failed work of an item")
 async def retry_item(desk: Desk, item_id: ItemId) -> wire.Item:
     return wire.item(await desk.services.library.retry(desk.caller, item_id))
 
@@ -195,14 +195,15 @@ class Filed(Ok):
 
 @router.post("/items/{item_id}/folders", summary="File an item in folders")
 async def file_item(desk: Desk, item_id: ItemId, body: Filing) -> Filed:
-    """Every folder must be in the token's scope; a token of one folder files by itself and cannot use this."""
+    """Every folder must be in the token's scope. Tokens for one folder file automatically and cannot
+    use this."""
     return {
         "ok": True,
         "added_folder_ids": await desk.services.library.file(desk.caller, item_id, body.folder_ids),
     }
 
 
-@router.delete("/items/{item_id}/folders/{folder_id}", summary="Take an item out of a folder")
+@router.delete("/items/{item_id}/folders/{folder_id}", summary="Remove an item from a folder")
 async def unfile_item(desk: Desk, item_id: ItemId, folder_id: Id) -> Ok:
     await desk.services.library.unfile(desk.caller, item_id, folder_id)
     return OK
@@ -229,11 +230,14 @@ class SearchAnswer(TypedDict):
     degraded: str | None
 
 
-@router.post("/search", summary="Search by meaning, by words, or both", response_model=SearchAnswer)
+@router.post(
+    "/search", summary="Search by meaning, by keywords, or both", response_model=SearchAnswer
+)
 async def search(
     desk: Desk, body: Annotated[SearchRequest, Body(examples=[SEARCH_EXAMPLE])]
 ) -> Response:
-    """The same as the MCP tool `search_knowledge_base`. `degraded` says why an answer is less than was asked for."""
+    """Takes the parameters of the MCP tool `search_knowledge_base`. `degraded` says why a result is
+    incomplete."""
     found = await desk.services.search.search(
         desk.caller, body.query, limit=body.limit, mode=Mode(body.mode)
     )
@@ -251,11 +255,11 @@ async def search(
     return Json(answer)
 
 
-@router.get("/jobs/{job_id}", summary="How far a job is")
+@router.get("/jobs/{job_id}", summary="Read the status of a job")
 async def read_job(desk: Desk, job_id: Id) -> wire.Job:
     return wire.job(await desk.services.library.job(desk.caller, job_id))
 
 
-@router.post("/jobs/{job_id}/retry", summary="Try a failed job again")
+@router.post("/jobs/{job_id}/retry", summary="Retry a failed job")
 async def retry_job(desk: Desk, job_id: Id) -> wire.Job:
     return wire.job(await desk.services.library.retry_job(desk.caller, job_id))

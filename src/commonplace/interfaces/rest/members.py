@@ -20,7 +20,7 @@ class Members(TypedDict):
     total: int
 
 
-@router.get("/members", summary="List who belongs to the library")
+@router.get("/members", summary="List members of the library")
 async def list_members(desk: Desk) -> Members:
     members = await desk.services.members.all(desk.caller)
     return {"members": [items.member(member) for member in members], "total": len(members)}
@@ -35,9 +35,10 @@ class RoleChange(Input):
     ]
 
 
-@router.patch("/members/{person_id}", summary="Give a member another role")
+@router.patch("/members/{person_id}", summary="Change a member's role")
 async def change_role(desk: Desk, person_id: Id, body: RoleChange) -> items.Member:
-    """It holds at once, for all tokens of theirs. An admin neither makes nor changes owners; the last owner stays one."""
+    """Takes effect immediately for all of their tokens. Admins cannot appoint or change owners; the
+    last owner cannot be changed."""
     return items.member(
         await desk.services.members.change_role(desk.caller, person_id, Role(body.role))
     )
@@ -45,7 +46,7 @@ async def change_role(desk: Desk, person_id: Id, body: RoleChange) -> items.Memb
 
 @router.delete("/members/{person_id}", summary="Remove a member")
 async def remove_member(desk: Desk, person_id: Id) -> Ok:
-    """Their tokens for this library are revoked with it. What they added stays."""
+    """Revokes their tokens for this library. Items that they added stay."""
     await desk.services.members.remove(desk.caller, person_id)
     return OK
 
@@ -75,7 +76,7 @@ class Invitations(TypedDict):
     total: int
 
 
-@router.post("/invitations", status_code=201, summary="Invite somebody into the library")
+@router.post("/invitations", status_code=201, summary="Invite a person to the library")
 async def invite(desk: Desk, body: InvitationRequest) -> NewInvitation:
     invitation, secret = await desk.services.members.invite(
         desk.caller, Role(body.role), body.email, body.expires_days
@@ -119,7 +120,7 @@ class Accepted(TypedDict):
 
 @router.post("/invitations/accept", status_code=201, summary="Accept an invitation")
 async def accept(desk: Desk, body: Acceptance) -> Accepted:
-    """With a token of yours: as who you are. Without one: as a new person, with `name` and `email`."""
+    """Send your own token, or `name` and `email` to create an account."""
     caller = desk.caller if desk.caller.person_id else None
     done = await desk.services.members.accept(caller, body.token, body.name, body.email)
     return {

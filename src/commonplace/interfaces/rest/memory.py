@@ -48,30 +48,31 @@ class PackAsText(wire.ContextPack):
     markdown: str
 
 
-@router.post("/memory/remember", status_code=201, summary="Remember")
+@router.post("/memory/remember", status_code=201, summary="Remember a text")
 async def remember(desk: Desk, body: wire.Remember) -> wire.Kept:
-    """Keeps the words unchangeable, and the entity that points to them. The same `idempotency_key` answers with the first
-    result."""
+    """Stores the text as an immutable capture and creates an entity that points to it. The same
+    `idempotency_key` returns the first result."""
     return wire.kept(await desk.services.memory.remember(desk.caller, body.memo()))
 
 
-@router.post("/memory/reflect", summary="Find memories in notes")
+@router.post("/memory/reflect", summary="Extract candidate memories from notes")
 async def reflect(desk: Desk, body: wire.Reflect) -> wire.Reflections:
-    """Candidates with the sentences they come from. Writes nothing unless `persist` is given."""
+    """Returns candidates with their source sentences. Stores nothing unless `persist` is true."""
     notes = body.notes()
     return wire.reflections(notes, await desk.services.reflection.reflect(desk.caller, notes))
 
 
 @router.post("/memory/context", summary="Gather context for a goal")
 async def context(desk: Desk, body: wire.ContextRequest) -> PackAsText:
-    """What helps with a goal, within a token budget; `markdown` is the same as text for an agent."""
+    """Returns what helps with the goal, within a token budget. `markdown` is the same as text for an
+    agent."""
     pack = await desk.services.context.pack(desk.caller, body.wanted())
     return {**wire.context_pack(pack), "markdown": pack.markdown()}
 
 
-@router.get("/memory/captures/{item_id}", summary="Read what an entity was made of")
+@router.get("/memory/captures/{item_id}", summary="Read the capture of an entity")
 async def read_capture(desk: Desk, item_id: ItemId) -> wire.Capture:
-    """The words as they came, with their hash."""
+    """Returns the verbatim text with its hash."""
     return wire.capture(await desk.services.memory.capture(desk.caller, item_id))
 
 
@@ -82,7 +83,7 @@ async def list_candidates(
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
 ) -> Candidates:
-    """All of the library; for a token of some folders or of the KB only, what it queued itself."""
+    """Tokens limited to folders or the KB see only what they queued themselves."""
     found, total = await desk.services.reflection.candidates(
         desk.caller, None if state == "all" else state, limit=limit, offset=offset
     )
@@ -96,7 +97,7 @@ async def list_candidates(
 
 @router.get("/memory/candidates/{candidate_id}", summary="Read a candidate")
 async def read_candidate(desk: Desk, candidate_id: Id) -> CandidateInFull:
-    """With what is known by now that says the same or the opposite."""
+    """Includes known duplicates and contradictions."""
     found = await desk.services.reflection.candidate(desk.caller, candidate_id)
     assert found.queued is not None
     return {
@@ -119,7 +120,7 @@ async def edit_candidate(desk: Desk, candidate_id: Id, body: CandidateChanges) -
 async def accept_candidate(
     desk: Desk, candidate_id: Id, body: CandidateChanges | None = None
 ) -> Accepted:
-    """It becomes a memory, with the changes that are sent along. Accepting twice makes one memory."""
+    """Creates a memory, with the changes in the body. Accepting twice creates one memory."""
     changes = body.model_dump(exclude_none=True) if body else {}
     candidate, kept = await desk.services.reflection.accept(desk.caller, candidate_id, changes)
     return {**wire.kept(kept), "candidate": wire.candidate(candidate)}

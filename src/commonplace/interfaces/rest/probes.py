@@ -25,19 +25,19 @@ class Readiness(Health):
     degraded: str | None
 
 
-@router.get("/healthz", summary="Is the process up?")
+@router.get("/healthz", summary="Check that the process is up")
 async def healthz() -> Health:
     return {"status": "ok"}
 
 
 @router.get(
     "/readyz",
-    summary="Can it serve?",
+    summary="Check that the server can handle requests",
     responses={503: {"model": Problem, "description": "`storage_failed`"}},
 )
 async def readyz(request: Request) -> Readiness:
-    """`embedder`: loading, loaded, or failed (then searches go by words alone). `degraded`: null, or a sentence that says that
-    items wait for their vectors. How many, and why, is told to those who have a token, by search and `/metrics`."""
+    """`embedder` is `loading`, `loaded` or `failed` (search then uses keywords only). `degraded` is null,
+    or says that items wait for vectors; search and `/metrics` tell token holders how many."""
     services: Services = request.app.state.services
     await services.store.ping()
     waiting, _ = await services.store.jobs.count_open(EMBED)
@@ -50,7 +50,7 @@ async def readyz(request: Request) -> Readiness:
 
 @router.get(
     "/metrics",
-    summary="Counts and times for Prometheus",
+    summary="Export metrics for Prometheus",
     response_class=Response,
     responses={
         200: {"content": {"text/plain": {}}},
@@ -58,7 +58,7 @@ async def readyz(request: Request) -> Readiness:
     },
 )
 async def metrics(request: Request) -> Response:
-    """Takes a token for the whole library, unless `COMMONPLACE_METRICS_OPEN` is set."""
+    """Requires a whole-library token, unless `COMMONPLACE_METRICS_OPEN` is set."""
     meters: Meters = request.app.state.meters
     counts = await request.app.state.services.store.jobs.counts()
     for state in JobState:

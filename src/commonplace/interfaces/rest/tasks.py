@@ -83,7 +83,7 @@ async def list_tasks(desk: Desk, query: Annotated[TasksQuery, Query()]) -> Tasks
 
 @router.post("/tasks", status_code=201, summary="Add a task")
 async def add_task(desk: Desk, body: Annotated[NewTask, Body(examples=[EXAMPLE])]) -> Added:
-    """It can be found in every way when this answers. It begins as `todo`."""
+    """The task is `todo`, and searchable when the call returns."""
     return await _add(desk, body, body.new(epic=body.epic))
 
 
@@ -100,7 +100,7 @@ class Next(TypedDict):
     message: str
 
 
-@router.get("/tasks/next", summary="What to do next, and why")
+@router.get("/tasks/next", summary="Suggest what to do next, with reasons")
 async def next_tasks(desk: Desk, query: Annotated[NextQuery, Query()]) -> Next:
     found, message = await desk.services.planning.suggest(
         desk.caller, query.project, assignee=query.assignee, limit=query.limit
@@ -116,9 +116,9 @@ async def read_task(desk: Desk, item_id: ItemId) -> entities.EntityInFull:
     return await _read(desk, TASK, item_id)
 
 
-@router.patch("/tasks/{item_id}", summary="Change a task")
+@router.patch("/tasks/{item_id}", summary="Update a task")
 async def change_task(desk: Desk, item_id: ItemId, body: wire.TaskChanges) -> Changed:
-    """`status` goes only where the drawing leads; the refusal names where that is."""
+    """`status` must be an allowed transition; the error lists the allowed ones."""
     return await changed(
         desk,
         await desk.services.work.update(
@@ -127,17 +127,17 @@ async def change_task(desk: Desk, item_id: ItemId, body: wire.TaskChanges) -> Ch
     )
 
 
-@router.get("/tasks/{item_id}/estimate", summary="How long a task may take, from tasks like it")
+@router.get("/tasks/{item_id}/estimate", summary="Estimate a task from similar finished tasks")
 async def estimate_task(desk: Desk, item_id: ItemId) -> wire.Estimate:
     return wire.estimate((await desk.services.planning.estimate(desk.caller, item_id))[1])
 
 
-@router.post("/tasks/{item_id}/block", summary="Say why a task stands still")
+@router.post("/tasks/{item_id}/block", summary="Block a task, with a reason")
 async def block_task(desk: Desk, item_id: ItemId, body: wire.Blocking) -> Changed:
     return await _step(desk, item_id, "block_task", body, reason=body.reason)
 
 
-@router.post("/tasks/{item_id}/review", summary="Hand a task in for review")
+@router.post("/tasks/{item_id}/review", summary="Submit a task for review")
 async def submit_review(desk: Desk, item_id: ItemId, body: wire.Review | None = None) -> Changed:
     return await _step(desk, item_id, "submit_review", body)
 
@@ -146,13 +146,13 @@ async def submit_review(desk: Desk, item_id: ItemId, body: wire.Review | None = 
 async def complete_task(
     desk: Desk, item_id: ItemId, body: wire.Completion | None = None
 ) -> Changed:
-    """What was learnt becomes an episode of its own, derived from the task."""
+    """`learnings` are stored as an episode that is derived from the task."""
     return await _step(
         desk, item_id, "complete_task", body, learnings=(body.learnings if body else None) or ""
     )
 
 
-@router.post("/tasks/{item_id}/notes", summary="Note something on a task")
+@router.post("/tasks/{item_id}/notes", summary="Add a note to a task")
 async def note_on_task(desk: Desk, item_id: ItemId, body: wire.Note) -> Changed:
     return await changed(
         desk,
@@ -168,7 +168,7 @@ async def list_epics(desk: Desk, query: Annotated[WorkQuery, Query()]) -> EpicsP
 
 @router.post("/epics", status_code=201, summary="Add an epic")
 async def add_epic(desk: Desk, body: NewEpic) -> Added:
-    """It begins as `planning`, and follows its tasks from then on."""
+    """The epic is `planning`; its status follows its tasks."""
     return await _add(desk, body, body.new())
 
 
@@ -177,7 +177,7 @@ async def read_epic(desk: Desk, item_id: ItemId) -> entities.EntityInFull:
     return await _read(desk, EPIC, item_id)
 
 
-@router.patch("/epics/{item_id}", summary="Change an epic")
+@router.patch("/epics/{item_id}", summary="Update an epic")
 async def change_epic(desk: Desk, item_id: ItemId, body: wire.Changes) -> Changed:
     return await changed(
         desk,
@@ -197,10 +197,10 @@ def _plain(action: str) -> Callable[..., Any]:
 
 for _path, _action, _summary in (
     ("/tasks/{item_id}/start", "start_task", "Start a task"),
-    ("/tasks/{item_id}/unblock", "unblock_task", "Go on with a task that was blocked"),
+    ("/tasks/{item_id}/unblock", "unblock_task", "Unblock a task"),
     ("/tasks/{item_id}/archive", "archive_task", "Archive a task"),
     ("/epics/{item_id}/start", "start_epic", "Start an epic"),
-    ("/epics/{item_id}/complete", "complete_epic", "Complete an epic, when no task of it is open"),
+    ("/epics/{item_id}/complete", "complete_epic", "Complete an epic that has no open tasks"),
     ("/epics/{item_id}/archive", "archive_epic", "Archive an epic"),
 ):
     router.post(_path, summary=_summary)(_plain(_action))

@@ -77,9 +77,9 @@ async def list_tokens(desk: Desk) -> Tokens:
     return {"tokens": [items.token(token) for token in tokens], "total": len(tokens)}
 
 
-@router.post("/tokens", status_code=201, summary="Make a token")
+@router.post("/tokens", status_code=201, summary="Create a token")
 async def create_token(desk: Desk, body: TokenRequest) -> NewTokenAnswer:
-    """`token` is the secret. It is kept only as a hash: this answer is the one time it is shown."""
+    """`token` is the secret. Only its hash is stored, so this is the only time that it is shown."""
     token, secret = await desk.services.people.create_token(desk.caller, body.new_token())
     return {**items.token(token), "token": secret}
 
@@ -90,7 +90,7 @@ async def revoke_token(desk: Desk, token_id: Id) -> Ok:
     return OK
 
 
-@router.get("/tokens/{token_id}/activity", summary="What a token did lately")
+@router.get("/tokens/{token_id}/activity", summary="List the recent activity of a token")
 async def token_activity(desk: Desk, token_id: Id) -> Activity:
     return {
         "events": [

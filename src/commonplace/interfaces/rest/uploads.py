@@ -54,11 +54,12 @@ class SignedUrl(TypedDict):
 @router.post(
     "/uploads/signed-url",
     status_code=201,
-    summary="Announce a file and get an address for its bytes",
+    summary="Create an upload and get a signed URL",
 )
 async def signed_url(desk: Desk, body: Promise, request: Request) -> SignedUrl:
-    """First step of three. PUT the bytes to `url` before `expires_at`; it needs no token. A PUT that was cut off goes on
-    with `Content-Range: bytes FROM-TO/SIZE`; `Content-Range: bytes */SIZE` with no body asks how many are there."""
+    """Step 1 of 3. PUT the bytes to `url` before `expires_at`; no token is needed. To resume, send
+    `Content-Range: bytes FROM-TO/SIZE`; an empty PUT with `Content-Range: bytes */SIZE` returns how
+    many bytes have arrived."""
     upload, url = await desk.services.uploads.promise(
         desk.caller, body.filename, body.content_type, body.size
     )
@@ -121,23 +122,26 @@ _AGAIN: dict[int | str, dict[str, Any]] = {
 
 
 @router.post(
-    "/uploads/finalize", status_code=201, summary="Keep an uploaded recording", responses=_AGAIN
+    "/uploads/finalize",
+    status_code=201,
+    summary="Finish the upload of a recording",
+    responses=_AGAIN,
 )
 async def finalize(desk: Desk, body: Annotated[Finish, Body()], response: Response) -> items.Kept:
-    """Last step for audio and video: `transcribing`, until what is said in it is written down."""
+    """Step 3 for audio and video: the item is `transcribing` until the transcript is ready."""
     return await _finish(desk, body, response, document=False)
 
 
 @router.post(
     "/uploads/finalize-document",
     status_code=201,
-    summary="Keep an uploaded document",
+    summary="Finish the upload of a document",
     responses=_AGAIN,
 )
 async def finalize_document(
     desk: Desk, body: Annotated[Finish, Body()], response: Response
 ) -> items.Kept:
-    """Last step for PDF, images, Office files, HTML, Markdown and text: read within the call, then `ready`."""
+    """Step 3 for PDF, images, Office files, HTML, Markdown and text: read within the call, then `ready`."""
     return await _finish(desk, body, response, document=True)
 
 

@@ -23,8 +23,9 @@ async def read_version(desk: Desk, item_id: ItemId, revision: Revision) -> wire.
 
 
 @router.get(
-    "/items/{item_id}/versions/{revision}/diff", summary="What changed after an earlier version"
+    "/items/{item_id}/versions/{revision}/diff",
+    summary="Compare an earlier version with the next one",
 )
 async def compare_version(desk: Desk, item_id: ItemId, revision: Revision) -> wire.Difference:
-    """Line by line, against the version that followed, or else against what the item says now."""
+    """Returns a line diff against the next version, or against the current text."""
     return wire.difference(await desk.services.versions.compare(desk.caller, item_id, revision))
