@@ -67,7 +67,7 @@ def _head(results: dict) -> str:
     return f"""# Benchmarks
 
 `make bench` writes this page from `benchmarks/results/last.json`. It compares Commonplace with alternatives that do the same
-work on one machine: {m['cores']} cores, {m['memory_gib']} GiB, {m['system']}, Python {m['python']}. Rows that are measured together
+work on one machine: {m["cores"]} cores, {m["memory_gib"]} GiB, {m["system"]}, Python {m["python"]}. Rows that are measured together
 are interleaved. Some rows are measured again without the others, so each has its own date, revision and load (below).
 [Measurements](measured.md) has the cost of single components.
 
