@@ -80,7 +80,7 @@ async def worker_rate(app: Services, sections: int) -> tuple[float, float]:
     """Vectors only: summaries and tags follow by jobs of their own."""
     worker = Worker(app.store, make_wake(app.settings), {EMBED: EmbedJobs(app.store, app.embedder)})
     watch = Watch()
-    while await worker.turn():
+    while await worker.run_once():
         pass
     return watch.rates(sections)
 

@@ -124,7 +124,7 @@ async def main(count: int, postgres: str) -> None:
                     for record in records
                 ],
             )
-            while await app.worker.turn():
+            while await app.worker.run_once():
                 pass
             for name, wish in {
                 "whole library": {},

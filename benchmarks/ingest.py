@@ -115,7 +115,7 @@ async def add_all(app: Services, caller: Caller, urls: list[str], at_once: int) 
             await app.library.add(caller, Draft("url", url=url))
 
     await asyncio.gather(*(work() for _ in range(at_once)))
-    while await app.worker.turn():
+    while await app.worker.run_once():
         pass
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from commonplace.adapters.embed import make_embedder
 from commonplace.core.entities.duplicates import FLOOR, THRESHOLD, compare
-from commonplace.core.entities.similarity_scale import Calibration
+from commonplace.core.entities.similarity_scale import SimilarityScale
 from commonplace.settings import Settings
 from commonplace.text.contrasts import Text
 
@@ -38,7 +38,7 @@ async def main() -> None:
     gold = np.array([float(row[4]) >= given.same for row in rows])
     with tempfile.TemporaryDirectory() as folder:
         embedder = make_embedder(Settings(data_dir=Path(folder), embedder=given.embedder))
-        scale = await Calibration(embedder).scale()
+        scale = await SimilarityScale(embedder).scale()
         cosines = []
         for start in range(0, len(rows), AT_ONCE):
             part = rows[start : start + AT_ONCE]

@@ -36,7 +36,9 @@ async def main() -> None:
                     await app.library.put(
                         owner, [record(owner, folders, n) for n in range(start, start + 1000)]
                     )
-                cookies = {"commonplace_8642": await app.accounts.enter(person.id, "benchmark")}
+                cookies = {
+                    "commonplace_8642": await app.accounts.open_session(person.id, "benchmark")
+                }
                 async with httpx.AsyncClient(
                     transport=httpx.ASGITransport(asgi),
                     base_url="http://127.0.0.1:8642",

@@ -76,7 +76,7 @@ async def stock(app: Services, owner: Caller) -> str:
         sync=True,
     )
     read = items["Commonplace books"]
-    await app.annotating.add(
+    await app.annotations.add(
         owner,
         read.id,
         "The index was two letters: the first, and the first vowel after it.",

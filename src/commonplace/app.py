@@ -22,19 +22,19 @@ from commonplace.adapters.youtube.audio import YouTubeSound
 from commonplace.adapters.youtube.captions import Captions as YouTubeCaptions
 from commonplace.core.disks.disks import Disks
 from commonplace.core.disks.publishing import Publisher
-from commonplace.core.entities.annotations import Annotating
-from commonplace.core.entities.auto_links import Linker, LinkJobs
-from commonplace.core.entities.duplicates import Likeness
+from commonplace.core.entities.annotations import Annotations
+from commonplace.core.entities.auto_links import AutoLinker, LinkJobs
+from commonplace.core.entities.duplicates import Duplicates
 from commonplace.core.entities.entities import Entities
-from commonplace.core.entities.search import Finding
-from commonplace.core.entities.similarity_scale import Calibration
+from commonplace.core.entities.search import EntitySearch
+from commonplace.core.entities.similarity_scale import SimilarityScale
 from commonplace.core.ingest.embedding import EmbedJobs
-from commonplace.core.ingest.pipeline import Preparer
+from commonplace.core.ingest.pipeline import IngestPipeline
 from commonplace.core.ingest.sources import Sources
 from commonplace.core.ingest.summaries import TransformJobs
 from commonplace.core.ingest.transcription import Quota, Recordings, TranscribeJobs
 from commonplace.core.ingest.transcription_webhook import Webhooks
-from commonplace.core.items.delayed_delete import Removals, RemoveJobs
+from commonplace.core.items.delayed_delete import DelayedDeletes, RemoveJobs
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.feeds import Feeds
 from commonplace.core.items.ingest_jobs import IngestJobs
@@ -44,23 +44,23 @@ from commonplace.core.items.unread import Unread
 from commonplace.core.items.uploads import Uploads
 from commonplace.core.items.versions import Versions
 from commonplace.core.jobs.worker import Handler, Worker
-from commonplace.core.map.library_map import Mapping
+from commonplace.core.map.library_map import LibraryMap
 from commonplace.core.memory.context import Context
 from commonplace.core.memory.memories import Memory
 from commonplace.core.memory.reflection import Reflection
 from commonplace.core.people.accounts import Accounts
 from commonplace.core.people.authorization import Access
-from commonplace.core.people.invitations import Joining
+from commonplace.core.people.invitations import Invitations
 from commonplace.core.people.members import Members
 from commonplace.core.people.passkeys import Passkeys
 from commonplace.core.people.tokens import People
 from commonplace.core.search.search import Search
 from commonplace.core.services import Services
-from commonplace.core.transfer.account_deletion import Leaving
+from commonplace.core.transfer.account_deletion import AccountDeletion
 from commonplace.core.transfer.session_import import Sessions
 from commonplace.core.work.graph import Graph
 from commonplace.core.work.planning import Planning
-from commonplace.core.work.tasks import Work
+from commonplace.core.work.tasks import Tasks
 from commonplace.errors import Damaged
 from commonplace.model import Caller
 from commonplace.model.jobs import EMBED, INGEST, LINK, REMOVE, TRANSCRIBE, TRANSFORM
@@ -120,7 +120,7 @@ async def open_app(
         sources = Sources(
             fetcher, extractor, own_captions or YouTubeCaptions(fetcher), soundtracks, settings
         )
-        preparer, quota = Preparer(embedder, local), Quota(store, settings)
+        pipeline, quota = IngestPipeline(embedder, local), Quota(store, settings)
         recordings = Recordings(fetcher, soundtracks, blobs, settings, duration)
         epics = Epics(store, embedder.stamp)
         library = Library(
@@ -129,24 +129,24 @@ async def open_app(
             access,
             wake,
             sources,
-            preparer,
+            pipeline,
             quota,
             epics,
             auto_transforms=settings.transformer != "local",
         )
-        calibration = Calibration(embedder)
-        likeness, linker = (
-            Likeness(store, embedder, calibration),
-            Linker(store, embedder, calibration),
+        similarity = SimilarityScale(embedder)
+        duplicates, auto_linker = (
+            Duplicates(store, embedder, similarity),
+            AutoLinker(store, embedder, similarity),
         )
         entities = Entities(
             store,
             embedder,
             access,
             wake,
-            preparer,
-            likeness,
-            linker,
+            pipeline,
+            duplicates,
+            auto_linker,
             epics,
             attended=workers > 0 or bool(settings.redis_url),
         )
@@ -155,23 +155,23 @@ async def open_app(
             Memory(store, access, entities, embedder.stamp),
         )
         reflection = Reflection(
-            store, access, embedder, likeness, closing(make_reflector(settings)), entities, memory
+            store, access, embedder, duplicates, closing(make_reflector(settings)), entities, memory
         )
         handlers: dict[str, Handler] = {
             EMBED: EmbedJobs(store, embedder),
-            LINK: LinkJobs(store, linker),
+            LINK: LinkJobs(store, auto_linker),
             REMOVE: RemoveJobs(store, epics),
             TRANSFORM: TransformJobs(store, local, chosen),
             TRANSCRIBE: TranscribeJobs(
-                store, transcriber, recordings, preparer, quota, wake, embedder.stamp
+                store, transcriber, recordings, pipeline, quota, wake, embedder.stamp
             ),
         }
         unread = Unread(store, access, wake, library, embedder.stamp)
         uploads = Uploads(store, blobs, extractor, access, library, unread, recordings, settings)
         handlers[INGEST] = IngestJobs(store, library, unread, uploads)
         accounts, members = Accounts(store, access, limits), Members(store, access)
-        work = Work(store, access, preparer, wake, entities, epics, embedder.stamp)
-        passkeys, graph = Passkeys(store, accounts), Graph(store, access, work)
+        tasks = Tasks(store, access, pipeline, wake, entities, epics, embedder.stamp)
+        passkeys, graph = Passkeys(store, accounts), Graph(store, access, tasks)
         app = Services(
             settings,
             store,
@@ -181,29 +181,29 @@ async def open_app(
             accounts,
             passkeys,
             members,
-            Joining(store, accounts, passkeys, members),
-            Leaving(store, accounts, uploads),
+            Invitations(store, accounts, passkeys, members),
+            AccountDeletion(store, accounts, uploads),
             library,
             unread,
             search,
             uploads,
             Feeds(store, fetcher, extractor, access, library, settings),
             Webhooks(wake, settings),
-            work,
-            Planning(store, access, search, graph, calibration),
+            tasks,
+            Planning(store, access, search, graph, similarity),
             entities,
             Disks(store, embedder, access, search, Publisher(store, embedder, local)),
             graph,
             memory,
             reflection,
             Context(store, access, search, entities),
-            Removals(store, access),
+            DelayedDeletes(store, access),
             Overview(store, access, settings, embedder, quota),
-            Finding(search, entities),
+            EntitySearch(search, entities),
             Sessions(store, access, entities, memory, reflection),
             Versions(store, access),
-            Annotating(store, access, entities),
-            Mapping(store, access, embedder),
+            Annotations(store, access, entities),
+            LibraryMap(store, access, embedder),
             Worker(store, wake, handlers),
         )
         background = [asyncio.create_task(access.keep_flushing())]
@@ -213,7 +213,7 @@ async def open_app(
         if workers:
             background += [
                 asyncio.create_task(app.feeds.keep_polling()),
-                asyncio.create_task(app.uploads.keep_tidy()),
+                asyncio.create_task(app.uploads.run_cleanup()),
             ]
         stack.push_async_callback(_stop, background)
         yield app

@@ -69,7 +69,7 @@ class Site:
             assert secret
             await self.app.accounts.claim(secret, "Ada", "ada@example.org", PASSWORD, about="")
         context = await self.context(**wish)
-        secret = await self.app.accounts.enter(self.owner.person_id, "test")
+        secret = await self.app.accounts.open_session(self.owner.person_id, "test")
         await context.add_cookies(
             [
                 {

@@ -43,7 +43,7 @@ async def test_a_note_is_written_beside_words_and_found_again(site: Site) -> Non
     await ready(page)
     await page.get_by_label("State").select_option("Notes on texts")
     await expect(page.locator(".row .title")).to_have_text(["Do <b>all</b> of them?"])
-    note = (await site.app.annotating.of(site.owner, item.id))[0].item
+    note = (await site.app.annotations.of(site.owner, item.id))[0].item
     assert note.folders == (folder.id,), "who reads the one may read the other"
 
 

@@ -176,9 +176,9 @@ async def test_the_map_holds_everything_and_is_made_anew_only_when_something_cha
     await expect(page.locator(".map .region")).to_have_count(2)
     await expect(page.locator("#clusters h3", has_text="bread")).to_contain_text("4")
     await expect(page.locator(".legend")).to_have_text(re.compile("8 documents"))
-    chart = await site.app.mapping.chart(site.owner)
+    chart = await site.app.library_map.chart(site.owner)
     await page.reload()
-    assert await site.app.mapping.chart(site.owner) is chart, "kept while nothing changes"
+    assert await site.app.library_map.chart(site.owner) is chart, "kept while nothing changes"
     for _ in range(3):
         await page.get_by_role("button", name="Nearer").click()
     await page.get_by_role("button", name="All of it").click()

@@ -88,7 +88,7 @@ async def test_nothing_that_is_kept_runs_anywhere(site: Site) -> None:
             sync=True,
         )
     ).item
-    await site.app.work.note(site.owner, task.id, SCRIPT)
+    await site.app.tasks.note(site.owner, task.id, SCRIPT)
     await site.app.graph.link(site.owner, item.id, "REQUIRES", task.id)
     await site.app.reflection.reflect(
         site.owner,
@@ -100,7 +100,7 @@ async def test_nothing_that_is_kept_runs_anywhere(site: Site) -> None:
         ),
     )
     paper = await put(site, url="javascript:window.hacked=1//x.pdf")
-    note = await site.app.annotating.add(site.owner, item.id, SCRIPT, quote=SCRIPT, position=0)
+    note = await site.app.annotations.add(site.owner, item.id, SCRIPT, quote=SCRIPT, position=0)
     await site.app.entities.update(site.owner, task.id, {"content": f"{SCRIPT} and more"})
     [version] = await site.app.versions.of(site.owner, task.id)
     page = await site.signed_in()

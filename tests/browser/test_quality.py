@@ -156,7 +156,7 @@ async def test_words_without_end_are_broken(site: Site, width: int) -> None:
         for n in range(2)
     ]
     await site.app.graph.link(site.owner, items[0].id, "REQUIRES", task.id)
-    await site.app.annotating.add(site.owner, items[0].id, endless, quote=endless, position=0)
+    await site.app.annotations.add(site.owner, items[0].id, endless, quote=endless, position=0)
     await site.app.people.create_token(site.owner, NewToken(endless, folders=(folder.id,)))
     await site.app.reflection.reflect(
         site.owner,

@@ -219,7 +219,7 @@ async def test_notes_of_work_stand_below_it_once(site: Site) -> None:
             site.owner, NewEntity("Nest boxes", "Build them of oak.", "project"), sync=True
         )
     ).item
-    await site.app.work.note(site.owner, project.id, "The boards have come.")
+    await site.app.tasks.note(site.owner, project.id, "The boards have come.")
     page = await site.signed_in()
     await page.goto(f"/items/{project.public_id}")
     await expect(page.locator(".prose")).to_have_text("Build them of oak.")

@@ -66,9 +66,9 @@ async def test_a_note_is_never_outside_the_folders_of_its_item(place: Settings) 
         await app.library.file(owner, about.id, [folder.id])
         restore = crash_after(store, 1)
         with suppress(Crash):
-            await app.annotating.add(owner, about.id, "Seen twice in May.")
+            await app.annotations.add(owner, about.id, "Seen twice in May.")
         restore()
-        for note in await app.annotating.of(owner, about.id):
+        for note in await app.annotations.of(owner, about.id):
             assert note.item.folders == (folder.id,)
 
 
@@ -131,7 +131,7 @@ async def test_a_new_password_and_signing_out_are_written_together(place: Settin
         )
         visitor = await app.accounts.visitor(session)
         assert visitor is not None
-        await app.accounts.enter(owner.person_id, "another browser")
+        await app.accounts.open_session(owner.person_id, "another browser")
         before = await store.accounts.password_hash(owner.person_id)
         restore = crash_after(store, 1)
         with suppress(Crash):

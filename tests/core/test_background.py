@@ -85,7 +85,7 @@ async def test_a_quick_embedder_that_is_down_leaves_its_work_to_jobs(
         assert await shop.app.store.sections.coverage(
             shop.owner.scope, shop.app.embedder.stamp
         ) == (0, 3)
-        await shop.app.worker.turn()
+        await shop.app.worker.run_once()
         assert await shop.app.store.sections.coverage(
             shop.owner.scope, shop.app.embedder.stamp
         ) == (3, 3)
@@ -117,7 +117,7 @@ async def test_one_text_that_cannot_be_described_keeps_no_other_waiting(
         )[0][0]
         monkeypatch.setattr(LocalTransformer, "transform", fail)
         monkeypatch.setattr(shop.app.store.items, "set_derived", _after_deleting(shop, gone.id))
-        await shop.app.worker.turn()
+        await shop.app.worker.run_once()
         items, _ = await shop.app.store.items.list_page(
             shop.owner.scope, ItemFilter(), limit=20, offset=0
         )
@@ -162,7 +162,7 @@ async def test_what_takes_longer_than_a_lease_is_not_given_to_another_worker(
             "commonplace.core.jobs.lease.LEASE_SECONDS", 0.01
         )  # until it is renewed
         monkeypatch.setattr("commonplace.core.jobs.worker.LEASE_SECONDS", -1)
-        working = asyncio.create_task(shop.app.worker.turn())
+        working = asyncio.create_task(shop.app.worker.run_once())
         async with asyncio.timeout(20):
             await begun.wait()
             await renewed.wait()

@@ -14,7 +14,7 @@ from commonplace.core.entities.similarity_scale import (
     SAME,
     SAMPLES,
     UNRELATED,
-    Calibration,
+    SimilarityScale,
 )
 from commonplace.model import Section
 from commonplace.settings import Settings
@@ -37,7 +37,7 @@ def judged(old: list[str], new: list[str], similarity: float) -> str:
 async def test_pairs_are_judged_as_people_do(data_dir: Path) -> None:
     """Figures for docs/lab/retrieval.md; `local` is measured there too."""
     embedder = make_embedder(Settings(data_dir=data_dir, embedder="static"))
-    scale = await Calibration(embedder).scale()
+    scale = await SimilarityScale(embedder).scale()
     sides = [
         [
             document[0]
@@ -66,7 +66,7 @@ async def test_pairs_are_judged_as_people_do(data_dir: Path) -> None:
 @pytest.mark.anyio
 async def test_the_scale_means_the_same_for_its_samples(data_dir: Path) -> None:
     embedder = make_embedder(Settings(data_dir=data_dir, embedder="static"))
-    scale = await Calibration(embedder).scale()
+    scale = await SimilarityScale(embedder).scale()
     assert list(scale.cosines) == sorted(scale.cosines) and scale.values == (
         0.0,
         UNRELATED,

@@ -187,11 +187,13 @@ async def test_an_estimate_rests_on_tasks_like_it_or_says_that_there_are_none(
             f"Add a login page for {name}",
             f"Build the OAuth login page with the {name} button and its callback.",
         )
-        await shop.app.work.step(shop.owner, like, "start_task")
-        await shop.app.work.step(shop.owner, like, "complete_task", about={"actual_hours": 4.0 + n})
+        await shop.app.tasks.step(shop.owner, like, "start_task")
+        await shop.app.tasks.step(
+            shop.owner, like, "complete_task", about={"actual_hours": 4.0 + n}
+        )
     unlike = await add("Water the tomatoes", "They are in the greenhouse behind the shed.")
-    await shop.app.work.step(shop.owner, unlike, "start_task")
-    await shop.app.work.step(shop.owner, unlike, "complete_task", about={"actual_hours": 400.0})
+    await shop.app.tasks.step(shop.owner, unlike, "start_task")
+    await shop.app.tasks.step(shop.owner, unlike, "complete_task", about={"actual_hours": 400.0})
     task, estimate = await shop.app.planning.estimate(shop.owner, new)
     assert (task.id, estimate.hours, estimate.low, estimate.high) == (new, 5.0, 4.0, 6.0)
     assert estimate.confidence == "medium" and "4 to 6 hours" in estimate.explanation

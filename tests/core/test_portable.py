@@ -12,7 +12,7 @@ from commonplace.app import open_app
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.items.library import Draft
 from commonplace.core.services import Services
-from commonplace.core.transfer.markdown_folder import Imported, export_folder, import_folder
+from commonplace.core.transfer.markdown_folder import ImportResult, export_folder, import_folder
 from commonplace.errors import ForbiddenScope, Invalid
 from commonplace.model import Caller, FullItem, ItemFilter, Mode, Outcome
 from commonplace.settings import Settings
@@ -40,7 +40,7 @@ class Shelf:
     def __init__(self, app: Services, owner: Caller) -> None:
         self.app, self.owner = app, owner
 
-    async def take_in(self, folder: Path) -> Imported:
+    async def take_in(self, folder: Path) -> ImportResult:
         return await import_folder(self.app.library, self.owner, folder, quiet)
 
     async def give_out(self, folder: Path) -> int:
@@ -113,7 +113,7 @@ async def test_what_came_in_is_found_at_once(shelf: Shelf, vault: Path) -> None:
     assert [hit.passage.title for hit in found.hits] == ["Ownership"]
     found = await shelf.app.search.search(shelf.owner, "borrow checkers", mode=Mode.SEMANTIC)
     assert found.hits[0].passage.title == "Ownership" and not found.degraded
-    assert await shelf.app.worker.turn() == 3, "a summary for each"
+    assert await shelf.app.worker.run_once() == 3, "a summary for each"
 
 
 async def test_importing_again_changes_nothing_and_an_edit_replaces_the_text(
@@ -516,7 +516,7 @@ async def test_entities_come_back_with_what_they_say_and_how_they_are_joined(
     async def joins(of: Shelf) -> set[tuple[str, str, str, bool, float]]:
         return {
             (r.from_id, r.kind, r.to_id, r.explicit, r.weight)
-            for r in await of.app.library.joins(of.owner, everything)
+            for r in await of.app.library.relations(of.owner, everything)
         }
 
     assert await joins(other) == await joins(shelf) != set()
@@ -552,7 +552,7 @@ async def test_what_leads_nowhere_is_left_out_and_other_peoples_words_stay_their
         {"status": "wrong", "priority": "high"},
     )
     assert (found["c"].item.entity_type, found["c"].item.status) == ("task", "")
-    assert await shelf.app.library.joins(shelf.owner, [here]) == []
+    assert await shelf.app.library.relations(shelf.owner, [here]) == []
 
 
 async def test_what_was_said_before_is_given_out_and_not_taken_in_again(

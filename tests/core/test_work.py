@@ -63,11 +63,11 @@ async def test_no_sequence_of_actions_leaves_the_drawing(
         before = await shop.again(task)
         try:
             if action.startswith("to "):
-                await shop.app.work.update(shop.owner, task.id, TASK, {"status": action[3:]})
+                await shop.app.tasks.update(shop.owner, task.id, TASK, {"status": action[3:]})
             elif action == "note":
-                await shop.app.work.note(shop.owner, task.id, "Seen.")
+                await shop.app.tasks.note(shop.owner, task.id, "Seen.")
             else:
-                await shop.app.work.step(shop.owner, task.id, action, reason="why")
+                await shop.app.tasks.step(shop.owner, task.id, action, reason="why")
         except Invalid as refused:
             assert await shop.again(task) == before, "a refusal changes nothing"
             assert set(refused.data["allowed"]) == {to for at, to in DRAWN if at == before.status}
@@ -104,7 +104,7 @@ def test_an_epic_follows_along_the_drawing_and_comes_to_rest(
 async def test_of_many_who_start_a_task_at_once_one_does(shop: Workshop) -> None:
     task = await shop.make("task", "Wanted by all")
     answers = await asyncio.gather(
-        *(shop.app.work.step(shop.owner, task.id, "start_task") for _ in range(8)),
+        *(shop.app.tasks.step(shop.owner, task.id, "start_task") for _ in range(8)),
         return_exceptions=True,
     )
     refused = [answer for answer in answers if isinstance(answer, Invalid)]
@@ -116,7 +116,7 @@ async def test_no_note_is_lost_and_all_are_found(shop: Workshop) -> None:
     task = await shop.make("task", "Much discussed")
     said = ["quokka", "axolotl", "pangolin", "okapi", "numbat", "tarsier"]
     await asyncio.gather(
-        *(shop.app.work.note(shop.owner, task.id, f"Ask the {word}.") for word in said)
+        *(shop.app.tasks.note(shop.owner, task.id, f"Ask the {word}.") for word in said)
     )
     noted = await shop.again(task)
     assert sorted(note["text"] for note in noted.metadata["notes"]) == sorted(
@@ -129,7 +129,7 @@ async def test_no_note_is_lost_and_all_are_found(shop: Workshop) -> None:
     for word in said:
         found = await shop.app.search.search(shop.owner, word, mode=Mode.KEYWORD)
         assert [hit.passage.item_id for hit in found.hits] == [task.id]
-    await shop.app.work.update(shop.owner, task.id, TASK, {"title": "Renamed"})
+    await shop.app.tasks.update(shop.owner, task.id, TASK, {"title": "Renamed"})
     assert (await shop.app.search.search(shop.owner, "okapi", mode=Mode.KEYWORD)).hits[
         0
     ].passage.title == "Renamed"
@@ -137,11 +137,11 @@ async def test_no_note_is_lost_and_all_are_found(shop: Workshop) -> None:
 
 async def test_a_revision_that_is_past_is_refused_with_the_present_one(shop: Workshop) -> None:
     task = await shop.make("task", "Guarded")
-    await shop.app.work.step(shop.owner, task.id, "start_task", expected_revision=1)
+    await shop.app.tasks.step(shop.owner, task.id, "start_task", expected_revision=1)
     for call in (
-        shop.app.work.step(shop.owner, task.id, "complete_task", expected_revision=1),
-        shop.app.work.update(shop.owner, task.id, TASK, {"priority": "low"}, expected_revision=1),
-        shop.app.work.note(shop.owner, task.id, "late", expected_revision=3),
+        shop.app.tasks.step(shop.owner, task.id, "complete_task", expected_revision=1),
+        shop.app.tasks.update(shop.owner, task.id, TASK, {"priority": "low"}, expected_revision=1),
+        shop.app.tasks.note(shop.owner, task.id, "late", expected_revision=3),
     ):
         with pytest.raises(Conflict) as refused:
             await call
@@ -151,17 +151,17 @@ async def test_a_revision_that_is_past_is_refused_with_the_present_one(shop: Wor
 
 async def test_work_leaves_its_times_and_reasons(shop: Workshop) -> None:
     task = await shop.make("task", "Timed", metadata={"theirs": 1})
-    await shop.app.work.step(shop.owner, task.id, "start_task")
-    blocked = await shop.app.work.step(shop.owner, task.id, "block_task", reason="no key")
+    await shop.app.tasks.step(shop.owner, task.id, "start_task")
+    blocked = await shop.app.tasks.step(shop.owner, task.id, "block_task", reason="no key")
     assert (blocked.item.metadata["blocked_reason"], blocked.message) == (
         "no key",
         "Blocked: Timed (no key)",
     )
     begun = blocked.item.metadata["started_at"]
-    again = (await shop.app.work.step(shop.owner, task.id, "unblock_task")).item
+    again = (await shop.app.tasks.step(shop.owner, task.id, "unblock_task")).item
     assert "blocked_reason" not in again.metadata and again.metadata["started_at"] == begun
     done = (
-        await shop.app.work.step(shop.owner, task.id, "complete_task", about={"actual_hours": 1.5})
+        await shop.app.tasks.step(shop.owner, task.id, "complete_task", about={"actual_hours": 1.5})
     ).item
     assert done.metadata["completed_at"] >= begun
     assert (done.metadata["actual_hours"], done.metadata["theirs"]) == (1.5, 1)
@@ -172,18 +172,18 @@ async def test_epics_follow_their_tasks(shop: Workshop) -> None:
     first, second = [
         await shop.make("task", name, joined={Kind.PART_OF: [epic]}) for name in ("First", "Second")
     ]
-    started = await shop.app.work.step(shop.owner, first.id, "start_task")
+    started = await shop.app.tasks.step(shop.owner, first.id, "start_task")
     assert "Big thing is now in_progress" in started.message
     with pytest.raises(Invalid, match=r"2 open tasks: Second .*First"):
-        await shop.app.work.step(shop.owner, epic.id, "complete_epic")
-    await shop.app.work.step(shop.owner, second.id, "archive_task")
+        await shop.app.tasks.step(shop.owner, epic.id, "complete_epic")
+    await shop.app.tasks.step(shop.owner, second.id, "archive_task")
     assert (await shop.again(epic)).status == "in_progress"
-    await shop.app.work.step(shop.owner, first.id, "complete_task")
+    await shop.app.tasks.step(shop.owner, first.id, "complete_task")
     assert (await shop.again(epic)).status == "completed"
     third = await shop.make("task", "Third")
-    await shop.app.work.update(shop.owner, third.id, TASK, {"epic": epic.entity_id})
+    await shop.app.tasks.update(shop.owner, third.id, TASK, {"epic": epic.entity_id})
     assert (await shop.again(epic)).status == "in_progress", "there is something to do again"
-    await shop.app.work.update(shop.owner, third.id, TASK, {"epic": None})
+    await shop.app.tasks.update(shop.owner, third.id, TASK, {"epic": None})
     assert (await shop.again(epic)).status == "completed"
 
 
@@ -193,9 +193,9 @@ async def test_an_epic_is_completed_by_whoever_closes_its_last_task(shop: Worksh
         await shop.make("task", f"Racer {n}", status="doing", joined={Kind.PART_OF: [epic]})
         for n in range(6)
     ]
-    await shop.app.work.step(shop.owner, epic.id, "start_epic")
+    await shop.app.tasks.step(shop.owner, epic.id, "start_epic")
     await asyncio.gather(
-        *(shop.app.work.step(shop.owner, task.id, "complete_task") for task in tasks)
+        *(shop.app.tasks.step(shop.owner, task.id, "complete_task") for task in tasks)
     )
     assert (await shop.again(epic)).status == "completed"
 
@@ -203,10 +203,10 @@ async def test_an_epic_is_completed_by_whoever_closes_its_last_task(shop: Worksh
 async def test_a_task_is_told_what_it_waits_for(shop: Workshop) -> None:
     first = await shop.make("task", "Foundations")
     second = await shop.make("task", "Walls", joined={Kind.DEPENDS_ON: [first]})
-    early = await shop.app.work.step(shop.owner, second.id, "start_task")
+    early = await shop.app.tasks.step(shop.owner, second.id, "start_task")
     assert "Foundations" in early.message and early.more == {"waits_for": [first.entity_id]}
-    await shop.app.work.update(shop.owner, second.id, TASK, {"depends_on": [], "status": "todo"})
-    assert (await shop.app.work.step(shop.owner, second.id, "start_task")).more == {}
+    await shop.app.tasks.update(shop.owner, second.id, TASK, {"depends_on": [], "status": "todo"})
+    assert (await shop.app.tasks.step(shop.owner, second.id, "start_task")).more == {}
 
 
 async def test_what_is_no_task_is_not_moved(shop: Workshop) -> None:
@@ -219,14 +219,14 @@ async def test_what_is_no_task_is_not_moved(shop: Workshop) -> None:
         (task, "start_epic", "is a task, not an epic"),
     ]:
         with pytest.raises(Invalid, match=message):
-            await shop.app.work.step(shop.owner, item.id, action)
+            await shop.app.tasks.step(shop.owner, item.id, action)
         assert await shop.again(item) == item
     with pytest.raises(Invalid, match="is a decision, not an epic"):
-        await shop.app.work.update(shop.owner, task.id, TASK, {"epic": decision.id})
+        await shop.app.tasks.update(shop.owner, task.id, TASK, {"epic": decision.id})
     with pytest.raises(Invalid, match="no epic"):
-        await shop.app.work.update(shop.owner, task.id, TASK, {"epic": "epic_nowhere"})
+        await shop.app.tasks.update(shop.owner, task.id, TASK, {"epic": "epic_nowhere"})
     with pytest.raises(CommonplaceError):
-        await shop.app.work.note(shop.owner, decision.id, "Not here")
+        await shop.app.tasks.note(shop.owner, decision.id, "Not here")
     assert (await shop.again(task)).revision == 1
 
 
@@ -234,11 +234,11 @@ async def test_dependencies_that_would_wait_for_themselves_are_refused_by_name(
     shop: Workshop,
 ) -> None:
     a, b, c = [await shop.make("task", name) for name in ("Alpha", "Beta", "Gamma")]
-    await shop.app.work.update(shop.owner, b.id, TASK, {"depends_on": [a.entity_id]})
-    await shop.app.work.update(shop.owner, c.id, TASK, {"depends_on": [b.public_id, b.id]})
+    await shop.app.tasks.update(shop.owner, b.id, TASK, {"depends_on": [a.entity_id]})
+    await shop.app.tasks.update(shop.owner, c.id, TASK, {"depends_on": [b.public_id, b.id]})
     before = await shop.again(a)
     with pytest.raises(Invalid, match="Alpha -> Gamma -> Beta -> Alpha"):
-        await shop.app.work.update(
+        await shop.app.tasks.update(
             shop.owner, a.id, TASK, {"depends_on": [c.id], "priority": "low"}
         )
     assert await shop.again(a) == before
@@ -254,7 +254,7 @@ async def test_what_was_learnt_becomes_an_episode_of_the_project(shop: Workshop)
         joined={Kind.BELONGS_TO: [project]},
         tags=("outdoors",),
     )
-    done = await shop.app.work.step(
+    done = await shop.app.tasks.step(
         shop.owner, task.id, "complete_task", learnings="Quinces want sun, not shade."
     )
     episode = await shop.app.entities.get(shop.owner, done.more["learnings_id"])
@@ -284,7 +284,7 @@ async def test_what_somebody_keeps_under_notes_is_neither_lost_nor_a_failure(
 ) -> None:
     task = await shop.make("task", "Plant trees", metadata={"notes": kept})
     with pytest.raises(Invalid, match="rename that first"):
-        await shop.app.work.note(shop.owner, task.id, "Dug the holes.")
+        await shop.app.tasks.note(shop.owner, task.id, "Dug the holes.")
 
 
 async def test_an_epic_counts_tasks_that_their_mover_does_not_see(shop: Workshop) -> None:
@@ -298,7 +298,7 @@ async def test_an_epic_counts_tasks_that_their_mover_does_not_see(shop: Workshop
     for item in (epic, seen):
         await shop.app.library.file(shop.owner, item.id, [folder.id])
     scoped = replace(shop.owner, folders=frozenset({folder.id}))
-    await shop.app.work.step(scoped, seen.id, "complete_task")
+    await shop.app.tasks.step(scoped, seen.id, "complete_task")
     assert (await shop.again(epic)).status == "in_progress"
-    await shop.app.work.step(shop.owner, unseen.id, "complete_task")
+    await shop.app.tasks.step(shop.owner, unseen.id, "complete_task")
     assert (await shop.again(epic)).status == "completed"

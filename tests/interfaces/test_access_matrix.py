@@ -431,7 +431,7 @@ async def make(house: House, what: str, which: str) -> tuple[str, str]:
     if what == "folder":
         return (await house.app.library.create_folder(by, name)).id, ""
     if what == "upload":
-        return (await house.app.uploads.promise(by, name, "text/markdown", 20))[0].id, ""
+        return (await house.app.uploads.announce(by, name, "text/markdown", 20))[0].id, ""
     if what == "feed":
         feed = Subscription(
             new_id(), by.library_id, f"https://example.org/{name}", name, by.person_id

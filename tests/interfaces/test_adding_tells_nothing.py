@@ -147,7 +147,7 @@ async def test_what_was_noted_on_a_task_is_not_in_a_text_that_reads_like_it(
     task = await entities.add(
         house.owner, NewEntity(TEXT["title"], TEXT["text"], "task", project=project), sync=True
     )
-    await house.app.work.note(house.owner, task.item.id, "The gate opens with 4711.")
+    await house.app.tasks.note(house.owner, task.item.id, "The gate opens with 4711.")
     async with house.client(character) as client:
         added = (await client.post("/api/v1/ingest", json=TEXT)).json()
     read = await house.app.library.read(getattr(house, character), added["user_item_id"])

@@ -83,7 +83,7 @@ async def stocked(house: House) -> dict[str, str]:
             project=ids["other"],
         ),
     }
-    await house.app.work.step(house.owner, ids["doing"], "start_task")
+    await house.app.tasks.step(house.owner, ids["doing"], "start_task")
     return ids
 
 
@@ -151,7 +151,7 @@ async def test_much_work_in_hand_leaves_room_for_what_was_decided(
             project=stocked["project"],
             priority="critical",
         )
-        await house.app.work.step(house.owner, task, "start_task")
+        await house.app.tasks.step(house.owner, task, "start_task")
     sections, pack, _ = await context(
         owner, "rotation of refresh tokens", project=stocked["project"], limit=6
     )
@@ -162,7 +162,7 @@ async def test_much_work_in_hand_leaves_room_for_what_was_decided(
 async def test_what_blocks_and_what_waits_is_said(
     house: House, owner: httpx.AsyncClient, stocked: dict[str, str]
 ) -> None:
-    await house.app.work.step(
+    await house.app.tasks.step(
         house.owner, stocked["doing"], "block_task", reason="no access to staging"
     )
     waits = await add(
@@ -254,6 +254,6 @@ async def test_work_that_is_over_is_left_out_and_a_sentence_is_not_cut_at_its_ti
         epic=epic,
     )
     for action in ("start_task", "complete_task"):
-        await house.app.work.step(house.owner, task, action)
+        await house.app.tasks.step(house.owner, task, action)
     _, _, text = await context(owner, "rotation of refresh tokens", project=stocked["project"])
     assert epic not in text and task not in text

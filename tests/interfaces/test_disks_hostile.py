@@ -315,7 +315,7 @@ async def test_every_page(stage: tuple[House, Planted, list[Item]], signed_in: b
         if signed_in:
             client.cookies.set(
                 "commonplace_8642",
-                await house.app.accounts.enter(house.stranger.person_id, ""),
+                await house.app.accounts.open_session(house.stranger.person_id, ""),
                 domain="127.0.0.1",
             )
         for door in house.asgi.api.state.pages.doors:

@@ -159,7 +159,7 @@ async def furnish(house: House) -> dict[str, str]:
         for name, body in ENTITIES.items():
             made = await client.post("/api/entities?sync=true", json=filled(body, ids))
             ids[name] = made.json()["id"]
-    while await house.app.worker.turn():
+    while await house.app.worker.run_once():
         pass
     return ids
 

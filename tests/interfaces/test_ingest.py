@@ -437,7 +437,7 @@ async def test_auto_transform_is_done_by_the_model_after_the_answer(
             added = (await add(owner, f"{web.url}/otters", auto_transform=True)).json()
             before = (await owner.get(f"/api/v1/items/{added['user_item_id']}")).json()
             assert before["summary"] and not before["ai_generated"] and not service.bodies
-            while await house.app.worker.turn():
+            while await house.app.worker.run_once():
                 pass
             after = (await owner.get(f"/api/v1/items/{added['user_item_id']}")).json()
             assert (after["summary"], after["ai_generated"]) == ("A text. It says things.", True)
@@ -457,7 +457,7 @@ async def test_a_long_text_is_summarised_by_a_job(house: House) -> None:
         text="\n\n".join(f"The otter of day {n} caught a fish in the river." for n in range(1500)),
     )
     assert (await house.app.library.read(house.owner, item)).item.summary == ""
-    while await house.app.worker.turn():
+    while await house.app.worker.run_once():
         pass
     reading = await house.app.library.read(house.owner, item)
     assert reading.item.summary and all(section.key_points for section in reading.sections)

@@ -46,7 +46,7 @@ async def test_no_word_that_somebody_writes_hides_an_item_from_its_owner(house: 
             )
         ).status_code == 200
         related, _ = await house.add("By relation")
-        await house.app.library.join(
+        await house.app.library.relate(
             house.owner, [Relation(house.owner.library_id, related, Kind.ANNOTATES, target)]
         )
     page = await library_page(house)
@@ -63,7 +63,7 @@ async def test_no_word_that_somebody_writes_hides_an_item_from_its_owner(house: 
 
 async def test_a_note_in_a_margin_is_one_whatever_its_category_becomes(house: House) -> None:
     target, _ = await house.add("Target")
-    note = await house.app.annotating.add(house.owner, target, "In the margin")
+    note = await house.app.annotations.add(house.owner, target, "In the margin")
     await house.app.entities.update(house.owner, note.id, {"category": "mine"})
     assert "In the margin" not in await library_page(
         house
@@ -77,7 +77,7 @@ async def test_an_export_brings_notes_and_origins_back_and_nobody_forges_them(
     house: House, tmp_path: Path
 ) -> None:
     target, _ = await house.add("Target")
-    note = await house.app.annotating.add(house.owner, target, "In the margin")
+    note = await house.app.annotations.add(house.owner, target, "In the margin")
     async with house.client("owner") as owner:
         body = {
             "entity_type": "procedure",
@@ -86,7 +86,7 @@ async def test_an_export_brings_notes_and_origins_back_and_nobody_forges_them(
             "metadata": {"front_matter": {"annotates": target, "origin": "you"}},
         }
         forged = (await owner.post("/api/entities?sync=true", json=body)).json()["id"]
-    await house.app.library.join(
+    await house.app.library.relate(
         house.owner,
         [
             Relation(
@@ -116,7 +116,7 @@ async def test_an_export_brings_notes_and_origins_back_and_nobody_forges_them(
             "In the margin": "you",
             "Forged": "agent",
         }
-        assert [each.item.id for each in await other.app.annotating.of(other.owner, target)] == [
+        assert [each.item.id for each in await other.app.annotations.of(other.owner, target)] == [
             note.id
         ]
         await other.app.library.delete(other.owner, target)

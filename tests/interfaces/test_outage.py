@@ -64,7 +64,7 @@ async def ready(house: House) -> Any:
 
 
 async def work_off(house: House) -> None:
-    while await house.app.worker.turn():
+    while await house.app.worker.run_once():
         pass
 
 
@@ -76,7 +76,7 @@ async def test_vectors_are_made_however_long_the_embedder_was_down(
     for n in range(70):  # more than a worker takes at once
         await house.add(f"Zebra {n}")
     for _ in range(TURNS):
-        await house.app.worker.turn()
+        await house.app.worker.run_once()
     jobs = await house.app.store.jobs.list_jobs(
         house.owner.scope, states=list(JobState), kinds=["embed"], limit=200
     )
@@ -99,7 +99,7 @@ async def test_an_outage_costs_few_requests(house: House, service: EmbeddingServ
     for n in range(60):
         await house.add(f"Zebra {n}")
     before = len(service.bodies)
-    await house.app.worker.turn()
+    await house.app.worker.run_once()
     assert len(service.bodies) - before == 2
 
 
@@ -111,7 +111,7 @@ async def test_it_is_said_what_waits_for_the_embedder(
     take_down(service)
     for n in range(3):
         await house.add(f"Zebra {n}", folder="Red" if n else "Green")
-    await house.app.worker.turn()
+    await house.app.worker.run_once()
     service.mishaps.clear()  # it answers questions, but nothing was done again yet
     said = await degraded(house, "owner")
     assert said is not None and said.startswith(
@@ -139,7 +139,7 @@ async def test_a_folders_token_is_not_told_what_waits_elsewhere(
     await work_off(house)
     take_down(service)
     await house.add("Zebra", folder="Green")
-    await house.app.worker.turn()
+    await house.app.worker.run_once()
     service.mishaps.clear()
     assert await degraded(house, "one_folder") is None
     assert await degraded(house, "owner") is not None
@@ -175,7 +175,7 @@ async def test_what_the_service_refuses_fails_with_the_reason_and_harms_no_other
         lambda path, body: answer("", {}) if "Zebra 3" in str(body) else answer(path, body),
     )
     for _ in range(TURNS):
-        await house.app.worker.turn()
+        await house.app.worker.run_once()
     jobs = await house.app.store.jobs.list_jobs(
         house.owner.scope, states=[JobState.FAILED, JobState.QUEUED], limit=20
     )
@@ -203,7 +203,7 @@ async def test_an_unforeseen_failure_of_any_job_is_bounded(
 
     monkeypatch.setattr(house.app.worker._handlers["transform"], "_tried", fail)
     for _ in range(TURNS):
-        await house.app.worker.turn()
+        await house.app.worker.run_once()
     [job] = await house.app.store.jobs.list_jobs(
         house.owner.scope, states=[JobState.FAILED], kinds=["transform"], limit=9
     )

@@ -217,7 +217,7 @@ async def test_a_long_text_is_keyword_live_and_its_job_can_be_followed(
     found = (await owner.post("/api/v1/search", json={"query": "zebra", "mode": "hybrid"})).json()
     assert found["hits"]
     assert found["degraded"] is not None
-    assert await house.app.worker.turn() == 1
+    assert await house.app.worker.run_once() == 1
     assert (await owner.get(f"/api/v1/jobs/{kept['job_id']}")).json()["state"] == "done"
 
 

@@ -14,7 +14,7 @@ from commonplace.adapters.fetch.address_guard import Allowed
 from commonplace.adapters.fetch.client import WebFetcher
 from commonplace.adapters.youtube.audio import YouTubeSound
 from commonplace.core.ingest import transcription
-from commonplace.core.ingest.pipeline import Preparer
+from commonplace.core.ingest.pipeline import IngestPipeline
 from commonplace.core.ingest.transcription import ATTEMPTS
 from commonplace.core.jobs import retry
 from commonplace.core.people.tokens import NewToken
@@ -86,7 +86,7 @@ async def item_of(client: httpx.AsyncClient, added: Any) -> Any:
 
 
 async def work_off(house: House) -> None:
-    while await house.app.worker.turn():
+    while await house.app.worker.run_once():
         pass
 
 
@@ -233,11 +233,11 @@ async def test_who_comes_while_it_is_written_down_waits_and_uses_up_no_attempts(
     ):
         transcriber.go_on = asyncio.Event()
         mine = await add(owner, f"{web.url}/episode.mp3")
-        working = asyncio.create_task(house.app.worker.turn())
+        working = asyncio.create_task(house.app.worker.run_once())
         await asyncio.wait_for(transcriber.begun.wait(), 10)
         theirs = await add(stranger, f"{web.url}/episode.mp3")
         async with open_second(data_dir, web) as second:
-            assert await second.worker.turn() == 1
+            assert await second.worker.run_once() == 1
         running = await item_of(owner, mine)
         assert (running["transcription_status"], running["transcription_progress"]) == (
             "running",
@@ -336,7 +336,7 @@ async def test_a_transcriber_at_fault_is_asked_again_later(data_dir: Path, web: 
     async with opened(data_dir, web) as (house, owner, transcriber):
         transcriber.troubles = [TranscriptionFailed("The service is overloaded.")]
         added = await add(owner, f"{web.url}/episode.mp3")
-        assert await house.app.worker.turn() == 1
+        assert await house.app.worker.run_once() == 1
         job = (await owner.get(f"/api/v1/jobs/{added['job_id']}")).json()
         assert (job["state"], job["attempts"], job["error"]) == (
             "queued",
@@ -359,7 +359,7 @@ async def test_a_transcription_that_fails_for_an_unforeseen_reason_is_given_up(
         added = await add(owner, f"{web.url}/episode.mp3")
         monkeypatch.setattr(house.app.worker._handlers["transcribe"], "_complete", fail)
         for _ in range(20):
-            await house.app.worker.turn()
+            await house.app.worker.run_once()
         item = await item_of(owner, added)
         assert (item["transcription_status"], item["transcription_error"]) == (
             "failed",
@@ -413,7 +413,7 @@ async def test_an_item_deleted_meanwhile_is_no_trouble(data_dir: Path, web: WebS
     async with opened(data_dir, web) as (house, owner, transcriber):
         transcriber.go_on = asyncio.Event()
         added = await add(owner, f"{web.url}/episode.mp3")
-        working = asyncio.create_task(house.app.worker.turn())
+        working = asyncio.create_task(house.app.worker.run_once())
         await asyncio.wait_for(transcriber.begun.wait(), 10)
         await owner.delete(f"/api/v1/items/{added['user_item_id']}")
         transcriber.go_on.set()
@@ -429,7 +429,7 @@ async def test_what_is_changed_while_it_is_written_down_stays_changed(
         transcriber.go_on = asyncio.Event()
         body = {"kind": "url", "url": f"{web.url}/episode.mp3", "in_kb": not in_kb}
         added = (await owner.post("/api/v1/ingest", json=body)).json()
-        working = asyncio.create_task(house.app.worker.turn())
+        working = asyncio.create_task(house.app.worker.run_once())
         await asyncio.wait_for(transcriber.begun.wait(), 10)
         wish = {
             "title": "Birds of the lagoon",
@@ -574,14 +574,14 @@ async def test_a_transcript_that_cannot_be_stored_is_given_up_after_some_attempt
             raise RuntimeError("nobody foresaw this")
 
         with monkeypatch.context() as patch:
-            patch.setattr(Preparer, "prepare", broken)
+            patch.setattr(IngestPipeline, "prepare", broken)
             patch.setattr(
                 transcription,
                 "retry_at",
                 lambda job, error, attempts: None if job.attempts >= attempts else now(),
             )
             for _ in range(transcription.ATTEMPTS + 2):
-                await house.app.worker.turn()
+                await house.app.worker.run_once()
         item = await item_of(owner, added)
         assert (item["status"], transcriber.calls) == ("failed", 1)
         assert "RuntimeError" in item["status_reason"]

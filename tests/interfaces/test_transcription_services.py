@@ -87,7 +87,7 @@ async def kill_while_it_waits(
     house: House, service: SpeechService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As kill -9 would: nothing is told to anybody."""
-    working = asyncio.create_task(house.app.worker.turn())
+    working = asyncio.create_task(house.app.worker.run_once())
     await until(lambda: len([r for r in service.requests if r.path.endswith("job-0")]) > 2)
 
     async def nothing(*_: Any, **__: Any) -> None:
@@ -123,7 +123,7 @@ async def test_who_goes_on_neither_sends_nor_pays_again(
         service.busy = []
         an_hour_later(monkeypatch)  # the lease has run out
         del web.pages["/talk.mp3"]  # nor is the recording needed any more
-        while await house.app.worker.turn():
+        while await house.app.worker.run_once():
             pass
         found = await house.app.library.read(house.owner, item)
         assert found.item.transcription_status == "done" and "ferry leaves at dawn" in found.text
@@ -144,13 +144,13 @@ async def test_what_failed_there_is_begun_anew(
     service.error = {"assemblyai": "Server error, try again", "gladia": 500}[provider]
     async with opened(data_dir, provider, service, web) as (house, owner):
         item = await add(owner, web)
-        await house.app.worker.turn()
+        await house.app.worker.run_once()
         assert (
             await house.app.library.read(house.owner, item)
         ).item.transcription_status == "queued"
         service.error = None
         an_hour_later(monkeypatch)
-        while await house.app.worker.turn():
+        while await house.app.worker.run_once():
             pass
         assert (await house.app.library.read(house.owner, item)).item.transcription_status == "done"
         assert len(service.jobs) == 2
@@ -165,7 +165,7 @@ async def test_the_service_reports_and_is_asked_at_once(
         house.client() as nobody,
     ):
         item = await add(owner, web)
-        working = asyncio.create_task(house.app.worker.turn())
+        working = asyncio.create_task(house.app.worker.run_once())
         await until(lambda: not service.busy)
         [order] = service.jobs
         url, headers = order.get("webhook_url") or order["callback_config"]["url"], {}
@@ -200,7 +200,7 @@ async def test_a_recording_whose_file_is_lost_says_so(
         added = await house.app.uploads.add_file(house.owner, sound)
         [blob] = [file for file in (data_dir / "blobs").rglob("*") if file.is_file()]
         blob.unlink()
-        while await house.app.worker.turn():
+        while await house.app.worker.run_once():
             pass
         item = (await owner.get(f"/api/v1/items/{added.item.id}")).json()
         assert (item["transcription_status"], item["transcription_error"]) == (

@@ -99,7 +99,7 @@ async def found(owner: httpx.AsyncClient, query: str) -> list[str]:
 
 
 async def work(house: House) -> None:
-    while await house.app.worker.turn():
+    while await house.app.worker.run_once():
         pass
 
 
@@ -161,7 +161,7 @@ async def test_a_file_is_queued_when_its_last_byte_arrives(
     assert (await drop(visitor, "herons.txt", NOTE.encode(), folder=blue)).status_code == 200
     [item] = await items(owner)
     assert (item["title"], item["status"], item["folder_ids"]) == ("herons", "queued", [blue])
-    await house.app.uploads.tidy()
+    await house.app.uploads.cleanup()
     assert len(await blobs(house)) == 1, "what is still to be read is not tidied away"
     await work(house)
     [item] = await items(owner)
@@ -207,10 +207,10 @@ async def test_bytes_that_arrived_before_a_crash_are_queued_at_the_next_start(
                 await drop(visitor, f"{place}.txt", f"{place}: {NOTE}".encode())
             ).status_code == 500
     assert await items(owner) == []
-    await house.app.uploads.tidy()
+    await house.app.uploads.cleanup()
     assert sorted(item["title"] for item in await items(owner)) == ["enqueue", "put"]
     await work(house)
-    await house.app.uploads.tidy()
+    await house.app.uploads.cleanup()
     assert {item["status"] for item in await items(owner)} == {"ready"}
     assert (len(await items(owner)), await blobs(house)) == (2, [])
 
@@ -238,7 +238,7 @@ async def test_deleting_a_queued_item_never_deletes_what_was_there(
     house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, web: WebServer
 ) -> None:
     queued = await add(visitor, f"{web.url}/otters")
-    await house.app.removals.later(house.owner, [queued])
+    await house.app.delayed_deletes.schedule(house.owner, [queued])
     there = (
         await owner.post("/api/v1/ingest", json={"kind": "url", "url": f"{web.url}/otters"})
     ).json()["user_item_id"]
@@ -272,7 +272,7 @@ async def test_what_cannot_be_read_stays_and_says_why_until_it_is_retried(
     await work(house)
     assert (await read(owner, item_id))["status"] == "ready"
     assert (await owner.delete(f"/api/v1/items/{failed['broken']['id']}")).status_code == 200
-    await house.app.uploads.tidy()
+    await house.app.uploads.cleanup()
     assert await blobs(house) == []
 
 
@@ -301,7 +301,7 @@ async def test_what_is_added_twice_is_one_item(
         assert len(await items(owner)) == 3
         await work(house)
     assert {item["status"] for item in await items(owner)} == {"ready"}
-    await house.app.uploads.tidy()
+    await house.app.uploads.cleanup()
     assert await blobs(house) == []
 
 
@@ -385,11 +385,11 @@ async def test_what_somebody_wrote_on_a_queued_item_is_not_merged_away(
     house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, web: WebServer
 ) -> None:
     item_id = await add(visitor, f"{web.url}/otters")
-    await house.app.annotating.add(house.owner, item_id, "Ask Ann about this one.")
+    await house.app.annotations.add(house.owner, item_id, "Ask Ann about this one.")
     await owner.post("/api/v1/ingest", json={"kind": "url", "url": f"{web.url}/otters"})
     await work(house)
     assert (await read(owner, item_id))["id"] == item_id
-    assert [note.text for note in await house.app.annotating.of(house.owner, item_id)] == [
+    assert [note.text for note in await house.app.annotations.of(house.owner, item_id)] == [
         "Ask Ann about this one."
     ]
 
@@ -473,7 +473,7 @@ async def test_somebody_who_was_removed_meanwhile_adds_nothing(
 ) -> None:
     await house.join("Bob")
     [bob] = [member for member in await house.app.members.all(house.owner) if member.name == "Bob"]
-    session = await house.app.accounts.enter(
+    session = await house.app.accounts.open_session(
         bob.person_id, "test", library_id=house.owner.library_id
     )
     async with await browser(house) as client:
@@ -486,7 +486,7 @@ async def test_somebody_who_was_removed_meanwhile_adds_nothing(
         ).json()
         await house.app.members.change_role(house.owner, bob.person_id, Role.VIEWER)
         assert (await client.put(promised["url"], content=NOTE.encode())).status_code == 403
-    await house.app.uploads.tidy()
+    await house.app.uploads.cleanup()
     assert await items(owner) == []
 
 
@@ -515,7 +515,7 @@ async def test_in_any_order_each_source_is_one_item_and_each_id_that_was_given_w
         text, path = f"The {kind} of {run}: the heron stands by the weir at dawn.", f"/{run}"
         web.pages[path] = page(ARTICLE.replace("About otters", f"About {run}"))
         if by == "read":
-            await house.app.worker.turn()
+            await house.app.worker.run_once()
         elif kind == "file" and by == "web":
             there = {item["id"] for item in await all_items(owner)}
             await drop(visitor, "a.txt", text.encode())

@@ -41,7 +41,7 @@ def signed_in(data_dir: Path, place: dict[str, str]) -> tuple[str, str]:
     async def enter() -> tuple[str, str]:
         async with open_app(Settings(data_dir=data_dir, embedder="static", **place)) as app:  # type: ignore[arg-type]
             person, token = await app.people.create_with_token("Ada", "ada@example.org")
-            return await app.accounts.enter(person.id, "test"), token
+            return await app.accounts.open_session(person.id, "test"), token
 
     return asyncio.run(enter())
 

@@ -121,10 +121,10 @@ async def test_originals_stay_where_they_are_kept_until_the_item_goes(
 ) -> None:
     async with house_with(keep_originals=True) as house, house.client("owner") as owner:
         kept = (await finish(owner, await send(house, owner, NOTES))).json()
-        await house.app.uploads.tidy()
+        await house.app.uploads.cleanup()
         assert [file.read_bytes() for file in blobs(house)] == [NOTES]
         await owner.delete(f"/api/v1/items/{kept['user_item_id']}")
-        await house.app.uploads.tidy()
+        await house.app.uploads.cleanup()
         assert blobs(house) == []
 
 
@@ -192,7 +192,7 @@ async def listening(house_with: OpenHouse) -> AsyncIterator[House]:
 
 
 async def work_off(house: House) -> None:
-    while await house.app.worker.turn():
+    while await house.app.worker.run_once():
         pass
 
 
@@ -213,7 +213,7 @@ async def test_a_recording_is_queued_written_down_and_its_original_deleted(
         item = (await owner.get(f"/api/v1/items/{kept['user_item_id']}")).json()
         assert (item["transcription_status"], item["title"]) == ("done", "whistle")
         assert [hit["item_id"] for hit in await search(owner, "pelican lagoon")] == [item["id"]]
-        await listening.app.uploads.tidy()
+        await listening.app.uploads.cleanup()
         assert blobs(listening) == []
 
 
@@ -337,7 +337,7 @@ async def test_real_speech_is_sent_written_down_and_found_with_its_second(
         ]
         assert hits[0]["item_id"] == item["id"], mode
     assert "seconds" in item["sections"][0]["locator"] and item["summary"]
-    await house.app.uploads.tidy()
+    await house.app.uploads.cleanup()
     assert blobs(house) == []
 
 
@@ -517,7 +517,7 @@ async def test_an_upload_ends_with_its_time(
     upload = await send(house, owner, NOTES)
     monkeypatch.setattr("commonplace.core.items.uploads.now", lambda: now() + timedelta(hours=2))
     assert "has expired" in (await finish(owner, upload)).json()["message"]
-    await house.app.uploads.tidy()
+    await house.app.uploads.cleanup()
     assert blobs(house) == []
     assert (await finish(owner, upload)).status_code == 404
 
@@ -549,7 +549,9 @@ async def test_uploads_are_counted(house_with: OpenHouse) -> None:
 
 async def test_a_large_file_never_lies_in_memory(house: House) -> None:
     """What comes is written as it comes: no more than a buffer of it is held."""
-    upload, path = await house.app.uploads.promise(house.owner, "film.mp4", "video/mp4", 64_000_000)
+    upload, path = await house.app.uploads.announce(
+        house.owner, "film.mp4", "video/mp4", 64_000_000
+    )
     url = httpx.URL(path)
 
     async def chunks() -> AsyncIterator[bytes]:

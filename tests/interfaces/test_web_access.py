@@ -146,7 +146,7 @@ async def browser(house: House, character: str) -> httpx.AsyncClient:
 
 async def session(house: House, character: str) -> str:
     if character in ("owner", "stranger"):
-        return await house.app.accounts.enter(
+        return await house.app.accounts.open_session(
             (house.stranger if character == "stranger" else house.owner).person_id, ""
         )
     known = {member.name: member for member in await house.app.members.all(house.owner)}
@@ -154,7 +154,7 @@ async def session(house: House, character: str) -> str:
         await house.join(character)
         known = {member.name: member for member in await house.app.members.all(house.owner)}
     person_id = known[character.title() if character == "viewer" else character].person_id
-    return await house.app.accounts.enter(person_id, "", library_id=house.owner.library_id)
+    return await house.app.accounts.open_session(person_id, "", library_id=house.owner.library_id)
 
 
 async def target(house: House, what: str | None) -> str:

@@ -25,7 +25,7 @@ async def test_a_file_is_kept_whatever_it_is_called(house: House, name: str, kep
             files={"file": (name, b"A text that is long enough.")},
         )
         assert sent.status_code == 303, sent.text
-        while await house.app.worker.turn():
+        while await house.app.worker.run_once():
             pass
         [item] = await house.app.library.recent(house.owner)
         assert item.title == kept_as

@@ -27,7 +27,7 @@ async def test_a_task_under_way_is_not_archived_and_does_not_keep_the_others_fro
             house.owner, NewEntity("Login", "The page.", "task", project=project.id)
         )
     ).item
-    await house.app.work.step(house.owner, task.id, "start_task")
+    await house.app.tasks.step(house.owner, task.id, "start_task")
     note, _ = await house.add("A note")
     async with await browser(house, house.owner.person_id) as client:
         sent = await client.post(
@@ -95,7 +95,7 @@ async def test_the_report_passes_over_what_is_deleted_meanwhile(
 ) -> None:
     stays, _ = await house.add("Stays")
     goes, _ = await house.add("Goes")
-    await house.app.removals.later(house.owner, [stays, goes])
+    await house.app.delayed_deletes.schedule(house.owner, [stays, goes])
     within = house.app.store.jobs.list_jobs
 
     async def late(*args: Any, **kwargs: Any) -> Any:

@@ -22,7 +22,7 @@ async def browser(house: House, person_id: str | None = None) -> httpx.AsyncClie
     if person_id:
         client.cookies.set(
             "commonplace_8642",
-            await house.app.accounts.enter(person_id, "test"),
+            await house.app.accounts.open_session(person_id, "test"),
             domain="127.0.0.1",
         )
     return client
@@ -156,7 +156,7 @@ async def test_links_that_were_not_used_end_with_the_one_that_was_and_with_the_o
     logged, used = await accounts.invitation(dan), await accounts.invitation(dan)
     others = await accounts.invitation(await house.app.people.create("Eve", "eve@example.org"))
     session = await accounts.claim(used, "Dan", "dan@example.org", old, about="")
-    device = await accounts.know_device(session, None)
+    device = await accounts.remember_device(session, None)
     with pytest.raises(NotFound):
         await accounts.invited(logged)
     later, visitor = await accounts.invitation(dan), await accounts.visitor(session)
@@ -164,7 +164,7 @@ async def test_links_that_were_not_used_end_with_the_one_that_was_and_with_the_o
     await accounts.change_password(visitor, old, new)
     with pytest.raises(NotFound):
         await accounts.claim(later, "Dan", "dan@example.org", "the password of a thief", about="")
-    assert await accounts.know_device(session, device) == device, "the browser is still known"
+    assert await accounts.remember_device(session, device) == device, "the browser is still known"
     assert (await accounts.invited(others)).name == "Eve"
 
 

@@ -234,7 +234,7 @@ class Twins:
     async def work(self) -> None:
         """Run the jobs that calls have left."""
         for house in self.houses:
-            while await house.app.worker.turn():
+            while await house.app.worker.run_once():
                 pass
 
     async def _ask(self, which: int, client: httpx.AsyncClient, call: Call) -> str:
@@ -362,7 +362,7 @@ async def _handle(twins: Twins, which: int, house: House) -> None:
         {"title": "Noted", "content": "A heron stands in the shallows.", "entity_type": "idea"},
         ["Red", "Blue"],
     )
-    await house.app.annotating.add(
+    await house.app.annotations.add(
         house.owner, noted, "This is where the heron stood.", quote="in the shallows"
     )
     shown, _ = await _add(

@@ -218,14 +218,14 @@ class Disks:
         summary: str | None = None,
     ) -> Published:
         """`summary`: the owner's own words for others; None leaves those that are there, an empty one takes them away."""
-        await self._access.admit(caller, WRITE, "publish_disk", disk_id, owner=True)
+        await self._access.admit(caller, WRITE, "publish_disk", disk_id, needs_full_write=True)
         item = _finished(await self._own_item(caller, ItemRef.parse(disk_id)))
         return await self._publisher.publish(
             caller, item, audience, None if summary is None else summary.strip()
         )
 
     async def unpublish(self, caller: Caller, disk_id: str) -> Item:
-        await self._access.admit(caller, DELETE, "unpublish_disk", disk_id, owner=True)
+        await self._access.admit(caller, DELETE, "unpublish_disk", disk_id, needs_full_write=True)
         item = await self._own_item(caller, ItemRef.parse(disk_id))
         await self._store.disks.unpublish(caller.scope, item.id)
         return item
@@ -245,14 +245,14 @@ class Disks:
     # -- saving
 
     async def save(self, caller: Caller, disk_id: str) -> Published:
-        await self._access.admit(caller, WRITE, "save_disk", disk_id, owner=True)
+        await self._access.admit(caller, WRITE, "save_disk", disk_id, needs_full_write=True)
         published = await self._store.disks.find(ItemRef.parse(disk_id), caller.library_id)
         if published.library_id == caller.library_id:
             raise Invalid("This disk is in your own library; only disks of others are saved.")
         return await self._store.disks.save(caller.library_id, caller.person_id, published)
 
     async def unsave(self, caller: Caller, disk_id: str) -> None:
-        await self._access.admit(caller, DELETE, "unsave_disk", disk_id, owner=True)
+        await self._access.admit(caller, DELETE, "unsave_disk", disk_id, needs_full_write=True)
         await self._store.disks.unsave(caller.library_id, ItemRef.parse(disk_id))
 
     # -- how

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from commonplace.core.disks.redaction import Outline, redacted, refuse_quotations
 from commonplace.core.ingest.embedding import packed
-from commonplace.core.ingest.sources import Turns
+from commonplace.core.ingest.sources import KeyedLock
 from commonplace.errors import EmbeddingFailed, NotFound
 from commonplace.model import (
     NO_DISK,
@@ -31,7 +31,7 @@ class Publisher:
         self._embedder = embedder
         self._transformer = transformer  # the local one: what it finds stays on this machine
         self._turns = (
-            Turns()
+            KeyedLock()
         )  # deriving takes seconds of a long text: one at a time for each who asks
 
     async def preview(self, caller: Caller, item: Item) -> RedactedDisk:

@@ -23,7 +23,7 @@ class Annotation:
     position: int | None = None  # of the passage that it stands beside
 
 
-class Annotating:
+class Annotations:
     def __init__(self, store: Store, access: Access, entities: Entities) -> None:
         self._store = store
         self._access = access
@@ -56,7 +56,7 @@ class Annotating:
             caller,
             new,
             check_conflicts=False,
-            admitted=True,
+            authorized=True,
             folders=about.folders,
             annotates=about.id,
             relations=lambda note_id: [

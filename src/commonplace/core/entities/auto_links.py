@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from commonplace.core.entities.similarity_scale import Calibration
+from commonplace.core.entities.similarity_scale import SimilarityScale
 from commonplace.core.ingest.pipeline import job_for
-from commonplace.core.jobs.retry import give_back
+from commonplace.core.jobs.retry import retry_or_fail
 from commonplace.errors import NotFound
 from commonplace.model import (
     SUPERSEDED,
@@ -38,11 +38,11 @@ GUIDANCE = (
 OTHERS = tuple(kind for kind in EntityType if kind not in (*GUIDANCE, EntityType.DOCUMENT))
 
 
-class Linker:
-    def __init__(self, store: Store, embedder: Embedder, calibration: Calibration) -> None:
+class AutoLinker:
+    def __init__(self, store: Store, embedder: Embedder, similarity: SimilarityScale) -> None:
         self._store = store
         self._embedder = embedder
-        self._calibration = calibration
+        self._similarity = similarity
 
     async def link(self, scope: Scope, item: Item, text: str) -> int:
         """How many relations are new. `scope`: among what; a relation is only ever seen by who sees both its ends."""
@@ -72,7 +72,7 @@ class Linker:
     async def _alike(
         self, scope: Scope, vector: Vector, types: Sequence[str], but: set[str]
     ) -> list[tuple[str, float]]:
-        scale = await self._calibration.scale()
+        scale = await self._similarity.scale()
         near = await self._store.sections.nearest(
             scope,
             vector,
@@ -103,9 +103,9 @@ class LinkJobs:
 
     at_once = 8
 
-    def __init__(self, store: Store, linker: Linker) -> None:
+    def __init__(self, store: Store, auto_linker: AutoLinker) -> None:
         self._store = store
-        self._linker = linker
+        self._auto_linker = auto_linker
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         for job in jobs:
@@ -117,7 +117,7 @@ class LinkJobs:
             except NotFound:
                 pass  # one of the two was deleted meanwhile: there is nothing left to join
             except Exception as error:
-                await give_back(self._store, worker, job, error)
+                await retry_or_fail(self._store, worker, job, error)
                 continue
             await self._store.jobs.finish(worker, [job.id])
 
@@ -135,7 +135,7 @@ class LinkJobs:
             None if folders is None else frozenset(folders),
             bool(job.payload.get("kb_only")),
         )
-        await self._linker.link(scope, item, await self._store.items.text(item))
+        await self._auto_linker.link(scope, item, await self._store.items.text(item))
 
 
 def link_job(scope: Scope, item: Item) -> Job:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from commonplace.core.entities.similarity_scale import Calibration
+from commonplace.core.entities.similarity_scale import SimilarityScale
 from commonplace.model import ItemFilter, Passage, Scope
 from commonplace.ports import Embedder, Vector
 from commonplace.store import Store
@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class SimilarItem:
     """Something that is there, how like it is, in which way, and what tells that."""
 
     item_id: str
@@ -78,13 +78,13 @@ def _score(similarity: float, overlap: float, fewest: int) -> float:
     return similarity * (0.8 + 0.2 * min(1.0, overlap / needed))
 
 
-class Likeness:
+class Duplicates:
     """Looks for what is like a text that is about to be kept."""
 
-    def __init__(self, store: Store, embedder: Embedder, calibration: Calibration) -> None:
+    def __init__(self, store: Store, embedder: Embedder, similarity: SimilarityScale) -> None:
         self._store = store
         self._embedder = embedder
-        self._calibration = calibration
+        self._similarity = similarity
 
     async def conflicts(
         self,
@@ -95,14 +95,14 @@ class Likeness:
         threshold: float = THRESHOLD,
         but: Sequence[str] = (),
         where: ItemFilter | None = None,
-    ) -> tuple[Alike, ...]:
+    ) -> tuple[SimilarItem, ...]:
         """Best first. `parts`: what the text was cut into, of which the first PARTS are looked at. `but`: items to leave out."""
         parts = parts[:PARTS]
         near = await self._near(scope, title, parts, where)
         floor = min(FLOOR, threshold) if parts[0].vector is not None else 0.0
         close = [section_id for section_id, (similarity, _) in near.items() if similarity >= floor]
         passages = await self._store.sections.passages(scope, close) if close else []
-        best: dict[str, Alike] = {}
+        best: dict[str, SimilarItem] = {}
         mine = [Text(title, part.text) for part in parts]
         for passage in passages:
             similarity, part = near[passage.section_id]
@@ -127,7 +127,7 @@ class Likeness:
                 found.section_id: (0.0, 0)
                 for found in await self._store.sections.keyword(scope, asked, CANDIDATES, where)
             }
-        scale, best = await self._calibration.scale(), dict[int, tuple[float, int]]()
+        scale, best = await self._similarity.scale(), dict[int, tuple[float, int]]()
         for part, near in enumerate(
             await self._store.sections.nearest_to_each(
                 scope, vectors, self._embedder.stamp, CANDIDATES, where=where
@@ -140,8 +140,8 @@ class Likeness:
         return best
 
 
-def _alike(passage: Passage, score: float, kind: str, reason: str) -> Alike:
-    return Alike(
+def _alike(passage: Passage, score: float, kind: str, reason: str) -> SimilarItem:
+    return SimilarItem(
         passage.item_id,
         f"{passage.entity_type}_{passage.public_id}",
         passage.title,

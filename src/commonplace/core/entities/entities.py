@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from commonplace.core.entities import validation as rules
-from commonplace.core.entities.auto_links import Linker, link_job
-from commonplace.core.entities.duplicates import PARTS, THRESHOLD, Alike, Likeness, Part
+from commonplace.core.entities.auto_links import AutoLinker, link_job
+from commonplace.core.entities.duplicates import PARTS, THRESHOLD, Duplicates, Part, SimilarItem
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.embedding import unpacked
-from commonplace.core.ingest.pipeline import BY_MODEL, IN_CALL, Prepared, Preparer
+from commonplace.core.ingest.pipeline import BY_MODEL, IN_CALL, IngestPipeline, Prepared
 from commonplace.core.ingest.sources import private_key
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.people.authorization import READ, WRITE, Access
@@ -59,7 +59,7 @@ _SHOWN = (Kind.BELONGS_TO, Kind.PART_OF, Kind.DEPENDS_ON)
 class AddedEntity:
     item: Item
     message: str
-    conflicts: tuple[Alike, ...] = ()
+    conflicts: tuple[SimilarItem, ...] = ()
     linked: int = 0
     queued: bool = False  # something is left for a worker
 
@@ -82,9 +82,9 @@ class Entities:
         embedder: Embedder,
         access: Access,
         wake: Wake,
-        preparer: Preparer,
-        likeness: Likeness,
-        linker: Linker,
+        pipeline: IngestPipeline,
+        duplicates: Duplicates,
+        auto_linker: AutoLinker,
         epics: Epics,
         *,
         attended: bool,
@@ -93,9 +93,9 @@ class Entities:
         self._embedder = embedder
         self._access = access
         self._wake = wake
-        self._preparer = preparer
-        self._likeness = likeness
-        self._linker = linker
+        self._pipeline = pipeline
+        self._duplicates = duplicates
+        self._auto_linker = auto_linker
         self._epics = epics
         self._attended = (
             attended  # whether this process works on jobs, or has a way to wake those who do
@@ -111,7 +111,7 @@ class Entities:
         threshold: float = THRESHOLD,
         capture: Callable[[str], Capture] | None = None,
         relations: Callable[[str], Sequence[Relation]] | None = None,
-        admitted: bool = False,
+        authorized: bool = False,
         later: bool = False,
         beside: ItemChange | None = None,
         folders: tuple[str, ...] = (),
@@ -126,7 +126,7 @@ class Entities:
         caller's token has a folder of its own. `annotates`: the item that this one is a note on. `accepts`: the
         candidate that becomes this entity.
         """
-        if not admitted:
+        if not authorized:
             await self._access.admit(caller, WRITE, "add", new.title[: rules.LONGEST_TITLE])
         new = rules.checked(new)
         if capture is None:
@@ -405,7 +405,7 @@ class Entities:
         """Cut, summarised and embedded as texts are; but tags, category and metadata are those that were given. Whether a
         model wrote the summary is not for the caller to say: others are shown what one wrote."""
         item = replace(item, metadata=_given(item.metadata))
-        made = await self._preparer.prepare(
+        made = await self._pipeline.prepare(
             item, text, embed_up_to=embed_up_to, embed_first=embed_first
         )
         by_model = {
@@ -427,7 +427,7 @@ class Entities:
         new: NewEntity,
         joins: Iterable[Relation],
         threshold: float,
-    ) -> tuple[Alike, ...]:
+    ) -> tuple[SimilarItem, ...]:
         parts = [
             Part(section.text, unpacked(section.vector) if section.vector else None)
             for section in made.sections
@@ -438,7 +438,7 @@ class Entities:
             if relation.kind in (Kind.SUPERSEDES, Kind.CONTRADICTS)
         ]
         try:
-            return await self._likeness.conflicts(
+            return await self._duplicates.conflicts(
                 caller.scope, new.title, parts, threshold=threshold, but=known, where=_HOLDING
             )
         except EmbeddingFailed:
@@ -446,7 +446,7 @@ class Entities:
 
     async def _link(self, caller: Caller, item: Item, text: str) -> int:
         try:
-            return await self._linker.link(caller.scope, item, text)
+            return await self._auto_linker.link(caller.scope, item, text)
         except (EmbeddingFailed, NotFound):
             return (
                 0  # the embedder went away, or somebody deleted one of them: what was added stays

@@ -20,7 +20,7 @@ class EntityHit:
     passage: Passage
 
 
-class Finding:
+class EntitySearch:
     def __init__(self, search: Search, entities: Entities) -> None:
         self._search = search
         self._entities = entities

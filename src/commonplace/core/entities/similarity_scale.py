@@ -119,7 +119,7 @@ class Scale:
         return float(np.clip(np.interp(cosine, self.cosines, self.values), 0.0, 1.0))
 
 
-class Calibration:
+class SimilarityScale:
     """The scale of one embedder, measured when it is first asked for."""
 
     def __init__(self, embedder: Embedder) -> None:

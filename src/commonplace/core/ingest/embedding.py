@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from commonplace.core.jobs.lease import LEASE_SECONDS, held
-from commonplace.core.jobs.retry import give_back, in_words, is_passing, retry_at
+from commonplace.core.jobs.lease import LEASE_SECONDS, renewing_lease
+from commonplace.core.jobs.retry import error_message, is_transient, retry_at, retry_or_fail
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import Entry, Job, Section, now
 from commonplace.model.jobs import EMBED
@@ -101,14 +101,14 @@ class EmbedJobs:
         for tried, job in enumerate(jobs, 1):
             error = await self._try(worker, [job])
             if error is not None:
-                await give_back(self._store, worker, job, error)
-                if is_passing(error):  # the embedder is down, for all of them
+                await retry_or_fail(self._store, worker, job, error)
+                if is_transient(error):  # the embedder is down, for all of them
                     await self._postpone(worker, jobs[tried:], error)
                     return
 
     async def _try(self, worker: str, jobs: Sequence[Job]) -> Exception | None:
         try:
-            async with held(
+            async with renewing_lease(
                 partial(self._store.jobs.extend, worker, [job.id for job in jobs], LEASE_SECONDS)
             ):
                 await self._embed(jobs)
@@ -124,7 +124,7 @@ class EmbedJobs:
             at = retry_at(job, error)
             assert at is not None
             await self._store.jobs.fail(
-                worker, job.id, in_words(job, error), now() + (at - now()) / 2, counted=False
+                worker, job.id, error_message(job, error), now() + (at - now()) / 2, counted=False
             )
 
     async def _embed(self, jobs: Sequence[Job]) -> None:

@@ -29,7 +29,7 @@ class Prepared:
     jobs: tuple[Job, ...]  # for what is left
 
 
-class Preparer:
+class IngestPipeline:
     def __init__(self, embedder: Embedder, transformer: Transformer) -> None:
         self._embedder = embedder
         self._transformer = transformer

@@ -116,7 +116,7 @@ class _Turn:
     failed: IngestFailed | None = None
 
 
-class Turns:
+class KeyedLock:
     """Of those who want one source at the same moment, one reads it. The others find it read; or hear why it could not be,
     instead of waiting for a server that does not answer one after the other."""
 

@@ -5,8 +5,8 @@ from functools import partial
 from itertools import groupby
 
 from commonplace.core.ingest.pipeline import described
-from commonplace.core.jobs.lease import LEASE_SECONDS, held
-from commonplace.core.jobs.retry import give_back
+from commonplace.core.jobs.lease import LEASE_SECONDS, renewing_lease
+from commonplace.core.jobs.retry import retry_or_fail
 from commonplace.model import Annotation, Item, Job, Scope
 from commonplace.ports import Transformer
 from commonplace.store import Store
@@ -30,7 +30,7 @@ class TransformJobs:
         """Read and written together; one by one what a model is asked for, which takes its time."""
         by_model = [job for job in jobs if job.payload.get("auto")]
         others = sorted((job for job in jobs if not job.payload.get("auto")), key=_library)
-        async with held(
+        async with renewing_lease(
             partial(self._store.jobs.extend, worker, [job.id for job in jobs], LEASE_SECONDS)
         ):
             for _, group in groupby(others, _library):
@@ -50,7 +50,7 @@ class TransformJobs:
             for job in jobs if len(jobs) > 1 else ():
                 await self._tried(worker, [job], transformer)
             if len(jobs) == 1:
-                await give_back(self._store, worker, jobs[0], error)
+                await retry_or_fail(self._store, worker, jobs[0], error)
             return
         await self._store.jobs.finish(worker, [job.id for job in jobs])
 

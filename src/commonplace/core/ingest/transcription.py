@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from commonplace.core.ingest.pipeline import Preparer, job_for
+from commonplace.core.ingest.pipeline import IngestPipeline, job_for
 from commonplace.core.ingest.sources import MEGABYTE, segments
-from commonplace.core.jobs.lease import LEASE_SECONDS, held
-from commonplace.core.jobs.retry import in_words, is_passing, retry_at
+from commonplace.core.jobs.lease import LEASE_SECONDS, renewing_lease
+from commonplace.core.jobs.retry import error_message, is_transient, retry_at
 from commonplace.errors import IngestFailed, NotFound, QuotaExceeded
 from commonplace.model import (
     Annotation,
@@ -138,7 +138,7 @@ class TranscribeJobs:
         store: Store,
         transcriber: Transcriber,
         recordings: Recordings,
-        preparer: Preparer,
+        pipeline: IngestPipeline,
         quota: Quota,
         wake: Wake,
         stamp: str,
@@ -146,7 +146,7 @@ class TranscribeJobs:
         self._store = store
         self._transcriber = transcriber
         self._recordings = recordings
-        self._preparer = preparer
+        self._pipeline = pipeline
         self._quota = quota
         self._wake = wake
         self._stamp = stamp
@@ -200,7 +200,7 @@ class TranscribeJobs:
             await self._store.jobs.extend(worker, [job.id], LEASE_SECONDS)
             await self._store.contents.claim(content.id, job.id, _later(LEASE_SECONDS))
 
-        async with held(renew):
+        async with renewing_lease(renew):
             try:
                 if errand.begun:  # by whoever was at it before: the recording was sent, and its minutes were reserved
                     transcript = await self._transcriber.transcribe(None, tell, errand)
@@ -239,7 +239,7 @@ class TranscribeJobs:
             if item.in_kb
             else []
         )
-        made = await self._preparer.prepare(
+        made = await self._pipeline.prepare(
             item,
             content.text,
             content.marks,
@@ -264,7 +264,7 @@ class TranscribeJobs:
         self, worker: str, job: Job, item: Item, error: Exception, own: bool = False
     ) -> None:
         """The recording's fault is everybody's; an empty purse is one person's; anything else may pass."""
-        reason, again = in_words(job, error), retry_at(job, error, ATTEMPTS)
+        reason, again = error_message(job, error), retry_at(job, error, ATTEMPTS)
         if isinstance(error, QuotaExceeded) or (own and again is None):
             await self._store.jobs.fail(worker, job.id, reason, None)
             await self._store.contents.release(item.content_id, job.id)
@@ -279,7 +279,7 @@ class TranscribeJobs:
                 [Annotation(item, {"transcription_status": "queued"})]
             )
             await self._store.jobs.fail(
-                worker, job.id, reason, again, counted=not is_passing(error)
+                worker, job.id, reason, again, counted=not is_transient(error)
             )
 
     def _teller(self, content_id: str) -> Callable[[float], Awaitable[None]]:

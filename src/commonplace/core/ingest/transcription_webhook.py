@@ -15,7 +15,9 @@ class Webhooks:
         self._wake = wake
         self._settings = settings
 
-    async def hear(self, provider: str, secret: str, body: Callable[[], Awaitable[bytes]]) -> None:
+    async def receive(
+        self, provider: str, secret: str, body: Callable[[], Awaitable[bytes]]
+    ) -> None:
         """Whoever waits for a transcript asks for it now. What is in the message is not believed, whoever sent it."""
         known, given = self._settings.webhook_secret.encode(), secret.encode("utf-8", "replace")
         if (

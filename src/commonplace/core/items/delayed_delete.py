@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from commonplace.core.items.epic_status import Epics
-from commonplace.core.jobs.retry import give_back
+from commonplace.core.jobs.retry import retry_or_fail
 from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
 from commonplace.errors import NotFound
 from commonplace.model import Caller, ItemRef, Job, JobState, Scope, new_id, now
@@ -16,20 +16,20 @@ GRACE = timedelta(seconds=15)
 MOST = 1000
 
 
-class Removals:
+class DelayedDeletes:
     def __init__(self, store: Store, access: Access) -> None:
         self._store = store
         self._access = access
 
-    async def later(self, caller: Caller, item_ids: Sequence[str]) -> list[Job]:
+    async def schedule(self, caller: Caller, item_ids: Sequence[str]) -> list[Job]:
         """All of them or none; what is on its way out already is left to go."""
         items = []
         for item_id in item_ids:
             await self._access.admit(
-                caller, DELETE, "delete", item_id, owner=True
+                caller, DELETE, "delete", item_id, needs_full_write=True
             )  # the job knows no scope
             items.append(await self._store.items.get(caller.scope, ItemRef.parse(item_id)))
-        going = {job.item_id for job in await self._waiting(caller)}
+        going = {job.item_id for job in await self._pending(caller)}
         jobs = [
             Job(new_id(), item.library_id, item.id, REMOVE, run_after=now() + GRACE)
             for item in items
@@ -43,11 +43,11 @@ class Removals:
         await self._access.admit(caller, WRITE, "undo_delete")
         return await self._store.jobs.withdraw(caller.scope, item_ids, REMOVE)
 
-    async def waiting(self, caller: Caller) -> list[Job]:
+    async def pending(self, caller: Caller) -> list[Job]:
         await self._access.admit(caller, READ, "list")
-        return await self._waiting(caller)
+        return await self._pending(caller)
 
-    async def _waiting(self, caller: Caller) -> list[Job]:
+    async def _pending(self, caller: Caller) -> list[Job]:
         return await self._store.jobs.list_jobs(
             caller.scope, states=[JobState.QUEUED], kinds=[REMOVE], limit=MOST
         )
@@ -70,4 +70,4 @@ class RemoveJobs:
             except NotFound:
                 await self._store.jobs.finish(worker, [job.id])
             except Exception as error:
-                await give_back(self._store, worker, job, error)
+                await retry_or_fail(self._store, worker, job, error)

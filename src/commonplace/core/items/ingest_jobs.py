@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from commonplace.core.ingest.sources import Source
-from commonplace.core.items.library import Library, Located
+from commonplace.core.items.library import Library, LocatedSource
 from commonplace.core.items.unread import Unread
 from commonplace.core.items.uploads import Uploads
-from commonplace.core.jobs.lease import LEASE_SECONDS, held
-from commonplace.core.jobs.retry import ATTEMPTS, give_back
+from commonplace.core.jobs.lease import LEASE_SECONDS, renewing_lease
+from commonplace.core.jobs.retry import ATTEMPTS, retry_or_fail
 from commonplace.errors import CommonplaceError, NotFound
 from commonplace.model import Item, ItemRef, Job, Scope, now
 from commonplace.store import Store
@@ -30,7 +30,9 @@ class IngestJobs:
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         for job in jobs:
             try:
-                async with held(partial(self._store.jobs.extend, worker, [job.id], LEASE_SECONDS)):
+                async with renewing_lease(
+                    partial(self._store.jobs.extend, worker, [job.id], LEASE_SECONDS)
+                ):
                     await retry_on_conflict(partial(self._read, job), guarded=False)
                 await self._store.jobs.finish(worker, [job.id])
             except NotFound:
@@ -44,7 +46,7 @@ class IngestJobs:
                 # A missing page, a private address, an unreadable file or a used-up quota stays so: only what nobody
                 # foresaw is worth another attempt.
                 attempts = 1 if isinstance(error, CommonplaceError) else ATTEMPTS
-                await give_back(self._store, worker, job, error, attempts)
+                await retry_or_fail(self._store, worker, job, error, attempts)
 
     async def _read(self, job: Job) -> None:
         item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
@@ -54,7 +56,7 @@ class IngestJobs:
         if upload_id := job.payload.get("upload"):
             await self._uploads.discard(upload_id, kept, item)
 
-    async def _locate(self, job: Job, item: Item) -> Located:
+    async def _locate(self, job: Job, item: Item) -> LocatedSource:
         if upload_id := job.payload.get("upload"):
             return await self._uploads.read_queued(upload_id)
         if item.url is not None:
@@ -62,4 +64,4 @@ class IngestJobs:
                 Scope(item.library_id), item.url, item.entity_type, queue=item.library_id
             )
         content = await self._store.contents.get(item.content_id)
-        return Located(content.key, Source.of(content), content)
+        return LocatedSource(content.key, Source.of(content), content)

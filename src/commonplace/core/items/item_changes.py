@@ -9,7 +9,7 @@ from commonplace.model.workflow import MACHINES, enter_state
 Changes = dict[str, Any]
 
 
-def worked_out(item: Item, changes: Changes) -> Changes:
+def derive_changes(item: Item, changes: Changes) -> Changes:
     if "archived" in changes:
         changes = changes | _shelved(item, changes["archived"])
     return changes | _given(replace(item, metadata=changes.get("metadata", item.metadata)), changes)

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from commonplace.core.ingest.embedding import embedded
-from commonplace.core.ingest.pipeline import Prepared, Preparer, job_for
-from commonplace.core.ingest.sources import Source, Sources, Turns, private_key
+from commonplace.core.ingest.pipeline import IngestPipeline, Prepared, job_for
+from commonplace.core.ingest.sources import KeyedLock, Source, Sources, private_key
 from commonplace.core.ingest.transcription import Quota, queue
 from commonplace.core.items.epic_status import Epics
-from commonplace.core.items.item_changes import worked_out
+from commonplace.core.items.item_changes import derive_changes
 from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
 from commonplace.errors import ForbiddenScope, Invalid, NotFound
 from commonplace.model import (
@@ -79,7 +79,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class AddedItem:
     status: str  # ready, transcribing; queued when it is read later
     item: Item
     folder_id: str | None
@@ -88,7 +88,7 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class LocatedSource:
     """What is at an address, and the item that the caller has of it."""
 
     key: str
@@ -106,7 +106,7 @@ class Library:
         access: Access,
         wake: Wake,
         sources: Sources,
-        preparer: Preparer,
+        pipeline: IngestPipeline,
         quota: Quota,
         epics: Epics,
         *,
@@ -117,17 +117,17 @@ class Library:
         self._access = access
         self._wake = wake
         self._sources = sources
-        self._preparer = preparer
+        self._pipeline = pipeline
         self._quota = quota
         self._epics = epics
         self._auto_transforms = (
             auto_transforms  # whether a model can be asked; without one, all is done in the call
         )
-        self._turns = Turns()
+        self._turns = KeyedLock()
 
     # -- items
 
-    async def add(self, caller: Caller, draft: Draft, tell: Progress = no_progress) -> Added:
+    async def add(self, caller: Caller, draft: Draft, tell: Progress = no_progress) -> AddedItem:
         await self._access.admit(caller, WRITE, "add", draft.title or draft.url)
         if draft.url is None:
             source = Source(draft.title, draft.text, digest=digest(draft.text))
@@ -141,7 +141,9 @@ class Library:
                 partial(self._add_address, caller, draft, draft.url, tell), guarded=False
             )
 
-    async def _add_address(self, caller: Caller, draft: Draft, url: str, tell: Progress) -> Added:
+    async def _add_address(
+        self, caller: Caller, draft: Draft, url: str, tell: Progress
+    ) -> AddedItem:
         found = await self.locate(
             caller.scope,
             url,
@@ -151,7 +153,7 @@ class Library:
             tell=tell,
         )
         if found.item is not None:
-            return await self.answer_known(caller, draft, found.item)
+            return await self.add_existing(caller, draft, found.item)
         return await self.keep(
             caller, draft, found.source, found.key, found.content, tell, found.redirected
         )
@@ -165,7 +167,7 @@ class Library:
         queue: str,
         token_id: str | None = None,
         tell: Progress = no_progress,
-    ) -> Located:
+    ) -> LocatedSource:
         """Find what is at an address, reading it if nobody has. One page is one content, kept under the address where
         redirects end."""
         key = f"url:{canonical(url)}"
@@ -173,17 +175,17 @@ class Library:
             scope, key, entity_type, token_id=token_id
         )
         if content:
-            return Located(content.key, Source.of(content), content, item)
+            return LocatedSource(content.key, Source.of(content), content, item)
         source = await self._sources.read(url, tell, queue=queue)
         if source.found_at is None:
-            return Located(key, source)
+            return LocatedSource(key, source)
         end = f"url:{canonical(source.found_at)}"
         content, item = await self._store.items.find_by_key(
             scope, end, entity_type, token_id=token_id
         )
         if content:
             await self._store.contents.redirect(key, content.id)
-        return Located(end, Source.of(content) if content else source, content, item, (key,))
+        return LocatedSource(end, Source.of(content) if content else source, content, item, (key,))
 
     async def keep(
         self,
@@ -195,7 +197,7 @@ class Library:
         tell: Progress = no_progress,
         redirected: Sequence[str] = (),
         upload: Upload | None = None,
-    ) -> Added:
+    ) -> AddedItem:
         """Keep what a source said, or queue its recording. Whoever calls this has been admitted. `content`: what the key stands
         for already; somebody else's item may have its passages and their vectors. `redirected`: other keys that are to
         lead to it. `upload`: the file that the source is."""
@@ -224,10 +226,10 @@ class Library:
             upload=upload,
         )
         if not created:
-            return await self.answer_known(caller, draft, item)
+            return await self.add_existing(caller, draft, item)
         if made.jobs:
             await self._wake.signal()
-        return Added(item.state, item, caller.single_folder, created, job_id)
+        return AddedItem(item.state, item, caller.single_folder, created, job_id)
 
     async def make(
         self,
@@ -256,7 +258,7 @@ class Library:
             if content and item.in_kb
             else []
         )
-        return await self._preparer.prepare(
+        return await self._pipeline.prepare(
             item, source.text, source.marks, known=known, auto_transform=auto
         )
 
@@ -293,7 +295,7 @@ class Library:
         title = content.about["title"] if item.title == before.about.get("title") else item.title
         about = {name: value for name, value in item.metadata.items() if name != "truncated"}
         about |= {"truncated": True} if content.about.get("truncated") else {}
-        made = await self._preparer.prepare(
+        made = await self._pipeline.prepare(
             replace(item, title=title, metadata=about), content.text, content.marks
         )
         changes = {
@@ -339,7 +341,7 @@ class Library:
 
     async def put(self, caller: Caller, records: Sequence[Record]) -> list[Outcome]:
         """Many at once, in one transaction: found by their words when this returns, by meaning then or once jobs have run."""
-        await self._access.admit(caller, WRITE, "import", owner=True)
+        await self._access.admit(caller, WRITE, "import", needs_full_write=True)
         entries = await asyncio.to_thread(
             lambda: [self._entry(caller, record) for record in records]
         )
@@ -376,7 +378,7 @@ class Library:
             reading, transcription=await self._store.jobs.latest(reading.item, TRANSCRIBE)
         )
 
-    async def glance(self, caller: Caller, item_id: str) -> Item | None:
+    async def find(self, caller: Caller, item_id: str) -> Item | None:
         """The item without its text, if the caller sees one."""
         await self._access.admit(caller, READ, "read", item_id)
         try:
@@ -442,7 +444,7 @@ class Library:
         if not changes:
             raise Invalid("Name at least one field to change.")
         title, in_kb = changes.get("title", item.title), changes.get("in_kb", item.in_kb)
-        changes = worked_out(item, changes)
+        changes = derive_changes(item, changes)
         sections: Sequence[Section] | None = None
         jobs: Sequence[Job] = ()
         if not in_kb and item.in_kb:
@@ -471,13 +473,13 @@ class Library:
         await self._epics.delete(caller.scope, item, expected_revision)
         return item
 
-    async def joins(self, caller: Caller, item_ids: Sequence[str]) -> list[Relation]:
+    async def relations(self, caller: Caller, item_ids: Sequence[str]) -> list[Relation]:
         await self._access.admit(caller, READ, "relations")
         return await self._store.relations.of_items(caller.scope, item_ids)
 
-    async def join(self, caller: Caller, relations: Sequence[Relation]) -> int:
+    async def relate(self, caller: Caller, relations: Sequence[Relation]) -> int:
         """Many at once, as imports bring them; how many are new. What leads to something that is not there is left out."""
-        await self._access.admit(caller, WRITE, "import", owner=True)
+        await self._access.admit(caller, WRITE, "import", needs_full_write=True)
         try:
             return await self._store.relations.put(caller.scope, relations)
         except NotFound as error:
@@ -491,7 +493,7 @@ class Library:
 
     async def mark_notes(self, caller: Caller, notes: dict[str, str]) -> None:
         """Make items the notes on others that an export says they were: {note id: item id}. What is not there is left out."""
-        await self._access.admit(caller, WRITE, "import", owner=True)
+        await self._access.admit(caller, WRITE, "import", needs_full_write=True)
         found = await self._store.items.get_many(caller.scope, {*notes, *notes.values()})
         await self._store.items.set_derived(
             [
@@ -508,19 +510,19 @@ class Library:
         return await self._store.folders.list_folders(caller.scope)
 
     async def create_folder(self, caller: Caller, name: str) -> Folder:
-        await self._access.admit(caller, WRITE, "create_folder", name, owner=True)
+        await self._access.admit(caller, WRITE, "create_folder", name, needs_full_write=True)
         folder = Folder(new_id(), caller.library_id, folder_name(name), now())
         await self._store.folders.create(folder)
         return folder
 
     async def rename_folder(self, caller: Caller, folder_id: str, name: str) -> Folder:
-        await self._access.admit(caller, WRITE, "rename_folder", folder_id, owner=True)
+        await self._access.admit(caller, WRITE, "rename_folder", folder_id, needs_full_write=True)
         return await self._store.folders.rename(caller.scope, folder_id, folder_name(name))
 
     async def delete_folder(
         self, caller: Caller, folder_id: str, *, cascade_items: bool = False
     ) -> None:
-        await self._access.admit(caller, DELETE, "delete_folder", folder_id, owner=True)
+        await self._access.admit(caller, DELETE, "delete_folder", folder_id, needs_full_write=True)
         left = await self._epics.of_folder(caller.library_id, folder_id) if cascade_items else []
         await self._store.folders.delete(caller.scope, folder_id, cascade_items=cascade_items)
         await self._epics.follow(caller.library_id, left)
@@ -557,7 +559,7 @@ class Library:
 
     # -- how
 
-    async def answer_known(self, caller: Caller, draft: Draft, item: Item) -> Added:
+    async def add_existing(self, caller: Caller, draft: Draft, item: Item) -> AddedItem:
         """What is there already. What failed is tried again, and what was kept out of the KB enters it when it is added
         for it: `ready` must mean that search finds it."""
         jobs: list[Job] = []
@@ -577,7 +579,9 @@ class Library:
         if (draft.in_kb or caller.kb_only) and not item.in_kb:
             item, more = await self.enter_kb(item)
             jobs += more
-        return Added(item.state, item, caller.single_folder, False, jobs[0].id if jobs else None)
+        return AddedItem(
+            item.state, item, caller.single_folder, False, jobs[0].id if jobs else None
+        )
 
     async def enter_kb(self, item: Item) -> tuple[Item, Sequence[Job]]:
         sections, jobs = await self._passages(replace(item, in_kb=True))
@@ -599,7 +603,7 @@ class Library:
         if item.state != "ready":
             return None, ()
         content = await self._store.contents.get(item.content_id)
-        made = await self._preparer.prepare(item, content.text, content.marks)
+        made = await self._pipeline.prepare(item, content.text, content.marks)
         return made.sections, made.jobs
 
     async def _retry(self, caller: Caller, item: Item) -> list[Job]:

@@ -59,7 +59,7 @@ class Overview:
         )
 
     async def report(self, caller: Caller) -> Report:
-        await self._access.admit(caller, READ, "report", whole=True)
+        await self._access.admit(caller, READ, "report", needs_full_scope=True)
         await self._access.flush()
         store, scope, since = self._store, caller.scope, now() - timedelta(days=DAYS - 1)
         waiting, failed = [
@@ -87,9 +87,9 @@ class Overview:
             tuple(folders),
         )
 
-    async def stakes(self, caller: Caller, folder_id: str) -> FolderImpact:
+    async def folder_impact(self, caller: Caller, folder_id: str) -> FolderImpact:
         """What goes with a folder: for who could delete it, before they do."""
-        await self._access.admit(caller, READ, "folder", folder_id, owner=True)
+        await self._access.admit(caller, READ, "folder", folder_id, needs_full_write=True)
         return await self._store.folders.folder_impact(caller.scope, folder_id)
 
     async def may_back_up(self, caller: Caller) -> bool:

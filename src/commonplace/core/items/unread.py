@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from commonplace.core.ingest.pipeline import job_for
 from commonplace.core.ingest.sources import Source, private_key, title_of
-from commonplace.core.items.library import Added, Draft, Library, Located, new_item
+from commonplace.core.items.library import AddedItem, Draft, Library, LocatedSource, new_item
 from commonplace.core.people.authorization import WRITE, Access
 from commonplace.model import Caller, Content, Item, ItemRef, Job, Scope, Upload, digest, new_id
 from commonplace.model.jobs import INGEST
@@ -23,7 +23,7 @@ class Unread:
         self._library = library
         self._stamp = stamp
 
-    async def submit(self, caller: Caller, draft: Draft, folder_id: str | None = None) -> Added:
+    async def submit(self, caller: Caller, draft: Draft, folder_id: str | None = None) -> AddedItem:
         """Store a text or an address and a job that reads it, before any work: once this answers, nothing is lost."""
         await self._access.admit(caller, WRITE, "add", draft.title or draft.url)
         if draft.url is None:
@@ -48,7 +48,7 @@ class Unread:
         title: str,
         folder_id: str | None,
         upload: Upload | None = None,
-    ) -> Added:
+    ) -> AddedItem:
         """Write an unread item, its job and its folder in one transaction. `title`: until the source says its own."""
         item = replace(
             new_item(caller, draft, draft.title or title),
@@ -78,19 +78,19 @@ class Unread:
         if not created:
             return await self.take_known(caller, draft, item, folder_id)
         await self._wake.signal()
-        return Added(item.state, item, caller.single_folder, created, job.id)
+        return AddedItem(item.state, item, caller.single_folder, created, job.id)
 
     async def take_known(
         self, caller: Caller, draft: Draft, item: Item, folder_id: str | None
-    ) -> Added:
+    ) -> AddedItem:
         """Answer with the item that is there, filed where it was to be added."""
         if folder_id is not None:
             await self._store.items.file(
                 caller.scope, ItemRef(id=item.id), [folder_id], token_id=caller.token_id
             )
-        return await self._library.answer_known(caller, draft, item)
+        return await self._library.add_existing(caller, draft, item)
 
-    async def complete(self, job: Job, item: Item, found: Located) -> Item:
+    async def complete(self, job: Job, item: Item, found: LocatedSource) -> Item:
         """Give an unread item what its source said; see the port's `Unread.complete` for what is there already."""
         before, source = item, found.source
         if (

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from commonplace.core.ingest.sources import SPEECH, Source, private_key
 from commonplace.core.ingest.transcription import Recordings
-from commonplace.core.items.library import Added, Draft, Library, Located
+from commonplace.core.items.library import AddedItem, Draft, Library, LocatedSource
 from commonplace.core.items.unread import Unread
 from commonplace.core.people.authorization import READ, UPLOAD, WRITE, Access, may
 from commonplace.errors import (
@@ -94,7 +94,7 @@ class Uploads:
         self._busy: set[str] = set()
         self._finishing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def promise(
+    async def announce(
         self,
         caller: Caller,
         filename: str,
@@ -168,7 +168,7 @@ class Uploads:
             await self._queue(upload, file)
         await asyncio.to_thread(file.unlink)
 
-    async def _queue(self, upload: Upload, file: Path) -> Added | None:
+    async def _queue(self, upload: Upload, file: Path) -> AddedItem | None:
         """Queue the file to be read, if who sent it may still write; None when another call was first."""
         caller = _sender(upload)
         role = await self._store.people.role(caller.person_id, caller.library_id)
@@ -201,16 +201,16 @@ class Uploads:
 
     async def submit_file(
         self, caller: Caller, file: Path, name: str, content_type: str, folder_id: str
-    ) -> Added:
+    ) -> AddedItem:
         """A file that came with a form: stored now, read by a job."""
         size = (await asyncio.to_thread(file.stat)).st_size
-        upload, _ = await self.promise(
+        upload, _ = await self.announce(
             caller, name, content_type, size, on_arrival={"folder": folder_id}
         )
         await self._blobs.put(upload.key, file)
-        return await self._queue(upload, file) or await self.arrived(caller, upload.id)
+        return await self._queue(upload, file) or await self.submitted_item(caller, upload.id)
 
-    async def arrived(self, caller: Caller, upload_id: str) -> Added:
+    async def submitted_item(self, caller: Caller, upload_id: str) -> AddedItem:
         """The item that an upload became when its last byte arrived."""
         await self._access.admit(caller, READ, "read", upload_id)
         upload = await self._own(caller, upload_id)
@@ -223,7 +223,7 @@ class Uploads:
             raise Conflict("The file's bytes are not all here yet.")
         return await self._first_answer(caller, upload)
 
-    async def read_queued(self, upload_id: str) -> Located:
+    async def read_queued(self, upload_id: str) -> LocatedSource:
         """Read a queued file, unless its content is known."""
         try:
             upload = await self._store.uploads.get(upload_id)
@@ -239,7 +239,7 @@ class Uploads:
                     if content and content.text
                     else await self._read(upload, file, kind)
                 )
-                return Located(key, source, content)
+                return LocatedSource(key, source, content)
         except NotFound:
             raise IngestFailed("The file is not there any more. Upload it again.") from None
 
@@ -330,7 +330,7 @@ class Uploads:
         title: str = "",
         in_kb: bool = True,
         tags: tuple[str, ...] = (),
-    ) -> Added:
+    ) -> AddedItem:
         """Read a document within the call, or queue a recording; `document` says which of them it must be, if it must.
         Finishing again answers with the same item."""
         await self._access.admit(caller, WRITE, "finish_upload", upload_id)
@@ -357,7 +357,7 @@ class Uploads:
 
     async def _finish(
         self, caller: Caller, upload: Upload, document: bool | None, draft: Draft
-    ) -> Added:
+    ) -> AddedItem:
         async with self._file(upload) as file:
             kind = await self._extractor.kind(
                 file, upload.content_type, upload.filename, queue=upload.owner
@@ -400,11 +400,13 @@ class Uploads:
             return key, content
         return own, (await self._store.items.find_by_key(caller.scope, own, EntityType.DOCUMENT))[0]
 
-    async def add_file(self, caller: Caller, file: Path, *, name: str = "", **wish: Any) -> Added:
+    async def add_file(
+        self, caller: Caller, file: Path, *, name: str = "", **wish: Any
+    ) -> AddedItem:
         """A file of this machine, by the same way. `name`: when it is called otherwise by whom it comes from."""
         name, size = name or file.name, (await asyncio.to_thread(file.stat)).st_size
         kind = await self._extractor.kind(file, name=name, queue=caller.queue)
-        upload, _ = await self.promise(caller, name, kind, size)
+        upload, _ = await self.announce(caller, name, kind, size)
         try:
             await self._blobs.put(upload.key, file)
             return await self.finish(
@@ -423,10 +425,10 @@ class Uploads:
     def open_original(self, upload: Upload) -> AbstractAsyncContextManager[Path]:
         return self._blobs.file(upload.key)
 
-    async def keep_tidy(self) -> None:
+    async def run_cleanup(self) -> None:
         while True:
             try:
-                await self.tidy()
+                await self.cleanup()
             except Exception:
                 # Nothing is lost by deleting them later; this must outlive a lost database or file store.
                 log.exception(
@@ -434,7 +436,7 @@ class Uploads:
                 )
             await asyncio.sleep(_TIDY_SECONDS)
 
-    async def tidy(self) -> None:
+    async def cleanup(self) -> None:
         """Delete the bytes of what nobody finished in time, of items that are gone, and of what has been written down. What
         arrived whole before the server went down, and was to be read then, is queued first."""
         for upload in await self._store.uploads.list_awaited():
@@ -495,14 +497,14 @@ class Uploads:
             truncated=found.truncated,
         )
 
-    async def _first_answer(self, caller: Caller, upload: Upload) -> Added:
+    async def _first_answer(self, caller: Caller, upload: Upload) -> AddedItem:
         item = await self._store.items.get(
             caller.scope, ItemRef(id=upload.item_id), token_id=caller.token_id
         )
         told = upload.answer
         if told is None:
-            return Added(item.state, item, caller.single_folder, created=False)
-        return Added(
+            return AddedItem(item.state, item, caller.single_folder, created=False)
+        return AddedItem(
             told["status"],
             replace(item, content_id=told["content_id"]),
             told["folder_id"],

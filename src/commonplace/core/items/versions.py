@@ -29,7 +29,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class VersionDiff:
     item: Item
     version: Version
     followed_by: Version | None  # None: what the item says now
@@ -52,7 +52,7 @@ class Versions:
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         return await self._store.versions.get(caller.scope, item.id, revision)
 
-    async def compare(self, caller: Caller, item_id: str, revision: int) -> Compared:
+    async def compare(self, caller: Caller, item_id: str, revision: int) -> VersionDiff:
         """A version with what replaced it."""
         await self._access.admit(caller, READ, "versions", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
@@ -71,7 +71,7 @@ class Versions:
             except NotFound:  # the oldest go when there are many, also in this moment
                 followed_by = None
         text = followed_by.text if followed_by else await self._store.items.text(item)
-        return Compared(
+        return VersionDiff(
             item, version, followed_by, await asyncio.to_thread(difference, version.text, text)
         )
 

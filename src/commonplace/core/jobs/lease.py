@@ -8,7 +8,7 @@ LEASE_SECONDS = 120
 
 
 @asynccontextmanager
-async def held(renew: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+async def renewing_lease(renew: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
     """`renew` is asked again and again, well before a lease runs out."""
 
     async def hold() -> None:

@@ -16,16 +16,16 @@ SOURCE_PAUSE = 1800.0  # many that never answer must not keep those waiting that
 SOURCE_SECONDS = 86_400  # for which a source that cannot be reached is tried: unlike our services it may be gone for good
 
 
-def in_words(job: Job, error: Exception) -> str:
+def error_message(job: Job, error: Exception) -> str:
     """The reason for those who look at the job; what nobody foresaw goes to the log as well."""
     if isinstance(error, CommonplaceError):
         return error.message
-    if not is_passing(error):
+    if not is_transient(error):
         log.error("Job %s (%s of item %s) failed", job.id, job.kind, job.item_id, exc_info=error)
     return f"Unexpected {type(error).__name__}; the server's log says more."
 
 
-def is_passing(error: Exception) -> bool:
+def is_transient(error: Exception) -> bool:
     """Whether a dependency is down, so that the job itself may well succeed later."""
     return (
         error.passing
@@ -37,7 +37,7 @@ def is_passing(error: Exception) -> bool:
 def retry_at(job: Job, error: Exception, attempts: int = ATTEMPTS) -> datetime | None:
     """When to try again; None: not any more. Passing failures of services are retried without end, those of sources for a
     day, after pauses that grow with the job's age."""
-    if is_passing(error):
+    if is_transient(error):
         age = (now() - job.created_at).total_seconds()
         of_source = isinstance(error, IngestFailed)
         if of_source and age > SOURCE_SECONDS:
@@ -49,13 +49,13 @@ def retry_at(job: Job, error: Exception, attempts: int = ATTEMPTS) -> datetime |
     return now() + timedelta(seconds=min(2**job.attempts, LONGEST_WAIT))
 
 
-async def give_back(
+async def retry_or_fail(
     store: Store, worker: str, job: Job, error: Exception, attempts: int = ATTEMPTS
 ) -> None:
     await store.jobs.fail(
         worker,
         job.id,
-        in_words(job, error),
+        error_message(job, error),
         retry_at(job, error, attempts),
-        counted=not is_passing(error),
+        counted=not is_transient(error),
     )

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from commonplace.core.jobs.lease import LEASE_SECONDS
-from commonplace.core.jobs.retry import give_back
+from commonplace.core.jobs.retry import retry_or_fail
 from commonplace.errors import CommonplaceError
 from commonplace.model import Job, now
 from commonplace.model.jobs import EMBED, INGEST, TRANSFORM
@@ -54,7 +54,7 @@ class Worker:
                     lanes.create_task(self._run(kind))
             lanes.create_task(self._sweep())
 
-    async def turn(self) -> int:
+    async def run_once(self) -> int:
         """Run one lot of jobs of each kind; how many there were."""
         return sum([await self._turn(kind) for kind in self._handlers])
 
@@ -91,7 +91,7 @@ class Worker:
                 await handler.run(self._name, jobs)
             except Exception as error:
                 for job in jobs:  # those that are done, or given back, stay so
-                    await give_back(self._store, self._name, job, error)
+                    await retry_or_fail(self._store, self._name, job, error)
             return len(jobs)
         idle.set()
         if time.monotonic() > self._prune_at:

@@ -16,7 +16,7 @@ MAPPED = 5_000  # items that one picture can hold
 KEPT = 16  # maps, of as many libraries or scopes
 
 
-class Mapping:
+class LibraryMap:
     def __init__(self, store: Store, access: Access, embedder: Embedder) -> None:
         self._store = store
         self._access = access

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from commonplace.core.entities import validation as rules
-from commonplace.core.entities.duplicates import Alike
+from commonplace.core.entities.duplicates import SimilarItem
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.people.authorization import READ, WRITE, Access
-from commonplace.core.work.tasks import Done
+from commonplace.core.work.tasks import ChangeResult
 from commonplace.errors import Conflict, Invalid
 from commonplace.model import (
     STALE,
@@ -57,12 +57,12 @@ class Remembered:
     item: Item
     capture: Capture
     message: str
-    conflicts: tuple[Alike, ...] = ()
+    conflicts: tuple[SimilarItem, ...] = ()
     repeated: bool = False  # the key was used before: this is what was kept then
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CorrectionResult:
     """A capture, the entity that was made of it, and what became of that."""
 
     capture: Capture
@@ -99,12 +99,12 @@ class Memory:
         *,
         sync: bool = False,
         check_conflicts: bool = True,
-        admitted: bool = False,
+        authorized: bool = False,
         later: bool = False,
     ) -> Remembered:
         """The capture, and the entity that points to it, in one transaction. The same key answers with the first result, also
         to those who ask while that is being written."""
-        if not admitted:
+        if not authorized:
             await self._access.admit(caller, WRITE, "remember", memo.entity.title[:200])
         _require_plain_source(memo.source)
         owner = memo.owner or owner_of(caller)
@@ -140,7 +140,7 @@ class Memory:
                 replace(memo.entity, metadata=metadata),
                 sync=sync,
                 check_conflicts=check_conflicts,
-                admitted=True,
+                authorized=True,
                 later=later,
                 capture=lambda item_id: replace(capture, item_id=item_id),
                 relations=joins,
@@ -164,7 +164,7 @@ class Memory:
 
     async def captures(
         self, caller: Caller, *, limit: int = 20, offset: int = 0
-    ) -> tuple[list[Kept], int]:
+    ) -> tuple[list[CorrectionResult], int]:
         """Newest first, and how many there are in all."""
         await self._access.admit(caller, READ, "captures")
         captures, total = await self._store.captures.list_page(
@@ -186,7 +186,7 @@ class Memory:
             caller.scope, {*ids, *(relation.from_id for relation in replaced)}
         )
         return [
-            Kept(
+            CorrectionResult(
                 capture,
                 items[capture.item_id],
                 tuple(
@@ -211,7 +211,7 @@ class Memory:
         content: str | None = None,
         reason: str = "",
         expected_revision: int | None = None,
-    ) -> Done:
+    ) -> ChangeResult:
         """`by`: what replaces it; or the `content` (and `title`) of a new memory that does."""
         await self._access.admit(caller, WRITE, "supersede", entity_id)
         old = await self._memory(caller, entity_id)
@@ -230,7 +230,7 @@ class Memory:
             )
             new = await retry_on_conflict(write, guarded=expected_revision is not None)
             updated = await self._store.items.get(caller.scope, ItemRef(id=old.id))
-        return Done(
+        return ChangeResult(
             updated,
             f"Superseded: {old.title}, by {new.title} ({new.entity_id})",
             {"superseded_by": new.entity_id},
@@ -238,19 +238,19 @@ class Memory:
 
     async def mark_wrong(
         self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None
-    ) -> Done:
+    ) -> ChangeResult:
         """Search and context leave it out from now on."""
         return await self._mark(caller, "mark_wrong", entity_id, WRONG, reason, expected_revision)
 
     async def mark_stale(
         self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None
-    ) -> Done:
+    ) -> ChangeResult:
         """It is still found, but shown as stale and below what is not."""
         return await self._mark(caller, "mark_stale", entity_id, STALE, reason, expected_revision)
 
     async def restore(
         self, caller: Caller, entity_id: str, expected_revision: int | None = None
-    ) -> Done:
+    ) -> ChangeResult:
         """As if no correction had been made."""
         await self._access.admit(caller, WRITE, "restore", entity_id)
         item = await self._memory(caller, entity_id)
@@ -278,7 +278,7 @@ class Memory:
                 dropped=replaced,
             )
 
-        return Done(
+        return ChangeResult(
             await retry_on_conflict(attempt, guarded=expected_revision is not None),
             f"Restored: {item.title}",
         )
@@ -317,11 +317,11 @@ class Memory:
         status: str,
         reason: str,
         expected_revision: int | None,
-    ) -> Done:
+    ) -> ChangeResult:
         await self._access.admit(caller, WRITE, verb, entity_id)
         item = await self._memory(caller, entity_id)
         updated = await self._told(caller, item, status, reason, expected_revision)
-        return Done(
+        return ChangeResult(
             updated, f"Marked as {status}: {item.title}" + (f" ({reason})" if reason else "")
         )
 
@@ -359,7 +359,7 @@ class Memory:
         )
         told = ItemChange(old.id, _corrected(caller, old, SUPERSEDED, reason), old.revision)
         kept = await self.remember(
-            caller, Memo(entity, replaces=told), check_conflicts=False, admitted=True
+            caller, Memo(entity, replaces=told), check_conflicts=False, authorized=True
         )
         return kept.item
 

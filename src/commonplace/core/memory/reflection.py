@@ -10,7 +10,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from commonplace.core.entities import validation as rules
-from commonplace.core.entities.duplicates import CONTRADICTION, Alike, Likeness, Part
+from commonplace.core.entities.duplicates import CONTRADICTION, Duplicates, Part, SimilarItem
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.embedding import within_call
@@ -50,17 +50,17 @@ class Notes:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ReviewedCandidate:
     proposal: Proposal
-    duplicates: tuple[Alike, ...] = ()
-    contradictions: tuple[Alike, ...] = ()
+    duplicates: tuple[SimilarItem, ...] = ()
+    contradictions: tuple[SimilarItem, ...] = ()
     kept: Item | None = None
     queued: Candidate | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Reflected:
-    candidates: tuple[Judged, ...]
+class ReflectResult:
+    candidates: tuple[ReviewedCandidate, ...]
     source: Remembered | None = None  # where the notes were kept, when they were
 
 
@@ -70,7 +70,7 @@ class Reflection:
         store: Store,
         access: Access,
         embedder: Embedder,
-        likeness: Likeness,
+        duplicates: Duplicates,
         reflector: Reflector,
         entities: Entities,
         memory: Memory,
@@ -78,12 +78,12 @@ class Reflection:
         self._store = store
         self._access = access
         self._embedder = embedder
-        self._likeness = likeness
+        self._duplicates = duplicates
         self._reflector = reflector
         self._entities = entities
         self._memory = memory
 
-    async def reflect(self, caller: Caller, notes: Notes) -> Reflected:
+    async def reflect(self, caller: Caller, notes: Notes) -> ReflectResult:
         await self._access.admit(
             caller, WRITE if notes.persist else READ, "reflect", notes.source_title[:200]
         )
@@ -99,7 +99,7 @@ class Reflection:
         ).project_id
         proposals = await self._reflector.reflect(notes.source_title, notes.content, notes.limit)
         judged = [
-            Judged(
+            ReviewedCandidate(
                 proposal,
                 tuple(a for a in alike if a.kind != CONTRADICTION),
                 tuple(a for a in alike if a.kind == CONTRADICTION),
@@ -107,7 +107,7 @@ class Reflection:
             for proposal, alike in zip(proposals, await self._alike(caller, proposals), strict=True)
         ]
         if not notes.persist:
-            return Reflected(tuple(judged))
+            return ReflectResult(tuple(judged))
         return await self._persist(caller, notes, project_id, judged)
 
     async def queue(
@@ -145,14 +145,14 @@ class Reflection:
             caller.library_id, _whose(caller), state, limit=limit, offset=offset
         )
 
-    async def candidate(self, caller: Caller, candidate_id: str) -> Judged:
+    async def candidate(self, caller: Caller, candidate_id: str) -> ReviewedCandidate:
         """With what is like it by now."""
         await self._access.admit(caller, READ, "read_candidate", candidate_id)
         found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
         [alike] = await self._alike(
             caller, [found.proposal], but=[found.item_id] if found.item_id else []
         )
-        return Judged(
+        return ReviewedCandidate(
             found.proposal,
             tuple(a for a in alike if a.kind != CONTRADICTION),
             tuple(a for a in alike if a.kind == CONTRADICTION),
@@ -186,7 +186,7 @@ class Reflection:
         )
         pending = found if found.state is CandidateState.PENDING else None
         kept = await self._memory.remember(
-            caller, replace(memo, owner=REVIEW, accepts=pending), admitted=True
+            caller, replace(memo, owner=REVIEW, accepts=pending), authorized=True
         )
         found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
         if (
@@ -231,8 +231,12 @@ class Reflection:
         return replace(before, proposal=proposal, project_id=project_id)
 
     async def _persist(
-        self, caller: Caller, notes: Notes, project_id: str | None, judged: Sequence[Judged]
-    ) -> Reflected:
+        self,
+        caller: Caller,
+        notes: Notes,
+        project_id: str | None,
+        judged: Sequence[ReviewedCandidate],
+    ) -> ReflectResult:
         """The notes are captured once; reflecting on the same notes again answers with what came of them the first time."""
         key = "reflect:" + digest("\0".join([notes.content, notes.source_title, project_id or ""]))
         source = await self._memory.remember(
@@ -245,10 +249,10 @@ class Reflection:
                 {"kind": "reflection"},
             ),
             check_conflicts=False,
-            admitted=True,
+            authorized=True,
         )
         quoted = source.item.id if await self._visible(caller, source.item.id) else None
-        done: list[Judged] = []
+        done: list[ReviewedCandidate] = []
         for one in judged:
             name = f"{key}:{one.proposal.kind}:{digest(one.proposal.content)[:16]}"
             before = source.repeated and await self._store.captures.by_key(
@@ -275,10 +279,10 @@ class Reflection:
                     caller,
                     _memo(one.proposal, project_id, name, quoted),
                     check_conflicts=False,
-                    admitted=True,
+                    authorized=True,
                 )
                 done.append(replace(one, kept=kept.item))
-        return Reflected(tuple(done), source)
+        return ReflectResult(tuple(done), source)
 
     async def _visible(self, caller: Caller, item_id: str) -> str | None:
         """The id, if the caller sees the item: what a token of several folders adds lies in none of them yet."""
@@ -289,10 +293,10 @@ class Reflection:
 
     async def _alike(
         self, caller: Caller, proposals: Sequence[Proposal], but: Sequence[str] = ()
-    ) -> list[tuple[Alike, ...]]:
+    ) -> list[tuple[SimilarItem, ...]]:
         vectors = await self._vectors(proposals)
         return [
-            await self._likeness.conflicts(
+            await self._duplicates.conflicts(
                 caller.scope, proposal.title, [Part(proposal.content, vector)], but=but
             )
             for proposal, vector in zip(proposals, vectors, strict=True)
@@ -314,7 +318,7 @@ def _whose(caller: Caller) -> str | None:
     return None if caller.whole_library and not caller.kb_only else owner_of(caller)
 
 
-def _can_be_kept(one: Judged, project_id: str | None) -> bool:
+def _can_be_kept(one: ReviewedCandidate, project_id: str | None) -> bool:
     needs_project = one.proposal.kind in rules.WORK and project_id is None
     return one.proposal.confidence >= SURE and not (
         one.duplicates or one.contradictions or needs_project

@@ -40,14 +40,14 @@ class Visitor:
     prolonged: bool = False  # just now: the browser has to be told to keep its cookie as long
 
     @property
-    def rules(self) -> bool:
+    def has_full_write(self) -> bool:
         """Whether they may do what takes write access to the whole library."""
         return Capability.WRITE in self.caller.capabilities and self.viewing is None
 
     @property
-    def hosts(self) -> bool:
+    def manages_members(self) -> bool:
         """Whether they say who belongs to the library."""
-        return self.rules and self.library.role.manages_members
+        return self.has_full_write and self.library.role.manages_members
 
     @property
     def at_home(self) -> Caller:
@@ -112,7 +112,7 @@ class Accounts:
         right = await self._verified(known, password)
         if person is None or not right:
             raise Unauthorized(_WRONG)
-        return await self.enter(person.id, about)
+        return await self.open_session(person.id, about)
 
     async def limit_attempts(self, account: str, address: str, device: str | None) -> None:
         """Count an attempt to sign in. A device that was signed in to the account before is limited by itself, so that
@@ -125,7 +125,7 @@ class Accounts:
         await self.throttle(f"signin:{address}:{account}", ATTEMPTS)
         await self.throttle(f"signin-on:{account}", ON_ONE_ACCOUNT)
 
-    async def know_device(self, session: str, device: str | None) -> str:
+    async def remember_device(self, session: str, device: str | None) -> str:
         """The secret by which the browser of a new session is known at the next sign-in: the one it has, or a new one."""
         found = await self._store.accounts.session(digest(session))
         if found is None:
@@ -141,7 +141,9 @@ class Accounts:
     async def _is_known(self, device: str, person_id: str) -> bool:
         return await self._store.accounts.check_secret(digest(device), DEVICE) == (True, person_id)
 
-    async def enter(self, person_id: str, about: str, *, library_id: str | None = None) -> str:
+    async def open_session(
+        self, person_id: str, about: str, *, library_id: str | None = None
+    ) -> str:
         """A new session, in their own library or one they are a member of, for somebody who has proved who they are."""
         secret = secrets.token_urlsafe(32)
         await self._store.accounts.open_session(
@@ -165,7 +167,9 @@ class Accounts:
     async def view_as(self, visitor: Visitor, token_id: str | None) -> None:
         """See the library as a token does, until told otherwise."""
         if token_id is not None:
-            await self._access.admit(visitor.caller, READ, "view_as", token_id, owner=True)
+            await self._access.admit(
+                visitor.caller, READ, "view_as", token_id, needs_full_write=True
+            )
             if all(
                 token.id != token_id
                 for token in await self._store.tokens.of_library(visitor.library.library_id)
@@ -173,7 +177,7 @@ class Accounts:
                 raise NotFound("Token not found")
         await self._store.accounts.set_view_as(visitor.session.digest, token_id)
 
-    async def turn_to(self, visitor: Visitor, library_id: str) -> Membership:
+    async def switch_library(self, visitor: Visitor, library_id: str) -> Membership:
         """This browser is in that library from now on."""
         for library in visitor.libraries:
             if library.library_id == library_id:
@@ -222,7 +226,7 @@ class Accounts:
             digest(secret), CLAIM, person.id, name, email, hashed
         ):
             raise NotFound("This link has been used in the meantime.")
-        return await self.enter(person.id, about)
+        return await self.open_session(person.id, about)
 
     # -- one's own account
 
@@ -234,12 +238,12 @@ class Accounts:
 
     async def change_password(self, visitor: Visitor, old: str, new: str) -> None:
         """All other browsers are signed out, and links that were made before sign nobody in."""
-        await self.prove(visitor, old)
+        await self.check_password(visitor, old)
         await self._store.accounts.set_password(
             visitor.person.id, await self.hashed(new), keep=visitor.session.digest, void=CLAIM
         )
 
-    async def prove(self, visitor: Visitor, password: str) -> None:
+    async def check_password(self, visitor: Visitor, password: str) -> None:
         """That it is them who sit there; who has no password has proved it by signing in."""
         known = await self._store.accounts.password_hash(visitor.person.id)
         if known is not None:

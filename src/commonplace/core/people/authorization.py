@@ -73,20 +73,22 @@ class Access:
         verb: str,
         target: str | None = None,
         *,
-        owner: bool = False,
-        whole: bool = False,
-        ruler: bool = False,
+        needs_full_write: bool = False,
+        needs_full_scope: bool = False,
+        needs_admin: bool = False,
     ) -> None:
         """Let the caller go on, or say why not. `whole`: only for who sees the whole library; `owner`: who may also write
         to it; `ruler`: and has a role that says who belongs to it."""
         try:
-            owner = owner or ruler
-            required = Capability.WRITE if owner else action.capability
+            needs_full_write = needs_full_write or needs_admin
+            required = Capability.WRITE if needs_full_write else action.capability
             if required not in caller.capabilities:
                 raise CapabilityDenied(required, sorted(caller.capabilities))
-            if (owner or whole) and (caller.folders is not None or caller.kb_only):
+            if (needs_full_write or needs_full_scope) and (
+                caller.folders is not None or caller.kb_only
+            ):
                 raise ForbiddenScope("This needs a token for the whole library.")
-            if ruler and not caller.role.manages_members:
+            if needs_admin and not caller.role.manages_members:
                 raise ForbiddenScope(
                     f"This takes an owner or admin of the library; your role in it is {caller.role}."
                 )

@@ -1,7 +1,12 @@
 """Accepting an invitation in the browser: as who one is, or as somebody new, with a password or a passkey."""
 
 from commonplace.core.people.accounts import Accounts, Visitor, checked
-from commonplace.core.people.members import Accepted, Asked, Members, require_addressee
+from commonplace.core.people.members import (
+    AcceptedInvitation,
+    Members,
+    OpenInvitation,
+    require_addressee,
+)
 from commonplace.core.people.passkeys import Passkeys, Site
 from commonplace.core.people.tokens import new_person
 from commonplace.errors import NameTaken
@@ -9,7 +14,7 @@ from commonplace.model import Json
 from commonplace.store import Store
 
 
-class Joining:
+class Invitations:
     def __init__(
         self, store: Store, accounts: Accounts, passkeys: Passkeys, members: Members
     ) -> None:
@@ -18,10 +23,10 @@ class Joining:
         self._passkeys = passkeys
         self._members = members
 
-    async def asked(self, secret: str) -> Asked:
+    async def asked(self, secret: str) -> OpenInvitation:
         return await self._members.asked(secret)
 
-    async def as_known(self, visitor: Visitor, secret: str) -> Accepted:
+    async def as_known(self, visitor: Visitor, secret: str) -> AcceptedInvitation:
         """Their browser turns to the library they joined."""
         done = await self._members.accept(visitor.at_home, secret, with_token=False)
         await self._store.accounts.switch_library(visitor.session.digest, done.library_id)
@@ -37,7 +42,7 @@ class Joining:
         done = await self._members.accept(
             None, secret, name, email, with_token=False, sign_in=hashed
         )
-        return await self._accounts.enter(done.person_id, about, library_id=done.library_id)
+        return await self._accounts.open_session(done.person_id, about, library_id=done.library_id)
 
     async def offer_passkey(self, secret: str, name: str, email: str, site: Site) -> Json:
         """Refuses what would be refused afterwards: a passkey that nobody knows would stay in the browser."""
@@ -47,12 +52,12 @@ class Joining:
             raise NameTaken(
                 f"There is already a person with the address {email}; sign in, and open the link again."
             )
-        return await self._passkeys.offer(new_person(name, email), site)
+        return await self._passkeys.registration_options(new_person(name, email), site)
 
     async def with_passkey(
         self, secret: str, name: str, email: str, site: Site, credential: Json, *, about: str
     ) -> str:
         name, email = checked(name, email)
-        made = await self._passkeys.made("", site, credential, "The first")
+        made = await self._passkeys.verify_registration("", site, credential, "The first")
         done = await self._members.accept(None, secret, name, email, with_token=False, sign_in=made)
-        return await self._accounts.enter(done.person_id, about, library_id=done.library_id)
+        return await self._accounts.open_session(done.person_id, about, library_id=done.library_id)

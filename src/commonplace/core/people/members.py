@@ -15,7 +15,7 @@ NO_SUCH = "The invitation is unknown, was used, or has expired; ask for a new on
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedInvitation:
     person_id: str
     library_id: str
     role: Role
@@ -24,7 +24,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OpenInvitation:
     """What an invitation says to whoever holds it."""
 
     invitation: Invitation
@@ -38,17 +38,17 @@ class Members:
         self._access = access
 
     async def all(self, caller: Caller) -> list[Member]:
-        await self._access.admit(caller, READ, "list_members", whole=True)
+        await self._access.admit(caller, READ, "list_members", needs_full_scope=True)
         return await self._store.members.of_library(caller.library_id)
 
     async def change_role(self, caller: Caller, person_id: str, role: Role) -> Member:
-        await self._access.admit(caller, WRITE, "change_role", person_id, ruler=True)
+        await self._access.admit(caller, WRITE, "change_role", person_id, needs_admin=True)
         await self._require_reach(caller, person_id, role)
         return await self._store.members.change_role(caller.library_id, person_id, role)
 
     async def remove(self, caller: Caller, person_id: str) -> None:
         """Their tokens for the library are revoked at once. What they added stays."""
-        await self._access.admit(caller, DELETE, "remove_member", person_id, ruler=True)
+        await self._access.admit(caller, DELETE, "remove_member", person_id, needs_admin=True)
         await self._require_reach(caller, person_id)
         await self._store.members.remove(caller.library_id, person_id)
 
@@ -56,7 +56,7 @@ class Members:
         self, caller: Caller, role: Role, email: str | None = None, days: int = INVITATION_DAYS
     ) -> tuple[Invitation, str]:
         """The invitation and its secret, which is shown this once and kept only as a hash."""
-        await self._access.admit(caller, WRITE, "invite", role, ruler=True)
+        await self._access.admit(caller, WRITE, "invite", role, needs_admin=True)
         _require_may_give(caller, role)
         at, secret = now(), "inv_" + secrets.token_urlsafe(32)
         invitation = Invitation(
@@ -72,32 +72,34 @@ class Members:
         return invitation, secret
 
     async def invitations(self, caller: Caller) -> list[Invitation]:
-        await self._access.admit(caller, READ, "list_invitations", ruler=True)
+        await self._access.admit(caller, READ, "list_invitations", needs_admin=True)
         return await self._store.members.invitations(caller.library_id)
 
     async def withdraw(self, caller: Caller, invitation_id: str) -> None:
-        await self._access.admit(caller, DELETE, "withdraw_invitation", invitation_id, ruler=True)
+        await self._access.admit(
+            caller, DELETE, "withdraw_invitation", invitation_id, needs_admin=True
+        )
         if not await self._store.members.withdraw(caller.library_id, invitation_id):
             raise NotFound("Invitation not found, or accepted already")
 
     async def leave(self, caller: Caller) -> None:
         """Whoever asks is no member any more; what they added stays."""
-        await self._access.admit(caller, READ, "leave", whole=True)
+        await self._access.admit(caller, READ, "leave", needs_full_scope=True)
         _require_guest(caller, caller.person_id)
         await self._store.members.remove(caller.library_id, caller.person_id)
 
     async def rename_library(self, caller: Caller, name: str) -> None:
         name = " ".join(name.split())
-        await self._access.admit(caller, WRITE, "rename_library", name[:200], ruler=True)
+        await self._access.admit(caller, WRITE, "rename_library", name[:200], needs_admin=True)
         if not 0 < len(name) <= 200:
             raise Invalid("Give the library a name of up to 200 characters.")
         await self._store.members.rename_library(caller.library_id, name)
 
-    async def asked(self, secret: str) -> Asked:
+    async def asked(self, secret: str) -> OpenInvitation:
         """Nobody has to say who they are to read what they are invited to: the secret is enough."""
         invitation = await self._open(secret)
         by = await self._store.accounts.person(invitation.invited_by)
-        return Asked(
+        return OpenInvitation(
             invitation,
             await self._store.members.library_name(invitation.library_id),
             by.name if by else "somebody",
@@ -112,10 +114,10 @@ class Members:
         *,
         with_token: bool = True,
         sign_in: str | Passkey | None = None,
-    ) -> Accepted:
+    ) -> AcceptedInvitation:
         """As the person who asks, or, for who has no account, as a new one, who signs in with a password's hash or a passkey."""
         if caller is not None:
-            await self._access.admit(caller, WRITE, "accept_invitation", owner=True)
+            await self._access.admit(caller, WRITE, "accept_invitation", needs_full_write=True)
         invitation = await self._open(secret)
         if caller is not None:
             if name is not None or email is not None:
@@ -144,7 +146,7 @@ class Members:
             new=caller is None,
             sign_in=sign_in,
         )
-        return Accepted(
+        return AcceptedInvitation(
             person.id,
             invitation.library_id,
             invitation.role,

@@ -32,23 +32,27 @@ class Passkeys:
     async def of(self, person: Person) -> list[Passkey]:
         return await self._store.accounts.passkeys(person.id)
 
-    async def offer(self, person: Person, site: Site) -> Json:
+    async def registration_options(self, person: Person, site: Site) -> Json:
         """What the browser needs to make a new one; the person may be one who is only about to be."""
         from commonplace.core.people import webauthn
 
-        return webauthn.offered(person, site.host, await self._challenge(), await self.of(person))
+        return webauthn.registration_options(
+            person, site.host, await self._challenge(), await self.of(person)
+        )
 
     async def add(self, person_id: str, site: Site, credential: Json, name: str) -> Passkey:
-        passkey = await self.made(person_id, site, credential, name)
+        passkey = await self.verify_registration(person_id, site, credential, name)
         await self._store.accounts.add_passkey(passkey)
         return passkey
 
-    async def made(self, person_id: str, site: Site, credential: Json, name: str) -> Passkey:
+    async def verify_registration(
+        self, person_id: str, site: Site, credential: Json, name: str
+    ) -> Passkey:
         """What the browser made, if it is an answer to an offer of ours; not kept yet."""
         from commonplace.core.people import webauthn
 
         challenge = await self._answered(credential)
-        return webauthn.made(
+        return webauthn.verify_registration(
             person_id,
             " ".join(name.split())[:100] or "Passkey",
             site.host,
@@ -65,11 +69,11 @@ class Passkeys:
         if not await self._store.accounts.delete_passkey(visitor.person.id, passkey_id):
             raise NotFound("Passkey not found")
 
-    async def ask(self, site: Site) -> Json:
+    async def authentication_options(self, site: Site) -> Json:
         """What the browser needs to let somebody choose one."""
         from commonplace.core.people import webauthn
 
-        return webauthn.asked(site.host, await self._challenge())
+        return webauthn.authentication_options(site.host, await self._challenge())
 
     async def sign_in(
         self, site: Site, credential: Json, *, address: str, about: str, device: str | None = None
@@ -81,9 +85,9 @@ class Passkeys:
         challenge = await self._answered(credential)
         if known is None:
             raise Unauthorized("This server does not know that passkey.")
-        uses = webauthn.proven(known, site.host, site.origin, challenge, credential)
+        uses = webauthn.verify_authentication(known, site.host, site.origin, challenge, credential)
         await self._store.accounts.record_passkey_use(known.id, uses)
-        return await self._accounts.enter(known.person_id, about)
+        return await self._accounts.open_session(known.person_id, about)
 
     async def _challenge(self) -> bytes:
         challenge = secrets.token_bytes(32)

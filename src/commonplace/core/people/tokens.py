@@ -68,24 +68,24 @@ class People:
 
     async def create_token(self, caller: Caller, new: NewToken) -> tuple[Token, str]:
         """The token and its secret, which is shown this once and kept only as a hash."""
-        await self._access.admit(caller, WRITE, "create_token", new.name, owner=True)
+        await self._access.admit(caller, WRITE, "create_token", new.name, needs_full_write=True)
         folders = None if new.folders is None else await self._folder_ids(caller, new.folders)
         return await self._mint(caller.library_id, caller.person_id, new, folders)
 
     async def tokens(self, caller: Caller) -> list[Token]:
         """The library's; for who does not say who belongs to it, their own."""
-        await self._access.admit(caller, READ, "list_tokens", owner=True)
+        await self._access.admit(caller, READ, "list_tokens", needs_full_write=True)
         return await self._of(caller)
 
     async def revoke_token(self, caller: Caller, token_id: str) -> None:
-        await self._access.admit(caller, DELETE, "revoke_token", token_id, owner=True)
+        await self._access.admit(caller, DELETE, "revoke_token", token_id, needs_full_write=True)
         if all(
             token.id != token_id for token in await self._of(caller)
         ) or not await self._store.tokens.revoke(caller.library_id, token_id):
             raise NotFound("Token not found")
 
     async def activity(self, caller: Caller, token_id: str, limit: int = 100) -> list[Event]:
-        await self._access.admit(caller, READ, "token_activity", token_id, owner=True)
+        await self._access.admit(caller, READ, "token_activity", token_id, needs_full_write=True)
         if all(token.id != token_id for token in await self._of(caller)):
             raise NotFound("Token not found")
         await self._access.flush()

@@ -31,7 +31,9 @@ from commonplace.model import Json, Passkey, Person
 _REFUSED = "The passkey was not accepted; try again, or sign in with your password."
 
 
-def offered(person: Person, host: str, challenge: bytes, known: Iterable[Passkey]) -> Json:
+def registration_options(
+    person: Person, host: str, challenge: bytes, known: Iterable[Passkey]
+) -> Json:
     return options_to_json_dict(
         generate_registration_options(
             rp_id=host,
@@ -51,7 +53,7 @@ def offered(person: Person, host: str, challenge: bytes, known: Iterable[Passkey
     )
 
 
-def made(
+def verify_registration(
     person_id: str, name: str, host: str, origin: str, challenge: bytes, credential: Json
 ) -> Passkey:
     try:
@@ -72,11 +74,13 @@ def made(
     )
 
 
-def asked(host: str, challenge: bytes) -> Json:
+def authentication_options(host: str, challenge: bytes) -> Json:
     return options_to_json_dict(generate_authentication_options(rp_id=host, challenge=challenge))
 
 
-def proven(known: Passkey, host: str, origin: str, challenge: bytes, credential: Json) -> int:
+def verify_authentication(
+    known: Passkey, host: str, origin: str, challenge: bytes, credential: Json
+) -> int:
     """How often it has been used by now."""
     try:
         proof = verify_authentication_response(

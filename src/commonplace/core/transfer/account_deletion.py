@@ -9,7 +9,7 @@ from commonplace.store import Store
 AT_ONCE = 100
 
 
-class Leaving:
+class AccountDeletion:
     def __init__(self, store: Store, accounts: Accounts, uploads: Uploads) -> None:
         self._store = store
         self._accounts = accounts
@@ -32,13 +32,13 @@ class Leaving:
             raise ForbiddenScope("Stop looking through a token's eyes first.")
         if email.strip().lower() != visitor.person.email.lower():
             raise Invalid("Write your address to say that you mean it.")
-        await self._accounts.prove(visitor, password)
+        await self._accounts.check_password(visitor, password)
         library_id = visitor.person.id
         for token in await self._store.tokens.of_library(library_id):
             await self._store.tokens.revoke(library_id, token.id)
         await self._empty(Scope(library_id))
         await self._store.uploads.expire(library_id)
-        await self._uploads.tidy()  # the files go while it is still known where they are
+        await self._uploads.cleanup()  # the files go while it is still known where they are
         await self._store.people.delete(library_id)
 
     async def _empty(self, scope: Scope) -> None:

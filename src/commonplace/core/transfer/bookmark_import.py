@@ -9,7 +9,7 @@ from uuid import NAMESPACE_URL, uuid5
 from commonplace.core.items.library import Draft, Library, Record
 from commonplace.core.transfer import bookmark_formats
 from commonplace.core.transfer.bookmark_formats import Saved
-from commonplace.core.transfer.markdown_folder import Imported
+from commonplace.core.transfer.markdown_folder import ImportResult
 from commonplace.errors import KEEPS_OUT
 from commonplace.model import (
     Caller,
@@ -27,7 +27,9 @@ AT_ONCE = 4  # addresses that are fetched side by side
 NOTES = 100  # in one transaction
 
 
-async def import_file(library: Library, caller: Caller, file: Path, advance: Advance) -> Imported:
+async def import_file(
+    library: Library, caller: Caller, file: Path, advance: Advance
+) -> ImportResult:
     """Addresses are read as when they are added one by one; those that cannot be had are named at the end."""
     found = await asyncio.to_thread(bookmark_formats.read, file)
     folders = _Folders(library, caller)
@@ -36,7 +38,7 @@ async def import_file(library: Library, caller: Caller, file: Path, advance: Adv
     importer.failed += [(each.title, each.lost) for each in found if each.lost]
     await importer.notes([each for each in found if each.url is None and not each.lost])
     await importer.addresses([each for each in found if each.url is not None])
-    return Imported(importer.outcomes, folders.made, tuple(importer.failed))
+    return ImportResult(importer.outcomes, folders.made, tuple(importer.failed))
 
 
 class _Folders:

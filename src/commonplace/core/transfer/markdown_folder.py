@@ -77,7 +77,7 @@ _FOREIGN = frozenset({Origin.AGENT, Origin.WEB, Origin.UPLOAD})
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportResult:
     outcomes: dict[Outcome, int]
     folders: int
     skipped: tuple[tuple[str, str], ...]  # (file, why)
@@ -86,7 +86,9 @@ class Imported:
     ] = ()  # parts of files that could not be read, which does no harm to the rest
 
 
-async def import_folder(library: Library, caller: Caller, root: Path, advance: Advance) -> Imported:
+async def import_folder(
+    library: Library, caller: Caller, root: Path, advance: Advance
+) -> ImportResult:
     """Every Markdown file below `root`. A file that was imported before is brought up to date, never doubled."""
     files = markdown_files(root)
     if not files:
@@ -130,10 +132,10 @@ async def import_folder(library: Library, caller: Caller, root: Path, advance: A
             outcomes[outcome] += 1
         advance(sum(outcomes.values()) + len(skipped), len(files))
     for start in range(0, len(relations), AT_ONCE):
-        await library.join(caller, relations[start : start + AT_ONCE])
+        await library.relate(caller, relations[start : start + AT_ONCE])
     for start in range(0, len(notes), AT_ONCE):
         await library.mark_notes(caller, dict(list(notes.items())[start : start + AT_ONCE]))
-    return Imported(outcomes, len(folders) - before, tuple(skipped))
+    return ImportResult(outcomes, len(folders) - before, tuple(skipped))
 
 
 def markdown_files(root: Path) -> list[Path]:
@@ -314,7 +316,7 @@ async def export_folder(
         names = [folder.name for folder in reading.folders]
         joins = [
             relation
-            for relation in await library.joins(caller, [item_id])
+            for relation in await library.relations(caller, [item_id])
             if relation.from_id == item_id
         ]
         _write(file, front_matter.render(reading.item, reading.text, names, joins))

@@ -12,7 +12,7 @@ from commonplace.core.memory.reflection import Reflection
 from commonplace.core.people.authorization import WRITE, Access
 from commonplace.core.transfer import agent_transcripts, git_history
 from commonplace.core.transfer.agent_transcripts import Session
-from commonplace.core.transfer.markdown_folder import Imported
+from commonplace.core.transfer.markdown_folder import ImportResult
 from commonplace.errors import Invalid
 from commonplace.model import Caller, EntityType, ItemFilter, Outcome, digest
 from commonplace.model.progress import Advance
@@ -44,7 +44,7 @@ class Sessions:
         *,
         project: str | None = None,
         reflect: bool = False,
-    ) -> Imported:
+    ) -> ImportResult:
         """A file, or all that lie below a folder (`~/.claude/projects`, `~/.codex/sessions`); one file at a time is in memory."""
         found = agent_transcripts.files(root)
         if not found:
@@ -60,7 +60,7 @@ class Sessions:
             raise Invalid(
                 f"Nothing was said in {root}, or it was not written by Claude Code or Codex."
             )
-        return Imported(outcomes, 0, (), tuple(unread))
+        return ImportResult(outcomes, 0, (), tuple(unread))
 
     async def import_git(
         self,
@@ -70,12 +70,12 @@ class Sessions:
         *,
         project: str | None = None,
         reflect: bool = False,
-    ) -> Imported:
+    ) -> ImportResult:
         """A repository, or a log that was saved."""
         found = await asyncio.to_thread(
             git_history.read_file, source
         ) or await git_history.read_repository(source)
-        return Imported(
+        return ImportResult(
             await self._bring_in(caller, iter(found), len(found), advance, project, reflect), 0, ()
         )
 
@@ -88,7 +88,7 @@ class Sessions:
         project: str | None,
         reflect: bool,
     ) -> dict[Outcome, int]:
-        await self._access.admit(caller, WRITE, "import", owner=True)
+        await self._access.admit(caller, WRITE, "import", needs_full_write=True)
         project_id = (await self._entities.within_project(caller, ItemFilter(), project)).project_id
         outcomes = dict.fromkeys(Outcome, 0)
         for done, session in enumerate(sessions, 1):
@@ -158,7 +158,11 @@ class Sessions:
             created_at=session.at,
         )
         kept = await self._memory.remember(
-            caller, Memo(new, key, session.about), check_conflicts=False, admitted=True, later=True
+            caller,
+            Memo(new, key, session.about),
+            check_conflicts=False,
+            authorized=True,
+            later=True,
         )
         if kept.repeated:
             return Outcome.UNCHANGED, kept

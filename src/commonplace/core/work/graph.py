@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from commonplace.core.entities import validation as rules
 from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
-from commonplace.core.work.tasks import Work
+from commonplace.core.work.tasks import Tasks
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
     EVERYTHING,
@@ -31,7 +31,7 @@ _PLACES: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class GraphQuery:
     """Which items an exploration shows. `project` by any of its names."""
 
     types: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class DependencyChain:
     """What an item depends on, in an order in which it can be done; the item itself is the last."""
 
     center: Item
@@ -54,13 +54,13 @@ class Chain:
 
 
 class Graph:
-    def __init__(self, store: Store, access: Access, work: Work) -> None:
+    def __init__(self, store: Store, access: Access, work: Tasks) -> None:
         self._store = store
         self._access = access
-        self._work = work
+        self._tasks = work
 
     async def list(
-        self, caller: Caller, wanted: Wanted, *, limit: int, offset: int = 0
+        self, caller: Caller, wanted: GraphQuery, *, limit: int, offset: int = 0
     ) -> tuple[Sequence[Item], int]:
         await self._access.admit(caller, READ, "explore")
         return await self._store.items.list_page(
@@ -71,7 +71,7 @@ class Graph:
         self,
         caller: Caller,
         entity_id: str,
-        wanted: Wanted,
+        wanted: GraphQuery,
         *,
         kinds: Sequence[str] = (),
         depth: int = 1,
@@ -90,7 +90,9 @@ class Graph:
             where=await self._filter(caller.scope, wanted),
         )
 
-    async def dependencies(self, caller: Caller, entity_id: str, wanted: Wanted) -> Chain:
+    async def dependencies(
+        self, caller: Caller, entity_id: str, wanted: GraphQuery
+    ) -> DependencyChain:
         await self._access.admit(caller, READ, "explore", entity_id)
         found = await self._store.relations.dependencies(
             caller.scope, ItemRef.parse(entity_id), await self._filter(caller.scope, wanted)
@@ -98,7 +100,7 @@ class Graph:
         needs = _needs(found.items, found.relations)
         order, cycles = in_order(needs, [found.center.id])
         items = {item.id: item for item in found.items}
-        return Chain(
+        return DependencyChain(
             found.center,
             tuple(items[item_id] for item_id in order if item_id in found.asked),
             found.relations,
@@ -109,7 +111,7 @@ class Graph:
 
     async def cycles(self, scope: Scope, project: str | None = None) -> Sequence[Sequence[Item]]:
         """Tasks that wait for each other, in a project or the whole library; each cycle ends where it begins."""
-        project_id = (await self._filter(scope, Wanted(project=project))).project_id
+        project_id = (await self._filter(scope, GraphQuery(project=project))).project_id
         waits = await self._store.relations.dependency_pairs(scope)
         cycles = cycles_of(waits)
         if cycles and project_id is not None:  # they may lead through other projects
@@ -166,8 +168,12 @@ class Graph:
             )
         held = await self._store.relations.of_items(caller.scope, [one.id], [kind], outgoing=True)
         if new := all(r.to_id != other.id for r in held):
-            await self._work.update(
-                caller, one.id, MACHINES[one.entity_type], {_PLACES[kind]: other.id}, admitted=True
+            await self._tasks.update(
+                caller,
+                one.id,
+                MACHINES[one.entity_type],
+                {_PLACES[kind]: other.id},
+                authorized=True,
             )
         return one, other, relation, new
 
@@ -185,7 +191,7 @@ class Graph:
             )
             if all(r.to_id != other.id for r in held):
                 raise NotFound("Relation not found")
-            await self._work.update(caller, one.id, TASK, {"epic": None}, admitted=True)
+            await self._tasks.update(caller, one.id, TASK, {"epic": None}, authorized=True)
             return
         await self._store.relations.delete(caller.scope, one.id, kind, other.id)
 
@@ -195,7 +201,7 @@ class Graph:
             await self._store.items.get(scope, ItemRef.parse(other_id)),
         )
 
-    async def _filter(self, scope: Scope, wanted: Wanted) -> ItemFilter:
+    async def _filter(self, scope: Scope, wanted: GraphQuery) -> ItemFilter:
         where = replace(
             EVERYTHING,
             entity_types=wanted.types,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from statistics import median
 
-from commonplace.core.entities.similarity_scale import Calibration
+from commonplace.core.entities.similarity_scale import SimilarityScale
 from commonplace.core.people.authorization import READ, Access
 from commonplace.core.search.search import Search
 from commonplace.core.work.graph import Graph
@@ -57,13 +57,18 @@ class Estimate:
 
 class Planning:
     def __init__(
-        self, store: Store, access: Access, search: Search, graph: Graph, calibration: Calibration
+        self,
+        store: Store,
+        access: Access,
+        search: Search,
+        graph: Graph,
+        similarity: SimilarityScale,
     ) -> None:
         self._store = store
         self._access = access
         self._search = search
         self._graph = graph
-        self._calibration = calibration
+        self._similarity = similarity
 
     async def prioritize(
         self,
@@ -145,7 +150,7 @@ class Planning:
             if found
             else {}
         )
-        scale, likeness = await self._calibration.scale(), dict[str, float]()
+        scale, likeness = await self._similarity.scale(), dict[str, float]()
         for scored in found:
             if (item_id := passages.get(scored.section_id)) not in (None, task.id):
                 likeness[str(item_id)] = max(likeness.get(str(item_id), 0.0), scale(scored.score))

@@ -12,7 +12,7 @@ from typing import Any
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.entities import Entities, Entity
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.ingest.pipeline import Preparer
+from commonplace.core.ingest.pipeline import IngestPipeline
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.people.authorization import READ, WRITE, Access
 from commonplace.errors import Conflict, Invalid, NotFound
@@ -67,7 +67,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ChangeResult:
     item: Item
     message: str
     more: Json = field(default_factory=dict)  # what else came of it
@@ -76,12 +76,12 @@ class Done:
 WorkOut = Callable[[Item], Awaitable[Change]]
 
 
-class Work:
+class Tasks:
     def __init__(
         self,
         store: Store,
         access: Access,
-        preparer: Preparer,
+        pipeline: IngestPipeline,
         wake: Wake,
         entities: Entities,
         epics: Epics,
@@ -91,7 +91,7 @@ class Work:
         self._entities = entities
         self._epics = epics
         self._access = access
-        self._preparer = preparer
+        self._pipeline = pipeline
         self._wake = wake
         self._stamp = stamp
 
@@ -105,7 +105,7 @@ class Work:
         learnings: str = "",
         about: Json | None = None,
         expected_revision: int | None = None,
-    ) -> Done:
+    ) -> ChangeResult:
         """One of STEPS. `about`: what else is to be noted in the metadata. What was learnt also becomes an episode of its own,
         derived from the task."""
         await self._access.admit(caller, WRITE, action, entity_id)
@@ -139,7 +139,7 @@ class Work:
             episode = await self._learnt(caller, item, learnings)
             message += f"; what was learnt is kept as {episode.entity_id}"
             more["learnings_id"] = episode.entity_id
-        return Done(item, message, more)
+        return ChangeResult(item, message, more)
 
     async def update(
         self,
@@ -149,11 +149,11 @@ class Work:
         wish: dict[str, Any],
         expected_revision: int | None = None,
         *,
-        admitted: bool = False,
-    ) -> Done:
+        authorized: bool = False,
+    ) -> ChangeResult:
         """`wish`: CHECKS, `status`, `project`, and for tasks `epic` and `depends_on`, which replace those that are there.
         `admitted`: the verb that calls this one has asked already."""
-        if not admitted:
+        if not authorized:
             await self._access.admit(caller, WRITE, f"update_{machine.entity_type}", entity_id)
         if not wish:
             raise Invalid("Name at least one field to change.")
@@ -206,11 +206,11 @@ class Work:
             await self._follow(caller, item, also=left)
         elif wish.get("status") == "completed":
             item = await self._still_completed(item)
-        return Done(item, f"Updated: {item.title}")
+        return ChangeResult(item, f"Updated: {item.title}")
 
     async def note(
         self, caller: Caller, entity_id: str, text: str, expected_revision: int | None = None
-    ) -> Done:
+    ) -> ChangeResult:
         await self._access.admit(caller, WRITE, "add_note", entity_id)
 
         async def work_out(item: Item) -> Change:
@@ -222,7 +222,7 @@ class Work:
             return Change({"metadata": with_note(item, caller.name, rules.content(text))})
 
         item = await self._change(caller, entity_id, work_out, expected_revision)
-        return Done(item, f"Noted: {item.title}")
+        return ChangeResult(item, f"Noted: {item.title}")
 
     async def page(
         self,
@@ -300,7 +300,7 @@ class Work:
         ):
             return None, ()
         content = await self._store.contents.get(item.content_id)
-        made = await self._preparer.prepare(item, content.text, content.marks)
+        made = await self._pipeline.prepare(item, content.text, content.marks)
         return made.sections, made.jobs
 
     async def _rejoin(
@@ -369,7 +369,7 @@ class Work:
             new,
             sync=True,
             check_conflicts=False,
-            admitted=True,
+            authorized=True,
             relations=lambda item_id: [
                 Relation(caller.library_id, item_id, Kind.DERIVED_FROM, task.id)
             ],

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from commonplace import model
 from commonplace.core.entities import validation as rules
-from commonplace.core.entities.duplicates import THRESHOLD, Alike
+from commonplace.core.entities.duplicates import THRESHOLD, SimilarItem
 from commonplace.core.entities.entities import (
     AddedEntity,
     Entity as CoreEntity,
@@ -203,7 +203,7 @@ class Conflict(TypedDict):
     reason: str
 
 
-def conflict(value: Alike) -> Conflict:
+def conflict(value: SimilarItem) -> Conflict:
     return {
         "id": value.entity_id,
         "name": value.name,

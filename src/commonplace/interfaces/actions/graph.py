@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from typing_extensions import TypedDict
 
 from commonplace import model
-from commonplace.core.work.graph import Chain, Wanted
+from commonplace.core.work.graph import DependencyChain, GraphQuery
 from commonplace.interfaces.actions.entities import AnyTypeName, Statuses, other_facts
 from commonplace.interfaces.actions.items import Input, Moment, moment, whole
 
@@ -87,9 +87,11 @@ class Explore(Input):
         return self
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> GraphQuery:
         statuses = () if self.status is None else (self.status,)
-        return Wanted(tuple(self.types or ()), self.project, statuses, self.language, self.category)
+        return GraphQuery(
+            tuple(self.types or ()), self.project, statuses, self.language, self.category
+        )
 
 
 class Node(TypedDict):
@@ -252,7 +254,7 @@ def surroundings(asked: Explore, found: model.Neighbourhood) -> Explored:
     )
 
 
-def chain(asked: Explore, found: Chain) -> Explored:
+def chain(asked: Explore, found: DependencyChain) -> Explored:
     page = found.items[asked.offset : asked.offset + asked.limit]
     names = {item.id: item.entity_id for item in [found.center, *page]}
     return explored(

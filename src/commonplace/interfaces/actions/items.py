@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 
 from commonplace import model
 from commonplace.core.disks.disks import DiskHit
-from commonplace.core.items.library import Added, Draft
+from commonplace.core.items.library import AddedItem, Draft
 from commonplace.core.people.authorization import may
 
 UPLOADS = "binary files (PDF, images, audio, video) are uploaded through REST /api/v1/uploads/*"
@@ -211,7 +211,7 @@ class Kept(TypedDict):
     truncated: NotRequired[Annotated[Literal[True], Field(description=CUT)]]
 
 
-def kept(added: Added) -> Kept:
+def kept(added: AddedItem) -> Kept:
     answer: Kept = {
         "status": "transcribing" if added.status == "transcribing" else "ready",
         "user_item_id": added.item.id,

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from commonplace import model
-from commonplace.core.entities.duplicates import Alike
+from commonplace.core.entities.duplicates import SimilarItem
 from commonplace.core.entities.validation import (
     LONGEST_CONTENT,
     LONGEST_TITLE,
@@ -16,7 +16,7 @@ from commonplace.core.entities.validation import (
 )
 from commonplace.core.memory.context import SECTIONS, Goal, Intent, Pack
 from commonplace.core.memory.memories import LONGEST_KEY, Memo, Remembered
-from commonplace.core.memory.reflection import UNTITLED, Judged, Notes, Reflected
+from commonplace.core.memory.reflection import UNTITLED, Notes, ReflectResult, ReviewedCandidate
 from commonplace.interfaces.actions.entities import (
     Conflict,
     EntityTypeName,
@@ -195,7 +195,7 @@ class ContextRequest(Input):
 # -- going out
 
 
-def like_it(found: Iterable[Alike]) -> list[Conflict]:
+def like_it(found: Iterable[SimilarItem]) -> list[Conflict]:
     return [conflict(one) for one in found]
 
 
@@ -288,7 +288,7 @@ class Proposed(Proposal):
     candidate_id: Annotated[str | None, Field(description="Its id in the review queue")]
 
 
-def proposed(value: Judged) -> Proposed:
+def proposed(value: ReviewedCandidate) -> Proposed:
     return {
         **proposal(value.proposal),
         "duplicates": like_it(value.duplicates),
@@ -311,7 +311,7 @@ class Reflections(TypedDict):
     ]
 
 
-def reflections(notes: Notes, value: Reflected) -> Reflections:
+def reflections(notes: Notes, value: ReflectResult) -> Reflections:
     return {
         "source_title": notes.source_title,
         "source_id": value.source.item.entity_id if value.source else None,

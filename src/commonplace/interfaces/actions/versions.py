@@ -7,7 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from commonplace import model
-from commonplace.core.items.versions import Compared, Sign
+from commonplace.core.items.versions import Sign, VersionDiff
 from commonplace.interfaces.actions.items import Moment, moment
 
 
@@ -61,7 +61,7 @@ def versions(values: Iterable[model.Version]) -> Versions:
     return {"versions": [version(value) for value in values]}
 
 
-def difference(value: Compared) -> Difference:
+def difference(value: VersionDiff) -> Difference:
     lines: list[Line] | None = (
         None
         if value.lines is None

@@ -200,7 +200,7 @@ async def search(
         content_max_chars=200,
     )
     async with desk.open() as (app, caller):
-        hits, degraded = await app.finding.search(caller, wanted.asked())
+        hits, degraded = await app.entity_search.search(caller, wanted.asked())
         answer = wire_graph.results(wanted, hits, degraded, app.settings)
     if desk.as_json:
         output.as_json(answer)

@@ -108,7 +108,7 @@ async def update(
     wish |= {"due_date": due or None} if due is not None else {}
     async with desk.open() as (app, caller):
         await task_options.answer(
-            desk, app, caller, await app.work.update(caller, epic, EPIC, wish)
+            desk, app, caller, await app.tasks.update(caller, epic, EPIC, wish)
         )
 
 

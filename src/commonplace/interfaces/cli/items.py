@@ -14,7 +14,7 @@ from commonplace.interfaces.cli.job_queue import waiting, work_off
 from commonplace.model import Caller, Folder, Item, ItemFilter, Mode, folder_key
 
 if TYPE_CHECKING:
-    from commonplace.core.items.library import Added, Draft
+    from commonplace.core.items.library import AddedItem, Draft
     from commonplace.core.services import Services
 
 LONGEST_TEXT = 500_000
@@ -115,7 +115,7 @@ async def add(
 
 async def _keep(
     app: "Services", caller: Caller, draft: "Draft | FileDraft", target: Folder | None
-) -> "Added":
+) -> "AddedItem":
     if isinstance(draft, FileDraft):
         added = await app.uploads.add_file(
             caller, draft.file, title=draft.title, in_kb=draft.in_kb, tags=draft.tags

@@ -15,7 +15,7 @@ async def work_off(app: "Services", advance: Advance) -> None:
     """Until nothing is left that could be done now; other processes may be at it too."""
     total = left = await waiting(app)
     while left:
-        turn = asyncio.create_task(app.worker.turn())
+        turn = asyncio.create_task(app.worker.run_once())
         while not turn.done():
             await asyncio.wait([turn], timeout=LOOK_AGAIN_SECONDS)
             left = await waiting(app)

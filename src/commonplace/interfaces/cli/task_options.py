@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from commonplace.core.entities.entities import Entity
     from commonplace.core.entities.validation import NewEntity
     from commonplace.core.services import Services
-    from commonplace.core.work.tasks import Done
+    from commonplace.core.work.tasks import ChangeResult
     from commonplace.model.workflow import Machine
 
 Project = Annotated[str | None, typer.Option(help="Id of a project.")]
@@ -30,7 +30,7 @@ async def listed(
     desk: Desk, where: ItemFilter, *, project: str | None, limit: int, epic: str | None = None
 ) -> None:
     async with desk.open() as (app, caller):
-        found, total = await app.work.page(
+        found, total = await app.tasks.page(
             caller, where, project=project, epic=epic, limit=limit, offset=0
         )
     if desk.as_json:
@@ -76,17 +76,19 @@ async def shown(desk: Desk, entity_id: str, machine: "Machine") -> None:
 
 async def added(desk: Desk, new: "NewEntity") -> None:
     """`content`: - stands for standard input; without any, the title says it all."""
-    from commonplace.core.work.tasks import Done
+    from commonplace.core.work.tasks import ChangeResult
 
     new = replace(new, content=typed(new.content) or new.title)
     async with desk.open() as (app, caller):
         kept = await app.entities.add(caller, new, sync=True)
-        await answer(desk, app, caller, Done(kept.item, f"{kept.message} ({kept.item.entity_id})"))
+        await answer(
+            desk, app, caller, ChangeResult(kept.item, f"{kept.message} ({kept.item.entity_id})")
+        )
 
 
 async def noted(desk: Desk, entity_id: str, text: str) -> None:
     async with desk.open() as (app, caller):
-        await answer(desk, app, caller, await app.work.note(caller, entity_id, typed(text)))
+        await answer(desk, app, caller, await app.tasks.note(caller, entity_id, typed(text)))
 
 
 def typed(text: str) -> str:
@@ -95,10 +97,10 @@ def typed(text: str) -> str:
 
 async def step(desk: Desk, entity_id: str, action: str, **more: Any) -> None:
     async with desk.open() as (app, caller):
-        await answer(desk, app, caller, await app.work.step(caller, entity_id, action, **more))
+        await answer(desk, app, caller, await app.tasks.step(caller, entity_id, action, **more))
 
 
-async def answer(desk: Desk, app: "Services", caller: Caller, done: "Done") -> None:
+async def answer(desk: Desk, app: "Services", caller: Caller, done: "ChangeResult") -> None:
     if not desk.as_json:
         output.text(done.message)
         return

@@ -161,7 +161,7 @@ async def update(
     }
     async with desk.open() as (app, caller):
         await task_options.answer(
-            desk, app, caller, await app.work.update(caller, task, TASK, wish)
+            desk, app, caller, await app.tasks.update(caller, task, TASK, wish)
         )
 
 

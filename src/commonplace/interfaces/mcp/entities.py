@@ -21,7 +21,7 @@ async def _add(
 async def _search(
     services: Services, caller: Caller, args: entities.SearchInput
 ) -> tuple[str, entities.Results]:
-    hits, degraded = await services.finding.search(caller, args.asked())
+    hits, degraded = await services.entity_search.search(caller, args.asked())
     answer = entities.results(args, hits, degraded, services.settings)
     return as_text(answer), answer
 

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from commonplace.core.services import Services
-from commonplace.core.work.tasks import Done
+from commonplace.core.work.tasks import ChangeResult
 from commonplace.errors import Invalid
 from commonplace.interfaces.actions import entities, tasks as wire
 from commonplace.interfaces.actions.entities import Reference, Short
@@ -38,7 +38,7 @@ class Action:
     of: bool = True  # whether an entity_id is needed
 
 
-def _answer(done: Done) -> Answer:
+def _answer(done: ChangeResult) -> Answer:
     return Answer(done.message, done.item, more=done.more)
 
 
@@ -47,7 +47,7 @@ def _step(name: str, data: type[wire.Nothing]) -> Action:
         services: Services, caller: Caller, entity_id: str, given: wire.Nothing
     ) -> Answer:
         return _answer(
-            await services.work.step(
+            await services.tasks.step(
                 caller,
                 entity_id,
                 name,
@@ -66,7 +66,7 @@ def _update(machine: Machine, data: type[wire.Changes]) -> Action:
         services: Services, caller: Caller, entity_id: str, given: wire.Changes
     ) -> Answer:
         return _answer(
-            await services.work.update(
+            await services.tasks.update(
                 caller, entity_id, machine, given.wish, given.expected_revision
             )
         )
@@ -76,7 +76,7 @@ def _update(machine: Machine, data: type[wire.Changes]) -> Action:
 
 async def _note(services: Services, caller: Caller, entity_id: str, given: wire.Note) -> Answer:
     return _answer(
-        await services.work.note(caller, entity_id, given.content, given.expected_revision)
+        await services.tasks.note(caller, entity_id, given.content, given.expected_revision)
     )
 
 

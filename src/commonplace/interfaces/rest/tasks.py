@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.work.tasks import Done
+from commonplace.core.work.tasks import ChangeResult
 from commonplace.interfaces.actions import entities, tasks as wire
 from commonplace.interfaces.actions.entities import PriorityName, Reference, Short
 from commonplace.interfaces.actions.items import Input
@@ -121,7 +121,7 @@ async def change_task(desk: Desk, item_id: ItemId, body: wire.TaskChanges) -> Ch
     """`status` must be an allowed transition; the error lists the allowed ones."""
     return await changed(
         desk,
-        await desk.services.work.update(
+        await desk.services.tasks.update(
             desk.caller, item_id, TASK, body.wish, body.expected_revision
         ),
     )
@@ -156,7 +156,7 @@ async def complete_task(
 async def note_on_task(desk: Desk, item_id: ItemId, body: wire.Note) -> Changed:
     return await changed(
         desk,
-        await desk.services.work.note(desk.caller, item_id, body.content, body.expected_revision),
+        await desk.services.tasks.note(desk.caller, item_id, body.content, body.expected_revision),
     )
 
 
@@ -181,7 +181,7 @@ async def read_epic(desk: Desk, item_id: ItemId) -> entities.EntityInFull:
 async def change_epic(desk: Desk, item_id: ItemId, body: wire.Changes) -> Changed:
     return await changed(
         desk,
-        await desk.services.work.update(
+        await desk.services.tasks.update(
             desk.caller, item_id, EPIC, body.wish, body.expected_revision
         ),
     )
@@ -209,7 +209,7 @@ for _path, _action, _summary in (
 async def _add(desk: Desk, body: entities.AddInput, new: NewEntity) -> Added:
     added = await desk.services.entities.add(desk.caller, new, sync=True, **body.checks)
     return {
-        **await changed(desk, Done(added.item, added.message)),
+        **await changed(desk, ChangeResult(added.item, added.message)),
         "conflicts": entities.added(added)["conflicts"],
     }
 
@@ -224,7 +224,7 @@ async def _page(
         priority=query.priority,
     )
     offset = (query.page - 1) * query.per_page
-    found, total = await desk.services.work.page(
+    found, total = await desk.services.tasks.page(
         desk.caller, where, project=query.project, epic=epic, limit=query.per_page, offset=offset
     )
     return [entities.entity(entity, desk.services.settings) for entity in found], {
@@ -247,7 +247,7 @@ async def _step(
     given = body or wire.Nothing()
     return await changed(
         desk,
-        await desk.services.work.step(
+        await desk.services.tasks.step(
             desk.caller,
             item_id,
             action,
@@ -258,6 +258,6 @@ async def _step(
     )
 
 
-async def changed(desk: Desk, done: Done) -> Changed:
+async def changed(desk: Desk, done: ChangeResult) -> Changed:
     [entity] = await desk.services.entities.described(desk.caller, [done.item])
     return {**entities.entity(entity, desk.services.settings), "message": done.message}

@@ -11,5 +11,5 @@ router = api_router("webhooks")
 @router.post("/webhooks/transcription/{provider}", include_in_schema=False)
 async def transcription(provider: str, request: Request, secret: str = "") -> Ok:
     given = request.headers.get("x-commonplace-secret", secret)  # Gladia sends no header of ours
-    await request.app.state.services.webhooks.hear(provider, given, request.body)
+    await request.app.state.services.webhooks.receive(provider, given, request.body)
     return OK

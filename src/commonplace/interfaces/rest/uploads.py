@@ -60,7 +60,7 @@ async def signed_url(desk: Desk, body: Promise, request: Request) -> SignedUrl:
     """Step 1 of 3. PUT the bytes to `url` before `expires_at`; no token is needed. To resume, send
     `Content-Range: bytes FROM-TO/SIZE`; an empty PUT with `Content-Range: bytes */SIZE` returns how
     many bytes have arrived."""
-    upload, url = await desk.services.uploads.promise(
+    upload, url = await desk.services.uploads.announce(
         desk.caller, body.filename, body.content_type, body.size
     )
     if url.startswith("/"):

@@ -63,7 +63,7 @@ def _state(item: Item, jobs: Sequence[Job]) -> State:
 async def now_of(visit: Visit, item_ids: Sequence[str]) -> dict[str, State]:
     """Of those that are still there."""
     found = {
-        item_id: await visit.services.library.glance(visit.caller, item_id) for item_id in item_ids
+        item_id: await visit.services.library.find(visit.caller, item_id) for item_id in item_ids
     }
     there = {item.id: item for item in found.values() if item is not None}
     now = states(

@@ -92,7 +92,7 @@ class Visit:
     async def enter(self, secret: str) -> None:
         self.cookies[SESSION] = (secret, int(LIFETIME.total_seconds()))
         self.cookies[VISIT] = ("", 0)
-        device = await self.services.accounts.know_device(secret, self.device)
+        device = await self.services.accounts.remember_device(secret, self.device)
         self.cookies[DEVICE] = (device, int(DEVICE_LIFETIME.total_seconds()))
 
     def leave(self) -> None:

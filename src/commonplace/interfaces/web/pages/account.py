@@ -31,7 +31,7 @@ async def account(visit: Visit) -> Response:
         person=me.person,
         has_password=await services.accounts.has_password(me),
         passkeys=await services.passkeys.of(me.person),
-        obstacle=await services.leaving.obstacle(me),
+        obstacle=await services.account_deletion.obstacle(me),
         sessions=[(each, named(each.about)) for each in await services.accounts.sessions(me)],
     )
 
@@ -64,7 +64,7 @@ async def close_session(visit: Visit) -> Response:
 
 async def delete(visit: Visit) -> Response:
     form = await visit.form()
-    await visit.services.leaving.delete(
+    await visit.services.account_deletion.delete(
         visit.known, form.get("email", ""), form.get("password", "")
     )
     visit.leave()
@@ -86,7 +86,9 @@ def named(agent: str) -> str:
 
 
 async def offer_passkey(visit: Visit) -> Response:
-    return visit.json_answer(await visit.services.passkeys.offer(visit.known.person, visit.site))
+    return visit.json_answer(
+        await visit.services.passkeys.registration_options(visit.known.person, visit.site)
+    )
 
 
 async def add_passkey(visit: Visit) -> Response:

@@ -36,7 +36,7 @@ async def add(visit: Visit) -> Response:
     if files:
         return await _add_files(visit, files, text, folder)
     if upload:
-        added = await visit.services.uploads.arrived(visit.caller, upload)
+        added = await visit.services.uploads.submitted_item(visit.caller, upload)
     else:
         draft = _draft(text, form.get("title", "").strip())
         added = await visit.services.unread.submit(visit.caller, draft, folder or None)
@@ -128,7 +128,7 @@ async def promise(visit: Visit) -> Response:
     if size == 0:
         raise Invalid("The file is empty.")
     # Through this server also where files lie in an object store: the page's policy lets it speak to nobody else.
-    upload, url = await visit.services.uploads.promise(
+    upload, url = await visit.services.uploads.announce(
         visit.caller, name, kind, size, on_arrival={"folder": folder}
     )
     return visit.json_answer({"upload": upload.id, "url": url})

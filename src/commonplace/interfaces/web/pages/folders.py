@@ -20,7 +20,7 @@ async def create(visit: Visit) -> Response:
 
 async def show(visit: Visit) -> Response:
     folder = await _folder(visit)
-    stakes = await visit.services.overview.stakes(visit.caller, folder.id)
+    stakes = await visit.services.overview.folder_impact(visit.caller, folder.id)
     return visit.page("folder.html", folder=folder, stakes=stakes)
 
 

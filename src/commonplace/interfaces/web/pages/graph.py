@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from starlette.responses import Response
 
-from commonplace.core.work.graph import Wanted
+from commonplace.core.work.graph import GraphQuery
 from commonplace.interfaces.web.graph_svg import Edge, Node, picture, whole_map
 from commonplace.interfaces.web.request import Visit
 from commonplace.interfaces.web.route import get
@@ -24,7 +24,7 @@ def edges_of(items: Sequence[Item], relations: Sequence[Relation]) -> list[Edge]
 
 
 async def show(visit: Visit) -> Response:
-    chart = await visit.services.mapping.chart(visit.caller)
+    chart = await visit.services.library_map.chart(visit.caller)
     shown = len(chart.items)
     said = f"{shown} items in {len(chart.regions)} clusters, joined by {len(chart.relations)} relations"
     drawn = await asyncio.to_thread(whole_map, chart, said) if chart.items else None
@@ -46,7 +46,7 @@ async def show(visit: Visit) -> Response:
 async def near(visit: Visit) -> Response:
     depth = visit.number("depth", 2, 1, 3)
     found = await visit.services.graph.around(
-        visit.caller, visit.request.path_params["item_id"], Wanted(), depth=depth, limit=NEAR
+        visit.caller, visit.request.path_params["item_id"], GraphQuery(), depth=depth, limit=NEAR
     )
     items = [found.center, *(reached.item for reached in found.reached)]
     nodes = [Node(item, f"/graph/{item.public_id}", item.id == found.center.id) for item in items]

@@ -91,7 +91,11 @@ async def show(visit: Visit) -> Response:
         return visit.go(f"{choice.before_page}page={pages}")
     folders = await library.folders(visit.caller)
     jobs = await visit.services.overview.unfinished(visit.caller, [item.id for item in items])
-    going = await visit.services.removals.waiting(visit.caller) if visit.known.rules else []
+    going = (
+        await visit.services.delayed_deletes.pending(visit.caller)
+        if visit.known.has_full_write
+        else []
+    )
     return visit.page(
         "library.html",
         items=items,
@@ -124,7 +128,7 @@ async def counts(visit: Visit) -> Response:
 
 async def row_of(visit: Visit, item_id: str) -> str:
     """One row of the list, as it would be now."""
-    item = await visit.services.library.glance(visit.caller, item_id)
+    item = await visit.services.library.find(visit.caller, item_id)
     if item is None:
         return ""
     names = {
@@ -132,7 +136,7 @@ async def row_of(visit: Visit, item_id: str) -> str:
     }
     state = (await now_of(visit, [item.id]))[item.id]
     return visit.templates.render(
-        "row.html", item=item, names=names, state=state, rules=visit.known.rules
+        "row.html", item=item, names=names, state=state, rules=visit.known.has_full_write
     )
 
 
@@ -176,7 +180,7 @@ async def _tag(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
     if not wanted:
         raise Invalid("Write a tag, or several with commas between them.")
     for item_id in chosen:
-        item = await visit.services.library.glance(visit.caller, item_id)
+        item = await visit.services.library.find(visit.caller, item_id)
         if item is not None and set(wanted) - set(item.tags):
             await visit.services.library.update(
                 visit.caller, item_id, {"tags": tuple(dict.fromkeys([*item.tags, *wanted]))[:50]}
@@ -198,12 +202,12 @@ async def _archive(visit: Visit, chosen: list[str], form: dict[str, str]) -> str
 
 
 async def _delete(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
-    await visit.services.removals.later(visit.caller, chosen)
+    await visit.services.delayed_deletes.schedule(visit.caller, chosen)
     return ""
 
 
 async def _undo(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
-    kept = await visit.services.removals.undo(visit.caller, chosen)
+    kept = await visit.services.delayed_deletes.undo(visit.caller, chosen)
     return (
         f"{_things(kept)} kept."
         if kept == len(chosen)

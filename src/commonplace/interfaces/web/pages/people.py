@@ -26,7 +26,7 @@ async def show(visit: Visit) -> Response:
 async def _show(visit: Visit, made: tuple[Invitation, str] | None = None) -> Response:
     services, me = visit.services, visit.known
     members = await services.members.all(visit.caller)
-    asked = await services.members.invitations(visit.caller) if me.hosts else []
+    asked = await services.members.invitations(visit.caller) if me.manages_members else []
     base = address(services.settings) if services.settings.public_url else visit.site.origin
     response = visit.page(
         "people.html",
@@ -90,7 +90,7 @@ async def rename(visit: Visit) -> Response:
 
 
 async def turn_to(visit: Visit) -> Response:
-    library = await visit.services.accounts.turn_to(
+    library = await visit.services.accounts.switch_library(
         visit.known, (await visit.form()).get("library", "")
     )
     return visit.go("/", f"You are in “{library.name}” now.")
@@ -113,7 +113,7 @@ async def _invitation(
     visit: Visit, status: int = 200, error: str = "", name: str = "", email: str = ""
 ) -> Response:
     secret = visit.request.path_params["secret"]
-    asked = await visit.services.joining.asked(secret)
+    asked = await visit.services.invitations.asked(secret)
     already = visit.visitor is not None and any(
         each.library_id == asked.invitation.library_id for each in visit.visitor.libraries
     )
@@ -137,7 +137,7 @@ async def accept(visit: Visit) -> Response:
     secret, form, joining = (
         visit.request.path_params["secret"],
         await visit.form(),
-        visit.services.joining,
+        visit.services.invitations,
     )
     if visit.visitor is not None:
         done = await joining.as_known(visit.visitor, secret)
@@ -159,7 +159,7 @@ async def accept(visit: Visit) -> Response:
 async def offer_passkey(visit: Visit) -> Response:
     body = await visit.json()
     return visit.json_answer(
-        await visit.services.joining.offer_passkey(
+        await visit.services.invitations.offer_passkey(
             visit.request.path_params["secret"],
             str(body.get("name", "")),
             str(body.get("email", "")),
@@ -174,7 +174,7 @@ async def accept_by_passkey(visit: Visit) -> Response:
     if not isinstance(credential, dict):
         raise Invalid("`credential` is required.")
     await visit.enter(
-        await visit.services.joining.with_passkey(
+        await visit.services.invitations.with_passkey(
             visit.request.path_params["secret"],
             str(body.get("name", "")),
             str(body.get("email", "")),

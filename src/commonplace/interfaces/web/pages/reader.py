@@ -47,7 +47,7 @@ async def show(visit: Visit) -> Response:
     jobs = await services.overview.unfinished(caller, [item.id])
     original = await services.uploads.original(caller, item.id)
     around = (await services.graph.relations(caller, item.id, limit=LINKS)).reached
-    annotations = await services.annotating.of(caller, item.id)
+    annotations = await services.annotations.of(caller, item.id)
     passages = {section.position for section in reading.sections}
     sections, whole = await asyncio.to_thread(
         _set, reading
@@ -185,7 +185,7 @@ async def change(visit: Visit) -> Response:
         )
     )
     changes = {"title": title, "tags": tags[:50], "in_kb": form.get("in_kb") == "1"}
-    item = await visit.services.library.glance(visit.caller, item_id)
+    item = await visit.services.library.find(visit.caller, item_id)
     if item is None:
         raise NotFound("Item not found")
     changes = {name: value for name, value in changes.items() if getattr(item, name) != value}
@@ -213,7 +213,7 @@ async def retry(visit: Visit) -> Response:
 
 
 async def original(visit: Visit) -> Response:
-    item = await visit.services.library.glance(visit.caller, visit.request.path_params["item_id"])
+    item = await visit.services.library.find(visit.caller, visit.request.path_params["item_id"])
     upload = await visit.services.uploads.original(visit.caller, item.id) if item else None
     if upload is None:
         raise NotFound("The file was not kept.")
@@ -244,7 +244,7 @@ def _is_pdf(file: Path) -> bool:
 async def annotate(visit: Visit) -> Response:
     form, item_id = await visit.form(), visit.request.path_params["item_id"]
     position = form.get("position", "")
-    await visit.services.annotating.add(
+    await visit.services.annotations.add(
         visit.caller,
         item_id,
         form.get("text", ""),

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from commonplace.core.entities import validation as rules
-from commonplace.core.entities.duplicates import Alike
-from commonplace.core.memory.reflection import Judged, Notes
+from commonplace.core.entities.duplicates import SimilarItem
+from commonplace.core.memory.reflection import Notes, ReviewedCandidate
 from commonplace.errors import Invalid
 from commonplace.interfaces.web.markdown_html import plain_text
 from commonplace.interfaces.web.pages.tasks import projects_of
@@ -31,7 +31,7 @@ SAID = {
 class Beside:
     """Something that is known already, next to a candidate."""
 
-    alike: Alike
+    alike: SimilarItem
     text: str
     contradicts: bool
 
@@ -53,7 +53,7 @@ async def show(visit: Visit) -> Response:
     )
 
 
-async def _beside(visit: Visit, judged: Judged) -> list[Beside]:
+async def _beside(visit: Visit, judged: ReviewedCandidate) -> list[Beside]:
     shown = []
     source = (
         judged.queued.source_id if judged.queued else None

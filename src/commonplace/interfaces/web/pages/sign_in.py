@@ -100,7 +100,7 @@ async def claim(visit: Visit) -> Response:
 
 
 async def ask_passkey(visit: Visit) -> Response:
-    return visit.json_answer(await visit.services.passkeys.ask(visit.site))
+    return visit.json_answer(await visit.services.passkeys.authentication_options(visit.site))
 
 
 async def use_passkey(visit: Visit) -> Response:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.entities import Entity
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.work.graph import Wanted
+from commonplace.core.work.graph import GraphQuery
 from commonplace.errors import Invalid
 from commonplace.interfaces.web.graph_svg import Node, picture
 from commonplace.interfaces.web.markdown_html import rendered
@@ -104,7 +104,7 @@ async def one(visit: Visit) -> Response:
     item = entity.item
     machine = MACHINES.get(item.entity_type)
     chain = (
-        await visit.services.graph.dependencies(visit.caller, item.id, Wanted())
+        await visit.services.graph.dependencies(visit.caller, item.id, GraphQuery())
         if machine
         else None
     )
@@ -120,7 +120,7 @@ async def one(visit: Visit) -> Response:
         )
     tasks = (
         (
-            await visit.services.work.page(
+            await visit.services.tasks.page(
                 visit.caller,
                 ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",)),
                 epic=item.id,
@@ -154,7 +154,7 @@ async def one(visit: Visit) -> Response:
 
 async def _open_beside(visit: Visit, entity: Entity) -> list[Entity]:
     """What it could wait for: the open work of its project."""
-    if entity.item.entity_type not in MACHINES or not visit.known.rules:
+    if entity.item.entity_type not in MACHINES or not visit.known.has_full_write:
         return []
     where = ItemFilter(entity_types=tuple(MACHINES), not_statuses=ENDED)
     found, _ = await visit.services.entities.page(
@@ -198,7 +198,7 @@ async def change(visit: Visit) -> Response:
     }
     joins = {name: form[name] or None for name, at in held.items() if form.get(name, at) != at}
     if joins and item.entity_type in MACHINES:
-        await visit.services.work.update(visit.caller, item.id, MACHINES[item.entity_type], joins)
+        await visit.services.tasks.update(visit.caller, item.id, MACHINES[item.entity_type], joins)
     return visit.go(
         f"/work/{item.public_id}", "Saved." if changes or joins else "Nothing was changed."
     )
@@ -212,7 +212,7 @@ async def move(visit: Visit) -> Response:
     if item.entity_type not in MACHINES:
         raise Invalid("Only tasks and epics have states to go through.")
     to = (await visit.form()).get("status", "")
-    done = await visit.services.work.update(
+    done = await visit.services.tasks.update(
         visit.caller, item.id, MACHINES[item.entity_type], {"status": to}
     )
     return (
@@ -240,7 +240,7 @@ async def wait(visit: Visit) -> Response:
 
 async def note(visit: Visit) -> Response:
     text = (await visit.form()).get("text", "").strip()
-    done = await visit.services.work.note(
+    done = await visit.services.tasks.note(
         visit.caller, visit.request.path_params["entity_id"], text
     )
     return visit.go(f"/work/{done.item.public_id}", "Noted.")
