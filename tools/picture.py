@@ -1,4 +1,4 @@
-"""Draws docs/pictures/terminal.svg: real commands on a real, empty library, and what they print."""
+"""Draw docs/pictures/terminal.svg: real commands on a new library, and their output."""
 
 import io
 import os
