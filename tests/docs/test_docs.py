@@ -14,7 +14,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 VERBS = re.compile(
     "(accept|add|archive|back|block|call|cancel|change|check|compare|complete|compute|create|delete"
     "|edit|estimate|evaluate|explore|export|extract|fetch|file|find|finish|follow|gather|import"
-    "|install|invite|keep|link|list|look|mark|move|open|prepare|preview|print|publish|read|reject"
+    "|install|invite|keep|link|list|look|manage|mark|move|open|prepare|preview|print|publish|read|reject"
     "|remember|remove|rename|replace|restore|retry|revoke|run|save|search|serve|set|show|start"
     "|submit|suggest|unblock|unfollow|unpublish|update|withdraw|write) ",
     re.IGNORECASE,
