@@ -97,3 +97,9 @@ def test_image_copies_no_more_than_its_ignore_file_lets_through() -> None:
     let_through = re.findall(r"^!(.+)$", (DEPLOY / "Dockerfile.dockerignore").read_text(), re.M)
     assert sorted(" ".join(copied).split()) == sorted(let_through)
     assert all((ROOT / name).exists() for name in let_through)
+
+
+def test_image_installs_the_extras_that_a_server_needs() -> None:
+    locked = re.findall(r"^([\w-]+)==", (ROOT / "requirements.txt").read_text(), re.M)
+    wanted = {"faster-whisper", "obstore", "psycopg", "redis", "tesserocr", "yt-dlp"}
+    assert wanted <= set(locked)

@@ -10,7 +10,7 @@ import pytest
 from torture.__main__ import PARTS
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = sorted(page for place in ("", "deploy/", "docs/**/") for page in ROOT.glob(f"{place}*.md"))
 VERBS = re.compile(
     "(accept|add|archive|back|block|call|cancel|change|check|compare|complete|compute|create|delete"
     "|edit|estimate|evaluate|explore|export|extract|fetch|file|find|finish|follow|gather|import"
