@@ -70,7 +70,9 @@ async def fill(app: Services, me: Caller, disks: int) -> None:
                 for n in range(start, min(start + 500, disks))
             ],
         )
-    while any([await app.store.jobs.is_open(me.scope, kind) for kind in ("embed", "transform")]):
+    while any(
+        [(await app.store.jobs.count_open(kind, me.scope))[0] for kind in ("embed", "transform")]
+    ):
         await asyncio.sleep(0.2)
 
 

@@ -42,6 +42,7 @@ class Matches(NamedTuple):
     ids: NDArray[np.int64]
     keyword: NDArray[np.float32]  # 0: not found by words
     cosines: NDArray[np.float32]  # not a number: not known
+    complete: bool = True  # every section that the caller may search has a vector
 
 
 class Embedder(Protocol):

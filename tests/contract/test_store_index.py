@@ -10,7 +10,7 @@ import pytest
 from commonplace.database.transaction import Tx
 from commonplace.model import ItemRef, Scope, Scored
 from commonplace.ports import Matches, Question
-from commonplace.search_index import change_log, filters, library_index, snapshot
+from commonplace.search_index import filters, library_index, snapshot
 from commonplace.settings import Settings
 from commonplace.store import Store, make_store
 from commonplace.text.query_terms import parse_query
@@ -222,14 +222,9 @@ async def test_searches_see_all_that_stands_while_much_else_changes(
     assert min(await asyncio.gather(*searching)) > 0
 
 
-@pytest.mark.parametrize("at_once", [20_000, 0])
 async def test_a_search_sees_what_others_did_since(
-    ann: Library,
-    open_store: Callable[[], Awaitable[Store]],
-    monkeypatch: pytest.MonkeyPatch,
-    at_once: int,
+    ann: Library, open_store: Callable[[], Awaitable[Store]]
 ) -> None:
-    monkeypatch.setattr(library_index, "GLANCED", at_once)
     elsewhere, folder = Library(await open_store(), ann.id), await ann.folder("a")
     question = Question(parse_query("quartz"), UP, STAMP, 100)
 
@@ -282,43 +277,3 @@ async def test_items_of_the_same_moment_are_told_apart(ann: Library) -> None:
     assert await ann.found("quartz", ann.scope(folder)) == ["first"]
     await ann.store.items.delete(ann.scope(), first.id)
     assert await ann.found("quartz") == ["second"]
-
-
-async def test_the_loop_goes_through_what_others_did_once_and_not_through_all_of_it(
-    ann: Library,
-    bob: Library,
-    open_store: Callable[[], Awaitable[Store]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[tuple[int, int, int]] = []  # thread, mark, how much it was told
-    since = change_log.since
-
-    def told(tx: Tx, library_id: str, mark: int, *more: int) -> change_log.ChangeBatch:
-        news = since(tx, library_id, mark, *more)
-        asked.append((threading.get_ident(), mark, len(news.items)))
-        return news
-
-    async def search() -> int:
-        return len(
-            await ann.store.sections.search(
-                ann.scope(), Question(parse_query("quartz"), None, "", 10), Seen(), 10
-            )
-        )
-
-    await ann.add("quartz", title="one")
-    assert [await search() for _ in range(2)] == [1, 1]
-    monkeypatch.setattr(change_log, "since", told)
-    marks = []
-    for n in range(3):
-        await bob.add(f"quartz {n}")
-        assert await search() == 1
-        marks.append(asked[-1][1])
-    assert marks == sorted(set(marks))
-    elsewhere = Library(await open_store(), ann.id)
-    for n in range(5):
-        await elsewhere.add(f"quartz {n}", title=f"{n}")
-    assert await search() == 6
-    assert (
-        max((count for thread, _, count in asked if thread == threading.get_ident()), default=0)
-        <= 1
-    )

@@ -94,7 +94,7 @@ async def test_a_quick_embedder_that_is_down_leaves_its_work_to_jobs(
         assert await shop.app.store.sections.coverage(
             shop.owner.scope, shop.app.embedder.stamp
         ) == (3, 3)
-        assert not await shop.app.store.jobs.is_open(shop.owner.scope, "embed")
+        assert not (await shop.app.store.jobs.count_open("embed", shop.owner.scope))[0]
 
 
 async def test_one_text_that_cannot_be_described_keeps_no_other_waiting(

@@ -276,7 +276,7 @@ async def test_without_sync_a_worker_does_the_rest(house_with: OpenHouse) -> Non
         )
         keyword = await house.app.store.sections.keyword(owner.scope, _words("Flat"), 5)
         assert keyword, "its words are found before any worker has seen it"
-        while await house.app.store.jobs.is_open(owner.scope, "link"):
+        while (await house.app.store.jobs.count_open("link", owner.scope))[0]:
             await house.app.worker.run_once()
         assert len(await house.app.store.relations.of_items(owner.scope, [added.item.id])) == 1
         assert await house.app.store.sections.coverage(owner.scope, house.app.embedder.stamp) == (
@@ -294,7 +294,7 @@ def _words(query: str) -> object:
 async def test_with_nobody_to_work_on_jobs_all_is_done_in_the_call(house: House) -> None:
     added = await house.app.entities.add(house.owner, NewEntity("Otters", "They swim."))
     assert added.message == "Added (sync fallback): Otters"
-    assert not await house.app.store.jobs.is_open(house.owner.scope, "link")
+    assert not (await house.app.store.jobs.count_open("link", house.owner.scope))[0]
     await house.add(
         "Long", text="\n\n".join(f"Paragraph {n} about rivers." * 30 for n in range(60))
     )

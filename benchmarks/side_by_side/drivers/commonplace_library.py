@@ -83,7 +83,7 @@ class Driver(Base):
 
     def settle(self, patience: float) -> None:
         end = time.monotonic() + patience
-        while self._run(self.app.store.jobs.is_open(self.owner.scope, "embed")):
+        while self._run(self.app.store.jobs.count_open("embed", self.owner.scope))[0]:
             if time.monotonic() > end:
                 raise TimeoutError("vectors are not there yet")
             self._run(asyncio.sleep(0.05))

@@ -131,7 +131,6 @@ def _statement(text: str) -> str:
 
 class PostgresDatabase:
     engine = "postgres"
-    at_hand = False
 
     def __init__(self, url: str, schema: str) -> None:
         self._url, self._schema = url, schema
@@ -155,13 +154,10 @@ class PostgresDatabase:
     async def open(self) -> None:
         await self._threads.run(self._open)
 
-    async def read(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    async def read(
+        self, work: Callable[..., T], /, *args: Any, inline: bool = False, **kwargs: Any
+    ) -> T:
         return await self._threads.run(lambda: self._persist(True, work, args, kwargs))
-
-    peek = read
-
-    async def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
-        return await self.read(work, *args)
 
     async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         return await self._threads.run(lambda: self._persist(False, work, args, kwargs))

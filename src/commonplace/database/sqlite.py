@@ -151,7 +151,6 @@ def _with_lists(sql: str) -> str:
 
 class SqliteDatabase:
     engine = "sqlite"
-    at_hand = True
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -165,23 +164,12 @@ class SqliteDatabase:
     async def open(self) -> None:
         await self._writer.run(self._open)
 
-    async def read(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    async def read(
+        self, work: Callable[..., T], /, *args: Any, inline: bool = False, **kwargs: Any
+    ) -> T:
+        if inline:
+            return self._within(READ, work, args, kwargs)
         return await self._readers.run(lambda: self._within(READ, work, args, kwargs))
-
-    async def peek(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        return self._within(READ, work, args, kwargs)
-
-    async def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
-        """On the loop's own connection: a few microseconds, where a hop to another thread and a lookup take two hundred."""
-        with _plain_errors():
-            connection = self._connection()
-            answers, key = self._local.recalled.now(connection), (work, args)
-        if key not in answers:
-            # Here as well, though it may be after every write: what is worth keeping is found by its key.
-            # Read after the version was asked for; what is committed meanwhile changes the version, and this is let go.
-            answers[key] = self._within(READ, work, args, {})
-        result: T = answers[key]
-        return result
 
     async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         result: T = await self._writes.write(work, args, kwargs)

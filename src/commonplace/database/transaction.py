@@ -52,22 +52,17 @@ class Tx(Protocol):
 
 class Database(Protocol):
     engine: str
-    at_hand: bool  # rows are read by this process itself: what is small and in memory already needs no other thread
 
     async def open(self) -> None: ...
 
-    async def read(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        """Run `work(tx, *args, **kwargs)` on a snapshot."""
-        ...
+    async def read(
+        self, work: Callable[..., T], /, *args: Any, inline: bool = False, **kwargs: Any
+    ) -> T:
+        """Run `work(tx, *args, **kwargs)` on a snapshot of the database, in another thread.
 
-    async def peek(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        """As `read`, for a few rows that are found by their keys: where they are `at_hand`, this is done at once and not in
-        another thread, which would take longer than the rows."""
-        ...
-
-    async def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
-        """As `read`, for what is asked again and again: the answer is kept where it can be told for almost nothing that
-        not one row was written since, by this process or another. `work` is a function of a module."""
+        `inline` suits a few rows that are found by their keys: SQLite reads them on the event
+        loop, because a thread hop costs more than the read. Postgres ignores it.
+        """
         ...
 
     async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:

@@ -18,14 +18,14 @@ _UNSEEN = {
     "sqlite": """SELECT h.horizon, h.forgotten, c.seq, c.seq AS mark, c.item_id
                  FROM (SELECT coalesce((SELECT max(seq) FROM changes), 0) + 1 AS horizon,
                               (SELECT mark FROM forgotten WHERE library_id = :library_id) AS forgotten) AS h
-                 LEFT JOIN changes AS c ON c.seq >= coalesce(:mark, h.horizon) AND c.library_id = :library_id LIMIT :most""",
+                 LEFT JOIN changes AS c ON c.seq >= coalesce(:mark, h.horizon) AND c.library_id = :library_id""",
     "postgres": """SELECT h.horizon, h.forgotten, c.seq, c.xid AS mark, c.item_id
                    FROM (SELECT s.horizon, s.future,
                                 (SELECT mark FROM forgotten WHERE library_id = :library_id AND mark < s.future) AS forgotten
                          FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon,
                                       pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS future) AS s) AS h
                    LEFT JOIN changes AS c ON c.library_id = :library_id AND c.xid >= coalesce(:mark, h.horizon)
-                                              AND c.xid < h.future LIMIT :most""",
+                                              AND c.xid < h.future""",
 }
 _FORGOTTEN = """INSERT INTO forgotten (library_id, mark) SELECT library_id, max({mark}) FROM {gone} GROUP BY library_id
                 ON CONFLICT (library_id) DO UPDATE SET mark = excluded.mark"""
@@ -69,9 +69,9 @@ def note(tx: Tx, items: Sequence[tuple[str, str]]) -> None:
             tx.run(statement, seq=seq - KEPT)
 
 
-def since(tx: Tx, library_id: str, mark: int | None, most: int = 1 << 62) -> ChangeBatch:
+def since(tx: Tx, library_id: str, mark: int | None) -> ChangeBatch:
     """What changed at or behind the mark, or so much of it; with None only where to begin, and what will be there once more."""
-    found = tx.all(_UNSEEN[tx.engine], library_id=library_id, mark=mark, most=most)
+    found = tx.all(_UNSEEN[tx.engine], library_id=library_id, mark=mark)
     horizon, forgotten = max(found[0]["horizon"], mark or 0), found[0]["forgotten"]
     seen = [row for row in found if row["seq"] is not None]
     return ChangeBatch(

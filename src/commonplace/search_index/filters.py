@@ -37,13 +37,6 @@ def pools(
     return snapshot.pool([row["id"] for row in found]), counted
 
 
-def known(snapshot: Snapshot, scope: Scope, where: ItemFilter) -> tuple[Pool, Pool] | None:
-    """What was worked out before: every change of folders, status or type makes a new snapshot, so it holds as long as that."""
-    found = snapshot.pools.get(_key(scope, where)) if _only_leaves_out(where) else None
-    counted = snapshot.pools.get(_key(scope, SEARCHABLE))
-    return (found, counted) if found and counted else None
-
-
 def _scoped(tx: Tx, snapshot: Snapshot, scope: Scope, where: ItemFilter, current: bool) -> Pool:
     if (kept := snapshot.pools.get(_key(scope, where))) is not None:
         return kept

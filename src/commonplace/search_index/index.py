@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from itertools import islice
 
 from commonplace.database.columns import as_json
-from commonplace.database.transaction import Tx
+from commonplace.database.transaction import Database, Tx
+from commonplace.database.unit_of_work import Table
 from commonplace.model import Item, ItemFilter, Scope, Section
 from commonplace.ports import Matches, Question
 from commonplace.search_index import change_log, filters
@@ -84,16 +85,6 @@ class SectionIndex:
             tx, question, *filters.pools(tx, snapshot, scope, where or ItemFilter(), current)
         )
 
-    def glance(
-        self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None
-    ) -> Matches | None:
-        """The same, if all that it takes is in memory and not much."""
-        snapshot = self._library(scope.library_id).glance(
-            tx, None if question.vector is None else question.stamp
-        )
-        pools = snapshot and filters.known(snapshot, scope, where or ItemFilter())
-        return snapshot.matches(tx, question, *pools) if snapshot and pools else None
-
     def libraries(self) -> list[LibraryIndex]:
         with self._guard:
             return list(self._libraries.values())
@@ -114,6 +105,14 @@ class SectionIndex:
             while len(self._libraries) > LIBRARIES_KEPT:
                 del self._libraries[next(iter(self._libraries))]
             return library
+
+
+class IndexedTable(Table):
+    """A part of the store whose writes keep the search index up to date."""
+
+    def __init__(self, db: Database, index: SectionIndex) -> None:
+        super().__init__(db)
+        self._index = index
 
 
 def _insert(tx: Tx, lot: Sequence[tuple[Item, Section]], stamp: str) -> None:

@@ -24,7 +24,6 @@ from commonplace.search_index.vectors import Vectors
 
 RELOAD_FROM = 20_000  # changed items; reading everything again is faster then
 DEAD_SHARE, DEAD_ROWS = 0.2, 1_000  # more than these, and everything is read again
-GLANCED = 20_000  # rows that are searched in a few milliseconds, so that nobody minds to wait
 ROOM = 8  # an eighth more rows can come before what there is must be copied; room that is not used takes no memory
 KEEP_SHARE, KEEP_SECONDS = (
     0.05,
@@ -76,25 +75,6 @@ class LibraryIndex:
                     release_memory()  # reading and sorting take several times what is kept
                     self._read_all = False
             return self._snapshot, current
-
-    def glance(self, tx: Tx, stamp: str | None) -> Snapshot | None:
-        """The same, if it is small and there, and nothing has to be read or waited for first."""
-        if self.count > GLANCED or not self._guard.acquire(blocking=False):
-            return None
-        try:
-            if self._snapshot is None or self._mark is None or stamp not in (None, self._stamp):
-                return None
-            # One more than was seen tells as much as all that an import may have brought.
-            news = tx.recall(change_log.since, self._library_id, self._mark, len(self._seen) + 1)
-            if not news.complete or news.behind or news.items.keys() != self._seen:
-                return None
-            self._mark, self._seen = (
-                news.horizon,
-                news.again,
-            )  # else all that others write would be gone through again and again
-            return self._snapshot
-        finally:
-            self._guard.release()
 
     @property
     def count(self) -> int:

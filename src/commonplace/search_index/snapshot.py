@@ -42,6 +42,7 @@ class Pool:
     size: int
     seen: Rows | None  # places of those that have a vector; None: all but `unseen`
     unseen: Rows  # of all rows, those that have no vector or may not be found
+    complete: bool  # all of them have a vector
 
     @property
     def nbytes(self) -> int:
@@ -81,19 +82,22 @@ class Snapshot:
         rows, out = None if items is None else self._rows_of(items), self._rows_of(but)
         if rows is not None and len(rows) * FEW < len(self._ids):
             rows = np.setdiff1d(rows, out, assume_unique=True)
-            return Pool(rows, None, len(rows), self._has[rows].nonzero()[0], NO_ROWS)
+            seen = self._has[rows].nonzero()[0]
+            return Pool(rows, None, len(rows), seen, NO_ROWS, len(seen) == len(rows))
         mask = self._alive.copy() if rows is None else np.zeros(len(self._ids), bool)
         if rows is not None:
             mask[rows] = True
         mask[out] = False
         size, sighted = int(np.count_nonzero(mask)), mask & self._has
-        few = np.count_nonzero(sighted) <= EXACT_UP_TO
+        with_vector = np.count_nonzero(sighted)
+        few = with_vector <= EXACT_UP_TO
         return Pool(
             None,
             None if size == len(mask) else mask,
             size,
             sighted.nonzero()[0] if few else None,
             NO_ROWS if few else (~sighted).nonzero()[0],
+            with_vector == size,
         )
 
     def matches(self, tx: Tx, question: Question, pool: Pool, counted: Pool) -> Matches:
@@ -127,9 +131,8 @@ class Snapshot:
                 kept[len(likely) :] = True
                 places, near = places[kept], near[kept]
         ids = self._ids[places if pool.rows is None else pool.rows[places]].astype(np.int64)
-        return Matches(
-            ids, np.zeros(len(ids), np.float32) if scores is None else scores[places], near
-        )
+        keyword = np.zeros(len(ids), np.float32) if scores is None else scores[places]
+        return Matches(ids, keyword, near, counted.complete)
 
     # -- by words
 

@@ -5,207 +5,197 @@ from datetime import datetime
 from typing import Any
 
 from commonplace.database.columns import from_micros, from_optional_micros, micros
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import Table, reads, reads_inline, writes
 from commonplace.errors import NameTaken
 from commonplace.model import Membership, Passkey, Person, Role, WebSession, now
 from commonplace.store import rows
 
 
-class Accounts:
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    async def person(self, person_id: str) -> Person | None:
-        row = await self._db.read(
-            lambda tx: tx.one("SELECT * FROM people WHERE id = :id", id=person_id)
-        )
+class Accounts(Table):
+    @reads
+    def person(self, tx: Tx, person_id: str) -> Person | None:
+        row = tx.one("SELECT * FROM people WHERE id = :id", id=person_id)
         return rows.person(row) if row else None
 
-    async def find_by_email(self, email: str) -> Person | None:
-        row = await self._db.read(
-            lambda tx: tx.one(
-                "SELECT * FROM people WHERE lower(email) = lower(:email)", email=email
-            )
-        )
+    @reads
+    def find_by_email(self, tx: Tx, email: str) -> Person | None:
+        row = tx.one("SELECT * FROM people WHERE lower(email) = lower(:email)", email=email)
         return rows.person(row) if row else None
 
-    async def rename(self, person_id: str, name: str, email: str) -> None:
+    @writes
+    def rename(self, tx: Tx, person_id: str, name: str, email: str) -> None:
         """A library that bears the person's name goes along. NameTaken: somebody else has the address."""
-        await self._db.write(_rename, person_id, name, email)
+        _rename(tx, person_id, name, email)
 
-    async def claim(
-        self, digest: str, purpose: str, person_id: str, name: str, email: str, hash: str | None
+    @writes
+    def claim(
+        self,
+        tx: Tx,
+        digest: str,
+        purpose: str,
+        person_id: str,
+        name: str,
+        email: str,
+        hash: str | None,
     ) -> bool:
         """Redeem a secret, rename the person and set their password, or none of it; whether the secret was good. Other
         secrets of the person for that purpose end with it. A new password signs out all browsers of the person; None keeps
         the old one."""
 
-        def work(tx: Tx) -> bool:
-            if not _redeem(tx, digest, purpose)[0]:
-                return False
-            _rename(tx, person_id, name, email)
-            _void(tx, person_id, purpose)
-            if hash is not None:
-                put_password(tx, person_id, hash)
-                _close_sessions(tx, person_id, None, None)
-            return True
-
-        return await self._db.write(work)
+        if not _redeem(tx, digest, purpose)[0]:
+            return False
+        _rename(tx, person_id, name, email)
+        _void(tx, person_id, purpose)
+        if hash is not None:
+            put_password(tx, person_id, hash)
+            _close_sessions(tx, person_id, None, None)
+        return True
 
     # -- passwords and passkeys
 
-    async def password_hash(self, person_id: str) -> str | None:
+    @reads
+    def password_hash(self, tx: Tx, person_id: str) -> str | None:
         """Its hash."""
-        row = await self._db.read(
-            lambda tx: tx.one("SELECT hash FROM passwords WHERE person_id = :id", id=person_id)
-        )
+        row = tx.one("SELECT hash FROM passwords WHERE person_id = :id", id=person_id)
         return row["hash"] if row else None
 
-    async def set_password(
-        self, person_id: str, hash: str, *, keep: str | None = None, void: str | None = None
+    @writes
+    def set_password(
+        self, tx: Tx, person_id: str, hash: str, *, keep: str | None = None, void: str | None = None
     ) -> None:
         """And sign out all browsers of the person but the one with the session `keep`, by digest. `void`: the purpose of
         secrets for one use that end with the old password."""
 
-        def work(tx: Tx) -> None:
-            put_password(tx, person_id, hash)
-            _void(tx, person_id, void)
-            _close_sessions(tx, person_id, None, keep)
+        put_password(tx, person_id, hash)
+        _void(tx, person_id, void)
+        _close_sessions(tx, person_id, None, keep)
 
-        await self._db.write(work)
+    @writes
+    def add_passkey(self, tx: Tx, passkey: Passkey) -> None:
+        insert_passkey(tx, passkey)
 
-    async def add_passkey(self, passkey: Passkey) -> None:
-        await self._db.write(insert_passkey, passkey)
-
-    async def passkey(self, passkey_id: str) -> Passkey | None:
-        row = await self._db.read(
-            lambda tx: tx.one("SELECT * FROM passkeys WHERE id = :id", id=passkey_id)
-        )
+    @reads
+    def passkey(self, tx: Tx, passkey_id: str) -> Passkey | None:
+        row = tx.one("SELECT * FROM passkeys WHERE id = :id", id=passkey_id)
         return _passkey(row) if row else None
 
-    async def passkeys(self, person_id: str) -> list[Passkey]:
-        found = await self._db.read(
-            lambda tx: tx.all(
-                "SELECT * FROM passkeys WHERE person_id = :id ORDER BY created_at, id", id=person_id
-            )
+    @reads
+    def passkeys(self, tx: Tx, person_id: str) -> list[Passkey]:
+        found = tx.all(
+            "SELECT * FROM passkeys WHERE person_id = :id ORDER BY created_at, id", id=person_id
         )
         return [_passkey(row) for row in found]
 
-    async def record_passkey_use(self, passkey_id: str, uses: int) -> None:
-        await self._db.write(
-            lambda tx: tx.run(
-                "UPDATE passkeys SET uses = :uses, used_at = :at WHERE id = :id",
-                id=passkey_id,
-                uses=uses,
-                at=micros(now()),
-            )
+    @writes
+    def record_passkey_use(self, tx: Tx, passkey_id: str, uses: int) -> None:
+        tx.run(
+            "UPDATE passkeys SET uses = :uses, used_at = :at WHERE id = :id",
+            id=passkey_id,
+            uses=uses,
+            at=micros(now()),
         )
 
-    async def delete_passkey(self, person_id: str, passkey_id: str) -> bool:
-        dropped: int = await self._db.write(
-            lambda tx: tx.run(
-                "DELETE FROM passkeys WHERE id = :id AND person_id = :person_id",
-                id=passkey_id,
-                person_id=person_id,
-            )
+    @writes
+    def delete_passkey(self, tx: Tx, person_id: str, passkey_id: str) -> bool:
+        dropped: int = tx.run(
+            "DELETE FROM passkeys WHERE id = :id AND person_id = :person_id",
+            id=passkey_id,
+            person_id=person_id,
         )
         return dropped > 0
 
     # -- sessions
 
-    async def open_session(self, session: WebSession) -> None:
-        def work(tx: Tx) -> None:
-            tx.run("DELETE FROM web_sessions WHERE expires_at < :now", now=micros(now()))
-            tx.run(
-                """INSERT INTO web_sessions (digest, person_id, library_id, view_as, about, created_at, expires_at)
-                      VALUES (:digest, :person_id, :library_id, :view_as, :about, :created_at, :expires_at)""",
-                digest=session.digest,
-                person_id=session.person_id,
-                library_id=session.library_id,
-                view_as=session.view_as,
-                about=session.about,
-                created_at=micros(session.created_at),
-                expires_at=micros(session.expires_at),
-            )
+    @writes
+    def open_session(self, tx: Tx, session: WebSession) -> None:
+        tx.run("DELETE FROM web_sessions WHERE expires_at < :now", now=micros(now()))
+        tx.run(
+            """INSERT INTO web_sessions (digest, person_id, library_id, view_as, about, created_at, expires_at)
+                  VALUES (:digest, :person_id, :library_id, :view_as, :about, :created_at, :expires_at)""",
+            digest=session.digest,
+            person_id=session.person_id,
+            library_id=session.library_id,
+            view_as=session.view_as,
+            about=session.about,
+            created_at=micros(session.created_at),
+            expires_at=micros(session.expires_at),
+        )
 
-        await self._db.write(work)
-
-    async def session(self, digest: str) -> tuple[WebSession, Person, list[Membership]] | None:
+    @reads_inline
+    def session(self, tx: Tx, digest: str) -> tuple[WebSession, Person, list[Membership]] | None:
         """A session that has not expired, whose it is, and the libraries they are in: their own first."""
-        found = await self._db.recall(_whose, digest)
+        found = tx.recall(_whose, digest)
         return found if found and found[0].expires_at > now() else None
 
-    async def sessions(self, person_id: str) -> list[WebSession]:
-        found = await self._db.read(
-            lambda tx: tx.all(
-                "SELECT * FROM web_sessions WHERE person_id = :id AND expires_at > :now ORDER BY created_at",
-                id=person_id,
-                now=micros(now()),
-            )
+    @reads
+    def sessions(self, tx: Tx, person_id: str) -> list[WebSession]:
+        found = tx.all(
+            "SELECT * FROM web_sessions WHERE person_id = :id AND expires_at > :now ORDER BY created_at",
+            id=person_id,
+            now=micros(now()),
         )
         return [_session(row) for row in found]
 
-    async def extend_session(self, digest: str, expires_at: datetime) -> None:
-        await self._db.write(
-            lambda tx: tx.run(
-                "UPDATE web_sessions SET expires_at = :at WHERE digest = :digest",
-                at=micros(expires_at),
-                digest=digest,
-            )
+    @writes
+    def extend_session(self, tx: Tx, digest: str, expires_at: datetime) -> None:
+        tx.run(
+            "UPDATE web_sessions SET expires_at = :at WHERE digest = :digest",
+            at=micros(expires_at),
+            digest=digest,
         )
 
-    async def set_view_as(self, digest: str, token_id: str | None) -> None:
-        await self._db.write(
-            lambda tx: tx.run(
-                "UPDATE web_sessions SET view_as = :token_id WHERE digest = :digest",
-                token_id=token_id,
-                digest=digest,
-            )
+    @writes
+    def set_view_as(self, tx: Tx, digest: str, token_id: str | None) -> None:
+        tx.run(
+            "UPDATE web_sessions SET view_as = :token_id WHERE digest = :digest",
+            token_id=token_id,
+            digest=digest,
         )
 
-    async def switch_library(self, digest: str, library_id: str) -> None:
+    @writes
+    def switch_library(self, tx: Tx, digest: str, library_id: str) -> None:
         """The session is in that library from now on, seen with the person's own eyes."""
-        await self._db.write(
-            lambda tx: tx.run(
-                "UPDATE web_sessions SET library_id = :library_id, view_as = NULL WHERE digest = :digest",
-                library_id=library_id,
-                digest=digest,
-            )
+        tx.run(
+            "UPDATE web_sessions SET library_id = :library_id, view_as = NULL WHERE digest = :digest",
+            library_id=library_id,
+            digest=digest,
         )
 
-    async def close_sessions(
-        self, person_id: str, *, only: str | None = None, but: str | None = None
+    @writes
+    def close_sessions(
+        self, tx: Tx, person_id: str, *, only: str | None = None, but: str | None = None
     ) -> None:
         """All of a person's, or only one, or all but one; by digest."""
-        await self._db.write(_close_sessions, person_id, only, but)
+        _close_sessions(tx, person_id, only, but)
 
     # -- secrets for one use
 
-    async def add_secret(
-        self, digest: str, purpose: str, person_id: str | None, expires_at: datetime
+    @writes
+    def add_secret(
+        self, tx: Tx, digest: str, purpose: str, person_id: str | None, expires_at: datetime
     ) -> None:
         """A secret that is good for one use. What has expired is forgotten."""
 
-        def work(tx: Tx) -> None:
-            tx.run("DELETE FROM once_only WHERE expires_at < :now", now=micros(now()))
-            tx.run(
-                """INSERT INTO once_only (digest, purpose, person_id, expires_at)
-                      VALUES (:digest, :purpose, :person_id, :at)""",
-                digest=digest,
-                purpose=purpose,
-                person_id=person_id,
-                at=micros(expires_at),
-            )
+        tx.run("DELETE FROM once_only WHERE expires_at < :now", now=micros(now()))
+        tx.run(
+            """INSERT INTO once_only (digest, purpose, person_id, expires_at)
+                  VALUES (:digest, :purpose, :person_id, :at)""",
+            digest=digest,
+            purpose=purpose,
+            person_id=person_id,
+            at=micros(expires_at),
+        )
 
-        await self._db.write(work)
-
-    async def check_secret(self, digest: str, purpose: str) -> tuple[bool, str | None]:
+    @reads
+    def check_secret(self, tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
         """Whether it is still good, and for whom."""
-        return await self._db.read(_promised, digest, purpose)
+        return _promised(tx, digest, purpose)
 
-    async def redeem_secret(self, digest: str, purpose: str) -> tuple[bool, str | None]:
+    @writes
+    def redeem_secret(self, tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
         """The same, and from now on it is not; of two who try at once, one succeeds."""
-        return await self._db.write(_redeem, digest, purpose)
+        return _redeem(tx, digest, purpose)
 
 
 def _rename(tx: Tx, person_id: str, name: str, email: str) -> None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from commonplace.database.columns import from_micros, from_optional_micros, micros
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import Table, reads, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Candidate, CandidateState, Proposal, Quote, now
 
@@ -31,107 +32,106 @@ _INSERT = f"""INSERT INTO candidates ({", ".join(_COLUMNS)}) VALUES ({", ".join(
               ON CONFLICT (library_id, id) DO NOTHING"""
 
 
-class Candidates:
+class Candidates(Table):
     """`owner`: only what this one queued; None: the library's. What is decided stays as it is: Conflict."""
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    async def put(self, candidates: Sequence[Candidate]) -> None:
+    @writes
+    def put(self, tx: Tx, candidates: Sequence[Candidate]) -> None:
         """Those that are there already stay as they are."""
-        await self._db.write(
-            lambda tx: tx.many(_INSERT, [_values(candidate) for candidate in candidates])
-        )
+        tx.many(_INSERT, [_values(candidate) for candidate in candidates])
 
-    async def exists_for(self, library_id: str, source_id: str) -> bool:
+    @reads
+    def exists_for(self, tx: Tx, library_id: str, source_id: str) -> bool:
         """Whether there is one, decided or not, that this item brought."""
         return (
-            await self._db.read(
-                lambda tx: tx.one(
-                    "SELECT 1 FROM candidates WHERE library_id = :library_id AND source_id = :source_id LIMIT 1",
-                    library_id=library_id,
-                    source_id=source_id,
-                )
+            tx.one(
+                "SELECT 1 FROM candidates WHERE library_id = :library_id AND source_id = :source_id LIMIT 1",
+                library_id=library_id,
+                source_id=source_id,
             )
             is not None
         )
 
-    async def list_page(
-        self, library_id: str, owner: str | None, state: str | None, *, limit: int, offset: int
+    @reads
+    def list_page(
+        self,
+        tx: Tx,
+        library_id: str,
+        owner: str | None,
+        state: str | None,
+        *,
+        limit: int,
+        offset: int,
     ) -> tuple[list[Candidate], int]:
         """Newest and surest first, and how many there are in all."""
 
-        def work(tx: Tx) -> tuple[list[Candidate], int]:
-            condition, values = _within(library_id, owner)
-            if state is not None:
-                condition, values = f"{condition} AND state = :state", values | {"state": state}
-            found = tx.all(
-                f"""SELECT * FROM candidates WHERE {condition} ORDER BY created_at DESC, confidence DESC, id
-                               LIMIT :limit OFFSET :offset""",
-                limit=limit,
-                offset=offset,
-                **values,
-            )
-            total = tx.one(f"SELECT count(*) AS n FROM candidates WHERE {condition}", **values)
-            return [_candidate(row) for row in found], total["n"] if total else 0
+        condition, values = _within(library_id, owner)
+        if state is not None:
+            condition, values = f"{condition} AND state = :state", values | {"state": state}
+        found = tx.all(
+            f"""SELECT * FROM candidates WHERE {condition} ORDER BY created_at DESC, confidence DESC, id
+                           LIMIT :limit OFFSET :offset""",
+            limit=limit,
+            offset=offset,
+            **values,
+        )
+        total = tx.one(f"SELECT count(*) AS n FROM candidates WHERE {condition}", **values)
+        return [_candidate(row) for row in found], total["n"] if total else 0
 
-        return await self._db.read(work)
+    @reads
+    def get(self, tx: Tx, library_id: str, owner: str | None, candidate_id: str) -> Candidate:
+        return _find(tx, library_id, owner, candidate_id)
 
-    async def get(self, library_id: str, owner: str | None, candidate_id: str) -> Candidate:
-        return await self._db.read(_find, library_id, owner, candidate_id)
-
-    async def change(
+    @writes
+    def change(
         self,
+        tx: Tx,
         library_id: str,
         owner: str | None,
         candidate_id: str,
         proposal: Proposal,
         project_id: str | None,
     ) -> Candidate:
-        def work(tx: Tx) -> Candidate:
-            before = _pending(tx, library_id, owner, candidate_id)
-            after = replace(before, proposal=proposal, project_id=project_id)
-            tx.run(
-                """UPDATE candidates SET kind = :kind, title = :title, content = :content, project_id = :project_id
-                      WHERE library_id = :library_id AND id = :id""",
-                library_id=library_id,
-                id=candidate_id,
-                kind=proposal.kind,
-                title=proposal.title,
-                content=proposal.content,
-                project_id=project_id,
-            )
-            return after
+        before = _pending(tx, library_id, owner, candidate_id)
+        after = replace(before, proposal=proposal, project_id=project_id)
+        tx.run(
+            """UPDATE candidates SET kind = :kind, title = :title, content = :content, project_id = :project_id
+                  WHERE library_id = :library_id AND id = :id""",
+            library_id=library_id,
+            id=candidate_id,
+            kind=proposal.kind,
+            title=proposal.title,
+            content=proposal.content,
+            project_id=project_id,
+        )
+        return after
 
-        return await self._db.write(work)
-
-    async def decide(
+    @writes
+    def decide(
         self,
+        tx: Tx,
         library_id: str,
         owner: str | None,
         candidate_id: str,
         state: CandidateState,
         item_id: str | None = None,
     ) -> Candidate:
-        def work(tx: Tx) -> Candidate:
-            after = replace(
-                _pending(tx, library_id, owner, candidate_id),
-                state=state,
-                item_id=item_id,
-                decided_at=now(),
-            )
-            tx.run(
-                """UPDATE candidates SET state = :state, item_id = :item_id, decided_at = :decided_at
-                      WHERE library_id = :library_id AND id = :id""",
-                library_id=library_id,
-                id=candidate_id,
-                state=state.value,
-                item_id=item_id,
-                decided_at=micros(after.decided_at),
-            )
-            return after
-
-        return await self._db.write(work)
+        after = replace(
+            _pending(tx, library_id, owner, candidate_id),
+            state=state,
+            item_id=item_id,
+            decided_at=now(),
+        )
+        tx.run(
+            """UPDATE candidates SET state = :state, item_id = :item_id, decided_at = :decided_at
+                  WHERE library_id = :library_id AND id = :id""",
+            library_id=library_id,
+            id=candidate_id,
+            state=state.value,
+            item_id=item_id,
+            decided_at=micros(after.decided_at),
+        )
+        return after
 
 
 def accept_candidate(tx: Tx, candidate: Candidate, item_id: str) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from commonplace.database import scope_sql
 from commonplace.database.columns import from_micros, micros
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import Table, reads
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Capture, Scope
 
@@ -16,70 +17,62 @@ _BLIND = """owner IN (SELECT t.id FROM tokens AS t WHERE t.library_id = :library
     WHERE s.library_id = t.library_id AND s.token_id = t.id AND f.item_id = :item_id))"""
 
 
-class Captures:
+class Captures(Table):
     """Written by `Items.add` with the item that points to them; there is no way to change one."""
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    async def by_key(self, library_id: str, owner: str, idempotency_key: str) -> Capture | None:
-        row = await self._db.read(
-            lambda tx: tx.one(
-                """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
+    @reads
+    def by_key(self, tx: Tx, library_id: str, owner: str, idempotency_key: str) -> Capture | None:
+        row = tx.one(
+            """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
                AND idempotency_key = :idempotency_key""",
-                library_id=library_id,
-                owner=owner,
-                idempotency_key=idempotency_key,
-            )
+            library_id=library_id,
+            owner=owner,
+            idempotency_key=idempotency_key,
         )
         return capture(row) if row else None
 
-    async def by_prefix(self, library_id: str, owner: str, prefix: str) -> list[Capture]:
+    @reads
+    def by_prefix(self, tx: Tx, library_id: str, owner: str, prefix: str) -> list[Capture]:
         """Those whose key begins so, oldest first."""
-        found = await self._db.read(
-            lambda tx: tx.all(
-                """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
+        found = tx.all(
+            """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
                AND substr(idempotency_key, 1, :length) = :prefix ORDER BY created_at, id""",
-                library_id=library_id,
-                owner=owner,
-                prefix=prefix,
-                length=len(prefix),
-            )
+            library_id=library_id,
+            owner=owner,
+            prefix=prefix,
+            length=len(prefix),
         )
         return [capture(row) for row in found]
 
-    async def of_item(self, scope: Scope, item_id: str) -> Capture:
+    @reads
+    def of_item(self, tx: Tx, scope: Scope, item_id: str) -> Capture:
         condition, values = scope_sql.visible(scope)
-        row = await self._db.read(
-            lambda tx: tx.one(
-                f"""SELECT c.* FROM captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id
+        row = tx.one(
+            f"""SELECT c.* FROM captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id
                 WHERE c.item_id = :item_id AND {condition} ORDER BY c.created_at LIMIT 1""",
-                item_id=item_id,
-                **values,
-            )
+            item_id=item_id,
+            **values,
         )
         if row is None:
             raise NotFound("Capture not found")
         return capture(row)
 
-    async def list_page(
-        self, scope: Scope, *, limit: int, offset: int
+    @reads
+    def list_page(
+        self, tx: Tx, scope: Scope, *, limit: int, offset: int
     ) -> tuple[list[Capture], int]:
         """Of items in scope, newest first, and how many there are in all."""
         condition, values = scope_sql.visible(scope)
         joined = f"captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id WHERE {condition}"
 
-        def work(tx: Tx) -> tuple[list[Capture], int]:
-            found = tx.all(
-                f"SELECT c.* FROM {joined} ORDER BY c.created_at DESC, c.id DESC LIMIT :limit OFFSET :offset",
-                limit=limit,
-                offset=offset,
-                **values,
-            )
-            total = tx.one(f"SELECT count(*) AS n FROM {joined}", **values)
-            return [capture(row) for row in found], total["n"] if total else 0
-
-        return await self._db.read(work)
+        found = tx.all(
+            f"SELECT c.* FROM {joined} ORDER BY c.created_at DESC, c.id DESC LIMIT :limit OFFSET :offset",
+            limit=limit,
+            offset=offset,
+            **values,
+        )
+        total = tx.one(f"SELECT count(*) AS n FROM {joined}", **values)
+        return [capture(row) for row in found], total["n"] if total else 0
 
 
 def insert_capture(tx: Tx, new: Capture) -> None:

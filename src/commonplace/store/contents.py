@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from commonplace.database.columns import as_json, micros
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import Table, reads, reads_inline, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, Job, Json, digest, now
 from commonplace.store.jobs import AHEAD
@@ -15,170 +16,152 @@ _JOBS_OF = "kind = 'transcribe' AND (library_id, item_id) IN (SELECT library_id,
 _KEY_OF_ITS_OWN = "key = 'past:' || id"
 
 
-class Contents:
+class Contents(Table):
     """What sources said. While one worker writes down a recording, the others' jobs for it wait."""
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    async def get(self, content_id: str) -> Content:
-        row = await self._db.peek(
-            lambda tx: tx.one("SELECT * FROM contents WHERE id = :id", id=content_id)
-        )
+    @reads_inline
+    def get(self, tx: Tx, content_id: str) -> Content:
+        row = tx.one("SELECT * FROM contents WHERE id = :id", id=content_id)
         if row is None:
             raise NotFound("Item not found")
         return content(row)
 
-    async def existing_keys(self, keys: Sequence[str]) -> set[str]:
+    @reads
+    def existing_keys(self, tx: Tx, keys: Sequence[str]) -> set[str]:
         """Those that there is a content for."""
-        found = await self._db.read(
-            lambda tx: tx.all("SELECT key FROM contents WHERE key IN :keys", keys=list(keys))
-        )
+        found = tx.all("SELECT key FROM contents WHERE key IN :keys", keys=list(keys))
         return {row["key"] for row in found}
 
-    async def redirect(self, key: str, content_id: str) -> None:
+    @writes
+    def redirect(self, tx: Tx, key: str, content_id: str) -> None:
         """From now on the key leads to this content."""
-        await self._db.write(put_redirects, content_id, [key])
+        put_redirects(tx, content_id, [key])
 
-    async def claim(self, content_id: str, job_id: str, until: datetime) -> bool:
+    @writes
+    def claim(self, tx: Tx, content_id: str, job_id: str, until: datetime) -> bool:
         """Whether this job is the one that writes it down, until then; again to hold it longer."""
 
-        def work(tx: Tx) -> bool:
-            claimed = tx.run(
-                """UPDATE contents SET claimed_by = :job_id, claimed_until = :until WHERE id = :id AND text = ''
-                                AND (claimed_by IS NULL OR claimed_by = :job_id OR claimed_until < :now
-                                     OR claimed_until > :ahead)""",
+        claimed = tx.run(
+            """UPDATE contents SET claimed_by = :job_id, claimed_until = :until WHERE id = :id AND text = ''
+                            AND (claimed_by IS NULL OR claimed_by = :job_id OR claimed_until < :now
+                                 OR claimed_until > :ahead)""",
+            id=content_id,
+            job_id=job_id,
+            until=micros(until),
+            now=micros(now()),
+            ahead=micros(now() + AHEAD),
+        )
+        if claimed:
+            tx.run(
+                """UPDATE items SET transcription_status = 'running'
+                      WHERE content_id = :id AND transcription_status = 'queued'""",
                 id=content_id,
-                job_id=job_id,
-                until=micros(until),
-                now=micros(now()),
-                ahead=micros(now() + AHEAD),
             )
-            if claimed:
-                tx.run(
-                    """UPDATE items SET transcription_status = 'running'
-                          WHERE content_id = :id AND transcription_status = 'queued'""",
-                    id=content_id,
-                )
-            return bool(claimed)
+        return bool(claimed)
 
-        return await self._db.write(work)
-
-    async def set_progress(self, content_id: str, share: float) -> None:
+    @writes
+    def set_progress(self, tx: Tx, content_id: str, share: float) -> None:
         """Told to all jobs that wait for it."""
-        await self._db.write(
-            lambda tx: tx.run(
-                f"UPDATE jobs SET progress = :share WHERE state <> 'done' AND {_JOBS_OF}",
-                share=share,
-                content_id=content_id,
-            )
+        tx.run(
+            f"UPDATE jobs SET progress = :share WHERE state <> 'done' AND {_JOBS_OF}",
+            share=share,
+            content_id=content_id,
         )
 
-    async def set_text(
-        self, content_id: str, text: str, segments: Sequence[Json], about: Json
+    @writes
+    def set_text(
+        self, tx: Tx, content_id: str, text: str, segments: Sequence[Json], about: Json
     ) -> None:
         """It has its text; those who waited go on."""
 
-        def work(tx: Tx) -> None:
-            tx.run(
-                """UPDATE contents SET text = :text, hash = :hash, segments = :segments, about = :about,
-                      claimed_by = NULL, claimed_until = NULL WHERE id = :id AND text = ''""",
-                id=content_id,
-                text=text,
-                hash=digest(text),
-                segments=as_json(segments),
-                about=as_json(about),
-            )
-            _wake_waiting(tx, content_id)
+        tx.run(
+            """UPDATE contents SET text = :text, hash = :hash, segments = :segments, about = :about,
+                  claimed_by = NULL, claimed_until = NULL WHERE id = :id AND text = ''""",
+            id=content_id,
+            text=text,
+            hash=digest(text),
+            segments=as_json(segments),
+            about=as_json(about),
+        )
+        _wake_waiting(tx, content_id)
 
-        await self._db.write(work)
-
-    async def release(self, content_id: str, job_id: str) -> None:
+    @writes
+    def release(self, tx: Tx, content_id: str, job_id: str) -> None:
         """Another may try."""
 
-        def work(tx: Tx) -> None:
-            if tx.run(
-                """UPDATE contents SET claimed_by = NULL, claimed_until = NULL
-                         WHERE id = :id AND claimed_by = :job_id""",
-                id=content_id,
-                job_id=job_id,
-            ):
-                _wake_waiting(tx, content_id)
+        if tx.run(
+            """UPDATE contents SET claimed_by = NULL, claimed_until = NULL
+                     WHERE id = :id AND claimed_by = :job_id""",
+            id=content_id,
+            job_id=job_id,
+        ):
+            _wake_waiting(tx, content_id)
 
-        await self._db.write(work)
-
-    async def fail(self, content_id: str, error: str) -> None:
+    @writes
+    def fail(self, tx: Tx, content_id: str, error: str) -> None:
         """It cannot be written down: all jobs that wait for it fail, and their items say so."""
 
-        def work(tx: Tx) -> None:
-            tx.run(
-                "UPDATE contents SET claimed_by = NULL, claimed_until = NULL WHERE id = :id",
-                id=content_id,
-            )
-            tx.run(
-                """UPDATE items SET transcription_status = 'failed', status_reason = :error
-                      WHERE content_id = :id AND transcription_status IN ('queued', 'running')""",
-                id=content_id,
-                error=error,
-            )
-            tx.run(
-                f"""UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL, leased_until = NULL,
-                       updated_at = :at WHERE state IN ('queued', 'running') AND {_JOBS_OF}""",
-                error=error,
-                at=micros(now()),
-                content_id=content_id,
-            )
-
-        await self._db.write(work)
+        tx.run(
+            "UPDATE contents SET claimed_by = NULL, claimed_until = NULL WHERE id = :id",
+            id=content_id,
+        )
+        tx.run(
+            """UPDATE items SET transcription_status = 'failed', status_reason = :error
+                  WHERE content_id = :id AND transcription_status IN ('queued', 'running')""",
+            id=content_id,
+            error=error,
+        )
+        tx.run(
+            f"""UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL, leased_until = NULL,
+                   updated_at = :at WHERE state IN ('queued', 'running') AND {_JOBS_OF}""",
+            error=error,
+            at=micros(now()),
+            content_id=content_id,
+        )
 
 
-class Quotas:
+class Quotas(Table):
     """Seconds of speech that people had written down, by month."""
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
+    @reads
+    def used_seconds(self, tx: Tx, library_id: str, person_id: str, month: str) -> float:
+        return _used(tx, library_id, person_id, month)
 
-    async def used_seconds(self, library_id: str, person_id: str, month: str) -> float:
-        return await self._db.read(_used, library_id, person_id, month)
-
-    async def reserve(
-        self, job: Job, person_id: str, month: str, seconds: float, cap: float
+    @writes
+    def reserve(
+        self, tx: Tx, job: Job, person_id: str, month: str, seconds: float, cap: float
     ) -> bool:
         """Whether there is room for so many seconds more; 0: no cap. Asking again for one job replaces what it had."""
 
-        def work(tx: Tx) -> bool:
-            if (
-                tx.engine == "postgres"
-            ):  # SQLite has one writer at a time; here those who ask for one person take turns
-                tx.one("SELECT 1 FROM people WHERE id = :id FOR NO KEY UPDATE", id=person_id)
-            tx.run(
-                "DELETE FROM transcriptions WHERE library_id = :library_id AND id = :id",
-                library_id=job.library_id,
-                id=job.id,
-            )
-            if cap and _used(tx, job.library_id, person_id, month) + seconds > cap:
-                return False
-            tx.run(
-                "INSERT INTO transcriptions VALUES (:library_id, :id, :person_id, :month, :seconds)",
-                library_id=job.library_id,
-                id=job.id,
-                person_id=person_id,
-                month=month,
-                seconds=seconds,
-            )
-            return True
+        if (
+            tx.engine == "postgres"
+        ):  # SQLite has one writer at a time; here those who ask for one person take turns
+            tx.one("SELECT 1 FROM people WHERE id = :id FOR NO KEY UPDATE", id=person_id)
+        tx.run(
+            "DELETE FROM transcriptions WHERE library_id = :library_id AND id = :id",
+            library_id=job.library_id,
+            id=job.id,
+        )
+        if cap and _used(tx, job.library_id, person_id, month) + seconds > cap:
+            return False
+        tx.run(
+            "INSERT INTO transcriptions VALUES (:library_id, :id, :person_id, :month, :seconds)",
+            library_id=job.library_id,
+            id=job.id,
+            person_id=person_id,
+            month=month,
+            seconds=seconds,
+        )
+        return True
 
-        return await self._db.write(work)
-
-    async def set_seconds(self, job: Job, seconds: float) -> None:
+    @writes
+    def set_seconds(self, tx: Tx, job: Job, seconds: float) -> None:
         """What it really was; 0 when nothing came of it."""
-        await self._db.write(
-            lambda tx: tx.run(
-                "UPDATE transcriptions SET seconds = :seconds WHERE library_id = :library_id AND id = :id",
-                seconds=seconds,
-                library_id=job.library_id,
-                id=job.id,
-            )
+        tx.run(
+            "UPDATE transcriptions SET seconds = :seconds WHERE library_id = :library_id AND id = :id",
+            seconds=seconds,
+            library_id=job.library_id,
+            id=job.id,
         )
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from commonplace.database import scope_sql
 from commonplace.database.columns import from_micros, from_optional_micros, micros
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import reads, writes
 from commonplace.errors import NotFound
 from commonplace.model import (
     NO_DISK,
@@ -24,7 +25,7 @@ from commonplace.model import (
     Scope,
     now,
 )
-from commonplace.search_index.index import SectionIndex
+from commonplace.search_index.index import IndexedTable
 from commonplace.store.items import find
 
 _PREVIEW = ""  # the audience of a view that nobody but the owner may see yet
@@ -51,279 +52,257 @@ _BASIS = (
 )
 
 
-class Disks:
+class Disks(IndexedTable):
     """A view is of a certain change of its item; every later change of the item makes it `stale`, whoever makes it."""
 
-    def __init__(self, db: Database, index: SectionIndex) -> None:
-        self._db = db
-        self._index = index
-
-    async def preview(self, item: Item) -> RedactedDisk | None:
+    @reads
+    def preview(self, tx: Tx, item: Item) -> RedactedDisk | None:
         """The view that was derived of the item as it is now, published or not."""
-        row = await self._db.read(
-            lambda tx: tx.one(
-                "SELECT shown FROM published WHERE library_id = :library_id AND item_id = :item_id AND change = derived",
-                library_id=item.library_id,
-                item_id=item.id,
-            )
+        row = tx.one(
+            "SELECT shown FROM published WHERE library_id = :library_id AND item_id = :item_id AND change = derived",
+            library_id=item.library_id,
+            item_id=item.id,
         )
         return RedactedDisk.of(json.loads(row["shown"])) if row else None
 
-    async def save_preview(self, scope: Scope, item: Item, view: RedactedDisk) -> None:
+    @writes
+    def save_preview(self, tx: Tx, scope: Scope, item: Item, view: RedactedDisk) -> None:
         """Keep the view of an item for its owner alone. It goes with the item, and is old once the item has changed."""
 
-        def work(tx: Tx) -> None:
-            before = find(tx, scope, ItemRef(id=item.id), lock=True)
-            if (
-                before.visibility != PUBLISHED
-            ):  # what was published meanwhile may have its owner's summary, which this one lacks
-                _keep(
-                    tx, before, item, view, "ON CONFLICT DO NOTHING", audience=_PREVIEW, summary=""
-                )
+        before = find(tx, scope, ItemRef(id=item.id), lock=True)
+        if (
+            before.visibility != PUBLISHED
+        ):  # what was published meanwhile may have its owner's summary, which this one lacks
+            _keep(tx, before, item, view, "ON CONFLICT DO NOTHING", audience=_PREVIEW, summary="")
 
-        await self._db.write(work)
-
-    async def publish(
-        self, scope: Scope, item: Item, audience: Audience, view: RedactedDisk, summary: str = ""
+    @writes
+    def publish(
+        self,
+        tx: Tx,
+        scope: Scope,
+        item: Item,
+        audience: Audience,
+        view: RedactedDisk,
+        summary: str = "",
     ) -> Published:
         """Seen by others from now on. `item`: as it was when the view was derived."""
 
-        def work(tx: Tx) -> Published:
-            before = find(tx, scope, ItemRef(id=item.id), lock=True)
-            key = {"library_id": before.library_id, "item_id": before.id}
-            # It counts as a change: a view that was derived meanwhile may have another summary.
-            _keep(
-                tx,
-                before,
-                item,
-                view,
-                """ON CONFLICT (library_id, item_id) DO UPDATE SET
-                      published_at = CASE published.audience WHEN '' THEN excluded.published_at ELSE published.published_at END,
-                      audience = excluded.audience, summary = excluded.summary, change = published.change + 1""",
-                audience=audience,
-                summary=summary,
-            )
-            tx.run(
-                """UPDATE items SET visibility = :visibility, updated_at = :at WHERE library_id = :library_id AND id = :item_id
-                      AND visibility <> :visibility""",
-                visibility=PUBLISHED,
-                at=micros(now()),
-                **key,
-            )
-            return _one(tx, "p.library_id = :library_id AND p.item_id = :item_id", **key)
+        before = find(tx, scope, ItemRef(id=item.id), lock=True)
+        key = {"library_id": before.library_id, "item_id": before.id}
+        # It counts as a change: a view that was derived meanwhile may have another summary.
+        _keep(
+            tx,
+            before,
+            item,
+            view,
+            """ON CONFLICT (library_id, item_id) DO UPDATE SET
+                  published_at = CASE published.audience WHEN '' THEN excluded.published_at ELSE published.published_at END,
+                  audience = excluded.audience, summary = excluded.summary, change = published.change + 1""",
+            audience=audience,
+            summary=summary,
+        )
+        tx.run(
+            """UPDATE items SET visibility = :visibility, updated_at = :at WHERE library_id = :library_id AND id = :item_id
+                  AND visibility <> :visibility""",
+            visibility=PUBLISHED,
+            at=micros(now()),
+            **key,
+        )
+        return _one(tx, "p.library_id = :library_id AND p.item_id = :item_id", **key)
 
-        return await self._db.write(work)
-
-    async def unpublish(self, scope: Scope, item_id: str) -> None:
+    @writes
+    def unpublish(self, tx: Tx, scope: Scope, item_id: str) -> None:
         """Seen by no other from now on; saves stay, and count again when it is published again."""
 
-        def work(tx: Tx) -> None:
-            item = find(tx, scope, ItemRef(id=item_id), lock=True)
-            tx.run(
-                "DELETE FROM published WHERE library_id = :library_id AND item_id = :item_id",
-                library_id=item.library_id,
-                item_id=item.id,
-            )
-            tx.run(
-                """UPDATE items SET visibility = :visibility, updated_at = :at WHERE library_id = :library_id AND id = :item_id
-                      AND visibility <> :visibility""",
-                visibility=PRIVATE,
-                at=micros(now()),
-                library_id=item.library_id,
-                item_id=item.id,
-            )
+        item = find(tx, scope, ItemRef(id=item_id), lock=True)
+        tx.run(
+            "DELETE FROM published WHERE library_id = :library_id AND item_id = :item_id",
+            library_id=item.library_id,
+            item_id=item.id,
+        )
+        tx.run(
+            """UPDATE items SET visibility = :visibility, updated_at = :at WHERE library_id = :library_id AND id = :item_id
+                  AND visibility <> :visibility""",
+            visibility=PRIVATE,
+            at=micros(now()),
+            library_id=item.library_id,
+            item_id=item.id,
+        )
 
-        await self._db.write(work)
-
-    async def set_view(self, published: Published, view: RedactedDisk) -> None:
+    @writes
+    def set_view(self, tx: Tx, published: Published, view: RedactedDisk) -> None:
         """The view of the change that `published` was read at."""
-        await self._db.write(
-            lambda tx: _derive(tx, published.library_id, published.item_id, published.change, view)
-        )
+        _derive(tx, published.library_id, published.item_id, published.change, view)
 
-    async def set_vector(self, published: Published, stamp: str, vector: bytes) -> None:
+    @writes
+    def set_vector(self, tx: Tx, published: Published, stamp: str, vector: bytes) -> None:
         """Of the view that was derived for `published`."""
-        await self._db.write(
-            lambda tx: tx.run(
-                """UPDATE published SET vector = :vector, stamp = :stamp
+        tx.run(
+            """UPDATE published SET vector = :vector, stamp = :stamp
                WHERE library_id = :library_id AND item_id = :item_id AND derived = :change""",
-                vector=b64encode(vector).decode(),
-                stamp=stamp,
-                library_id=published.library_id,
-                item_id=published.item_id,
-                change=published.change,
-            )
+            vector=b64encode(vector).decode(),
+            stamp=stamp,
+            library_id=published.library_id,
+            item_id=published.item_id,
+            change=published.change,
         )
 
-    async def find(self, ref: ItemRef, saver: str | None) -> Published:
+    @reads
+    def find(self, tx: Tx, ref: ItemRef, saver: str | None) -> Published:
         """Of any library. NotFound: it is not there, or not published."""
 
-        def work(tx: Tx) -> Published:
-            named = "i.id = :name" if ref.id is not None else "i.public_id = :name"
-            found = _one(tx, named, name=ref.id or ref.public_id)
-            if ref.entity_type not in (None, found.entity_type):
-                raise NotFound(NO_DISK)
-            saved = tx.one(
-                """SELECT saved_at FROM saves
-                              WHERE library_id = :saver AND owner_id = :library_id AND item_id = :item_id""",
-                saver=saver,
-                library_id=found.library_id,
-                item_id=found.item_id,
-            )
-            return replace(found, saved_at=from_micros(saved["saved_at"])) if saved else found
+        named = "i.id = :name" if ref.id is not None else "i.public_id = :name"
+        found = _one(tx, named, name=ref.id or ref.public_id)
+        if ref.entity_type not in (None, found.entity_type):
+            raise NotFound(NO_DISK)
+        saved = tx.one(
+            """SELECT saved_at FROM saves
+                          WHERE library_id = :saver AND owner_id = :library_id AND item_id = :item_id""",
+            saver=saver,
+            library_id=found.library_id,
+            item_id=found.item_id,
+        )
+        return replace(found, saved_at=from_micros(saved["saved_at"])) if saved else found
 
-        return await self._db.read(work)
-
-    async def of_items(self, library_id: str, item_ids: Sequence[str]) -> dict[str, Published]:
+    @reads
+    def of_items(self, tx: Tx, library_id: str, item_ids: Sequence[str]) -> dict[str, Published]:
         """Those of the library's items that are published."""
-        found = await self._db.read(
-            lambda tx: tx.all(
-                f"SELECT {_COLUMNS} {_FROM} WHERE p.library_id = :library_id AND p.item_id IN :ids",
-                library_id=library_id,
-                ids=list(item_ids),
-            )
+        found = tx.all(
+            f"SELECT {_COLUMNS} {_FROM} WHERE p.library_id = :library_id AND p.item_id IN :ids",
+            library_id=library_id,
+            ids=list(item_ids),
         )
         return {row["item_id"]: _published(row) for row in found}
 
-    async def list_saved(
-        self, saver: str, where: DiskFilter, *, limit: int, offset: int
+    @reads
+    def list_saved(
+        self, tx: Tx, saver: str, where: DiskFilter, *, limit: int, offset: int
     ) -> tuple[list[Published], int]:
         """What a library saved and is still published, saved last first; and how many there are in all."""
 
-        def work(tx: Tx) -> tuple[list[Published], int]:
-            asked, values = _matching(where)
-            found = tx.all(
-                f"""SELECT {_COLUMNS}, s.saved_at {_FROM} {_SAVED} WHERE {asked}
-                               ORDER BY s.saved_at DESC, p.item_id LIMIT :limit OFFSET :offset""",
-                saver=saver,
-                limit=limit,
-                offset=offset,
-                **values,
-            )
-            total = tx.one(
-                f"SELECT count(*) AS n FROM {_PUBLISHED} {_SAVED} WHERE {asked}",
-                saver=saver,
-                **values,
-            )
-            return [_published(row) for row in found], total["n"] if total else 0
+        asked, values = _matching(where)
+        found = tx.all(
+            f"""SELECT {_COLUMNS}, s.saved_at {_FROM} {_SAVED} WHERE {asked}
+                           ORDER BY s.saved_at DESC, p.item_id LIMIT :limit OFFSET :offset""",
+            saver=saver,
+            limit=limit,
+            offset=offset,
+            **values,
+        )
+        total = tx.one(
+            f"SELECT count(*) AS n FROM {_PUBLISHED} {_SAVED} WHERE {asked}",
+            saver=saver,
+            **values,
+        )
+        return [_published(row) for row in found], total["n"] if total else 0
 
-        return await self._db.read(work)
-
-    async def list_stale(self, saver: str) -> list[Published]:
+    @reads
+    def list_stale(self, tx: Tx, saver: str) -> list[Published]:
         """What a library saved and has to be derived again."""
-        found = await self._db.read(
-            lambda tx: tx.all(
-                f"SELECT {_COLUMNS} {_FROM} {_SAVED} WHERE p.change <> p.derived", saver=saver
-            )
+        found = tx.all(
+            f"SELECT {_COLUMNS} {_FROM} {_SAVED} WHERE p.change <> p.derived", saver=saver
         )
         return [_published(row) for row in found]
 
-    async def save(self, saver: str, person_id: str, published: Published) -> Published:
+    @writes
+    def save(self, tx: Tx, saver: str, person_id: str, published: Published) -> Published:
         """Saving again changes nothing. NotFound: it is not published any more."""
 
-        def work(tx: Tx) -> Published:
-            there = _one(
-                tx,
-                "p.library_id = :library_id AND p.item_id = :item_id",
-                library_id=published.library_id,
-                item_id=published.item_id,
-            )
-            tx.run(
-                """INSERT INTO saves (library_id, owner_id, item_id, person_id, saved_at)
-                      VALUES (:saver, :owner_id, :item_id, :person_id, :at) ON CONFLICT DO NOTHING""",
-                saver=saver,
-                owner_id=there.library_id,
-                item_id=there.item_id,
-                person_id=person_id,
-                at=micros(now()),
-            )
-            row = tx.one(
-                "SELECT saved_at FROM saves WHERE library_id = :saver AND owner_id = :owner_id AND item_id = :item_id",
-                saver=saver,
-                owner_id=there.library_id,
-                item_id=there.item_id,
-            )
-            assert row is not None
-            return replace(there, saved_at=from_micros(row["saved_at"]))
+        there = _one(
+            tx,
+            "p.library_id = :library_id AND p.item_id = :item_id",
+            library_id=published.library_id,
+            item_id=published.item_id,
+        )
+        tx.run(
+            """INSERT INTO saves (library_id, owner_id, item_id, person_id, saved_at)
+                  VALUES (:saver, :owner_id, :item_id, :person_id, :at) ON CONFLICT DO NOTHING""",
+            saver=saver,
+            owner_id=there.library_id,
+            item_id=there.item_id,
+            person_id=person_id,
+            at=micros(now()),
+        )
+        row = tx.one(
+            "SELECT saved_at FROM saves WHERE library_id = :saver AND owner_id = :owner_id AND item_id = :item_id",
+            saver=saver,
+            owner_id=there.library_id,
+            item_id=there.item_id,
+        )
+        assert row is not None
+        return replace(there, saved_at=from_micros(row["saved_at"]))
 
-        return await self._db.write(work)
-
-    async def unsave(self, saver: str, ref: ItemRef) -> None:
+    @writes
+    def unsave(self, tx: Tx, saver: str, ref: ItemRef) -> None:
         """Also of what is not published any more. NotFound: the library did not save it."""
 
-        def work(tx: Tx) -> None:
-            named = "i.id = :name" if ref.id is not None else "i.public_id = :name"
-            row = tx.one(
-                f"""SELECT s.owner_id, s.item_id, i.entity_type FROM saves AS s
-                             JOIN items AS i ON i.library_id = s.owner_id AND i.id = s.item_id
-                             WHERE s.library_id = :saver AND {named}""",
-                saver=saver,
-                name=ref.id or ref.public_id,
-            )
-            if row is None or ref.entity_type not in (None, row["entity_type"]):
-                raise NotFound(NO_DISK)
-            tx.run(
-                "DELETE FROM saves WHERE library_id = :saver AND owner_id = :owner_id AND item_id = :item_id",
-                saver=saver,
-                owner_id=row["owner_id"],
-                item_id=row["item_id"],
-            )
+        named = "i.id = :name" if ref.id is not None else "i.public_id = :name"
+        row = tx.one(
+            f"""SELECT s.owner_id, s.item_id, i.entity_type FROM saves AS s
+                         JOIN items AS i ON i.library_id = s.owner_id AND i.id = s.item_id
+                         WHERE s.library_id = :saver AND {named}""",
+            saver=saver,
+            name=ref.id or ref.public_id,
+        )
+        if row is None or ref.entity_type not in (None, row["entity_type"]):
+            raise NotFound(NO_DISK)
+        tx.run(
+            "DELETE FROM saves WHERE library_id = :saver AND owner_id = :owner_id AND item_id = :item_id",
+            saver=saver,
+            owner_id=row["owner_id"],
+            item_id=row["item_id"],
+        )
 
-        await self._db.write(work)
-
-    async def owner(self, library_id: str) -> tuple[str, str]:
+    @reads
+    def owner(self, tx: Tx, library_id: str) -> tuple[str, str]:
         """Id and name of the person who speaks for the library."""
-        row = await self._db.read(
-            lambda tx: tx.one(
-                """SELECT o.id, o.name FROM members AS m JOIN people AS o ON o.id = m.person_id
+        row = tx.one(
+            """SELECT o.id, o.name FROM members AS m JOIN people AS o ON o.id = m.person_id
                WHERE m.library_id = :library_id AND m.role = 'owner' ORDER BY m.person_id LIMIT 1""",
-                library_id=library_id,
-            )
+            library_id=library_id,
         )
         return (row["id"], row["name"]) if row else (library_id, "")
 
-    async def vectors(self, item: Item, stamp: str) -> list[bytes]:
+    @reads
+    def vectors(self, tx: Tx, item: Item, stamp: str) -> list[bytes]:
         """Of the item's sections."""
-        found = await self._db.read(self._index.vectors, item.library_id, [item.id])
+        found = self._index.vectors(tx, item.library_id, [item.id])
         return [vector for made_by, vector in found.values() if made_by == stamp]
 
-    async def names(self, scope: Scope, section_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+    @reads
+    def names(self, tx: Tx, scope: Scope, section_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
         """(public_id, title) of the items that the sections belong to, within the scope."""
         condition, values = scope_sql.visible(scope)
-        found = await self._db.read(
-            lambda tx: tx.all(
-                f"""SELECT s.id, i.public_id, i.title FROM sections AS s CROSS JOIN items AS i
+        found = tx.all(
+            f"""SELECT s.id, i.public_id, i.title FROM sections AS s CROSS JOIN items AS i
                 WHERE s.id IN :ids AND i.library_id = s.library_id || '' AND i.id = s.item_id AND {condition}""",
-                ids=list(section_ids),
-                **values,
-            )
+            ids=list(section_ids),
+            **values,
         )
         return {row["id"]: (row["public_id"], row["title"]) for row in found}
 
-    async def view_vector(self, published: Published, stamp: str) -> bytes | None:
-        row = await self._db.read(
-            lambda tx: tx.one(
-                "SELECT vector FROM published WHERE library_id = :library_id AND item_id = :item_id AND stamp = :stamp",
-                library_id=published.library_id,
-                item_id=published.item_id,
-                stamp=stamp,
-            )
+    @reads
+    def view_vector(self, tx: Tx, published: Published, stamp: str) -> bytes | None:
+        row = tx.one(
+            "SELECT vector FROM published WHERE library_id = :library_id AND item_id = :item_id AND stamp = :stamp",
+            library_id=published.library_id,
+            item_id=published.item_id,
+            stamp=stamp,
         )
         return b64decode(row["vector"]) if row and row["vector"] else None
 
-    async def saved_vectors(
-        self, saver: str, stamp: str, limit: int
+    @reads
+    def saved_vectors(
+        self, tx: Tx, saver: str, stamp: str, limit: int
     ) -> list[tuple[str, str, bytes]]:
         """(public_id, title, vector of the view) of what a library saved last."""
-        found = await self._db.read(
-            lambda tx: tx.all(
-                f"""SELECT i.public_id, p.title, p.vector FROM {_PUBLISHED}
+        found = tx.all(
+            f"""SELECT i.public_id, p.title, p.vector FROM {_PUBLISHED}
                 JOIN items AS i ON i.library_id = p.library_id AND i.id = p.item_id {_SAVED}
                 WHERE p.stamp = :stamp AND p.vector <> '' AND p.change = p.derived ORDER BY s.saved_at DESC LIMIT :limit""",
-                saver=saver,
-                stamp=stamp,
-                limit=limit,
-            )
+            saver=saver,
+            stamp=stamp,
+            limit=limit,
         )
         return [(row["public_id"], row["title"], b64decode(row["vector"])) for row in found]
 

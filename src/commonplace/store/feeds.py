@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from commonplace.database.columns import from_micros, from_optional_micros, micros
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import Table, reads, writes
 from commonplace.errors import NotFound
 from commonplace.model import Json, Subscription, now
 from commonplace.store import rows
@@ -28,42 +29,37 @@ _COLUMNS = (
 )
 
 
-class Feeds:
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    async def create(self, feed: Subscription) -> Subscription:
+class Feeds(Table):
+    @writes
+    def create(self, tx: Tx, feed: Subscription) -> Subscription:
         """The one that the subscriber has for this address and folder already, if there is one."""
 
-        def work(tx: Tx) -> Subscription:
-            for known in _of(tx, feed.library_id):
-                if (known.url, known.token_id, known.folder_id) == (
-                    feed.url,
-                    feed.token_id,
-                    feed.folder_id,
-                ):
-                    return known
-            tx.run(
-                f"INSERT INTO feeds ({', '.join(_COLUMNS)}) VALUES ({', '.join(':' + c for c in _COLUMNS)})",
-                **{column: rows.column_value(column, getattr(feed, column)) for column in _COLUMNS}
-                | {"validators": json.dumps(feed.validators)},
-            )
-            return feed
+        for known in _of(tx, feed.library_id):
+            if (known.url, known.token_id, known.folder_id) == (
+                feed.url,
+                feed.token_id,
+                feed.folder_id,
+            ):
+                return known
+        tx.run(
+            f"INSERT INTO feeds ({', '.join(_COLUMNS)}) VALUES ({', '.join(':' + c for c in _COLUMNS)})",
+            **{column: rows.column_value(column, getattr(feed, column)) for column in _COLUMNS}
+            | {"validators": json.dumps(feed.validators)},
+        )
+        return feed
 
-        return await self._db.write(work)
-
-    async def list_feeds(self, library_id: str, token_id: str | None) -> list[Subscription]:
+    @reads
+    def list_feeds(self, tx: Tx, library_id: str, token_id: str | None) -> list[Subscription]:
         """The library's, or only those of one token."""
-        found = await self._db.read(_of, library_id)
+        found = _of(tx, library_id)
         return [feed for feed in found if token_id in (None, feed.token_id)]
 
-    async def delete(self, feed: Subscription) -> None:
-        if not await self._db.write(
-            lambda tx: tx.run(
-                "DELETE FROM feeds WHERE library_id = :library_id AND id = :id",
-                library_id=feed.library_id,
-                id=feed.id,
-            )
+    @writes
+    def delete(self, tx: Tx, feed: Subscription) -> None:
+        if not tx.run(
+            "DELETE FROM feeds WHERE library_id = :library_id AND id = :id",
+            library_id=feed.library_id,
+            id=feed.id,
         ):
             raise NotFound("Feed not found")
 
@@ -92,49 +88,50 @@ class Feeds:
 
         return await self._db.write(work)
 
-    async def handled_entries(self, feed: Subscription, tries: int) -> set[str]:
+    @reads
+    def handled_entries(self, tx: Tx, feed: Subscription, tries: int) -> set[str]:
         """Entries that were taken in, or tried so often."""
-        found = await self._db.read(
-            lambda tx: tx.all(
-                """SELECT entry FROM feed_entries
+        found = tx.all(
+            """SELECT entry FROM feed_entries
                WHERE library_id = :library_id AND feed_id = :feed_id AND (ok = 1 OR tries >= :tries)""",
-                library_id=feed.library_id,
-                feed_id=feed.id,
-                tries=tries,
-            )
+            library_id=feed.library_id,
+            feed_id=feed.id,
+            tries=tries,
         )
         return {row["entry"] for row in found}
 
-    async def record_entries(self, feed: Subscription, entries: Sequence[str], *, ok: bool) -> None:
-        def work(tx: Tx) -> None:
-            if (
-                tx.one(
-                    "SELECT 1 FROM feeds WHERE library_id = :library_id AND id = :id",
-                    library_id=feed.library_id,
-                    id=feed.id,
-                )
-                is None
-            ):
-                return  # somebody ended the subscription in the meantime
-            tx.many(
-                """INSERT INTO feed_entries (library_id, feed_id, entry, tries, ok)
-                       VALUES (:library_id, :feed_id, :entry, 1, :ok)
-                       ON CONFLICT (library_id, feed_id, entry) DO UPDATE SET tries = feed_entries.tries + 1, ok = excluded.ok""",
-                [
-                    {
-                        "library_id": feed.library_id,
-                        "feed_id": feed.id,
-                        "entry": entry,
-                        "ok": int(ok),
-                    }
-                    for entry in entries
-                ],
+    @writes
+    def record_entries(
+        self, tx: Tx, feed: Subscription, entries: Sequence[str], *, ok: bool
+    ) -> None:
+        if (
+            tx.one(
+                "SELECT 1 FROM feeds WHERE library_id = :library_id AND id = :id",
+                library_id=feed.library_id,
+                id=feed.id,
             )
+            is None
+        ):
+            return  # somebody ended the subscription in the meantime
+        tx.many(
+            """INSERT INTO feed_entries (library_id, feed_id, entry, tries, ok)
+                   VALUES (:library_id, :feed_id, :entry, 1, :ok)
+                   ON CONFLICT (library_id, feed_id, entry) DO UPDATE SET tries = feed_entries.tries + 1, ok = excluded.ok""",
+            [
+                {
+                    "library_id": feed.library_id,
+                    "feed_id": feed.id,
+                    "entry": entry,
+                    "ok": int(ok),
+                }
+                for entry in entries
+            ],
+        )
 
-        await self._db.write(work)
-
-    async def record_poll(
+    @writes
+    def record_poll(
         self,
+        tx: Tx,
         feed: Subscription,
         *,
         title: str,
@@ -142,18 +139,16 @@ class Feeds:
         poll_at: datetime,
         validators: Json,
     ) -> None:
-        await self._db.write(
-            lambda tx: tx.run(
-                """UPDATE feeds SET title = :title, error = :error, polled_at = :at, poll_at = :poll_at, validators = :validators
+        tx.run(
+            """UPDATE feeds SET title = :title, error = :error, polled_at = :at, poll_at = :poll_at, validators = :validators
                WHERE library_id = :library_id AND id = :id""",
-                title=title,
-                error=error,
-                at=micros(now()),
-                validators=json.dumps(validators),
-                poll_at=micros(poll_at),
-                library_id=feed.library_id,
-                id=feed.id,
-            )
+            title=title,
+            error=error,
+            at=micros(now()),
+            validators=json.dumps(validators),
+            poll_at=micros(poll_at),
+            library_id=feed.library_id,
+            id=feed.id,
         )
 
 

@@ -3,10 +3,11 @@
 from typing import Any
 
 from commonplace.database.columns import micros
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import reads, writes
 from commonplace.errors import NameTaken, NotFound
 from commonplace.model import Folder, FolderImpact, Scope, now
-from commonplace.search_index.index import SectionIndex
+from commonplace.search_index.index import IndexedTable
 from commonplace.store import rows
 from commonplace.store.items import delete_items
 
@@ -25,65 +26,57 @@ _SEES_ONLY = """library_id = :library_id AND whole_library = 0 AND revoked_at IS
                                 AND other.token_id = tokens.id AND other.folder_id <> :folder_id)"""
 
 
-class Folders:
-    def __init__(self, db: Database, index: SectionIndex) -> None:
-        self._db = db
-        self._index = index
-
-    async def create(self, folder: Folder) -> None:
+class Folders(IndexedTable):
+    @writes
+    def create(self, tx: Tx, folder: Folder) -> None:
         """NameTaken when the library has the name, whatever its case."""
 
-        def work(tx: Tx) -> None:
-            _refuse_taken(tx, folder.library_id, folder.name)
-            tx.run(
-                """INSERT INTO folders (library_id, id, name, name_key, created_at)
-                      VALUES (:library_id, :id, :name, :name_key, :at)""",
-                library_id=folder.library_id,
-                id=folder.id,
-                name=folder.name,
-                name_key=folder.name.casefold(),
-                at=micros(folder.created_at),
-            )
+        _refuse_taken(tx, folder.library_id, folder.name)
+        tx.run(
+            """INSERT INTO folders (library_id, id, name, name_key, created_at)
+                  VALUES (:library_id, :id, :name, :name_key, :at)""",
+            library_id=folder.library_id,
+            id=folder.id,
+            name=folder.name,
+            name_key=folder.name.casefold(),
+            at=micros(folder.created_at),
+        )
 
-        await self._db.write(work)
+    @reads
+    def list_folders(self, tx: Tx, scope: Scope) -> list[Folder]:
+        return _in_scope(tx, scope)
 
-    async def list_folders(self, scope: Scope) -> list[Folder]:
-        return await self._db.read(_in_scope, scope)
+    @writes
+    def rename(self, tx: Tx, scope: Scope, folder_id: str, name: str) -> Folder:
+        _require(tx, scope, folder_id)
+        _refuse_taken(tx, scope.library_id, name, but=folder_id)
+        tx.run(
+            "UPDATE folders SET name = :name, name_key = :name_key WHERE library_id = :library_id AND id = :id",
+            library_id=scope.library_id,
+            id=folder_id,
+            name=name,
+            name_key=name.casefold(),
+        )
+        return _require(tx, scope, folder_id)
 
-    async def rename(self, scope: Scope, folder_id: str, name: str) -> Folder:
-        def work(tx: Tx) -> Folder:
-            _require(tx, scope, folder_id)
-            _refuse_taken(tx, scope.library_id, name, but=folder_id)
-            tx.run(
-                "UPDATE folders SET name = :name, name_key = :name_key WHERE library_id = :library_id AND id = :id",
-                library_id=scope.library_id,
-                id=folder_id,
-                name=name,
-                name_key=name.casefold(),
-            )
-            return _require(tx, scope, folder_id)
+    @reads
+    def folder_impact(self, tx: Tx, scope: Scope, folder_id: str) -> FolderImpact:
+        _require(tx, scope, folder_id)
+        row = tx.one(
+            f"""SELECT (SELECT count(*) FROM folder_items WHERE library_id = :library_id AND folder_id = :folder_id)
+                                AS items,
+                                (SELECT count(*) FROM folder_items AS fi WHERE {_ALONE}) AS alone,
+                                (SELECT count(*) FROM tokens WHERE {_SEES_ONLY}) AS tokens""",
+            library_id=scope.library_id,
+            folder_id=folder_id,
+        )
+        assert row
+        return FolderImpact(row["items"], row["alone"], row["tokens"])
 
-        return await self._db.write(work)
-
-    async def folder_impact(self, scope: Scope, folder_id: str) -> FolderImpact:
-        def work(tx: Tx) -> FolderImpact:
-            _require(tx, scope, folder_id)
-            row = tx.one(
-                f"""SELECT (SELECT count(*) FROM folder_items WHERE library_id = :library_id AND folder_id = :folder_id)
-                                    AS items,
-                                    (SELECT count(*) FROM folder_items AS fi WHERE {_ALONE}) AS alone,
-                                    (SELECT count(*) FROM tokens WHERE {_SEES_ONLY}) AS tokens""",
-                library_id=scope.library_id,
-                folder_id=folder_id,
-            )
-            assert row
-            return FolderImpact(row["items"], row["alone"], row["tokens"])
-
-        return await self._db.read(work)
-
-    async def delete(self, scope: Scope, folder_id: str, *, cascade_items: bool) -> None:
+    @writes
+    def delete(self, tx: Tx, scope: Scope, folder_id: str, *, cascade_items: bool) -> None:
         """With `cascade_items`, items that lie in no other folder go too. A token whose last folder goes is revoked."""
-        await self._db.write(self._delete, scope, folder_id, cascade_items)
+        self._delete(tx, scope, folder_id, cascade_items)
 
     def _delete(self, tx: Tx, scope: Scope, folder_id: str, cascade_items: bool) -> None:
         _require(tx, scope, folder_id)

@@ -6,7 +6,8 @@ from itertools import groupby
 from typing import Any
 
 from commonplace.database import scope_sql
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import reads, reads_inline, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
     Annotation,
@@ -30,7 +31,7 @@ from commonplace.model import (
     new_public_id,
     now,
 )
-from commonplace.search_index.index import SectionIndex
+from commonplace.search_index.index import IndexedTable, SectionIndex
 from commonplace.store import rows
 from commonplace.store.annotations import with_notes
 from commonplace.store.candidates import accept_candidate
@@ -58,13 +59,11 @@ _WITH_TEXT = rows.SELECT_ITEM.replace(
 )
 
 
-class Items:
-    def __init__(self, db: Database, index: SectionIndex) -> None:
-        self._db = db
-        self._index = index
-
-    async def add(
+class Items(IndexedTable):
+    @writes
+    def add(
         self,
+        tx: Tx,
         item: Item,
         content: Content,
         sections: Sequence[Section],
@@ -87,33 +86,28 @@ class Items:
         becomes this item; Conflict if it was decided already. `upload`: the file that it is made of, with the answer
         to give for it from now on; Conflict if it was finished already."""
 
-        def work(tx: Tx) -> tuple[Item, bool]:
-            kept, created = self._add(
-                tx, item, content, sections, scope, folder_id, stamp, jobs, once
-            )
-            if created:
-                if beside:
-                    self._update(
-                        tx,
-                        scope,
-                        beside.item_id,
-                        beside.changes,
-                        beside.expected_revision,
-                        None,
-                        stamp,
-                        (),
-                    )
-                put_relations(tx, scope, relations, new=kept.id)
-                if capture:
-                    insert_capture(tx, capture)
-                if accepts:
-                    accept_candidate(tx, accepts, kept.id)
-                if upload:
-                    answer = upload.answer and upload.answer | {"content_id": kept.content_id}
-                    finish_upload(tx, upload, kept.id, answer)
-            return kept, created
-
-        return await self._db.write(work)
+        kept, created = self._add(tx, item, content, sections, scope, folder_id, stamp, jobs, once)
+        if created:
+            if beside:
+                self._update(
+                    tx,
+                    scope,
+                    beside.item_id,
+                    beside.changes,
+                    beside.expected_revision,
+                    None,
+                    stamp,
+                    (),
+                )
+            put_relations(tx, scope, relations, new=kept.id)
+            if capture:
+                insert_capture(tx, capture)
+            if accepts:
+                accept_candidate(tx, accepts, kept.id)
+            if upload:
+                answer = upload.answer and upload.answer | {"content_id": kept.content_id}
+                finish_upload(tx, upload, kept.id, answer)
+        return kept, created
 
     def _add(
         self,
@@ -155,26 +149,25 @@ class Items:
         self._index.insert(tx, [(entry.item, entry.sections) for entry in entries], stamp)
         insert_jobs(tx, [job for entry in entries for job in entry.jobs])
 
-    async def find_by_key(
-        self, scope: Scope, key: str, entity_type: str, *, token_id: str | None = None
+    @reads_inline
+    def find_by_key(
+        self, tx: Tx, scope: Scope, key: str, entity_type: str, *, token_id: str | None = None
     ) -> tuple[Content | None, Item | None]:
         """What the key stands for, and the item that has it: in scope, or added by the token and not filed yet."""
 
-        def work(tx: Tx) -> tuple[Content | None, Item | None]:
-            content = get_content_by_key(tx, key)
-            if content is None:
-                return None, None
-            return content, find_visible(
-                tx, scope, token_id, entity_type, "c.id = :content_id", content_id=content.id
-            )
+        content = get_content_by_key(tx, key)
+        if content is None:
+            return None, None
+        return content, find_visible(
+            tx, scope, token_id, entity_type, "c.id = :content_id", content_id=content.id
+        )
 
-        return await self._db.peek(work)
-
-    async def import_entries(
-        self, entries: Sequence[Entry], *, scope: Scope, stamp: str
+    @writes
+    def import_entries(
+        self, tx: Tx, entries: Sequence[Entry], *, scope: Scope, stamp: str
     ) -> list[Outcome]:
         """Many, in one transaction: new, or brought up to date (see Entry)."""
-        return await self._db.write(self._put_all, entries, scope, stamp) if entries else []
+        return self._put_all(tx, entries, scope, stamp) if entries else []
 
     def _put_all(self, tx: Tx, entries: Sequence[Entry], scope: Scope, stamp: str) -> list[Outcome]:
         """What nothing is known of is written in one go, whatever else there is one by one."""
@@ -230,12 +223,14 @@ class Items:
             else Outcome.UNCHANGED
         )
 
-    async def get(self, scope: Scope, ref: ItemRef, *, token_id: str | None = None) -> Item:
+    @reads_inline
+    def get(self, tx: Tx, scope: Scope, ref: ItemRef, *, token_id: str | None = None) -> Item:
         """`token_id`: also what this token added and nobody has filed yet."""
-        return await self._db.peek(_find_own, scope, ref, token_id)
+        return _find_own(tx, scope, ref, token_id)
 
-    async def get_with_sections(self, scope: Scope, ref: ItemRef) -> FullItem:
-        return await self._db.peek(_whole, scope, ref)
+    @reads_inline
+    def get_with_sections(self, tx: Tx, scope: Scope, ref: ItemRef) -> FullItem:
+        return _whole(tx, scope, ref)
 
     async def get_many(self, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
         """By id, in one query; what is out of scope or gone by now is left out."""
@@ -252,17 +247,17 @@ class Items:
 
         return await self._db.read(work) if item_ids else {}
 
-    async def text(self, item: Item) -> str:
-        return await self._db.peek(_text, item)
+    @reads_inline
+    def text(self, tx: Tx, item: Item) -> str:
+        return _text(tx, item)
 
-    async def texts(self, items: Sequence[Item]) -> dict[str, str]:
+    @reads
+    def texts(self, tx: Tx, items: Sequence[Item]) -> dict[str, str]:
         """By the items' ids, in one query; those that are gone by now are left out."""
         found = (
-            await self._db.read(
-                lambda tx: tx.all(
-                    "SELECT id, text FROM contents WHERE id IN :ids",
-                    ids=[item.content_id for item in items],
-                )
+            tx.all(
+                "SELECT id, text FROM contents WHERE id IN :ids",
+                ids=[item.content_id for item in items],
             )
             if items
             else []
@@ -272,8 +267,10 @@ class Items:
             item.id: by_content[item.content_id] for item in items if item.content_id in by_content
         }
 
-    async def list_page(
+    @reads
+    def list_page(
         self,
+        tx: Tx,
         scope: Scope,
         where: ItemFilter,
         *,
@@ -283,10 +280,12 @@ class Items:
         count: bool = True,
     ) -> tuple[list[Item], int]:
         """In this order, and how many there are in all; 0 when they need not be counted."""
-        return await self._db.read(_page, scope, where, limit, offset, order, count)
+        return _page(tx, scope, where, limit, offset, order, count)
 
-    async def update(
+    @writes
+    def update(
         self,
+        tx: Tx,
         scope: Scope,
         item_id: str,
         changes: dict[str, Any],
@@ -302,15 +301,12 @@ class Items:
         come and go in the same transaction; those to be `dropped` begin or end at the item, and may lead out of the scope; one
         that is not there is as good as dropped."""
 
-        def work(tx: Tx) -> Item:
-            updated = self._update(
-                tx, scope, item_id, changes, expected_revision, sections, stamp, jobs
-            )
-            drop_relations(tx, dropped)
-            put_relations(tx, scope, relations)
-            return updated
-
-        return await self._db.write(work)
+        updated = self._update(
+            tx, scope, item_id, changes, expected_revision, sections, stamp, jobs
+        )
+        drop_relations(tx, dropped)
+        put_relations(tx, scope, relations)
+        return updated
 
     def _update(
         self,
@@ -342,8 +338,10 @@ class Items:
         insert_jobs(tx, jobs)
         return after
 
-    async def replace_content(
+    @writes
+    def replace_content(
         self,
+        tx: Tx,
         scope: Scope,
         item_id: str,
         content: Content,
@@ -356,92 +354,83 @@ class Items:
     ) -> Item:
         """From now on the content's key stands for this content, and the item has it. Others keep what they have."""
 
-        def work(tx: Tx) -> Item:
-            before = find(tx, scope, ItemRef(id=item_id), lock=True)
-            content_id = replace_content(tx, content, now())
-            after = self._update(
-                tx,
-                scope,
-                item_id,
-                {**changes, "content_id": content_id},
-                expected_revision,
-                sections,
-                stamp,
-                jobs,
-            )
-            drop_unused_content(tx, before.content_id)
-            return after
+        before = find(tx, scope, ItemRef(id=item_id), lock=True)
+        content_id = replace_content(tx, content, now())
+        after = self._update(
+            tx,
+            scope,
+            item_id,
+            {**changes, "content_id": content_id},
+            expected_revision,
+            sections,
+            stamp,
+            jobs,
+        )
+        drop_unused_content(tx, before.content_id)
+        return after
 
-        return await self._db.write(work)
-
-    async def set_derived(self, made: Sequence[Annotation]) -> None:
+    @writes
+    def set_derived(self, tx: Tx, made: Sequence[Annotation]) -> None:
         """Change what was made of texts. Not a revision of anybody's; and what people choose themselves (tags, category,
         metadata) stays where somebody has changed the item since it was read."""
 
-        def work(tx: Tx) -> None:
-            for columns, same in groupby(made, lambda each: tuple(each.changes)):
-                tx.many(
-                    f"""UPDATE items SET {", ".join(map(rows.unless_chosen, columns))}
-                            WHERE library_id = :library_id AND id = :item_id""",
-                    [
-                        {
-                            **_of(each.item),
-                            "revision": each.item.revision,
-                            **{c: rows.column_value(c, value) for c, value in each.changes.items()},
-                        }
-                        for each in same
-                    ],
-                )
+        for columns, same in groupby(made, lambda each: tuple(each.changes)):
             tx.many(
-                """UPDATE sections SET key_points = :points
-                       WHERE library_id = :library_id AND item_id = :item_id AND position = :position""",
+                f"""UPDATE items SET {", ".join(map(rows.unless_chosen, columns))}
+                        WHERE library_id = :library_id AND id = :item_id""",
                 [
                     {
                         **_of(each.item),
-                        "position": n,
-                        "points": rows.column_value("key_points", points),
+                        "revision": each.item.revision,
+                        **{c: rows.column_value(c, value) for c, value in each.changes.items()},
                     }
-                    for each in made
-                    for n, points in enumerate(each.key_points)
+                    for each in same
                 ],
             )
+        tx.many(
+            """UPDATE sections SET key_points = :points
+                   WHERE library_id = :library_id AND item_id = :item_id AND position = :position""",
+            [
+                {
+                    **_of(each.item),
+                    "position": n,
+                    "points": rows.column_value("key_points", points),
+                }
+                for each in made
+                for n, points in enumerate(each.key_points)
+            ],
+        )
 
-        await self._db.write(work)
-
-    async def delete(
-        self, scope: Scope, item_id: str, *, expected_revision: int | None = None
+    @writes
+    def delete(
+        self, tx: Tx, scope: Scope, item_id: str, *, expected_revision: int | None = None
     ) -> None:
         """What also lies in a folder out of the scope is taken out of the scope's own, and stays there."""
 
-        def work(tx: Tx) -> None:
-            item = find_at(tx, scope, item_id, expected_revision)
-            if scope.folders is None or all(
-                map(
-                    scope.folders.issuperset,
-                    folders_of(
-                        tx, Scope(item.library_id), with_notes(tx, item.library_id, [item.id])
-                    ).values(),
-                )
-            ):
-                delete_items(tx, self._index, item.library_id, [item.id])
-            else:
-                self._unfile(tx, item, item.folders)
-                detach_key(tx, item.content_id)
-                forget_for_tokens_without_access(tx, item.library_id, item.id)
+        item = find_at(tx, scope, item_id, expected_revision)
+        if scope.folders is None or all(
+            map(
+                scope.folders.issuperset,
+                folders_of(
+                    tx, Scope(item.library_id), with_notes(tx, item.library_id, [item.id])
+                ).values(),
+            )
+        ):
+            delete_items(tx, self._index, item.library_id, [item.id])
+        else:
+            self._unfile(tx, item, item.folders)
+            detach_key(tx, item.content_id)
+            forget_for_tokens_without_access(tx, item.library_id, item.id)
 
-        await self._db.write(work)
-
-    async def file(
-        self, scope: Scope, ref: ItemRef, folder_ids: Sequence[str], *, token_id: str | None
+    @writes
+    def file(
+        self, tx: Tx, scope: Scope, ref: ItemRef, folder_ids: Sequence[str], *, token_id: str | None
     ) -> list[str]:
         """Folders it was not in before. A token may also file what it added and nobody has filed yet."""
 
-        def work(tx: Tx) -> list[str]:
-            item = _find_own(tx, scope, ref, token_id, lock=True)
-            require_folders(tx, item.library_id, set(folder_ids))
-            return self._file(tx, item, folder_ids)
-
-        return await self._db.write(work)
+        item = _find_own(tx, scope, ref, token_id, lock=True)
+        require_folders(tx, item.library_id, set(folder_ids))
+        return self._file(tx, item, folder_ids)
 
     def _file(self, tx: Tx, item: Item, folder_ids: Sequence[str]) -> list[str]:
         """Folders it was not in before."""
@@ -460,14 +449,12 @@ class Items:
             self._index.refile(tx, item.library_id, item_id)
         return added
 
-    async def unfile(self, scope: Scope, ref: ItemRef, folder_id: str) -> None:
-        def work(tx: Tx) -> None:
-            item = find(tx, scope, ref, lock=True)
-            if folder_id not in item.folders:
-                raise NotFound("The item is not in that folder")
-            self._unfile(tx, item, [folder_id])
-
-        await self._db.write(work)
+    @writes
+    def unfile(self, tx: Tx, scope: Scope, ref: ItemRef, folder_id: str) -> None:
+        item = find(tx, scope, ref, lock=True)
+        if folder_id not in item.folders:
+            raise NotFound("The item is not in that folder")
+        self._unfile(tx, item, [folder_id])
 
     def _unfile(self, tx: Tx, item: Item, folder_ids: Sequence[str]) -> None:
         for each in with_notes(tx, item.library_id, [item.id]):

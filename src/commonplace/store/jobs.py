@@ -7,7 +7,8 @@ from typing import Any
 
 from commonplace.database import scope_sql
 from commonplace.database.columns import micros
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import Table, reads, reads_inline, writes
 from commonplace.errors import NotFound
 from commonplace.model import Item, Job, JobState, Json, Scope, new_id, now
 from commonplace.store import rows
@@ -73,34 +74,29 @@ def insert_jobs(tx: Tx, jobs: Sequence[Job]) -> None:
 COUNTED = 1_000  # open jobs; a few more say little, and counting 100,000 slows each search down
 
 
-class Jobs:
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    async def enqueue_embedding(self, stamp: str) -> int:
+class Jobs(Table):
+    @writes
+    def enqueue_embedding(self, tx: Tx, stamp: str) -> int:
         """A job for every item that has sections without a vector of this stamp and no job waiting; how many."""
 
-        def work(tx: Tx) -> int:
-            tx.run(
-                "DELETE FROM jobs WHERE kind = 'embed' AND state = 'failed'"
-            )  # what they were about is asked for anew
-            stale = tx.all(
-                """SELECT DISTINCT s.library_id, s.item_id FROM sections AS s
-                   LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
-                        AND v.section_id = s.id AND v.stamp = :stamp
-                   WHERE v.section_id IS NULL AND NOT EXISTS
-                     (SELECT 1 FROM jobs AS j WHERE j.library_id = s.library_id AND j.item_id = s.item_id
-                      AND j.kind = 'embed' AND j.state = 'queued')""",
-                stamp=stamp,
-            )
-            jobs = [
-                Job(id=new_id(), library_id=row["library_id"], item_id=row["item_id"], kind="embed")
-                for row in stale
-            ]
-            insert_jobs(tx, jobs)
-            return len(jobs)
-
-        return await self._db.write(work)
+        tx.run(
+            "DELETE FROM jobs WHERE kind = 'embed' AND state = 'failed'"
+        )  # what they were about is asked for anew
+        stale = tx.all(
+            """SELECT DISTINCT s.library_id, s.item_id FROM sections AS s
+               LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
+                    AND v.section_id = s.id AND v.stamp = :stamp
+               WHERE v.section_id IS NULL AND NOT EXISTS
+                 (SELECT 1 FROM jobs AS j WHERE j.library_id = s.library_id AND j.item_id = s.item_id
+                  AND j.kind = 'embed' AND j.state = 'queued')""",
+            stamp=stamp,
+        )
+        jobs = [
+            Job(id=new_id(), library_id=row["library_id"], item_id=row["item_id"], kind="embed")
+            for row in stale
+        ]
+        insert_jobs(tx, jobs)
+        return len(jobs)
 
     async def enqueue_missing(self) -> int:
         """Queue embedding for items with sections that have no vector at all, and no job that is open or has failed; how many."""
@@ -125,35 +121,33 @@ class Jobs:
 
         return await self._db.write(work) if await self._db.read(look) else 0
 
-    async def count_open(self, kind: str, scope: Scope | None = None) -> tuple[int, str | None]:
+    @reads
+    def count_open(self, tx: Tx, kind: str, scope: Scope | None = None) -> tuple[int, str | None]:
         """How many items of the scope, or of all libraries, have an open job of this kind, and why one did not succeed yet.
         More than COUNTED are not counted any further."""
         condition, values = scope_sql.visible(scope) if scope else ("TRUE", {})
         own = "j.library_id = :library_id" if scope else "TRUE"
         of_item = "JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id"
 
-        def work(tx: Tx) -> tuple[int, str | None]:
-            found = len(
-                tx.tuples(
-                    f"""SELECT 1 FROM jobs AS j {of_item}
-                    WHERE {own} AND j.kind = :kind AND j.state IN ('queued', 'running') AND {condition} LIMIT :most""",
-                    kind=kind,
-                    most=COUNTED + 1,
-                    **values,
-                )
-            )
-            # Those that failed are tried again later than the rest: looking at the last ones is enough, and takes no time.
-            last = found and tx.one(
-                f"""SELECT j.error FROM (SELECT * FROM jobs WHERE state = 'queued' AND kind = :kind
-                                         ORDER BY run_after DESC LIMIT :most) AS j {of_item}
-                    WHERE j.error IS NOT NULL AND {condition} LIMIT 1""",
+        found = len(
+            tx.tuples(
+                f"""SELECT 1 FROM jobs AS j {of_item}
+                WHERE {own} AND j.kind = :kind AND j.state IN ('queued', 'running') AND {condition} LIMIT :most""",
                 kind=kind,
-                most=COUNTED,
+                most=COUNTED + 1,
                 **values,
             )
-            return found, last["error"] if last else None
-
-        return await self._db.read(work)
+        )
+        # Those that failed are tried again later than the rest: looking at the last ones is enough, and takes no time.
+        last = found and tx.one(
+            f"""SELECT j.error FROM (SELECT * FROM jobs WHERE state = 'queued' AND kind = :kind
+                                     ORDER BY run_after DESC LIMIT :most) AS j {of_item}
+                WHERE j.error IS NOT NULL AND {condition} LIMIT 1""",
+            kind=kind,
+            most=COUNTED,
+            **values,
+        )
+        return found, last["error"] if last else None
 
     async def lease(self, worker: str, kind: str, *, limit: int, seconds: int) -> list[Job]:
         """Jobs of the kind that nobody holds, held for `seconds`."""
@@ -182,30 +176,30 @@ class Jobs:
 
         return await self._db.write(work)
 
-    async def extend(self, worker: str, job_ids: Sequence[str], seconds: int) -> None:
+    @writes
+    def extend(self, tx: Tx, worker: str, job_ids: Sequence[str], seconds: int) -> None:
         until = micros(now() + timedelta(seconds=seconds))
-        await self._db.write(
-            lambda tx: tx.run(
-                "UPDATE jobs SET leased_until = :until WHERE id IN :ids AND leased_by = :worker AND state = 'running'",
-                until=until,
-                ids=list(job_ids),
-                worker=worker,
-            )
+        tx.run(
+            "UPDATE jobs SET leased_until = :until WHERE id IN :ids AND leased_by = :worker AND state = 'running'",
+            until=until,
+            ids=list(job_ids),
+            worker=worker,
         )
 
-    async def finish(self, worker: str, job_ids: Sequence[str]) -> None:
-        await self._db.write(
-            lambda tx: tx.run(
-                """UPDATE jobs SET state = 'done', progress = 1, error = NULL, leased_by = NULL, leased_until = NULL,
+    @writes
+    def finish(self, tx: Tx, worker: str, job_ids: Sequence[str]) -> None:
+        tx.run(
+            """UPDATE jobs SET state = 'done', progress = 1, error = NULL, leased_by = NULL, leased_until = NULL,
                updated_at = :at WHERE id IN :ids AND leased_by = :worker""",
-                at=micros(now()),
-                ids=list(job_ids),
-                worker=worker,
-            )
+            at=micros(now()),
+            ids=list(job_ids),
+            worker=worker,
         )
 
-    async def fail(
+    @writes
+    def fail(
         self,
+        tx: Tx,
         worker: str,
         job_id: str,
         error: str,
@@ -215,118 +209,110 @@ class Jobs:
     ) -> None:
         """Back to the queue at `retry_at`, or failed for good. `counted`: as one of the attempts that a job has."""
 
-        def work(tx: Tx) -> None:
-            held = tx.run(
-                """UPDATE jobs SET state = :state, error = :error, attempts = attempts - :uncounted, leased_by = NULL,
-                   run_after = coalesce(:run_after, run_after), leased_until = NULL, updated_at = :at
-                   WHERE id = :id AND leased_by = :worker""",
-                state=JobState.QUEUED if retry_at else JobState.FAILED,
+        held = tx.run(
+            """UPDATE jobs SET state = :state, error = :error, attempts = attempts - :uncounted, leased_by = NULL,
+               run_after = coalesce(:run_after, run_after), leased_until = NULL, updated_at = :at
+               WHERE id = :id AND leased_by = :worker""",
+            state=JobState.QUEUED if retry_at else JobState.FAILED,
+            error=error,
+            run_after=micros(retry_at),
+            at=micros(now()),
+            id=job_id,
+            worker=worker,
+            uncounted=0 if counted else 1,
+        )
+        if held and not retry_at:
+            _tell_item(tx, job_id, error)
+        elif held:  # an unread item says why it still waits
+            tx.run(
+                """UPDATE items SET status_reason = :error WHERE ingest_status = 'queued' AND (library_id, id) IN
+                      (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = 'ingest')""",
                 error=error,
-                run_after=micros(retry_at),
-                at=micros(now()),
                 id=job_id,
-                worker=worker,
-                uncounted=0 if counted else 1,
             )
-            if held and not retry_at:
-                _tell_item(tx, job_id, error)
-            elif held:  # an unread item says why it still waits
-                tx.run(
-                    """UPDATE items SET status_reason = :error WHERE ingest_status = 'queued' AND (library_id, id) IN
-                          (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = 'ingest')""",
-                    error=error,
-                    id=job_id,
-                )
 
-        await self._db.write(work)
-
-    async def set_payload(self, worker: str, job_id: str, payload: Json) -> None:
+    @writes
+    def set_payload(self, tx: Tx, worker: str, job_id: str, payload: Json) -> None:
         """What to know when it is tried again."""
-        await self._db.write(
-            lambda tx: tx.run(
-                "UPDATE jobs SET payload = :payload WHERE id = :id AND leased_by = :worker",
-                payload=json.dumps(payload),
-                id=job_id,
-                worker=worker,
-            )
+        tx.run(
+            "UPDATE jobs SET payload = :payload WHERE id = :id AND leased_by = :worker",
+            payload=json.dumps(payload),
+            id=job_id,
+            worker=worker,
         )
 
-    async def postpone(self, worker: str, job_id: str, until: datetime) -> None:
+    @writes
+    def postpone(self, tx: Tx, worker: str, job_id: str, until: datetime) -> None:
         """Back to the queue as if it had not been tried."""
-        await self._db.write(
-            lambda tx: tx.run(
-                """UPDATE jobs SET state = 'queued', attempts = attempts - 1, run_after = :until, leased_by = NULL,
+        tx.run(
+            """UPDATE jobs SET state = 'queued', attempts = attempts - 1, run_after = :until, leased_by = NULL,
                leased_until = NULL, updated_at = :at WHERE id = :id AND leased_by = :worker""",
-                until=micros(until),
-                at=micros(now()),
-                id=job_id,
-                worker=worker,
-            )
+            until=micros(until),
+            at=micros(now()),
+            id=job_id,
+            worker=worker,
         )
 
-    async def retry(self, scope: Scope, item_id: str) -> list[Job]:
+    @writes
+    def retry(self, tx: Tx, scope: Scope, item_id: str) -> list[Job]:
         """Queue the item's failed jobs anew."""
 
-        def work(tx: Tx) -> list[Job]:
-            failed = [
-                row["id"]
-                for row in tx.all(
-                    "SELECT id FROM jobs WHERE library_id = :library_id AND item_id = :item_id AND state = 'failed'",
-                    library_id=scope.library_id,
-                    item_id=item_id,
-                )
-            ]
-            if not failed:
-                return []
+        failed = [
+            row["id"]
+            for row in tx.all(
+                "SELECT id FROM jobs WHERE library_id = :library_id AND item_id = :item_id AND state = 'failed'",
+                library_id=scope.library_id,
+                item_id=item_id,
+            )
+        ]
+        if not failed:
+            return []
+        tx.run(
+            """UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, progress = 0, created_at = :at,
+                  run_after = :at, updated_at = :at WHERE id IN :ids""",
+            at=micros(now()),
+            ids=failed,
+        )
+        for column in _STATUS.values():
             tx.run(
-                """UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, progress = 0, created_at = :at,
-                      run_after = :at, updated_at = :at WHERE id IN :ids""",
-                at=micros(now()),
-                ids=failed,
+                f"""UPDATE items SET {column} = 'queued', status_reason = NULL WHERE library_id = :library_id
+                       AND id = :item_id AND {column} = 'failed'""",
+                library_id=scope.library_id,
+                item_id=item_id,
             )
-            for column in _STATUS.values():
-                tx.run(
-                    f"""UPDATE items SET {column} = 'queued', status_reason = NULL WHERE library_id = :library_id
-                           AND id = :item_id AND {column} = 'failed'""",
-                    library_id=scope.library_id,
-                    item_id=item_id,
-                )
-            return [
-                rows.job(row) for row in tx.all("SELECT * FROM jobs WHERE id IN :ids", ids=failed)
-            ]
+        return [rows.job(row) for row in tx.all("SELECT * FROM jobs WHERE id IN :ids", ids=failed)]
 
-        return await self._db.write(work)
-
-    async def latest(self, item: Item, kind: str) -> Job | None:
-        row = await self._db.peek(
-            lambda tx: tx.one(
-                """SELECT * FROM jobs WHERE library_id = :library_id AND item_id = :item_id AND kind = :kind
+    @reads_inline
+    def latest(self, tx: Tx, item: Item, kind: str) -> Job | None:
+        row = tx.one(
+            """SELECT * FROM jobs WHERE library_id = :library_id AND item_id = :item_id AND kind = :kind
                ORDER BY created_at DESC LIMIT 1""",
-                library_id=item.library_id,
-                item_id=item.id,
-                kind=kind,
-            )
+            library_id=item.library_id,
+            item_id=item.id,
+            kind=kind,
         )
         return rows.job(row) if row else None
 
-    async def enqueue(self, jobs: Sequence[Job]) -> None:
-        await self._db.write(insert_jobs, jobs)
+    @writes
+    def enqueue(self, tx: Tx, jobs: Sequence[Job]) -> None:
+        insert_jobs(tx, jobs)
 
-    async def withdraw(self, scope: Scope, item_ids: Sequence[str], kind: str) -> int:
+    @writes
+    def withdraw(self, tx: Tx, scope: Scope, item_ids: Sequence[str], kind: str) -> int:
         """Take these items' jobs of a kind out of the queue, as long as nobody runs them; how many."""
         condition, values = scope_sql.visible(scope)
-        return await self._db.write(
-            lambda tx: tx.run(
-                f"""DELETE FROM jobs WHERE library_id = :library_id AND kind = :kind AND state = 'queued' AND item_id IN
+        return tx.run(
+            f"""DELETE FROM jobs WHERE library_id = :library_id AND kind = :kind AND state = 'queued' AND item_id IN
                 (SELECT i.id FROM items AS i WHERE {condition} AND i.id IN :ids)""",
-                kind=kind,
-                ids=list(item_ids),
-                **values,
-            )
+            kind=kind,
+            ids=list(item_ids),
+            **values,
         )
 
-    async def list_jobs(
+    @reads
+    def list_jobs(
         self,
+        tx: Tx,
         scope: Scope,
         *,
         states: Sequence[JobState],
@@ -345,96 +331,70 @@ class Jobs:
             )
         return [
             rows.job(row)
-            for row in await self._db.read(
-                lambda tx: tx.all(
-                    f"""SELECT j.* FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
+            for row in tx.all(
+                f"""SELECT j.* FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
                 WHERE j.library_id = :library_id AND j.state IN :states AND {condition}
                 ORDER BY j.updated_at DESC, j.id LIMIT :limit""",
-                    states=[*states],
-                    limit=limit,
-                    **values,
-                )
+                states=[*states],
+                limit=limit,
+                **values,
             )
         ]
 
-    async def get(self, scope: Scope, job_id: str) -> Job:
+    @reads_inline
+    def get(self, tx: Tx, scope: Scope, job_id: str) -> Job:
         condition, values = scope_sql.visible(scope)
-        row = await self._db.peek(
-            lambda tx: tx.one(
-                f"""SELECT j.* FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
+        row = tx.one(
+            f"""SELECT j.* FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
                 WHERE {condition} AND j.library_id = :library_id AND j.id = :id""",
-                id=job_id,
-                **values,
-            )
+            id=job_id,
+            **values,
         )
         if row is None:
             raise NotFound("Job not found")
         return rows.job(row)
 
-    async def is_open(self, scope: Scope, kind: str) -> bool:
-        """Whether a job of this kind is waiting or running for something in scope."""
-        condition, values = scope_sql.visible(scope)
-        return (
-            await self._db.read(
-                lambda tx: tx.one(
-                    f"""SELECT 1 FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
-                WHERE j.library_id = :library_id AND j.kind = :kind AND j.state IN ('queued', 'running') AND {condition}
-                LIMIT 1""",
-                    kind=kind,
-                    **values,
-                )
-            )
-            is not None
-        )
-
-    async def prune(self, before: datetime) -> None:
+    @writes
+    def prune(self, tx: Tx, before: datetime) -> None:
         """Forget jobs done before then."""
-        await self._db.write(
-            lambda tx: tx.run(
-                "DELETE FROM jobs WHERE state = 'done' AND updated_at < :before",
-                before=micros(before),
-            )
+        tx.run(
+            "DELETE FROM jobs WHERE state = 'done' AND updated_at < :before",
+            before=micros(before),
         )
 
-    async def has_activity(self, since: datetime) -> bool:
+    @reads
+    def has_activity(self, tx: Tx, since: datetime) -> bool:
         """Whether anybody has taken up or finished a job since then."""
         return (
-            await self._db.read(
-                lambda tx: tx.one(
-                    "SELECT 1 FROM jobs WHERE state IN ('running', 'done') AND updated_at >= :since LIMIT 1",
-                    since=micros(since),
-                )
+            tx.one(
+                "SELECT 1 FROM jobs WHERE state IN ('running', 'done') AND updated_at >= :since LIMIT 1",
+                since=micros(since),
             )
             is not None
         )
 
-    async def has_new_jobs(self, kind: str, since: datetime) -> bool:
+    @reads
+    def has_new_jobs(self, tx: Tx, kind: str, since: datetime) -> bool:
         """Whether jobs of this kind were queued since then that nobody has taken up."""
         return (
-            await self._db.read(
-                lambda tx: tx.one(
-                    "SELECT 1 FROM jobs WHERE state = 'queued' AND run_after >= :since AND run_after <= :now AND kind = :kind LIMIT 1",
-                    since=micros(since),
-                    now=micros(now()),
-                    kind=kind,
-                )
+            tx.one(
+                "SELECT 1 FROM jobs WHERE state = 'queued' AND run_after >= :since AND run_after <= :now AND kind = :kind LIMIT 1",
+                since=micros(since),
+                now=micros(now()),
+                kind=kind,
             )
             is not None
         )
 
-    async def running_share(self) -> float:
+    @reads
+    def running_share(self, tx: Tx) -> float:
         """How many jobs' worth of the running ones is done."""
-        row = await self._db.read(
-            lambda tx: tx.one(
-                "SELECT coalesce(sum(progress), 0) AS done FROM jobs WHERE state = 'running'"
-            )
-        )
+        row = tx.one("SELECT coalesce(sum(progress), 0) AS done FROM jobs WHERE state = 'running'")
         return float(row["done"]) if row else 0.0
 
-    async def counts(self) -> dict[str, int]:
-        found = await self._db.read(
-            lambda tx: tx.all("SELECT state, count(*) AS n FROM jobs GROUP BY state")
-        )
+    @reads
+    def counts(self, tx: Tx) -> dict[str, int]:
+        found = tx.all("SELECT state, count(*) AS n FROM jobs GROUP BY state")
         return {row["state"]: row["n"] for row in found}
 
 

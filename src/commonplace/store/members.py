@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from commonplace.database.columns import from_micros, from_optional_micros, micros
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import Table, reads, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Invitation, Member, Passkey, Person, Role, Token, now
 from commonplace.store.accounts import insert_passkey, put_password
@@ -15,59 +16,51 @@ _MEMBER = """SELECT m.library_id, m.person_id, m.role, p.name, p.email FROM memb
 _THE_LAST = "A library needs an owner: make somebody else one first."
 
 
-class Members:
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    async def of_library(self, library_id: str) -> list[Member]:
+class Members(Table):
+    @reads
+    def of_library(self, tx: Tx, library_id: str) -> list[Member]:
         """Owners first, then by name."""
-        found = await self._db.read(
-            lambda tx: tx.all(f"{_MEMBER} ORDER BY p.name, p.id", library_id=library_id)
-        )
+        found = tx.all(f"{_MEMBER} ORDER BY p.name, p.id", library_id=library_id)
         return sorted((_member(row) for row in found), key=lambda member: member.role != "owner")
 
-    async def change_role(self, library_id: str, person_id: str, role: str) -> Member:
+    @writes
+    def change_role(self, tx: Tx, library_id: str, person_id: str, role: str) -> Member:
         """Conflict: they are the last owner."""
 
-        def work(tx: Tx) -> Member:
-            self._require(tx, library_id, person_id, stays_owner=role == "owner")
-            tx.run(
-                "UPDATE members SET role = :role WHERE library_id = :library_id AND person_id = :person_id",
-                role=role,
+        self._require(tx, library_id, person_id, stays_owner=role == "owner")
+        tx.run(
+            "UPDATE members SET role = :role WHERE library_id = :library_id AND person_id = :person_id",
+            role=role,
+            library_id=library_id,
+            person_id=person_id,
+        )
+        _withdraw_of(tx, library_id, person_id, Role(role))
+        return _member(
+            tx.one(
+                f"{_MEMBER} AND m.person_id = :person_id",
                 library_id=library_id,
                 person_id=person_id,
             )
-            _withdraw_of(tx, library_id, person_id, Role(role))
-            return _member(
-                tx.one(
-                    f"{_MEMBER} AND m.person_id = :person_id",
-                    library_id=library_id,
-                    person_id=person_id,
-                )
-            )
+        )
 
-        return await self._db.write(work)
-
-    async def remove(self, library_id: str, person_id: str) -> None:
+    @writes
+    def remove(self, tx: Tx, library_id: str, person_id: str) -> None:
         """Their tokens for the library are revoked with it. Conflict: they are the last owner."""
 
-        def work(tx: Tx) -> None:
-            self._require(tx, library_id, person_id, stays_owner=False)
-            tx.run(
-                "DELETE FROM members WHERE library_id = :library_id AND person_id = :person_id",
-                library_id=library_id,
-                person_id=person_id,
-            )
-            tx.run(
-                """UPDATE tokens SET revoked_at = :at
-                      WHERE library_id = :library_id AND person_id = :person_id AND revoked_at IS NULL""",
-                library_id=library_id,
-                person_id=person_id,
-                at=micros(now()),
-            )
-            _withdraw_of(tx, library_id, person_id, None)
-
-        await self._db.write(work)
+        self._require(tx, library_id, person_id, stays_owner=False)
+        tx.run(
+            "DELETE FROM members WHERE library_id = :library_id AND person_id = :person_id",
+            library_id=library_id,
+            person_id=person_id,
+        )
+        tx.run(
+            """UPDATE tokens SET revoked_at = :at
+                  WHERE library_id = :library_id AND person_id = :person_id AND revoked_at IS NULL""",
+            library_id=library_id,
+            person_id=person_id,
+            at=micros(now()),
+        )
+        _withdraw_of(tx, library_id, person_id, None)
 
     def _require(self, tx: Tx, library_id: str, person_id: str, *, stays_owner: bool) -> None:
         """That there is such a member, and an owner afterwards."""
@@ -88,66 +81,60 @@ class Members:
         ):
             raise Conflict(_THE_LAST)
 
-    async def invite(self, invitation: Invitation, digest: str) -> None:
-        await self._db.write(
-            lambda tx: tx.run(
-                """INSERT INTO invitations (library_id, id, role, email, digest, invited_by, created_at, expires_at)
+    @writes
+    def invite(self, tx: Tx, invitation: Invitation, digest: str) -> None:
+        tx.run(
+            """INSERT INTO invitations (library_id, id, role, email, digest, invited_by, created_at, expires_at)
                VALUES (:library_id, :id, :role, :email, :digest, :invited_by, :created_at, :expires_at)""",
-                library_id=invitation.library_id,
-                id=invitation.id,
-                role=invitation.role,
-                email=invitation.email,
-                digest=digest,
-                invited_by=invitation.invited_by,
-                created_at=micros(invitation.created_at),
-                expires_at=micros(invitation.expires_at),
-            )
+            library_id=invitation.library_id,
+            id=invitation.id,
+            role=invitation.role,
+            email=invitation.email,
+            digest=digest,
+            invited_by=invitation.invited_by,
+            created_at=micros(invitation.created_at),
+            expires_at=micros(invitation.expires_at),
         )
 
-    async def invitations(self, library_id: str) -> list[Invitation]:
+    @reads
+    def invitations(self, tx: Tx, library_id: str) -> list[Invitation]:
         """Newest first."""
-        found = await self._db.read(
-            lambda tx: tx.all(
-                "SELECT * FROM invitations WHERE library_id = :library_id ORDER BY created_at DESC, id",
-                library_id=library_id,
-            )
+        found = tx.all(
+            "SELECT * FROM invitations WHERE library_id = :library_id ORDER BY created_at DESC, id",
+            library_id=library_id,
         )
         return [_invitation(row) for row in found]
 
-    async def withdraw(self, library_id: str, invitation_id: str) -> bool:
+    @writes
+    def withdraw(self, tx: Tx, library_id: str, invitation_id: str) -> bool:
         """Whether there was one that nobody had accepted yet."""
-        gone: int = await self._db.write(
-            lambda tx: tx.run(
-                "DELETE FROM invitations WHERE library_id = :library_id AND id = :id AND accepted_at IS NULL",
-                library_id=library_id,
-                id=invitation_id,
-            )
+        gone: int = tx.run(
+            "DELETE FROM invitations WHERE library_id = :library_id AND id = :id AND accepted_at IS NULL",
+            library_id=library_id,
+            id=invitation_id,
         )
         return gone > 0
 
-    async def find_invitation(self, digest: str) -> Invitation | None:
-        row = await self._db.read(
-            lambda tx: tx.one("SELECT * FROM invitations WHERE digest = :digest", digest=digest)
-        )
+    @reads
+    def find_invitation(self, tx: Tx, digest: str) -> Invitation | None:
+        row = tx.one("SELECT * FROM invitations WHERE digest = :digest", digest=digest)
         return _invitation(row) if row else None
 
-    async def library_name(self, library_id: str) -> str:
-        row = await self._db.read(
-            lambda tx: tx.one("SELECT name FROM libraries WHERE id = :id", id=library_id)
-        )
+    @reads
+    def library_name(self, tx: Tx, library_id: str) -> str:
+        row = tx.one("SELECT name FROM libraries WHERE id = :id", id=library_id)
         if row is None:
             raise NotFound("Library not found")
         return str(row["name"])
 
-    async def rename_library(self, library_id: str, name: str) -> None:
-        await self._db.write(
-            lambda tx: tx.run(
-                "UPDATE libraries SET name = :name WHERE id = :id", id=library_id, name=name
-            )
-        )
+    @writes
+    def rename_library(self, tx: Tx, library_id: str, name: str) -> None:
+        tx.run("UPDATE libraries SET name = :name WHERE id = :id", id=library_id, name=name)
 
-    async def accept(
+    @writes
+    def accept(
         self,
+        tx: Tx,
         invitation: Invitation,
         person: Person,
         token: tuple[Token, str] | None,
@@ -159,38 +146,35 @@ class Members:
         digest) if they want one, what they sign in with (a password's hash, or a passkey of nobody yet), and the invitation is
         used up. Conflict: it is by now, or they are a member already. NameTaken: the address is known."""
 
-        def work(tx: Tx) -> None:
-            _take_turns(tx, invitation.library_id)
-            at = now()
-            if not tx.run(
-                """UPDATE invitations SET accepted_at = :at, accepted_by = :person_id WHERE library_id = :library_id
-                             AND id = :id AND accepted_at IS NULL AND expires_at > :at""",
-                at=micros(at),
-                person_id=person.id,
-                library_id=invitation.library_id,
-                id=invitation.id,
-            ):
-                raise Conflict("The invitation was used or withdrawn meanwhile; ask for a new one.")
-            if new:
-                insert_person(tx, person)
-            if isinstance(sign_in, str):
-                put_password(tx, person.id, sign_in)
-            elif sign_in:
-                insert_passkey(tx, replace(sign_in, person_id=person.id))
-            if not tx.run(
-                """INSERT INTO members (library_id, person_id, role) VALUES (:library_id, :person_id, :role)
-                             ON CONFLICT DO NOTHING""",
-                library_id=invitation.library_id,
-                person_id=person.id,
-                role=invitation.role,
-            ):
-                raise Conflict(
-                    "You are a member of this library already; an owner or admin can change your role."
-                )
-            if token:
-                insert_token(tx, *token)
-
-        await self._db.write(work)
+        _take_turns(tx, invitation.library_id)
+        at = now()
+        if not tx.run(
+            """UPDATE invitations SET accepted_at = :at, accepted_by = :person_id WHERE library_id = :library_id
+                         AND id = :id AND accepted_at IS NULL AND expires_at > :at""",
+            at=micros(at),
+            person_id=person.id,
+            library_id=invitation.library_id,
+            id=invitation.id,
+        ):
+            raise Conflict("The invitation was used or withdrawn meanwhile; ask for a new one.")
+        if new:
+            insert_person(tx, person)
+        if isinstance(sign_in, str):
+            put_password(tx, person.id, sign_in)
+        elif sign_in:
+            insert_passkey(tx, replace(sign_in, person_id=person.id))
+        if not tx.run(
+            """INSERT INTO members (library_id, person_id, role) VALUES (:library_id, :person_id, :role)
+                         ON CONFLICT DO NOTHING""",
+            library_id=invitation.library_id,
+            person_id=person.id,
+            role=invitation.role,
+        ):
+            raise Conflict(
+                "You are a member of this library already; an owner or admin can change your role."
+            )
+        if token:
+            insert_token(tx, *token)
 
 
 def _withdraw_of(tx: Tx, library_id: str, person_id: str, role: Role | None) -> None:

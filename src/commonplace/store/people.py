@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from commonplace.database.columns import micros
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import Table, reads, reads_inline, writes
 from commonplace.errors import Conflict, NameTaken
 from commonplace.model import Event, Person, Token, now
-from commonplace.search_index.index import SectionIndex
+from commonplace.search_index.index import IndexedTable
 from commonplace.store import rows
 from commonplace.store.item_folders import require_folders
 
@@ -17,30 +18,24 @@ _TOKEN = """SELECT t.*, f.folder_id, m.role FROM tokens AS t
             LEFT JOIN token_folders AS f ON f.library_id = t.library_id AND f.token_id = t.id"""
 
 
-class People:
-    def __init__(self, db: Database, index: SectionIndex) -> None:
-        self._db = db
-        self._index = index
-
-    async def create(self, person: Person, token: tuple[Token, str] | None = None) -> None:
+class People(IndexedTable):
+    @writes
+    def create(self, tx: Tx, person: Person, token: tuple[Token, str] | None = None) -> None:
         """A person, a library of their own, which has the person's id, and a token with its digest, if given. NameTaken: the
         email is known."""
 
-        def work(tx: Tx) -> None:
-            insert_person(tx, person)
-            if token is not None:
-                insert_token(tx, *token)
+        insert_person(tx, person)
+        if token is not None:
+            insert_token(tx, *token)
 
-        await self._db.write(work)
-
-    async def all(self) -> list[Person]:
-        found = await self._db.read(
-            lambda tx: tx.all("SELECT * FROM people ORDER BY created_at, id")
-        )
+    @reads
+    def all(self, tx: Tx) -> list[Person]:
+        found = tx.all("SELECT * FROM people ORDER BY created_at, id")
         return [rows.person(row) for row in found]
 
-    async def role(self, person_id: str, library_id: str) -> str | None:
-        return await self._db.recall(_role, person_id, library_id)
+    @reads_inline
+    def role(self, tx: Tx, person_id: str, library_id: str) -> str | None:
+        return tx.recall(_role, person_id, library_id)
 
     async def delete(self, person_id: str) -> None:
         """The person, their library and all that hangs on it. Conflict: items are in it, or others belong to it."""
@@ -68,86 +63,80 @@ class People:
         self._index.forget(person_id)
 
 
-class Tokens:
-    def __init__(self, db: Database) -> None:
-        self._db = db
+class Tokens(Table):
+    @writes
+    def create(self, tx: Tx, token: Token, digest: str) -> None:
+        insert_token(tx, token, digest)
 
-    async def create(self, token: Token, digest: str) -> None:
-        await self._db.write(insert_token, token, digest)
+    @reads_inline
+    def by_digest(self, tx: Tx, digest: str) -> Token | None:
+        return tx.recall(_by_digest, digest)
 
-    async def by_digest(self, digest: str) -> Token | None:
-        return await self._db.recall(_by_digest, digest)
-
-    async def of_library(self, library_id: str) -> list[Token]:
+    @reads
+    def of_library(self, tx: Tx, library_id: str) -> list[Token]:
         return _tokens(
-            await self._db.read(
-                lambda tx: tx.all(
-                    f"{_TOKEN} WHERE t.library_id = :library_id ORDER BY t.created_at, t.id",
-                    library_id=library_id,
-                )
+            tx.all(
+                f"{_TOKEN} WHERE t.library_id = :library_id ORDER BY t.created_at, t.id",
+                library_id=library_id,
             )
         )
 
-    async def revoke(self, library_id: str, token_id: str) -> bool:
-        revoked: int = await self._db.write(
-            lambda tx: tx.run(
-                """UPDATE tokens SET revoked_at = :at
+    @writes
+    def revoke(self, tx: Tx, library_id: str, token_id: str) -> bool:
+        revoked: int = tx.run(
+            """UPDATE tokens SET revoked_at = :at
                WHERE library_id = :library_id AND id = :id AND revoked_at IS NULL""",
-                library_id=library_id,
-                id=token_id,
-                at=micros(now()),
-            )
+            library_id=library_id,
+            id=token_id,
+            at=micros(now()),
         )
         return revoked > 0
 
-    async def record(self, events: Sequence[Event]) -> None:
+    @writes
+    def record(self, tx: Tx, events: Sequence[Event]) -> None:
         """Append to the activity log and move `last_used_at`."""
 
-        def work(tx: Tx) -> None:
-            tx.many(
-                """INSERT INTO events (library_id, token_id, at, action, target, ok)
-                       SELECT library_id, id, :at, :action, :target, :ok FROM tokens
-                       WHERE library_id = :library_id AND id = :token_id""",
-                [
-                    {
-                        "library_id": e.library_id,
-                        "token_id": e.token_id,
-                        "at": micros(e.at),
-                        "action": e.action,
-                        "target": e.target,
-                        "ok": int(e.ok),
-                    }
-                    for e in events
-                ],
-            )
-            latest = {(e.library_id, e.token_id): e.at for e in sorted(events, key=lambda e: e.at)}
-            for (library_id, token_id), at in sorted(latest.items()):
-                tx.run(
-                    "UPDATE tokens SET last_used_at = :at WHERE library_id = :library_id AND id = :token_id",
-                    library_id=library_id,
-                    token_id=token_id,
-                    at=micros(at),
-                )
-                tx.run(
-                    """DELETE FROM events WHERE library_id = :library_id AND token_id = :token_id AND at <
-                          (SELECT at FROM events WHERE library_id = :library_id AND token_id = :token_id
-                           ORDER BY at DESC LIMIT 1 OFFSET :kept)""",
-                    library_id=library_id,
-                    token_id=token_id,
-                    kept=EVENTS_KEPT - 1,
-                )
-
-        await self._db.write(work)
-
-    async def activity(self, library_id: str, token_id: str, limit: int) -> list[Event]:
-        found = await self._db.read(
-            lambda tx: tx.all(
-                """SELECT * FROM events WHERE library_id = :library_id AND token_id = :token_id
-               ORDER BY at DESC LIMIT :limit""",
+        tx.many(
+            """INSERT INTO events (library_id, token_id, at, action, target, ok)
+                   SELECT library_id, id, :at, :action, :target, :ok FROM tokens
+                   WHERE library_id = :library_id AND id = :token_id""",
+            [
+                {
+                    "library_id": e.library_id,
+                    "token_id": e.token_id,
+                    "at": micros(e.at),
+                    "action": e.action,
+                    "target": e.target,
+                    "ok": int(e.ok),
+                }
+                for e in events
+            ],
+        )
+        latest = {(e.library_id, e.token_id): e.at for e in sorted(events, key=lambda e: e.at)}
+        for (library_id, token_id), at in sorted(latest.items()):
+            tx.run(
+                "UPDATE tokens SET last_used_at = :at WHERE library_id = :library_id AND id = :token_id",
                 library_id=library_id,
                 token_id=token_id,
-                limit=limit,
+                at=micros(at),
             )
+            tx.run(
+                """DELETE FROM events WHERE library_id = :library_id AND token_id = :token_id AND at <
+                      (SELECT at FROM events WHERE library_id = :library_id AND token_id = :token_id
+                       ORDER BY at DESC LIMIT 1 OFFSET :kept)""",
+                library_id=library_id,
+                token_id=token_id,
+                kept=EVENTS_KEPT - 1,
+            )
+
+    @reads
+    def activity(self, tx: Tx, library_id: str, token_id: str, limit: int) -> list[Event]:
+        found = tx.all(
+            """SELECT * FROM events WHERE library_id = :library_id AND token_id = :token_id
+               ORDER BY at DESC LIMIT :limit""",
+            library_id=library_id,
+            token_id=token_id,
+            limit=limit,
         )
         return [rows.event(row) for row in found]
 

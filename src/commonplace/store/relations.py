@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from commonplace.database import scope_sql
 from commonplace.database.columns import micros
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import Table, reads, writes
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
     EVERYTHING,
@@ -34,29 +35,27 @@ _INSERT = """INSERT INTO relations (library_id, from_id, kind, to_id, weight, ex
 NAMED = 20  # items of a cycle that a refusal names
 
 
-class Relations:
+class Relations(Table):
     """Both ends lie within the scope, or the relation is not there. A task is part of one epic at most, and a task or an epic
     belongs to one project: what is put takes the place of what was there. An item is `superseded` for as long as something that
     is neither wrong nor stale replaces it, directly or not."""
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    async def put(self, scope: Scope, relations: Sequence[Relation]) -> int:
+    @writes
+    def put(self, tx: Tx, scope: Scope, relations: Sequence[Relation]) -> int:
         """How many are new. What somebody said outlasts what was found by likeness. Invalid: tasks would wait for each
         other in a circle, which it names."""
-        return await self._db.write(put_relations, scope, relations)
+        return put_relations(tx, scope, relations)
 
-    async def delete(self, scope: Scope, from_id: str, kind: str, to_id: str) -> None:
-        def work(tx: Tx) -> None:
-            _require_visible(tx, scope, {from_id, to_id})
-            if not drop_relations(tx, [Relation(scope.library_id, from_id, kind, to_id)]):
-                raise NotFound("Relation not found")
+    @writes
+    def delete(self, tx: Tx, scope: Scope, from_id: str, kind: str, to_id: str) -> None:
+        _require_visible(tx, scope, {from_id, to_id})
+        if not drop_relations(tx, [Relation(scope.library_id, from_id, kind, to_id)]):
+            raise NotFound("Relation not found")
 
-        await self._db.write(work)
-
-    async def of_items(
+    @reads
+    def of_items(
         self,
+        tx: Tx,
         scope: Scope,
         item_ids: Sequence[str],
         kinds: Sequence[str] = (),
@@ -65,50 +64,46 @@ class Relations:
     ) -> list[Relation]:
         """Those that begin or end at one of the items, or with `outgoing` only those that begin there, oldest first."""
 
-        def work(tx: Tx) -> list[Relation]:
-            here, there = scope_sql.visible(scope, "f"), scope_sql.visible(scope, "t")
-            wanted = " AND r.kind IN :kinds" if kinds else ""
-            found: dict[tuple[str, str, str], Relation] = {}
-            for end in ("from_id",) if outgoing else ("from_id", "to_id"):
-                for row in tx.all(
-                    f"""SELECT r.* FROM relations AS r
-                                      JOIN items AS f ON f.library_id = r.library_id AND f.id = r.from_id
-                                      JOIN items AS t ON t.library_id = r.library_id AND t.id = r.to_id
-                                      WHERE r.library_id = :library_id AND r.{end} IN :ids{wanted}
-                                      AND {here[0]} AND {there[0]} ORDER BY r.created_at, r.from_id, r.to_id""",
-                    ids=list(item_ids),
-                    **({"kinds": list(kinds)} if kinds else {}),
-                    **here[1],
-                ):
-                    found.setdefault(
-                        (row["from_id"], row["kind"], row["to_id"]), rows.relation(row)
-                    )
-            return list(found.values())
+        here, there = scope_sql.visible(scope, "f"), scope_sql.visible(scope, "t")
+        wanted = " AND r.kind IN :kinds" if kinds else ""
+        found: dict[tuple[str, str, str], Relation] = {}
+        for end in ("from_id",) if outgoing else ("from_id", "to_id"):
+            for row in tx.all(
+                f"""SELECT r.* FROM relations AS r
+                                  JOIN items AS f ON f.library_id = r.library_id AND f.id = r.from_id
+                                  JOIN items AS t ON t.library_id = r.library_id AND t.id = r.to_id
+                                  WHERE r.library_id = :library_id AND r.{end} IN :ids{wanted}
+                                  AND {here[0]} AND {there[0]} ORDER BY r.created_at, r.from_id, r.to_id""",
+                ids=list(item_ids),
+                **({"kinds": list(kinds)} if kinds else {}),
+                **here[1],
+            ):
+                found.setdefault((row["from_id"], row["kind"], row["to_id"]), rows.relation(row))
+        return list(found.values())
 
-        return await self._db.read(work)
-
-    async def has_task(
-        self, scope: Scope, epic_id: str, statuses: Sequence[str], *, but: bool = False
+    @reads
+    def has_task(
+        self, tx: Tx, scope: Scope, epic_id: str, statuses: Sequence[str], *, but: bool = False
     ) -> bool:
         """Whether a task of the epic has one of these statuses, or with `but` another one."""
         condition, values = scope_sql.visible(scope)
         # CROSS JOIN: from the epic's own relations, and no further than to the first that fits.
         return (
-            await self._db.read(
-                lambda tx: tx.one(
-                    f"""SELECT 1 FROM relations AS r CROSS JOIN items AS i WHERE r.library_id = :library_id AND r.to_id = :epic_id
+            tx.one(
+                f"""SELECT 1 FROM relations AS r CROSS JOIN items AS i WHERE r.library_id = :library_id AND r.to_id = :epic_id
                 AND r.kind = 'PART_OF' AND i.id = r.from_id AND {condition} AND i.entity_type = 'task'
                 AND {"NOT " * but} i.status IN :statuses LIMIT 1""",
-                    epic_id=epic_id,
-                    statuses=list(statuses),
-                    **values,
-                )
+                epic_id=epic_id,
+                statuses=list(statuses),
+                **values,
             )
             is not None
         )
 
-    async def neighbourhood(
+    @reads
+    def neighbourhood(
         self,
+        tx: Tx,
         scope: Scope,
         ref: ItemRef,
         *,
@@ -120,20 +115,22 @@ class Relations:
     ) -> Neighbourhood:
         """What can be reached in so many steps, near before far, then the best joined first. Nothing out of scope is
         walked through; what `where` leaves out is, but not shown."""
-        return await self._db.read(
-            graph_queries.neighbourhood, scope, ref, depth, kinds, where, limit, offset
-        )
+        return graph_queries.neighbourhood(tx, scope, ref, depth, kinds, where, limit, offset)
 
-    async def dependencies(
-        self, scope: Scope, ref: ItemRef, where: ItemFilter = EVERYTHING
+    @reads
+    def dependencies(
+        self, tx: Tx, scope: Scope, ref: ItemRef, where: ItemFilter = EVERYTHING
     ) -> Dependencies:
-        return await self._db.read(graph_queries.dependencies, scope, ref, where)
+        return graph_queries.dependencies(tx, scope, ref, where)
 
-    async def dependency_pairs(self, scope: Scope) -> list[tuple[str, str]]:
-        return await self._db.read(graph_queries.dependency_pairs, scope)
+    @reads
+    def dependency_pairs(self, tx: Tx, scope: Scope) -> list[tuple[str, str]]:
+        return graph_queries.dependency_pairs(tx, scope)
 
-    async def tickets(
+    @reads
+    def tickets(
         self,
+        tx: Tx,
         scope: Scope,
         where: ItemFilter = EVERYTHING,
         *,
@@ -144,7 +141,7 @@ class Relations:
         """Tasks and epics that are asked for, in any order, and all that depends on something. They say whether they are inside
         the project, and this person's or nobody's. With `worth`, of more than 1,000 only those that count most by themselves
         and what they depend on; then the number of all tasks inside that are theirs is told as well."""
-        return await self._db.read(graph_queries.tickets, scope, where, project_id, assignee, worth)
+        return graph_queries.tickets(tx, scope, where, project_id, assignee, worth)
 
 
 def put_relations(

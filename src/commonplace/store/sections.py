@@ -1,6 +1,5 @@
 """Sections: reading them, searching them, giving them vectors."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -9,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.database import scope_sql
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import reads, writes
 from commonplace.model import Item, ItemFilter, Passage, Scope, Scored, Section, Words
 from commonplace.ports import Matches, Question, Vector
-from commonplace.search_index.index import SectionIndex
+from commonplace.search_index.index import IndexedTable
 from commonplace.search_index.vector_codec import FORMATS
 from commonplace.store import rows
 
@@ -27,11 +27,7 @@ _ADDED_BY = (
 _OF_ITEM = "i.library_id = s.library_id || '' AND i.id = s.item_id"
 
 
-class Sections:
-    def __init__(self, db: Database, index: SectionIndex) -> None:
-        self._db = db
-        self._index = index
-
+class Sections(IndexedTable):
     async def of_item(self, item: Item) -> list[Section]:
         return (await self.of_items([item])).get(item.id, [])
 
@@ -51,35 +47,33 @@ class Sections:
 
         return await self._db.read(work) if items else {}
 
-    async def of_content(self, content_id: str, title: str, stamp: str) -> list[Section]:
+    @reads
+    def of_content(self, tx: Tx, content_id: str, title: str, stamp: str) -> list[Section]:
         """With vectors of this stamp, of some item that has the content under this title, and no notes; none if there is none."""
 
-        def work(tx: Tx) -> list[Section]:
-            # What was noted on an item lies in its passages too, and is not the content's.
-            owner = tx.one(
-                """SELECT i.library_id, i.id FROM items AS i WHERE i.content_id = :content_id AND i.title = :title
-                   AND i.in_kb = 1 AND instr(i.metadata, '"notes"') = 0 AND NOT EXISTS (
-                     SELECT 1 FROM sections AS s LEFT JOIN vectors AS v ON v.library_id = s.library_id
-                       AND v.item_id = s.item_id AND v.section_id = s.id AND v.stamp = :stamp
-                     WHERE s.library_id = i.library_id AND s.item_id = i.id AND v.section_id IS NULL)
-                   LIMIT 1""",
-                content_id=content_id,
-                title=title,
-                stamp=stamp,
+        # What was noted on an item lies in its passages too, and is not the content's.
+        owner = tx.one(
+            """SELECT i.library_id, i.id FROM items AS i WHERE i.content_id = :content_id AND i.title = :title
+               AND i.in_kb = 1 AND instr(i.metadata, '"notes"') = 0 AND NOT EXISTS (
+                 SELECT 1 FROM sections AS s LEFT JOIN vectors AS v ON v.library_id = s.library_id
+                   AND v.item_id = s.item_id AND v.section_id = s.id AND v.stamp = :stamp
+                 WHERE s.library_id = i.library_id AND s.item_id = i.id AND v.section_id IS NULL)
+               LIMIT 1""",
+            content_id=content_id,
+            title=title,
+            stamp=stamp,
+        )
+        if owner is None:
+            return []
+        vectors = self._index.vectors(tx, owner["library_id"], [owner["id"]])
+        return [
+            rows.section(row, vectors[row["id"]][1])
+            for row in tx.all(
+                "SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position",
+                library_id=owner["library_id"],
+                item_id=owner["id"],
             )
-            if owner is None:
-                return []
-            vectors = self._index.vectors(tx, owner["library_id"], [owner["id"]])
-            return [
-                rows.section(row, vectors[row["id"]][1])
-                for row in tx.all(
-                    "SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position",
-                    library_id=owner["library_id"],
-                    item_id=owner["id"],
-                )
-            ]
-
-        return await self._db.read(work)
+        ]
 
     async def keyword(
         self, scope: Scope, words: Words, limit: int, where: ItemFilter | None = None
@@ -95,8 +89,10 @@ class Sections:
         found = await self.matches(scope, Question(None, vector, stamp, limit), where)
         return _best_first(found.ids, found.cosines)[:limit]
 
-    async def nearest_to_each(
+    @reads
+    def nearest_to_each(
         self,
+        tx: Tx,
         scope: Scope,
         vectors: Sequence[Vector],
         stamp: str,
@@ -104,22 +100,23 @@ class Sections:
         where: ItemFilter | None = None,
     ) -> list[list[Scored]]:
         """The same for several vectors at once, as of one moment."""
-        found = await self._db.read(
-            lambda tx: [
-                self._index.matches(tx, scope, Question(None, vector, stamp, limit), where)
-                for vector in vectors
-            ]
-        )
+        found = [
+            self._index.matches(tx, scope, Question(None, vector, stamp, limit), where)
+            for vector in vectors
+        ]
         return [_best_first(near.ids, near.cosines)[:limit] for near in found]
 
-    async def matches(
-        self, scope: Scope, question: Question, where: ItemFilter | None = None
+    @reads
+    def matches(
+        self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None = None
     ) -> Matches:
         """What both kinds of search find, and what each says of the other's. In no order."""
-        return await self._db.read(self._index.matches, scope, question, where)
+        return self._index.matches(tx, scope, question, where)
 
-    async def search(
+    @reads
+    def search(
         self,
+        tx: Tx,
         scope: Scope,
         question: Question,
         choose: Callable[[Matches], list[Scored]],
@@ -128,115 +125,100 @@ class Sections:
     ) -> list[tuple[float, Passage]]:
         """The first `limit` passages of those that `choose` puts in order, as of one moment; what is gone by now is left out."""
 
-        def glance(tx: Tx) -> list[tuple[float, Passage]] | None:
-            found = self._index.glance(tx, scope, question, where)
-            return None if found is None else _best(tx, scope, choose(found), limit)
+        return _best(tx, scope, choose(self._index.matches(tx, scope, question, where)), limit)
 
-        found = await self._db.peek(glance) if self._db.at_hand else None
-        if found is None:
-            return await self._db.read(
-                lambda tx: _best(
-                    tx, scope, choose(self._index.matches(tx, scope, question, where)), limit
-                )
-            )
-        await asyncio.sleep(0)  # who asks again and again at once would keep all others waiting
-        return found
-
-    async def passages(self, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
+    @reads
+    def passages(self, tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
         """In any order; what is out of scope or gone by now is left out."""
-        return await self._db.read(_passages, scope, section_ids)
+        return _passages(tx, scope, section_ids)
 
-    async def first_passages(
-        self, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None
+    @reads
+    def first_passages(
+        self, tx: Tx, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None
     ) -> list[Passage]:
         """The first passage of each of the items, in any order."""
         (condition, values), (asked, wanted) = (
             scope_sql.visible(scope),
             scope_sql.matching(where or ItemFilter()),
         )
-        found = await self._db.read(
-            lambda tx: tx.tuples(
-                f"""{_passage(scope)} WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND {_OF_ITEM}
+        found = tx.tuples(
+            f"""{_passage(scope)} WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND {_OF_ITEM}
                 AND {condition} AND {asked}""",
-                ids=list(item_ids),
-                **values,
-                **wanted,
-            )
+            ids=list(item_ids),
+            **values,
+            **wanted,
         )
         return [rows.passage(row) for row in found]
 
-    async def first_vectors(
-        self, scope: Scope, item_ids: Sequence[str], stamp: str
+    @reads
+    def first_vectors(
+        self, tx: Tx, scope: Scope, item_ids: Sequence[str], stamp: str
     ) -> tuple[list[str], NDArray[np.float32]]:
         """Of the first passage of each of the items that has a vector of this stamp: the item's id, and a row."""
         condition, values = scope_sql.visible(scope)
 
-        def work(tx: Tx) -> tuple[list[str], NDArray[np.float32]]:
-            form = FORMATS[tx.engine]
-            found = tx.all(
-                f"""SELECT s.item_id, {form.column} AS opening FROM sections AS s
-                               JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
-                               JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id AND v.section_id = s.id
-                               WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND v.stamp = :stamp
-                               AND {condition} ORDER BY s.item_id""",
-                ids=list(item_ids),
-                stamp=stamp,
-                **values,
-            )
-            matrix = (
-                form.matrix([row["opening"] for row in found])
-                if found
-                else np.zeros((0, 1), np.float16)
-            )
-            return [row["item_id"] for row in found], matrix.astype(np.float32)
+        form = FORMATS[tx.engine]
+        found = tx.all(
+            f"""SELECT s.item_id, {form.column} AS opening FROM sections AS s
+                           JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
+                           JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id AND v.section_id = s.id
+                           WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND v.stamp = :stamp
+                           AND {condition} ORDER BY s.item_id""",
+            ids=list(item_ids),
+            stamp=stamp,
+            **values,
+        )
+        matrix = (
+            form.matrix([row["opening"] for row in found])
+            if found
+            else np.zeros((0, 1), np.float16)
+        )
+        return [row["item_id"] for row in found], matrix.astype(np.float32)
 
-        return await self._db.read(work)
-
-    async def without_vectors(
-        self, item_ids: Sequence[str], stamp: str, limit: int = 100_000
+    @reads
+    def without_vectors(
+        self, tx: Tx, item_ids: Sequence[str], stamp: str, limit: int = 100_000
     ) -> list[tuple[str, str, int, Section]]:
         """(item_id, title, section_id, section) without a vector of this stamp, in order of item and position."""
 
-        def work(tx: Tx) -> list[tuple[str, str, int, Section]]:
-            found: list[tuple[str, str, int, Section]] = []
-            for start in range(0, len(item_ids), _CHUNK):
-                found += [
-                    (row["item_id"], row["title"], row["id"], rows.section(row))
-                    for row in tx.all(
-                        """SELECT s.* FROM items AS i JOIN sections AS s ON s.library_id = i.library_id AND s.item_id = i.id
-                       LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
-                            AND v.section_id = s.id AND v.stamp = :stamp
-                       WHERE i.id IN :ids AND v.section_id IS NULL ORDER BY s.item_id, s.position LIMIT :limit""",
-                        ids=list(item_ids[start : start + _CHUNK]),
-                        stamp=stamp,
-                        limit=limit - len(found),
-                    )
-                ]
-            return found
+        found: list[tuple[str, str, int, Section]] = []
+        for start in range(0, len(item_ids), _CHUNK):
+            found += [
+                (row["item_id"], row["title"], row["id"], rows.section(row))
+                for row in tx.all(
+                    """SELECT s.* FROM items AS i JOIN sections AS s ON s.library_id = i.library_id AND s.item_id = i.id
+                   LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
+                        AND v.section_id = s.id AND v.stamp = :stamp
+                   WHERE i.id IN :ids AND v.section_id IS NULL ORDER BY s.item_id, s.position LIMIT :limit""",
+                    ids=list(item_ids[start : start + _CHUNK]),
+                    stamp=stamp,
+                    limit=limit - len(found),
+                )
+            ]
+        return found
 
-        return await self._db.read(work)
-
-    async def set_vectors(self, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
+    @writes
+    def set_vectors(self, tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
         """float16 bytes by section id; a section that is gone by now is passed over."""
-        await self._db.write(self._index.set_vectors, stamp, vectors)
+        self._index.set_vectors(tx, stamp, vectors)
 
-    async def coverage(self, scope: Scope, stamp: str) -> tuple[int, int]:
+    @reads
+    def coverage(self, tx: Tx, scope: Scope, stamp: str) -> tuple[int, int]:
         """(sections with a vector of this stamp, sections in all)."""
         condition, values = scope_sql.visible(scope)
-        row = await self._db.read(
-            lambda tx: tx.one(
-                f"""SELECT count(v.section_id) AS done, count(*) AS total
+        row = tx.one(
+            f"""SELECT count(v.section_id) AS done, count(*) AS total
                 FROM sections AS s JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
                 LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
                      AND v.section_id = s.id AND v.stamp = :stamp
                 WHERE {condition}""",
-                stamp=stamp,
-                **values,
-            )
+            stamp=stamp,
+            **values,
         )
         return (row["done"], row["total"]) if row else (0, 0)
 
-    async def has_other_stamp(self, stamp: str, scope: Scope | None = None) -> bool:
+    @reads
+    def has_other_stamp(self, tx: Tx, stamp: str, scope: Scope | None = None) -> bool:
         """Whether any vector, or any of what the scope sees, was made by another embedder."""
         condition, values = scope_sql.visible(scope) if scope else ("", {})
         seen = (
@@ -245,12 +227,10 @@ class Sections:
             else ""
         )
         return (
-            await self._db.read(
-                lambda tx: tx.one(
-                    f"SELECT 1 FROM vectors AS v WHERE v.stamp <> :stamp {seen} LIMIT 1",
-                    stamp=stamp,
-                    **values,
-                )
+            tx.one(
+                f"SELECT 1 FROM vectors AS v WHERE v.stamp <> :stamp {seen} LIMIT 1",
+                stamp=stamp,
+                **values,
             )
             is not None
         )

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from commonplace.database import scope_sql
 from commonplace.database.columns import micros
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import Table, reads
 from commonplace.model import Scope
 
 _DAY = 86_400_000_000
@@ -20,93 +21,82 @@ class Totals:
     by_type: dict[str, int]
 
 
-class Statistics:
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    async def totals(self, scope: Scope) -> Totals:
+class Statistics(Table):
+    @reads
+    def totals(self, tx: Tx, scope: Scope) -> Totals:
         condition, values = scope_sql.visible(scope)
 
-        def work(tx: Tx) -> Totals:
-            found = tx.all(
-                f"""SELECT i.entity_type, count(*) AS n, sum(i.word_count) AS words FROM items AS i
-                               WHERE {condition} GROUP BY i.entity_type ORDER BY n DESC""",
-                **values,
-            )
-            sections = tx.one(
-                f"""SELECT count(*) AS n FROM sections AS s JOIN items AS i
-                                  ON i.library_id = s.library_id AND i.id = s.item_id WHERE {condition}""",
-                **values,
-            )
-            text = tx.one(
-                f"""SELECT coalesce(sum(length(c.text)), 0) AS n FROM contents AS c
-                              WHERE c.id IN (SELECT i.content_id FROM items AS i WHERE {condition})""",
-                **values,
-            )
-            assert sections and text
-            return Totals(
-                sum(row["n"] for row in found),
-                sum(int(row["words"] or 0) for row in found),
-                sections["n"],
-                int(text["n"]),
-                {row["entity_type"]: row["n"] for row in found},
-            )
+        found = tx.all(
+            f"""SELECT i.entity_type, count(*) AS n, sum(i.word_count) AS words FROM items AS i
+                           WHERE {condition} GROUP BY i.entity_type ORDER BY n DESC""",
+            **values,
+        )
+        sections = tx.one(
+            f"""SELECT count(*) AS n FROM sections AS s JOIN items AS i
+                              ON i.library_id = s.library_id AND i.id = s.item_id WHERE {condition}""",
+            **values,
+        )
+        text = tx.one(
+            f"""SELECT coalesce(sum(length(c.text)), 0) AS n FROM contents AS c
+                          WHERE c.id IN (SELECT i.content_id FROM items AS i WHERE {condition})""",
+            **values,
+        )
+        assert sections and text
+        return Totals(
+            sum(row["n"] for row in found),
+            sum(int(row["words"] or 0) for row in found),
+            sections["n"],
+            int(text["n"]),
+            {row["entity_type"]: row["n"] for row in found},
+        )
 
-        return await self._db.read(work)
-
-    async def added_by_day(self, scope: Scope, since: datetime) -> dict[str, int]:
+    @reads
+    def added_by_day(self, tx: Tx, scope: Scope, since: datetime) -> dict[str, int]:
         """Items by the day (ISO, UTC) they were added."""
         condition, values = scope_sql.visible(scope)
-        found = await self._db.read(
-            lambda tx: tx.all(
-                f"""SELECT i.created_at / {_DAY} AS day, count(*) AS n FROM items AS i
+        found = tx.all(
+            f"""SELECT i.created_at / {_DAY} AS day, count(*) AS n FROM items AS i
                 WHERE {condition} AND i.created_at >= :since GROUP BY i.created_at / {_DAY}""",
-                since=micros(since),
-                **values,
-            )
+            since=micros(since),
+            **values,
         )
         return {_day(row["day"]): row["n"] for row in found}
 
-    async def calls_by_day(self, library_id: str, since: datetime) -> dict[str, int]:
+    @reads
+    def calls_by_day(self, tx: Tx, library_id: str, since: datetime) -> dict[str, int]:
         """What tokens did, by day, as far as the activity logs reach back."""
-        found = await self._db.read(
-            lambda tx: tx.all(
-                f"""SELECT at / {_DAY} AS day, count(*) AS n FROM events
+        found = tx.all(
+            f"""SELECT at / {_DAY} AS day, count(*) AS n FROM events
                 WHERE library_id = :library_id AND at >= :since GROUP BY at / {_DAY}""",
-                library_id=library_id,
-                since=micros(since),
-            )
+            library_id=library_id,
+            since=micros(since),
         )
         return {_day(row["day"]): row["n"] for row in found}
 
-    async def state(self, library_id: str) -> str:
+    @reads
+    def state(self, tx: Tx, library_id: str) -> str:
         """The same as long as no item, relation, filing or vector of the library has changed."""
 
-        def work(tx: Tx) -> str:
-            parts = (
-                "SELECT count(*) AS n, max(updated_at) AS at, sum(revision) AS more FROM items WHERE library_id = :library_id",
-                """SELECT count(*) AS n, max(created_at) AS at, sum(explicit) AS more FROM relations
-                   WHERE library_id = :library_id""",
-                "SELECT max(seq) AS n, 0 AS at, 0 AS more FROM changes WHERE library_id = :library_id",
-            )
-            found = [tx.one(sql, library_id=library_id) for sql in parts]
-            return " ".join(f"{row['n']}:{row['at']}:{row['more']}" for row in found if row)
+        parts = (
+            "SELECT count(*) AS n, max(updated_at) AS at, sum(revision) AS more FROM items WHERE library_id = :library_id",
+            """SELECT count(*) AS n, max(created_at) AS at, sum(explicit) AS more FROM relations
+               WHERE library_id = :library_id""",
+            "SELECT max(seq) AS n, 0 AS at, 0 AS more FROM changes WHERE library_id = :library_id",
+        )
+        found = [tx.one(sql, library_id=library_id) for sql in parts]
+        return " ".join(f"{row['n']}:{row['at']}:{row['more']}" for row in found if row)
 
-        return await self._db.read(work)
-
-    async def size(self) -> int:
+    @reads
+    def size(self, tx: Tx) -> int:
         """Bytes that the whole database takes."""
 
-        def work(tx: Tx) -> int:
-            row = tx.one(
-                "SELECT page_count * page_size AS n FROM pragma_page_count(), pragma_page_size()"
-                if tx.engine == "sqlite"
-                else """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) AS n FROM pg_class AS c
-                            WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace"""
-            )
-            return int(row["n"]) if row else 0
-
-        return await self._db.read(work)
+        row = tx.one(
+            "SELECT page_count * page_size AS n FROM pragma_page_count(), pragma_page_size()"
+            if tx.engine == "sqlite"
+            else """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) AS n FROM pg_class AS c
+                        WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace"""
+        )
+        return int(row["n"]) if row else 0
 
 
 def _day(number: int) -> str:

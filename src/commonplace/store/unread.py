@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import writes
 from commonplace.errors import Conflict
 from commonplace.model import Content, Item, Job, Scope, Section, now
 from commonplace.store.contents import drop_unused_content, put_content
@@ -13,8 +14,10 @@ from commonplace.store.items import Items, delete_items, find_at
 
 
 class Unread(Items):
-    async def complete_ingest(
+    @writes
+    def complete_ingest(
         self,
+        tx: Tx,
         scope: Scope,
         item: Item,
         content: Content,
@@ -28,34 +31,31 @@ class Unread(Items):
         it takes the unread one's place, ids included, unless somebody has changed that one or related something to it.
         NotFound: it was deleted meanwhile. Conflict: it was changed, or the key stands for something else by now."""
 
-        def work(tx: Tx) -> Item:
-            before = find_at(tx, Scope(item.library_id), item.id, item.revision)
-            if before.ingest_status is None:
-                return before  # another worker was first
-            content_id, same = put_content(tx, content, now())
-            read = replace(before, title=changes["title"], ingest_status=None)
-            there = find_same(tx, scope, replace(content, id=content_id), read)
-            if there is not None and _is_untouched(tx, before):
-                drop_unused_content(tx, content_id)
-                return self._merge(tx, before, there)
-            if not same:
-                raise Conflict(
-                    "The source was read by somebody else at the same moment, and said something else to them."
-                )
-            after = self._update(
-                tx,
-                Scope(item.library_id),
-                item.id,
-                {**changes, "content_id": content_id, "ingest_status": None, "status_reason": None},
-                None,
-                sections,
-                stamp,
-                jobs,
+        before = find_at(tx, Scope(item.library_id), item.id, item.revision)
+        if before.ingest_status is None:
+            return before  # another worker was first
+        content_id, same = put_content(tx, content, now())
+        read = replace(before, title=changes["title"], ingest_status=None)
+        there = find_same(tx, scope, replace(content, id=content_id), read)
+        if there is not None and _is_untouched(tx, before):
+            drop_unused_content(tx, content_id)
+            return self._merge(tx, before, there)
+        if not same:
+            raise Conflict(
+                "The source was read by somebody else at the same moment, and said something else to them."
             )
-            drop_unused_content(tx, before.content_id)
-            return after
-
-        return await self._db.write(work)
+        after = self._update(
+            tx,
+            Scope(item.library_id),
+            item.id,
+            {**changes, "content_id": content_id, "ingest_status": None, "status_reason": None},
+            None,
+            sections,
+            stamp,
+            jobs,
+        )
+        drop_unused_content(tx, before.content_id)
+        return after
 
     def _merge(self, tx: Tx, queued: Item, there: Item) -> Item:
         """Put the item that is there in the place of a queued one, whose ids lead to it from now on."""

@@ -4,7 +4,8 @@ from typing import Any
 
 from commonplace.database import scope_sql
 from commonplace.database.columns import from_micros, micros
-from commonplace.database.transaction import Database, Tx
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import Table, reads
 from commonplace.errors import NotFound
 from commonplace.model import Item, Scope, Version
 from commonplace.store.contents import drop_unused_content
@@ -14,36 +15,30 @@ _SELECT = """SELECT v.*, {text} AS text FROM versions AS v JOIN items AS i ON i.
              {more} WHERE v.library_id = :library_id AND v.item_id = :item_id AND {condition}"""
 
 
-class Versions:
+class Versions(Table):
     """What items said before. Written by whatever replaces an item's text; gone with the item."""
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    async def of_item(self, scope: Scope, item_id: str) -> list[Version]:
+    @reads
+    def of_item(self, tx: Tx, scope: Scope, item_id: str) -> list[Version]:
         """Newest first, without their texts."""
         condition, values = scope_sql.visible(scope)
-        found = await self._db.read(
-            lambda tx: tx.all(
-                _SELECT.format(text="''", more="", condition=condition)
-                + " ORDER BY v.revision DESC",
-                item_id=item_id,
-                **values,
-            )
+        found = tx.all(
+            _SELECT.format(text="''", more="", condition=condition) + " ORDER BY v.revision DESC",
+            item_id=item_id,
+            **values,
         )
         return [_version(row) for row in found]
 
-    async def get(self, scope: Scope, item_id: str, revision: int) -> Version:
+    @reads
+    def get(self, tx: Tx, scope: Scope, item_id: str, revision: int) -> Version:
         condition, values = scope_sql.visible(scope)
         more = "JOIN contents AS c ON c.id = v.content_id"
-        row = await self._db.read(
-            lambda tx: tx.one(
-                _SELECT.format(text="c.text", more=more, condition=condition)
-                + " AND v.revision = :revision",
-                item_id=item_id,
-                revision=revision,
-                **values,
-            )
+        row = tx.one(
+            _SELECT.format(text="c.text", more=more, condition=condition)
+            + " AND v.revision = :revision",
+            item_id=item_id,
+            revision=revision,
+            **values,
         )
         if row is None:
             raise NotFound("Version not found")

@@ -9,7 +9,7 @@ from commonplace.core.search.superseded import newest_first
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import WRONG, Caller, Hit, ItemFilter, Mode, Scope, Scored, SearchResult
 from commonplace.model.jobs import EMBED
-from commonplace.ports import Embedder, Matches, Question, Vector
+from commonplace.ports import Embedder, Matches, Question
 from commonplace.settings import Settings
 from commonplace.store import Store
 from commonplace.store.jobs import COUNTED
@@ -55,16 +55,19 @@ class Search:
         """`where`: only of these items. What was marked as wrong is found by asking for that status only."""
         await self._access.admit(caller, READ, "search")
         where = _true(where or ItemFilter())
-        question, degraded = await self._question(caller, query, mode)
-        # A few more than asked for: what another process is about to delete may be gone when it is loaded.
-        found = await self._store.sections.search(
-            caller.scope,
-            question,
-            lambda matches: self._blend(mode, question, matches, limit + SPARE),
-            limit,
-            where,
-        )
+        question, degraded = await self._question(query, mode)
+        complete = True
+
+        def choose(matches: Matches) -> list[Scored]:
+            nonlocal complete
+            complete = matches.complete
+            # A few more than asked for: another process may delete some before they are loaded.
+            return self._blend(mode, question, matches, limit + SPARE)
+
+        found = await self._store.sections.search(caller.scope, question, choose, limit, where)
         found = await newest_first(self._store, caller.scope, where, found)
+        if question.vector is not None and not complete:
+            degraded = await self._degraded(caller.scope)
         return SearchResult(
             query,
             mode,
@@ -81,8 +84,10 @@ class Search:
         where: ItemFilter | None = None,
     ) -> tuple[list[Scored], str | None]:
         """The best `limit` sections, or all, with their scores, and why the answer may be less than it should be."""
-        question, degraded = await self._question(caller, query, mode)
+        question, degraded = await self._question(query, mode)
         found = await self._store.sections.matches(caller.scope, question, where)
+        if question.vector is not None and not found.complete:
+            degraded = await self._degraded(caller.scope)
         return self._blend(mode, question, found, limit), degraded
 
     def _blend(
@@ -92,28 +97,22 @@ class Search:
             mode if question.vector is not None else Mode.KEYWORD, found, self._weights, limit
         )
 
-    async def _question(
-        self, caller: Caller, query: str, mode: Mode
-    ) -> tuple[Question, str | None]:
-        vector, degraded = (
-            (None, None) if mode is Mode.KEYWORD else await self._embed(caller, query)
-        )
-        asked = (
-            None if mode is Mode.SEMANTIC and vector is not None else query_terms.parse_query(query)
-        )
-        return Question(asked, vector, self._embedder.stamp, CANDIDATES), degraded
-
-    async def _embed(self, caller: Caller, query: str) -> tuple[Vector | None, str | None]:
-        try:
-            vector = await self._embedder.query(
-                query_terms.for_embedding(query[:EMBEDDED_CHARACTERS])
-            )
-        except EmbeddingFailed as error:
-            return None, f"The embedder did not answer ({error.message}); found by words only."
-        return vector, await self._degraded(caller.scope)
+    async def _question(self, query: str, mode: Mode) -> tuple[Question, str | None]:
+        """Return the query for the index, and why its meaning is left out if it should be there."""
+        vector, degraded = None, None
+        if mode is not Mode.KEYWORD:
+            try:
+                vector = await self._embedder.query(
+                    query_terms.for_embedding(query[:EMBEDDED_CHARACTERS])
+                )
+            except EmbeddingFailed as error:
+                degraded = f"The embedder did not answer ({error.message}); found by words only."
+        semantic = mode is Mode.SEMANTIC and vector is not None
+        words = None if semantic else query_terms.parse_query(query)
+        return Question(words, vector, self._embedder.stamp, CANDIDATES), degraded
 
     async def _degraded(self, scope: Scope) -> str | None:
-        """Looked up again after a moment only: it changes slowly and a search should cost one search."""
+        """Say why sections of the scope lack vectors. Cached for a moment: it changes slowly."""
         at = time.monotonic()
         if at > self._stale[0]:
             stale = await self._store.sections.has_other_stamp(self._embedder.stamp)
