@@ -319,7 +319,9 @@ def _bring_up_to_date(connection: Connection[DictRow], schema: str) -> sql.Compo
 
 def _vector_schema(connection: Connection[DictRow]) -> str:
     """Where pgvector lives; it is created when it is missing."""
-    find = """SELECT n.nspname, e.extversion FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+    find = """SELECT n.nspname, e.extversion
+              FROM pg_extension AS e
+              JOIN pg_namespace AS n ON n.oid = e.extnamespace
               WHERE e.extname = 'vector'"""
     row = connection.execute(find).fetchone()
     if row is None:

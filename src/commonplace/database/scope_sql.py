@@ -22,7 +22,8 @@ def visible(scope: Scope, items: str = "i") -> tuple[str, dict[str, Any]]:
 def in_scope_folders(library_id: str, item_id: str) -> str:
     """The condition for an item that lies in the scope's folders: all there is to a scope of folders."""
     return (
-        f"EXISTS (SELECT 1 FROM folder_items AS fi WHERE fi.library_id = {library_id} AND fi.item_id = {item_id}"
+        f"""EXISTS (SELECT 1 FROM folder_items AS fi WHERE fi.library_id = {library_id}
+            AND fi.item_id = {item_id}"""
         " AND fi.folder_id IN :scope_folders)"
     )
 
@@ -81,10 +82,10 @@ def matching(where: ItemFilter, *, probed: bool = False) -> tuple[str, dict[str,
 
 _PARAMETER = re.compile(r":(w_[a-z_]+)")
 # From the few that are joined to it, not from all items that might be.
-_JOINED = """i.id IN (SELECT r.from_id FROM relations AS r WHERE r.library_id = :library_id AND r.to_id = :{name}
-             AND r.kind = '{kind}')"""
-_PROBED = """EXISTS (SELECT 1 FROM relations AS r WHERE r.library_id = :library_id AND r.from_id = i.id AND r.kind = '{kind}'
-             AND r.to_id = :{name})"""
+_JOINED = """i.id IN (SELECT r.from_id FROM relations AS r WHERE r.library_id = :library_id
+             AND r.to_id = :{name} AND r.kind = '{kind}')"""
+_PROBED = """EXISTS (SELECT 1 FROM relations AS r WHERE r.library_id = :library_id
+             AND r.from_id = i.id AND r.kind = '{kind}' AND r.to_id = :{name})"""
 
 
 def list_contains(column: str, name: str) -> str:

@@ -17,18 +17,22 @@ _PRUNED_EVERY = 1_000
 _UNSEEN = {
     "sqlite": """SELECT h.horizon, h.forgotten, c.seq, c.seq AS mark, c.item_id
                  FROM (SELECT coalesce((SELECT max(seq) FROM changes), 0) + 1 AS horizon,
-                              (SELECT mark FROM forgotten WHERE library_id = :library_id) AS forgotten) AS h
-                 LEFT JOIN changes AS c ON c.seq >= coalesce(:mark, h.horizon) AND c.library_id = :library_id""",
+                 (SELECT mark FROM forgotten WHERE library_id = :library_id) AS forgotten) AS h
+                 LEFT JOIN changes AS c ON c.seq >= coalesce(:mark, h.horizon)
+                 AND c.library_id = :library_id""",
     "postgres": """SELECT h.horizon, h.forgotten, c.seq, c.xid AS mark, c.item_id
-                   FROM (SELECT s.horizon, s.future,
-                                (SELECT mark FROM forgotten WHERE library_id = :library_id AND mark < s.future) AS forgotten
-                         FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon,
-                                      pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS future) AS s) AS h
-                   LEFT JOIN changes AS c ON c.library_id = :library_id AND c.xid >= coalesce(:mark, h.horizon)
-                                              AND c.xid < h.future""",
+                   FROM (SELECT s.horizon, s.future, (SELECT mark FROM forgotten
+                   WHERE library_id = :library_id AND mark < s.future) AS forgotten FROM
+                   (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon,
+                   pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS future) AS s) AS h
+                   LEFT JOIN changes AS c ON c.library_id = :library_id
+                   AND c.xid >= coalesce(:mark, h.horizon) AND c.xid < h.future""",
 }
-_FORGOTTEN = """INSERT INTO forgotten (library_id, mark) SELECT library_id, max({mark}) FROM {gone} GROUP BY library_id
-                ON CONFLICT (library_id) DO UPDATE SET mark = excluded.mark"""
+_FORGOTTEN = """INSERT INTO forgotten (library_id, mark) SELECT library_id, max({mark})
+                FROM {gone}
+                GROUP BY library_id
+                ON CONFLICT (library_id) DO UPDATE
+                SET mark = excluded.mark"""
 _PRUNE = {
     "sqlite": [
         _FORGOTTEN.format(mark="seq", gone="changes WHERE seq < :seq"),

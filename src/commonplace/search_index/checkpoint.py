@@ -110,8 +110,9 @@ class Checkpoints:
         if told is None or told["library_id"] != library_id:
             return None
         row = tx.one(
-            f"""SELECT mark FROM checkpoints WHERE library_id = :library_id AND id = :id AND migrations = {_MIGRATIONS}
-                         AND server = {_SERVER[tx.engine]}""",
+            f"""SELECT mark FROM checkpoints
+                WHERE library_id = :library_id AND id = :id AND migrations = {_MIGRATIONS}
+                AND server = {_SERVER[tx.engine]}""",
             library_id=library_id,
             id=told["id"],
         )
@@ -152,14 +153,17 @@ class Checkpoints:
         """To be committed before the draft gets its name."""
         held = draft.holding
         tx.run(
-            """DELETE FROM checkpoints WHERE library_id = :library_id
-                  AND (id = :before OR mark <= (SELECT mark FROM forgotten WHERE library_id = :library_id))""",
+            """DELETE FROM checkpoints
+               WHERE library_id = :library_id AND (id = :before OR mark <= (SELECT mark
+               FROM forgotten WHERE library_id = :library_id))""",
             library_id=held.library_id,
             before=draft.before or "",
         )
         tx.run(
-            f"""INSERT INTO checkpoints (library_id, id, mark, server, migrations)
-                   SELECT id, :id, :mark, {_SERVER[tx.engine]}, {_MIGRATIONS} FROM libraries WHERE id = :library_id""",
+            f"""INSERT INTO checkpoints (library_id, id, mark, server, migrations) SELECT id,
+                :id, :mark, {_SERVER[tx.engine]}, {_MIGRATIONS}
+                FROM libraries
+                WHERE id = :library_id""",
             library_id=held.library_id,
             id=draft.id,
             mark=held.mark,

@@ -76,7 +76,8 @@ def _filed(tx: Tx, scope: Scope) -> list[str] | None:
         else [
             item_id
             for (item_id,) in tx.tuples(
-                "SELECT item_id FROM folder_items WHERE library_id = :library_id AND folder_id IN :folders",
+                """SELECT item_id FROM folder_items
+                   WHERE library_id = :library_id AND folder_id IN :folders""",
                 library_id=scope.library_id,
                 folders=sorted(scope.folders),
             )

@@ -65,8 +65,9 @@ class SectionIndex:
         """Stamp and float16 bytes by section id."""
         form = FORMATS[tx.engine]
         found = tx.all(
-            f"""SELECT section_id, stamp, {form.column} AS vector FROM vectors
-                           WHERE library_id = :library_id AND item_id IN :ids""",
+            f"""SELECT section_id, stamp, {form.column} AS vector
+                FROM vectors
+                WHERE library_id = :library_id AND item_id IN :ids""",
             library_id=library_id,
             ids=list(item_ids),
         )
@@ -139,8 +140,10 @@ def _insert(tx: Tx, lot: Sequence[tuple[Item, Section]], stamp: str) -> None:
     ids = {
         (row["item_id"], row["position"]): row["id"]
         for row in tx.all(
-            """SELECT id, item_id, position FROM sections WHERE library_id = :library_id AND item_id IN :ids
-           AND position BETWEEN :low AND :high""",
+            """SELECT id, item_id, position
+               FROM sections
+               WHERE library_id = :library_id AND item_id IN :ids
+               AND position BETWEEN :low AND :high""",
             library_id=lot[0][0].library_id,
             low=min(positions),
             high=max(positions),

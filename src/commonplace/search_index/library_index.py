@@ -31,11 +31,15 @@ KEEP_SHARE, KEEP_SECONDS = (
 )  # more changed, or anything so long ago, and it is written to a file
 _ITEMS, _ROWS = 500, 4_000  # read at once
 
-_TERMS = "SELECT item_id, section_id, terms, counts, length FROM section_terms WHERE library_id = :library_id"
+_TERMS = """SELECT item_id, section_id, terms, counts, length
+            FROM section_terms
+            WHERE library_id = :library_id"""
 
 
 def _vectors(form: Format) -> str:
-    return f"SELECT section_id, {form.column} AS vector FROM vectors WHERE library_id = :library_id AND stamp = :stamp"
+    return f"""SELECT section_id, {form.column} AS vector
+               FROM vectors
+               WHERE library_id = :library_id AND stamp = :stamp"""
 
 
 class LibraryIndex:
@@ -199,7 +203,8 @@ class LibraryIndex:
             [
                 row["section_id"]
                 for row in tx.all(
-                    "SELECT section_id FROM section_terms WHERE library_id = :library_id AND item_id IN :ids",
+                    """SELECT section_id FROM section_terms
+                       WHERE library_id = :library_id AND item_id IN :ids""",
                     **which,
                 )
             ],

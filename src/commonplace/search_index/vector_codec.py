@@ -39,19 +39,24 @@ FORMATS = {
     "sqlite": Format(
         "vector",
         "vector",
-        """INSERT INTO vectors (library_id, item_id, section_id, stamp, vector)
-                     SELECT library_id, item_id, id, :stamp, :vector FROM sections WHERE id = :id
-                     ON CONFLICT (library_id, item_id, section_id)
-                     DO UPDATE SET stamp = excluded.stamp, vector = excluded.vector""",
+        """INSERT INTO vectors (library_id, item_id, section_id, stamp,
+           vector) SELECT library_id, item_id, id, :stamp, :vector
+           FROM sections
+           WHERE id = :id
+           ON CONFLICT (library_id, item_id, section_id) DO UPDATE
+           SET stamp = excluded.stamp, vector = excluded.vector""",
         bytes,
         _plain,
     ),
     "postgres": Format(
         "halfvec_send(embedding)",
         "embedding",
-        """INSERT INTO vectors (library_id, item_id, section_id, stamp, embedding)
-           SELECT s.library_id, s.item_id, s.id, :stamp, :vector::halfvec FROM sections AS s WHERE s.id = :id FOR KEY SHARE OF s
-           ON CONFLICT (section_id) DO UPDATE SET stamp = excluded.stamp, embedding = excluded.embedding""",
+        """INSERT INTO vectors (library_id, item_id, section_id, stamp,
+           embedding) SELECT s.library_id, s.item_id, s.id, :stamp, :vector::halfvec
+           FROM sections AS s
+           WHERE s.id = :id FOR KEY SHARE OF s
+           ON CONFLICT (section_id) DO UPDATE
+           SET stamp = excluded.stamp, embedding = excluded.embedding""",
         _to_send,
         _sent,
     ),

@@ -111,8 +111,10 @@ class Accounts(Table):
     def open_session(self, tx: Tx, session: WebSession) -> None:
         tx.run("DELETE FROM web_sessions WHERE expires_at < :now", now=micros(now()))
         tx.run(
-            """INSERT INTO web_sessions (digest, person_id, library_id, view_as, about, created_at, expires_at)
-                  VALUES (:digest, :person_id, :library_id, :view_as, :about, :created_at, :expires_at)""",
+            """INSERT INTO web_sessions (digest, person_id, library_id, view_as, about,
+               created_at, expires_at)
+               VALUES (:digest, :person_id, :library_id, :view_as, :about, :created_at,
+               :expires_at)""",
             digest=session.digest,
             person_id=session.person_id,
             library_id=session.library_id,
@@ -131,7 +133,9 @@ class Accounts(Table):
     @reads
     def sessions(self, tx: Tx, person_id: str) -> list[WebSession]:
         found = tx.all(
-            "SELECT * FROM web_sessions WHERE person_id = :id AND expires_at > :now ORDER BY created_at",
+            """SELECT * FROM web_sessions
+               WHERE person_id = :id AND expires_at > :now
+               ORDER BY created_at""",
             id=person_id,
             now=micros(now()),
         )
@@ -157,7 +161,8 @@ class Accounts(Table):
     def switch_library(self, tx: Tx, digest: str, library_id: str) -> None:
         """The session is in that library from now on, seen with the person's own eyes."""
         tx.run(
-            "UPDATE web_sessions SET library_id = :library_id, view_as = NULL WHERE digest = :digest",
+            """UPDATE web_sessions SET library_id = :library_id, view_as = NULL
+               WHERE digest = :digest""",
             library_id=library_id,
             digest=digest,
         )
@@ -180,7 +185,7 @@ class Accounts(Table):
         tx.run("DELETE FROM once_only WHERE expires_at < :now", now=micros(now()))
         tx.run(
             """INSERT INTO once_only (digest, purpose, person_id, expires_at)
-                  VALUES (:digest, :purpose, :person_id, :at)""",
+               VALUES (:digest, :purpose, :person_id, :at)""",
             digest=digest,
             purpose=purpose,
             person_id=person_id,
@@ -206,8 +211,8 @@ def _rename(tx: Tx, person_id: str, name: str, email: str) -> None:
     ):
         raise NameTaken(f"Somebody else has the address {email}.")
     tx.run(
-        """UPDATE libraries SET name = :name WHERE id = :id
-              AND name = (SELECT p.name FROM people AS p WHERE p.id = :id)""",
+        """UPDATE libraries SET name = :name
+           WHERE id = :id AND name = (SELECT p.name FROM people AS p WHERE p.id = :id)""",
         name=name,
         id=person_id,
     )
@@ -237,8 +242,9 @@ def _void(tx: Tx, person_id: str, purpose: str | None) -> None:
 
 def _close_sessions(tx: Tx, person_id: str, only: str | None, but: str | None) -> None:
     tx.run(
-        """DELETE FROM web_sessions WHERE person_id = :id AND digest = coalesce(:only, digest)
-              AND digest <> coalesce(:but, '')""",
+        """DELETE FROM web_sessions
+           WHERE person_id = :id AND digest = coalesce(:only, digest)
+           AND digest <> coalesce(:but, '')""",
         id=person_id,
         only=only,
         but=but,
@@ -247,8 +253,10 @@ def _close_sessions(tx: Tx, person_id: str, only: str | None, but: str | None) -
 
 def put_password(tx: Tx, person_id: str, hash: str) -> None:
     tx.run(
-        """INSERT INTO passwords (person_id, hash, changed_at) VALUES (:id, :hash, :at)
-              ON CONFLICT (person_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at""",
+        """INSERT INTO passwords (person_id, hash, changed_at)
+           VALUES (:id, :hash, :at)
+           ON CONFLICT (person_id) DO UPDATE
+           SET hash = excluded.hash, changed_at = excluded.changed_at""",
         id=person_id,
         hash=hash,
         at=micros(now()),
@@ -258,7 +266,7 @@ def put_password(tx: Tx, person_id: str, hash: str) -> None:
 def insert_passkey(tx: Tx, passkey: Passkey) -> None:
     tx.run(
         """INSERT INTO passkeys (id, person_id, name, public_key, uses, created_at)
-              VALUES (:id, :person_id, :name, :public_key, :uses, :at)""",
+           VALUES (:id, :person_id, :name, :public_key, :uses, :at)""",
         id=passkey.id,
         person_id=passkey.person_id,
         name=passkey.name,
@@ -270,16 +278,21 @@ def insert_passkey(tx: Tx, passkey: Passkey) -> None:
 
 def _whose(tx: Tx, digest: str) -> tuple[WebSession, Person, list[Membership]] | None:
     row = tx.one(
-        """SELECT s.*, p.name, p.email, p.created_at AS joined_at FROM web_sessions AS s
-                    JOIN people AS p ON p.id = s.person_id WHERE s.digest = :digest""",
+        """SELECT s.*, p.name, p.email, p.created_at AS joined_at
+           FROM web_sessions AS s
+           JOIN people AS p ON p.id = s.person_id
+           WHERE s.digest = :digest""",
         digest=digest,
     )
     if row is None:
         return None
     person = Person(row["person_id"], row["name"], row["email"], from_micros(row["joined_at"]))
     libraries = tx.all(
-        """SELECT m.library_id, l.name, m.role FROM members AS m JOIN libraries AS l ON l.id = m.library_id
-                          WHERE m.person_id = :person_id ORDER BY l.name, l.id""",
+        """SELECT m.library_id, l.name, m.role
+           FROM members AS m
+           JOIN libraries AS l ON l.id = m.library_id
+           WHERE m.person_id = :person_id
+           ORDER BY l.name, l.id""",
         person_id=person.id,
     )
     return (
@@ -297,7 +310,8 @@ def _whose(tx: Tx, digest: str) -> tuple[WebSession, Person, list[Membership]] |
 
 def _promised(tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
     row = tx.one(
-        """SELECT person_id FROM once_only WHERE digest = :digest AND purpose = :purpose AND expires_at > :now""",
+        """SELECT person_id FROM once_only
+           WHERE digest = :digest AND purpose = :purpose AND expires_at > :now""",
         digest=digest,
         purpose=purpose,
         now=micros(now()),

@@ -91,7 +91,8 @@ def load(tx: Tx, index: SectionIndex, file: Path, replace: bool, advance: Advanc
         for batch in _batches(row for _, row in lines):
             names = list(batch[0])
             tx.many(
-                f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})",
+                f"""INSERT INTO {table} ({", ".join(names)})
+                    VALUES ({", ".join(":" + name for name in names)})""",
                 batch,
             )
             counts[table] += len(batch)

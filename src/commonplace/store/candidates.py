@@ -28,7 +28,8 @@ _COLUMNS = (
     "created_at",
     "decided_at",
 )
-_INSERT = f"""INSERT INTO candidates ({", ".join(_COLUMNS)}) VALUES ({", ".join(":" + c for c in _COLUMNS)})
+_INSERT = f"""INSERT INTO candidates ({", ".join(_COLUMNS)})
+              VALUES ({", ".join(":" + c for c in _COLUMNS)})
               ON CONFLICT (library_id, id) DO NOTHING"""
 
 
@@ -45,7 +46,8 @@ class Candidates(Table):
         """Whether there is one, decided or not, that this item brought."""
         return (
             tx.one(
-                "SELECT 1 FROM candidates WHERE library_id = :library_id AND source_id = :source_id LIMIT 1",
+                """SELECT 1 FROM candidates
+                   WHERE library_id = :library_id AND source_id = :source_id LIMIT 1""",
                 library_id=library_id,
                 source_id=source_id,
             )
@@ -69,8 +71,9 @@ class Candidates(Table):
         if state is not None:
             condition, values = f"{condition} AND state = :state", values | {"state": state}
         found = tx.all(
-            f"""SELECT * FROM candidates WHERE {condition} ORDER BY created_at DESC, confidence DESC, id
-                           LIMIT :limit OFFSET :offset""",
+            f"""SELECT * FROM candidates
+                WHERE {condition}
+                ORDER BY created_at DESC, confidence DESC, id LIMIT :limit OFFSET :offset""",
             limit=limit,
             offset=offset,
             **values,
@@ -95,8 +98,9 @@ class Candidates(Table):
         before = _pending(tx, library_id, owner, candidate_id)
         after = replace(before, proposal=proposal, project_id=project_id)
         tx.run(
-            """UPDATE candidates SET kind = :kind, title = :title, content = :content, project_id = :project_id
-                  WHERE library_id = :library_id AND id = :id""",
+            """UPDATE candidates SET kind = :kind, title = :title, content = :content,
+               project_id = :project_id
+               WHERE library_id = :library_id AND id = :id""",
             library_id=library_id,
             id=candidate_id,
             kind=proposal.kind,
@@ -123,8 +127,9 @@ class Candidates(Table):
             decided_at=now(),
         )
         tx.run(
-            """UPDATE candidates SET state = :state, item_id = :item_id, decided_at = :decided_at
-                  WHERE library_id = :library_id AND id = :id""",
+            """UPDATE candidates SET state = :state, item_id = :item_id,
+               decided_at = :decided_at
+               WHERE library_id = :library_id AND id = :id""",
             library_id=library_id,
             id=candidate_id,
             state=state.value,
@@ -139,8 +144,9 @@ def accept_candidate(tx: Tx, candidate: Candidate, item_id: str) -> None:
     _pending(tx, candidate.library_id, None, candidate.id)
     said = candidate.proposal
     tx.run(
-        """UPDATE candidates SET kind = :kind, title = :title, content = :content, project_id = :project_id,
-              state = :state, item_id = :item_id, decided_at = :at WHERE library_id = :library_id AND id = :id""",
+        """UPDATE candidates SET kind = :kind, title = :title, content = :content,
+           project_id = :project_id, state = :state, item_id = :item_id, decided_at = :at
+           WHERE library_id = :library_id AND id = :id""",
         kind=said.kind,
         title=said.title,
         content=said.content,

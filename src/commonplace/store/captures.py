@@ -12,9 +12,11 @@ from commonplace.errors import Conflict, NotFound
 from commonplace.model import Capture, Scope
 
 # Whose owner is a token with none of the item's folders.
-_BLIND = """owner IN (SELECT t.id FROM tokens AS t WHERE t.library_id = :library_id AND t.whole_library = 0 AND NOT EXISTS (
-    SELECT 1 FROM token_folders AS s JOIN folder_items AS f ON f.library_id = s.library_id AND f.folder_id = s.folder_id
-    WHERE s.library_id = t.library_id AND s.token_id = t.id AND f.item_id = :item_id))"""
+_BLIND = """owner IN (SELECT t.id FROM tokens AS t WHERE t.library_id = :library_id
+            AND t.whole_library = 0 AND NOT EXISTS ( SELECT 1
+            FROM token_folders AS s JOIN folder_items AS f ON f.library_id = s.library_id
+            AND f.folder_id = s.folder_id WHERE s.library_id = t.library_id
+            AND s.token_id = t.id AND f.item_id = :item_id))"""
 
 
 class Captures(Table):
@@ -23,7 +25,8 @@ class Captures(Table):
     @reads
     def by_key(self, tx: Tx, library_id: str, owner: str, idempotency_key: str) -> Capture | None:
         row = tx.one(
-            """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
+            """SELECT * FROM captures
+               WHERE library_id = :library_id AND owner = :owner
                AND idempotency_key = :idempotency_key""",
             library_id=library_id,
             owner=owner,
@@ -35,8 +38,10 @@ class Captures(Table):
     def by_prefix(self, tx: Tx, library_id: str, owner: str, prefix: str) -> list[Capture]:
         """Those whose key begins so, oldest first."""
         found = tx.all(
-            """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
-               AND substr(idempotency_key, 1, :length) = :prefix ORDER BY created_at, id""",
+            """SELECT * FROM captures
+               WHERE library_id = :library_id AND owner = :owner AND substr(idempotency_key, 1,
+               :length) = :prefix
+               ORDER BY created_at, id""",
             library_id=library_id,
             owner=owner,
             prefix=prefix,
@@ -48,8 +53,10 @@ class Captures(Table):
     def of_item(self, tx: Tx, scope: Scope, item_id: str) -> Capture:
         condition, values = scope_sql.visible(scope)
         row = tx.one(
-            f"""SELECT c.* FROM captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id
-                WHERE c.item_id = :item_id AND {condition} ORDER BY c.created_at LIMIT 1""",
+            f"""SELECT c.* FROM captures AS c
+                JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id
+                WHERE c.item_id = :item_id AND {condition}
+                ORDER BY c.created_at LIMIT 1""",
             item_id=item_id,
             **values,
         )
@@ -63,10 +70,13 @@ class Captures(Table):
     ) -> tuple[list[Capture], int]:
         """Of items in scope, newest first, and how many there are in all."""
         condition, values = scope_sql.visible(scope)
-        joined = f"captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id WHERE {condition}"
+        joined = f"""captures AS c
+                     JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id
+                     WHERE {condition}"""
 
         found = tx.all(
-            f"SELECT c.* FROM {joined} ORDER BY c.created_at DESC, c.id DESC LIMIT :limit OFFSET :offset",
+            f"""SELECT c.* FROM {joined}
+                ORDER BY c.created_at DESC, c.id DESC LIMIT :limit OFFSET :offset""",
             limit=limit,
             offset=offset,
             **values,
@@ -78,9 +88,11 @@ class Captures(Table):
 def insert_capture(tx: Tx, new: Capture) -> None:
     """Conflict: the key stands for another capture, which was perhaps written at the same moment."""
     done = tx.run(
-        """INSERT INTO captures (library_id, id, item_id, title, text, hash, source, idempotency_key, owner, created_at)
-              VALUES (:library_id, :id, :item_id, :title, :text, :hash, :source, :idempotency_key, :owner, :created_at)
-              ON CONFLICT (library_id, owner, idempotency_key) DO NOTHING""",
+        """INSERT INTO captures (library_id, id, item_id, title, text, hash, source,
+           idempotency_key, owner, created_at)
+           VALUES (:library_id, :id, :item_id, :title, :text, :hash, :source, :idempotency_key,
+           :owner, :created_at)
+           ON CONFLICT (library_id, owner, idempotency_key) DO NOTHING""",
         library_id=new.library_id,
         id=new.id,
         item_id=new.item_id,
@@ -103,7 +115,8 @@ def forget_for_tokens_without_access(tx: Tx, library_id: str, item_id: str) -> N
     for kept in map(
         capture,
         tx.all(
-            f"SELECT * FROM captures WHERE library_id = :library_id AND item_id = :item_id AND {_BLIND}",
+            f"""SELECT * FROM captures
+                WHERE library_id = :library_id AND item_id = :item_id AND {_BLIND}""",
             **of_item,
         ),
     ):
@@ -115,8 +128,9 @@ def forget_for_tokens_without_access(tx: Tx, library_id: str, item_id: str) -> N
         )
         insert_capture(tx, replace(kept, idempotency_key=None))
     tx.run(
-        f"""DELETE FROM candidates WHERE library_id = :library_id AND (source_id = :item_id OR item_id = :item_id)
-               AND {_BLIND}""",
+        f"""DELETE FROM candidates
+            WHERE library_id = :library_id AND (source_id = :item_id OR item_id = :item_id)
+            AND {_BLIND}""",
         **of_item,
     )
 

@@ -12,7 +12,8 @@ from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, Job, Json, digest, now
 from commonplace.store.jobs import AHEAD
 
-_JOBS_OF = "kind = 'transcribe' AND (library_id, item_id) IN (SELECT library_id, id FROM items WHERE content_id = :content_id)"
+_JOBS_OF = """kind = 'transcribe' AND (library_id, item_id) IN (SELECT library_id, id
+              FROM items WHERE content_id = :content_id)"""
 _KEY_OF_ITS_OWN = "key = 'past:' || id"
 
 
@@ -42,9 +43,9 @@ class Contents(Table):
         """Whether this job is the one that writes it down, until then; again to hold it longer."""
 
         claimed = tx.run(
-            """UPDATE contents SET claimed_by = :job_id, claimed_until = :until WHERE id = :id AND text = ''
-                            AND (claimed_by IS NULL OR claimed_by = :job_id OR claimed_until < :now
-                                 OR claimed_until > :ahead)""",
+            """UPDATE contents SET claimed_by = :job_id, claimed_until = :until
+               WHERE id = :id AND text = '' AND (claimed_by IS NULL OR claimed_by = :job_id
+               OR claimed_until < :now OR claimed_until > :ahead)""",
             id=content_id,
             job_id=job_id,
             until=micros(until),
@@ -54,7 +55,7 @@ class Contents(Table):
         if claimed:
             tx.run(
                 """UPDATE items SET transcription_status = 'running'
-                      WHERE content_id = :id AND transcription_status = 'queued'""",
+                   WHERE content_id = :id AND transcription_status = 'queued'""",
                 id=content_id,
             )
         return bool(claimed)
@@ -75,8 +76,9 @@ class Contents(Table):
         """It has its text; those who waited go on."""
 
         tx.run(
-            """UPDATE contents SET text = :text, hash = :hash, segments = :segments, about = :about,
-                  claimed_by = NULL, claimed_until = NULL WHERE id = :id AND text = ''""",
+            """UPDATE contents SET text = :text, hash = :hash, segments = :segments,
+               about = :about, claimed_by = NULL, claimed_until = NULL
+               WHERE id = :id AND text = ''""",
             id=content_id,
             text=text,
             hash=digest(text),
@@ -91,7 +93,7 @@ class Contents(Table):
 
         if tx.run(
             """UPDATE contents SET claimed_by = NULL, claimed_until = NULL
-                     WHERE id = :id AND claimed_by = :job_id""",
+               WHERE id = :id AND claimed_by = :job_id""",
             id=content_id,
             job_id=job_id,
         ):
@@ -107,13 +109,14 @@ class Contents(Table):
         )
         tx.run(
             """UPDATE items SET transcription_status = 'failed', status_reason = :error
-                  WHERE content_id = :id AND transcription_status IN ('queued', 'running')""",
+               WHERE content_id = :id AND transcription_status IN ('queued', 'running')""",
             id=content_id,
             error=error,
         )
         tx.run(
-            f"""UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL, leased_until = NULL,
-                   updated_at = :at WHERE state IN ('queued', 'running') AND {_JOBS_OF}""",
+            f"""UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL,
+                leased_until = NULL, updated_at = :at
+                WHERE state IN ('queued', 'running') AND {_JOBS_OF}""",
             error=error,
             at=micros(now()),
             content_id=content_id,
@@ -158,7 +161,8 @@ class Quotas(Table):
     def set_seconds(self, tx: Tx, job: Job, seconds: float) -> None:
         """What it really was; 0 when nothing came of it."""
         tx.run(
-            "UPDATE transcriptions SET seconds = :seconds WHERE library_id = :library_id AND id = :id",
+            """UPDATE transcriptions SET seconds = :seconds
+               WHERE library_id = :library_id AND id = :id""",
             seconds=seconds,
             library_id=job.library_id,
             id=job.id,
@@ -203,8 +207,9 @@ def put_content(tx: Tx, new: Content, at: datetime) -> tuple[str, bool]:
     # first's item; a deletion at the same moment takes its turn too.
     found = tx.all(
         """INSERT INTO contents (id, key, hash, text, url, segments, about, created_at)
-                      VALUES (:id, :key, :hash, :text, :url, :segments, :about, :at)
-                      ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING id, text = :text AS same""",
+           VALUES (:id, :key, :hash, :text, :url, :segments, :about, :at)
+           ON CONFLICT (key) DO UPDATE SET key = excluded.key
+           RETURNING id, text = :text AS same""",
         id=new.id,
         key=new.key,
         hash=new.hash,
@@ -221,8 +226,9 @@ def put_content(tx: Tx, new: Content, at: datetime) -> tuple[str, bool]:
 
 def put_redirects(tx: Tx, content_id: str, keys: Sequence[str]) -> None:
     tx.many(
-        """INSERT INTO redirects (key, content_id) VALUES (:key, :content_id)
-               ON CONFLICT (key) DO UPDATE SET content_id = excluded.content_id""",
+        """INSERT INTO redirects (key, content_id)
+           VALUES (:key, :content_id)
+           ON CONFLICT (key) DO UPDATE SET content_id = excluded.content_id""",
         [{"key": key, "content_id": content_id} for key in keys],
     )
 
@@ -230,7 +236,9 @@ def put_redirects(tx: Tx, content_id: str, keys: Sequence[str]) -> None:
 def get_content_by_key(tx: Tx, key: str) -> Content | None:
     """What is kept under the key, or under the address that it redirected to."""
     row = tx.one("SELECT * FROM contents WHERE key = :key", key=key) or tx.one(
-        "SELECT c.* FROM redirects AS r JOIN contents AS c ON c.id = r.content_id WHERE r.key = :key",
+        """SELECT c.* FROM redirects AS r
+           JOIN contents AS c ON c.id = r.content_id
+           WHERE r.key = :key""",
         key=key,
     )
     return content(row) if row else None
@@ -265,15 +273,18 @@ def detach_key(tx: Tx, content_id: str) -> None:
 
 def drop_unused_content(tx: Tx, content_id: str) -> None:
     tx.run(
-        """DELETE FROM contents WHERE id = :id AND NOT EXISTS (SELECT 1 FROM items WHERE items.content_id = contents.id)
-              AND NOT EXISTS (SELECT 1 FROM versions WHERE versions.content_id = contents.id)""",
+        """DELETE FROM contents
+           WHERE id = :id AND NOT EXISTS (SELECT 1 FROM items
+           WHERE items.content_id = contents.id) AND NOT EXISTS (SELECT 1 FROM versions
+           WHERE versions.content_id = contents.id)""",
         id=content_id,
     )
 
 
 def _wake_waiting(tx: Tx, content_id: str) -> None:
     tx.run(
-        f"UPDATE jobs SET run_after = :at WHERE state = 'queued' AND run_after > :at AND {_JOBS_OF}",
+        f"""UPDATE jobs SET run_after = :at
+            WHERE state = 'queued' AND run_after > :at AND {_JOBS_OF}""",
         at=micros(now()),
         content_id=content_id,
     )
@@ -281,8 +292,9 @@ def _wake_waiting(tx: Tx, content_id: str) -> None:
 
 def _used(tx: Tx, library_id: str, person_id: str, month: str) -> float:
     row = tx.one(
-        """SELECT coalesce(sum(seconds), 0) AS seconds FROM transcriptions
-                    WHERE library_id = :library_id AND person_id = :person_id AND month = :month""",
+        """SELECT coalesce(sum(seconds), 0) AS seconds
+           FROM transcriptions
+           WHERE library_id = :library_id AND person_id = :person_id AND month = :month""",
         library_id=library_id,
         person_id=person_id,
         month=month,

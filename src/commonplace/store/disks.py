@@ -34,10 +34,13 @@ _COLUMNS = """p.library_id, p.item_id, p.audience, p.published_at, p.shown, p.ch
 # Without the previews that are kept beside them, which are for their owners alone.
 _PUBLISHED = f"(SELECT * FROM published WHERE audience <> '{_PREVIEW}') AS p"
 # A library has one owner who speaks for it: the first.
-_FROM = f"""FROM {_PUBLISHED} JOIN items AS i ON i.library_id = p.library_id AND i.id = p.item_id
-           JOIN people AS o ON o.id = (SELECT m.person_id FROM members AS m WHERE m.library_id = p.library_id
-                                       AND m.role = 'owner' ORDER BY m.person_id LIMIT 1)"""
-_SAVED = "JOIN saves AS s ON s.owner_id = p.library_id AND s.item_id = p.item_id AND s.library_id = :saver"
+_FROM = f"""FROM {_PUBLISHED}
+            JOIN items AS i ON i.library_id = p.library_id AND i.id = p.item_id
+            JOIN people AS o ON o.id = (SELECT m.person_id FROM members AS m
+            WHERE m.library_id = p.library_id AND m.role = 'owner' ORDER BY m.person_id
+            LIMIT 1)"""
+_SAVED = """JOIN saves AS s ON s.owner_id = p.library_id AND s.item_id = p.item_id
+            AND s.library_id = :saver"""
 _BASIS = (
     "content_id",
     "title",
@@ -59,7 +62,8 @@ class Disks(IndexedTable):
     def preview(self, tx: Tx, item: Item) -> RedactedDisk | None:
         """The view that was derived of the item as it is now, published or not."""
         row = tx.one(
-            "SELECT shown FROM published WHERE library_id = :library_id AND item_id = :item_id AND change = derived",
+            """SELECT shown FROM published
+               WHERE library_id = :library_id AND item_id = :item_id AND change = derived""",
             library_id=item.library_id,
             item_id=item.id,
         )
@@ -95,15 +99,16 @@ class Disks(IndexedTable):
             before,
             item,
             view,
-            """ON CONFLICT (library_id, item_id) DO UPDATE SET
-                  published_at = CASE published.audience WHEN '' THEN excluded.published_at ELSE published.published_at END,
-                  audience = excluded.audience, summary = excluded.summary, change = published.change + 1""",
+            """ON CONFLICT (library_id, item_id) DO UPDATE
+               SET published_at = CASE published.audience WHEN '' THEN excluded.published_at
+               ELSE published.published_at END, audience = excluded.audience,
+               summary = excluded.summary, change = published.change + 1""",
             audience=audience,
             summary=summary,
         )
         tx.run(
-            """UPDATE items SET visibility = :visibility, updated_at = :at WHERE library_id = :library_id AND id = :item_id
-                  AND visibility <> :visibility""",
+            """UPDATE items SET visibility = :visibility, updated_at = :at
+               WHERE library_id = :library_id AND id = :item_id AND visibility <> :visibility""",
             visibility=PUBLISHED,
             at=micros(now()),
             **key,
@@ -121,8 +126,8 @@ class Disks(IndexedTable):
             item_id=item.id,
         )
         tx.run(
-            """UPDATE items SET visibility = :visibility, updated_at = :at WHERE library_id = :library_id AND id = :item_id
-                  AND visibility <> :visibility""",
+            """UPDATE items SET visibility = :visibility, updated_at = :at
+               WHERE library_id = :library_id AND id = :item_id AND visibility <> :visibility""",
             visibility=PRIVATE,
             at=micros(now()),
             library_id=item.library_id,
@@ -157,7 +162,7 @@ class Disks(IndexedTable):
             raise NotFound(NO_DISK)
         saved = tx.one(
             """SELECT saved_at FROM saves
-                          WHERE library_id = :saver AND owner_id = :library_id AND item_id = :item_id""",
+               WHERE library_id = :saver AND owner_id = :library_id AND item_id = :item_id""",
             saver=saver,
             library_id=found.library_id,
             item_id=found.item_id,
@@ -182,8 +187,9 @@ class Disks(IndexedTable):
 
         asked, values = _matching(where)
         found = tx.all(
-            f"""SELECT {_COLUMNS}, s.saved_at {_FROM} {_SAVED} WHERE {asked}
-                           ORDER BY s.saved_at DESC, p.item_id LIMIT :limit OFFSET :offset""",
+            f"""SELECT {_COLUMNS}, s.saved_at {_FROM} {_SAVED}
+                WHERE {asked}
+                ORDER BY s.saved_at DESC, p.item_id LIMIT :limit OFFSET :offset""",
             saver=saver,
             limit=limit,
             offset=offset,
@@ -216,7 +222,8 @@ class Disks(IndexedTable):
         )
         tx.run(
             """INSERT INTO saves (library_id, owner_id, item_id, person_id, saved_at)
-                  VALUES (:saver, :owner_id, :item_id, :person_id, :at) ON CONFLICT DO NOTHING""",
+               VALUES (:saver, :owner_id, :item_id, :person_id, :at)
+               ON CONFLICT DO NOTHING""",
             saver=saver,
             owner_id=there.library_id,
             item_id=there.item_id,
@@ -224,7 +231,8 @@ class Disks(IndexedTable):
             at=micros(now()),
         )
         row = tx.one(
-            "SELECT saved_at FROM saves WHERE library_id = :saver AND owner_id = :owner_id AND item_id = :item_id",
+            """SELECT saved_at FROM saves
+               WHERE library_id = :saver AND owner_id = :owner_id AND item_id = :item_id""",
             saver=saver,
             owner_id=there.library_id,
             item_id=there.item_id,
@@ -238,16 +246,18 @@ class Disks(IndexedTable):
 
         named = "i.id = :name" if ref.id is not None else "i.public_id = :name"
         row = tx.one(
-            f"""SELECT s.owner_id, s.item_id, i.entity_type FROM saves AS s
-                         JOIN items AS i ON i.library_id = s.owner_id AND i.id = s.item_id
-                         WHERE s.library_id = :saver AND {named}""",
+            f"""SELECT s.owner_id, s.item_id, i.entity_type
+                FROM saves AS s
+                JOIN items AS i ON i.library_id = s.owner_id AND i.id = s.item_id
+                WHERE s.library_id = :saver AND {named}""",
             saver=saver,
             name=ref.id or ref.public_id,
         )
         if row is None or ref.entity_type not in (None, row["entity_type"]):
             raise NotFound(NO_DISK)
         tx.run(
-            "DELETE FROM saves WHERE library_id = :saver AND owner_id = :owner_id AND item_id = :item_id",
+            """DELETE FROM saves
+               WHERE library_id = :saver AND owner_id = :owner_id AND item_id = :item_id""",
             saver=saver,
             owner_id=row["owner_id"],
             item_id=row["item_id"],
@@ -257,8 +267,11 @@ class Disks(IndexedTable):
     def owner(self, tx: Tx, library_id: str) -> tuple[str, str]:
         """Id and name of the person who speaks for the library."""
         row = tx.one(
-            """SELECT o.id, o.name FROM members AS m JOIN people AS o ON o.id = m.person_id
-               WHERE m.library_id = :library_id AND m.role = 'owner' ORDER BY m.person_id LIMIT 1""",
+            """SELECT o.id, o.name
+               FROM members AS m
+               JOIN people AS o ON o.id = m.person_id
+               WHERE m.library_id = :library_id AND m.role = 'owner'
+               ORDER BY m.person_id LIMIT 1""",
             library_id=library_id,
         )
         return (row["id"], row["name"]) if row else (library_id, "")
@@ -274,8 +287,11 @@ class Disks(IndexedTable):
         """(public_id, title) of the items that the sections belong to, within the scope."""
         condition, values = scope_sql.visible(scope)
         found = tx.all(
-            f"""SELECT s.id, i.public_id, i.title FROM sections AS s CROSS JOIN items AS i
-                WHERE s.id IN :ids AND i.library_id = s.library_id || '' AND i.id = s.item_id AND {condition}""",
+            f"""SELECT s.id, i.public_id, i.title
+                FROM sections AS s
+                CROSS JOIN items AS i
+                WHERE s.id IN :ids AND i.library_id = s.library_id || '' AND i.id = s.item_id
+                AND {condition}""",
             ids=list(section_ids),
             **values,
         )
@@ -284,7 +300,8 @@ class Disks(IndexedTable):
     @reads
     def view_vector(self, tx: Tx, published: Published, stamp: str) -> bytes | None:
         row = tx.one(
-            "SELECT vector FROM published WHERE library_id = :library_id AND item_id = :item_id AND stamp = :stamp",
+            """SELECT vector FROM published
+               WHERE library_id = :library_id AND item_id = :item_id AND stamp = :stamp""",
             library_id=published.library_id,
             item_id=published.item_id,
             stamp=stamp,
@@ -297,9 +314,11 @@ class Disks(IndexedTable):
     ) -> list[tuple[str, str, bytes]]:
         """(public_id, title, vector of the view) of what a library saved last."""
         found = tx.all(
-            f"""SELECT i.public_id, p.title, p.vector FROM {_PUBLISHED}
+            f"""SELECT i.public_id, p.title, p.vector
+                FROM {_PUBLISHED}
                 JOIN items AS i ON i.library_id = p.library_id AND i.id = p.item_id {_SAVED}
-                WHERE p.stamp = :stamp AND p.vector <> '' AND p.change = p.derived ORDER BY s.saved_at DESC LIMIT :limit""",
+                WHERE p.stamp = :stamp AND p.vector <> '' AND p.change = p.derived
+                ORDER BY s.saved_at DESC LIMIT :limit""",
             saver=saver,
             stamp=stamp,
             limit=limit,
@@ -321,9 +340,10 @@ def _keep(
     the view of now, which whoever asks first has derived."""
     key = {"library_id": now_is.library_id, "item_id": now_is.id}
     tx.run(
-        f"""INSERT INTO published (library_id, item_id, audience, published_at, title, category, tags, shown, vector, stamp,
-                                      change, derived, summary)
-               VALUES (:library_id, :item_id, :audience, :at, '', '', '[]', '', '', '', 1, 0, :summary) {otherwise}""",
+        f"""INSERT INTO published (library_id, item_id, audience, published_at, title,
+            category, tags, shown, vector, stamp, change, derived, summary)
+            VALUES (:library_id, :item_id, :audience, :at, '', '', '[]', '', '', '', 1, 0,
+            :summary) {otherwise}""",
         audience=audience,
         at=micros(now()),
         summary=summary,
@@ -340,9 +360,9 @@ def _keep(
 def _derive(tx: Tx, library_id: str, item_id: str, change: int, view: RedactedDisk) -> None:
     """An older view never replaces a newer one."""
     tx.run(
-        """UPDATE published SET shown = :shown, title = :title, category = :category, tags = :tags, derived = :change,
-                     vector = '', stamp = ''
-              WHERE library_id = :library_id AND item_id = :item_id AND derived <= :change""",
+        """UPDATE published SET shown = :shown, title = :title, category = :category,
+           tags = :tags, derived = :change, vector = '', stamp = ''
+           WHERE library_id = :library_id AND item_id = :item_id AND derived <= :change""",
         shown=json.dumps(asdict(view), ensure_ascii=False),
         title=view.title,
         category=view.category,

@@ -9,7 +9,8 @@ from commonplace.store import rows
 from commonplace.store.item_folders import folders_of
 
 ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS
-    (SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id AND f.item_id = i.id)"""
+                         (SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id
+                         AND f.item_id = i.id)"""
 # CROSS JOIN: SQLite then starts from the one content, never from all items of a type that the library has.
 BY_CONTENT = (
     rows.SELECT_ITEM.replace("FROM items", "FROM contents AS c CROSS JOIN items")
@@ -64,8 +65,9 @@ def find_visible(
     condition, within = scope_sql.visible(scope)
     wanted = wanted if unread else f"{wanted} AND i.ingest_status IS NULL"
     row = tx.one(
-        f"""{BY_CONTENT} AND {wanted} AND i.entity_type = :entity_type AND (({condition}) OR ({ADDED_AND_NOT_FILED}))
-                     ORDER BY i.ingest_status IS NOT NULL, i.created_at LIMIT 1""",
+        f"""{BY_CONTENT} AND {wanted} AND i.entity_type = :entity_type AND (({condition})
+            OR ({ADDED_AND_NOT_FILED}))
+            ORDER BY i.ingest_status IS NOT NULL, i.created_at LIMIT 1""",
         entity_type=entity_type,
         token_id=token_id,
         **within,

@@ -42,7 +42,8 @@ class Feeds(Table):
             ):
                 return known
         tx.run(
-            f"INSERT INTO feeds ({', '.join(_COLUMNS)}) VALUES ({', '.join(':' + c for c in _COLUMNS)})",
+            f"""INSERT INTO feeds ({", ".join(_COLUMNS)})
+                VALUES ({", ".join(":" + c for c in _COLUMNS)})""",
             **{column: rows.column_value(column, getattr(feed, column)) for column in _COLUMNS}
             | {"validators": json.dumps(feed.validators)},
         )
@@ -93,7 +94,8 @@ class Feeds(Table):
         """Entries that were taken in, or tried so often."""
         found = tx.all(
             """SELECT entry FROM feed_entries
-               WHERE library_id = :library_id AND feed_id = :feed_id AND (ok = 1 OR tries >= :tries)""",
+               WHERE library_id = :library_id AND feed_id = :feed_id AND (ok = 1
+               OR tries >= :tries)""",
             library_id=feed.library_id,
             feed_id=feed.id,
             tries=tries,
@@ -115,8 +117,9 @@ class Feeds(Table):
             return  # somebody ended the subscription in the meantime
         tx.many(
             """INSERT INTO feed_entries (library_id, feed_id, entry, tries, ok)
-                   VALUES (:library_id, :feed_id, :entry, 1, :ok)
-                   ON CONFLICT (library_id, feed_id, entry) DO UPDATE SET tries = feed_entries.tries + 1, ok = excluded.ok""",
+               VALUES (:library_id, :feed_id, :entry, 1, :ok)
+               ON CONFLICT (library_id, feed_id, entry) DO UPDATE
+               SET tries = feed_entries.tries + 1, ok = excluded.ok""",
             [
                 {
                     "library_id": feed.library_id,
@@ -140,7 +143,8 @@ class Feeds(Table):
         validators: Json,
     ) -> None:
         tx.run(
-            """UPDATE feeds SET title = :title, error = :error, polled_at = :at, poll_at = :poll_at, validators = :validators
+            """UPDATE feeds SET title = :title, error = :error, polled_at = :at,
+               poll_at = :poll_at, validators = :validators
                WHERE library_id = :library_id AND id = :id""",
             title=title,
             error=error,

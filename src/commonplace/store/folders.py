@@ -11,19 +11,21 @@ from commonplace.search_index.index import IndexedTable
 from commonplace.store import rows
 from commonplace.store.items import delete_items
 
-_FOLDERS = """
-SELECT d.library_id, d.id, d.name, d.created_at,
-       (SELECT count(*) FROM folder_items AS fi {of_kb} WHERE fi.library_id = d.library_id AND fi.folder_id = d.id) AS item_count
-FROM folders AS d WHERE d.library_id = :library_id"""
+_FOLDERS = """ SELECT d.library_id, d.id, d.name, d.created_at, (SELECT count(*)
+              FROM folder_items AS fi {of_kb} WHERE fi.library_id = d.library_id
+              AND fi.folder_id = d.id) AS item_count
+              FROM folders AS d
+              WHERE d.library_id = :library_id"""
 _OF_KB = "JOIN items AS i ON i.library_id = fi.library_id AND i.id = fi.item_id AND i.in_kb = 1"
 
-_ALONE = """fi.library_id = :library_id AND fi.folder_id = :folder_id AND NOT EXISTS
-            (SELECT 1 FROM folder_items AS other WHERE other.library_id = fi.library_id
-             AND other.item_id = fi.item_id AND other.folder_id <> fi.folder_id)"""
-_SEES_ONLY = """library_id = :library_id AND whole_library = 0 AND revoked_at IS NULL
-                AND id IN (SELECT token_id FROM token_folders WHERE library_id = :library_id AND folder_id = :folder_id)
-                AND NOT EXISTS (SELECT 1 FROM token_folders AS other WHERE other.library_id = tokens.library_id
-                                AND other.token_id = tokens.id AND other.folder_id <> :folder_id)"""
+_ALONE = """fi.library_id = :library_id AND fi.folder_id = :folder_id AND NOT EXISTS (SELECT 1
+            FROM folder_items AS other WHERE other.library_id = fi.library_id
+            AND other.item_id = fi.item_id AND other.folder_id <> fi.folder_id)"""
+_SEES_ONLY = """library_id = :library_id AND whole_library = 0 AND revoked_at IS NULL AND id IN
+                (SELECT token_id FROM token_folders WHERE library_id = :library_id
+                AND folder_id = :folder_id) AND NOT EXISTS (SELECT 1
+                FROM token_folders AS other WHERE other.library_id = tokens.library_id
+                AND other.token_id = tokens.id AND other.folder_id <> :folder_id)"""
 
 
 class Folders(IndexedTable):
@@ -34,7 +36,7 @@ class Folders(IndexedTable):
         _refuse_taken(tx, folder.library_id, folder.name)
         tx.run(
             """INSERT INTO folders (library_id, id, name, name_key, created_at)
-                  VALUES (:library_id, :id, :name, :name_key, :at)""",
+               VALUES (:library_id, :id, :name, :name_key, :at)""",
             library_id=folder.library_id,
             id=folder.id,
             name=folder.name,
@@ -51,7 +53,8 @@ class Folders(IndexedTable):
         _require(tx, scope, folder_id)
         _refuse_taken(tx, scope.library_id, name, but=folder_id)
         tx.run(
-            "UPDATE folders SET name = :name, name_key = :name_key WHERE library_id = :library_id AND id = :id",
+            """UPDATE folders SET name = :name, name_key = :name_key
+               WHERE library_id = :library_id AND id = :id""",
             library_id=scope.library_id,
             id=folder_id,
             name=name,
@@ -63,10 +66,10 @@ class Folders(IndexedTable):
     def folder_impact(self, tx: Tx, scope: Scope, folder_id: str) -> FolderImpact:
         _require(tx, scope, folder_id)
         row = tx.one(
-            f"""SELECT (SELECT count(*) FROM folder_items WHERE library_id = :library_id AND folder_id = :folder_id)
-                                AS items,
-                                (SELECT count(*) FROM folder_items AS fi WHERE {_ALONE}) AS alone,
-                                (SELECT count(*) FROM tokens WHERE {_SEES_ONLY}) AS tokens""",
+            f"""SELECT (SELECT count(*) FROM folder_items WHERE library_id = :library_id
+                AND folder_id = :folder_id) AS items, (SELECT count(*) FROM folder_items AS fi
+                WHERE {_ALONE}) AS alone, (SELECT count(*) FROM tokens
+                WHERE {_SEES_ONLY}) AS tokens""",
             library_id=scope.library_id,
             folder_id=folder_id,
         )
@@ -85,18 +88,22 @@ class Folders(IndexedTable):
             # SQLite has one writer at a time; here whoever makes a token of this folder, or deletes the other folder of
             # one, takes turns with us: else it would be left with none.
             tx.one(
-                "SELECT 1 FROM folders WHERE library_id = :library_id AND id = :folder_id FOR UPDATE",
+                """SELECT 1 FROM folders
+                   WHERE library_id = :library_id AND id = :folder_id FOR UPDATE""",
                 **key,
             )
             tx.all(
-                """SELECT 1 FROM tokens WHERE library_id = :library_id AND id IN (SELECT token_id FROM token_folders
-                      WHERE library_id = :library_id AND folder_id = :folder_id) ORDER BY id FOR NO KEY UPDATE""",
+                """SELECT 1 FROM tokens
+                   WHERE library_id = :library_id AND id IN (SELECT token_id FROM token_folders
+                   WHERE library_id = :library_id AND folder_id = :folder_id)
+                   ORDER BY id FOR NO KEY UPDATE""",
                 **key,
             )
         held = [
             row["item_id"]
             for row in tx.all(
-                "SELECT item_id FROM folder_items WHERE library_id = :library_id AND folder_id = :folder_id",
+                """SELECT item_id FROM folder_items
+                   WHERE library_id = :library_id AND folder_id = :folder_id""",
                 **key,
             )
         ]
@@ -136,7 +143,8 @@ def _require(tx: Tx, scope: Scope, folder_id: str) -> Folder:
 
 def _refuse_taken(tx: Tx, library_id: str, name: str, but: str = "") -> None:
     if tx.one(
-        "SELECT 1 FROM folders WHERE library_id = :library_id AND name_key = :name_key AND id <> :but",
+        """SELECT 1 FROM folders
+           WHERE library_id = :library_id AND name_key = :name_key AND id <> :but""",
         library_id=library_id,
         name_key=name.casefold(),
         but=but,

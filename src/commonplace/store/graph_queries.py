@@ -161,7 +161,8 @@ def _steps(
     ways = []
     for near, far, direction in _ENDS:
         best = (
-            f"FROM relations AS r WHERE r.{near} = h.id AND {_followed(scope, far, bool(kinds), asked)}"
+            f"""FROM relations AS r
+                WHERE r.{near} = h.id AND {_followed(scope, far, bool(kinds), asked)}"""
             f" ORDER BY {_best('r')}, r.{far} LIMIT :fan"
         )
         joined = (
@@ -169,8 +170,9 @@ def _steps(
             if tx.engine == "postgres"
             else f"JOIN relations AS b ON b.rowid IN (SELECT r.rowid {best})"
         )
-        ways.append(f"""SELECT b.{far}, h.id, '{direction}', b.kind, b.explicit, b.weight, b.created_at
-                        FROM items AS h {joined} WHERE h.library_id = :library_id AND h.id IN :front""")
+        ways.append(f"""SELECT b.{far}, h.id, '{direction}', b.kind, b.explicit, b.weight,
+                        b.created_at FROM items AS h {joined}
+                        WHERE h.library_id = :library_id AND h.id IN :front""")
     return [
         Step._make(row)
         for row in tx.tuples(
@@ -199,7 +201,8 @@ def _seen(scope: Scope, end: str, asked: str = "TRUE") -> str:
             if scope.folders is None
             else scope_sql.in_scope_folders("r.library_id", f"r.{end}")
         )
-    return f"EXISTS (SELECT 1 FROM items AS i WHERE i.id = r.{end} AND {scope_sql.visible(scope)[0]} AND {asked})"
+    return f"""EXISTS (SELECT 1 FROM items AS i WHERE i.id = r.{end}
+               AND {scope_sql.visible(scope)[0]} AND {asked})"""
 
 
 def _count(tx: Tx, scope: Scope, center: str, kinds: tuple[str, ...], where: ItemFilter) -> int:
@@ -269,18 +272,20 @@ def tickets(
     (condition, values), (asked, wanted) = scope_sql.visible(scope), scope_sql.matching(where)
     inside, mine, theirs = "TRUE", "TRUE", "TRUE"
     if project_id is not None:
-        inside = """EXISTS (SELECT 1 FROM relations AS p WHERE p.library_id = :library_id AND p.from_id = i.id
-                            AND p.kind = 'BELONGS_TO' AND p.to_id = :project_id)"""
-        mine = """i.id || '' IN (SELECT from_id FROM relations WHERE library_id = :library_id AND to_id = :project_id
-                                 AND kind = 'BELONGS_TO')"""  # the same, where very many are asked
+        inside = """EXISTS (SELECT 1 FROM relations AS p WHERE p.library_id = :library_id
+                    AND p.from_id = i.id AND p.kind = 'BELONGS_TO' AND p.to_id = :project_id)"""
+        mine = """i.id || '' IN (SELECT from_id FROM relations WHERE library_id = :library_id
+                  AND to_id = :project_id AND kind = 'BELONGS_TO')"""  # the same, where very many are asked
         wanted["project_id"] = project_id
     if assignee is not None:
         theirs = f"(i.assignees = '[]' OR {scope_sql.list_contains('i.assignees', 'theirs')})"
         wanted["theirs"] = scope_sql.list_element(assignee)
     values |= wanted
     is_open = f"{condition} AND {asked} AND i.entity_type IN ('task', 'epic')"
-    read = f"""SELECT i.id, i.entity_type, i.status, i.priority, i.due_date, i.created_at, {inside}, {theirs}
-               FROM items AS i WHERE {is_open}"""
+    read = f"""SELECT i.id, i.entity_type, i.status, i.priority, i.due_date, i.created_at,
+               {inside}, {theirs}
+               FROM items AS i
+               WHERE {is_open}"""
     if (
         worth
         and tx.tuples(f"SELECT count(*) FROM items AS i WHERE {is_open}", **values)[0][0]
@@ -308,8 +313,11 @@ def tickets(
 def dependency_pairs(tx: Tx, scope: Scope) -> list[Any]:
     """(item, what it depends on), by an index of their own."""
     return tx.tuples(
-        f"""SELECT r.from_id, r.to_id FROM relations AS r WHERE r.library_id = :library_id AND r.kind = 'DEPENDS_ON'
-                       AND {_seen(scope, "from_id")} AND {_seen(scope, "to_id")} ORDER BY r.from_id, r.to_id""",
+        f"""SELECT r.from_id, r.to_id
+            FROM relations AS r
+            WHERE r.library_id = :library_id AND r.kind = 'DEPENDS_ON'
+            AND {_seen(scope, "from_id")} AND {_seen(scope, "to_id")}
+            ORDER BY r.from_id, r.to_id""",
         **scope_sql.visible(scope)[1],
     )
 
@@ -323,9 +331,12 @@ def _with_needs(
         if not frontier or len(known) > 3 * SHORTLIST:
             break
         found = tx.tuples(
-            f"""SELECT r.from_id, r.to_id FROM relations AS r JOIN items AS i ON i.id = r.to_id AND {is_open}
-                            WHERE r.library_id = :library_id AND r.from_id IN :ids AND r.kind = 'DEPENDS_ON'
-                            ORDER BY r.from_id, r.to_id LIMIT {10 * SHORTLIST}""",
+            f"""SELECT r.from_id, r.to_id
+                FROM relations AS r
+                JOIN items AS i ON i.id = r.to_id AND {is_open}
+                WHERE r.library_id = :library_id AND r.from_id IN :ids
+                AND r.kind = 'DEPENDS_ON'
+                ORDER BY r.from_id, r.to_id LIMIT {10 * SHORTLIST}""",
             ids=frontier,
             **values,
         )
@@ -359,7 +370,8 @@ def find_cycle(
     """A shortest one: the way back from the second to the first. One statement, however long the chain behind it is."""
     condition, values = scope_sql.visible(scope)
     if from_id != to_id and not tx.one(
-        "SELECT 1 FROM relations WHERE library_id = :library_id AND to_id = :from_id AND kind = :kind LIMIT 1",
+        """SELECT 1 FROM relations
+           WHERE library_id = :library_id AND to_id = :from_id AND kind = :kind LIMIT 1""",
         library_id=scope.library_id,
         from_id=from_id,
         kind=kind,
@@ -377,10 +389,13 @@ def find_cycle(
         return []
     joined: dict[str, list[str]] = {}
     for node, end in tx.tuples(
-        f"""{reached} SELECT r.from_id, r.to_id FROM reached CROSS JOIN relations AS r CROSS JOIN items AS i
-                                 WHERE r.library_id = :library_id AND r.from_id = reached.node AND r.kind = :kind
-                                 AND i.id = r.to_id AND {condition}
-                                 ORDER BY i.created_at, r.from_id, r.to_id""",
+        f"""{reached} SELECT r.from_id, r.to_id
+            FROM reached
+            CROSS JOIN relations AS r
+            CROSS JOIN items AS i
+            WHERE r.library_id = :library_id AND r.from_id = reached.node AND r.kind = :kind
+            AND i.id = r.to_id AND {condition}
+            ORDER BY i.created_at, r.from_id, r.to_id""",
         **asked,
     ):
         joined.setdefault(node, []).append(end)
@@ -406,9 +421,11 @@ def _waits(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Relation]:
         rows.relation(row)
         for row in tx.all(
             # An expression: else SQLite looks for each of them with each of them.
-            f"""SELECT r.* FROM relations AS r JOIN items AS i ON i.id = r.to_id AND {condition}
-            WHERE r.library_id = :library_id AND r.from_id IN :ids AND r.kind = 'DEPENDS_ON'
-            AND r.to_id || '' IN :ids ORDER BY i.created_at, r.from_id, r.to_id""",
+            f"""SELECT r.* FROM relations AS r
+                JOIN items AS i ON i.id = r.to_id AND {condition}
+                WHERE r.library_id = :library_id AND r.from_id IN :ids
+                AND r.kind = 'DEPENDS_ON' AND r.to_id || '' IN :ids
+                ORDER BY i.created_at, r.from_id, r.to_id""",
             ids=list(ids),
             **values,
         )

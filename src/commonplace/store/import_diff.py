@@ -40,10 +40,17 @@ def unknown_entries(tx: Tx, scope: Scope, entries: Sequence[Entry]) -> list[bool
     seen = {
         row["name"]
         for row in tx.all(
-            """SELECT id AS name FROM items WHERE library_id = :library_id AND id IN :ids
-           UNION ALL SELECT public_id FROM items WHERE public_id IN :public_ids
-           UNION ALL SELECT key FROM contents WHERE key IN :keys
-           UNION ALL SELECT hash FROM contents WHERE hash IN :hashes""",
+            """SELECT id AS name FROM items
+               WHERE library_id = :library_id AND id IN :ids
+               UNION ALL SELECT public_id
+               FROM items
+               WHERE public_id IN :public_ids
+               UNION ALL SELECT key
+               FROM contents
+               WHERE key IN :keys
+               UNION ALL SELECT hash
+               FROM contents
+               WHERE hash IN :hashes""",
             library_id=scope.library_id,
             ids=[item.id for item in items],
             public_ids=[item.public_id for item in items],
@@ -65,9 +72,10 @@ def find_imported(tx: Tx, scope: Scope, content: Content, entry: Entry) -> Item 
         return None
     item, (condition, within) = entry.item, scope_sql.visible(scope)
     found = tx.all(
-        f"""{BY_CONTENT} AND c.hash = :hash AND i.title = :title AND i.entity_type = :entity_type
-                       AND (:dated = 0 OR i.created_at = :at) AND i.ingest_status IS NULL
-                       AND {condition} ORDER BY i.created_at, i.id""",
+        f"""{BY_CONTENT} AND c.hash = :hash AND i.title = :title
+            AND i.entity_type = :entity_type AND (:dated = 0 OR i.created_at = :at)
+            AND i.ingest_status IS NULL AND {condition}
+            ORDER BY i.created_at, i.id""",
         hash=content.hash,
         title=item.title,
         entity_type=item.entity_type,

@@ -12,7 +12,9 @@ def folders_of(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> dict[str, tuple
     found: dict[str, tuple[str, ...]] = {}
     # Put in order here: for the sake of an order SQLite would read the filings of the whole library.
     filed = tx.all(
-        "SELECT item_id, folder_id FROM folder_items WHERE library_id = :library_id AND item_id IN :ids",
+        """SELECT item_id, folder_id
+           FROM folder_items
+           WHERE library_id = :library_id AND item_id IN :ids""",
         library_id=scope.library_id,
         ids=list(item_ids),
     )
@@ -37,9 +39,10 @@ def require_folders(tx: Tx, library_id: str, folder_ids: Collection[str]) -> Non
 
 def put_in_folder(tx: Tx, library_id: str, item_id: str, folder_id: str) -> int:
     return tx.run(
-        """INSERT INTO folder_items (library_id, folder_id, item_id)
-                     SELECT library_id, id, :item_id FROM folders WHERE library_id = :library_id AND id = :folder_id
-                     ON CONFLICT DO NOTHING""",
+        """INSERT INTO folder_items (library_id, folder_id, item_id) SELECT library_id, id,
+           :item_id FROM folders
+           WHERE library_id = :library_id AND id = :folder_id
+           ON CONFLICT DO NOTHING""",
         library_id=library_id,
         item_id=item_id,
         folder_id=folder_id,

@@ -323,7 +323,8 @@ class Items(IndexedTable):
         after = replace(before, **changes, revision=before.revision + 1, updated_at=now())
         columns = [*changes, "revision", "updated_at"]
         tx.run(
-            f"UPDATE items SET {', '.join(f'{c} = :{c}' for c in columns)} WHERE library_id = :library_id AND id = :id",
+            f"""UPDATE items SET {", ".join(f"{c} = :{c}" for c in columns)}
+                WHERE library_id = :library_id AND id = :id""",
             library_id=after.library_id,
             id=after.id,
             **{c: rows.column_value(c, getattr(after, c)) for c in columns},
@@ -377,7 +378,7 @@ class Items(IndexedTable):
         for columns, same in groupby(made, lambda each: tuple(each.changes)):
             tx.many(
                 f"""UPDATE items SET {", ".join(map(rows.unless_chosen, columns))}
-                        WHERE library_id = :library_id AND id = :item_id""",
+                    WHERE library_id = :library_id AND id = :item_id""",
                 [
                     {
                         **_of(each.item),
@@ -389,7 +390,7 @@ class Items(IndexedTable):
             )
         tx.many(
             """UPDATE sections SET key_points = :points
-                   WHERE library_id = :library_id AND item_id = :item_id AND position = :position""",
+               WHERE library_id = :library_id AND item_id = :item_id AND position = :position""",
             [
                 {
                     **_of(each.item),
@@ -437,7 +438,8 @@ class Items(IndexedTable):
         held = {
             row["folder_id"]
             for row in tx.all(
-                "SELECT folder_id FROM folder_items WHERE library_id = :library_id AND item_id = :item_id",
+                """SELECT folder_id FROM folder_items
+                   WHERE library_id = :library_id AND item_id = :item_id""",
                 library_id=item.library_id,
                 item_id=item.id,
             )
@@ -460,7 +462,8 @@ class Items(IndexedTable):
         for each in with_notes(tx, item.library_id, [item.id]):
             tx.run(
                 """DELETE FROM folder_items
-                      WHERE library_id = :library_id AND item_id = :item_id AND folder_id IN :folder_ids""",
+                   WHERE library_id = :library_id AND item_id = :item_id
+                   AND folder_id IN :folder_ids""",
                 library_id=item.library_id,
                 item_id=each,
                 folder_ids=list(folder_ids),
@@ -497,13 +500,17 @@ def _whole(tx: Tx, scope: Scope, ref: ItemRef) -> FullItem:
         raise NotFound(NO_ITEM)
     of_item = {"library_id": row["library_id"], "item_id": row["id"]}
     sections = tx.all(
-        "SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position",
+        """SELECT * FROM sections
+           WHERE library_id = :library_id AND item_id = :item_id
+           ORDER BY position""",
         **of_item,
     )
     filed = tx.all(
         """SELECT d.id, d.library_id, d.name, d.created_at, 0 AS item_count
-                      FROM folder_items AS f CROSS JOIN folders AS d WHERE f.library_id = :library_id AND f.item_id = :item_id
-                      AND d.library_id = f.library_id AND d.id = f.folder_id""",
+           FROM folder_items AS f
+           CROSS JOIN folders AS d
+           WHERE f.library_id = :library_id AND f.item_id = :item_id
+           AND d.library_id = f.library_id AND d.id = f.folder_id""",
         **of_item,
     )
     folders = tuple(
@@ -553,8 +560,9 @@ def _by_ref(
     row = tx.one(f"{select} WHERE {condition} AND i.{column} = :name{end}", name=name, **values)
     if row is None:
         row = tx.one(
-            f"""{select} WHERE {condition} AND i.id =
-                         (SELECT a.item_id FROM aliases AS a WHERE a.library_id = :library_id AND a.{column} = :name){end}""",
+            f"""{select}
+                WHERE {condition} AND i.id = (SELECT a.item_id FROM aliases AS a
+                WHERE a.library_id = :library_id AND a.{column} = :name){end}""",
             name=name,
             **values,
         )
@@ -598,8 +606,9 @@ def _page(
         scope_sql.matching(where, probed=_is_large(tx, scope, where)),
     )
     found = tx.all(
-        f"""{rows.SELECT_ITEM} WHERE {condition} AND {asked}
-                       ORDER BY {_ORDERS[order]}, i.id DESC LIMIT :limit OFFSET :offset""",
+        f"""{rows.SELECT_ITEM}
+            WHERE {condition} AND {asked}
+            ORDER BY {_ORDERS[order]}, i.id DESC LIMIT :limit OFFSET :offset""",
         limit=limit,
         offset=offset,
         **values,
@@ -616,7 +625,8 @@ def _is_large(tx: Tx, scope: Scope, where: ItemFilter) -> bool:
     return any(
         len(
             tx.tuples(
-                "SELECT 1 FROM relations WHERE library_id = :library_id AND to_id = :id AND kind = :kind LIMIT :most",
+                """SELECT 1 FROM relations
+                   WHERE library_id = :library_id AND to_id = :id AND kind = :kind LIMIT :most""",
                 library_id=scope.library_id,
                 id=joined_to,
                 kind=kind,

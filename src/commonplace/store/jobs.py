@@ -43,8 +43,9 @@ CRASHED = f"The worker stopped {CRASHES} times while it ran this job, perhaps fo
 _STATUS = {"ingest": "ingest_status", "transcribe": "transcription_status"}
 # Kinds of which each library gets its turn: those with fewer jobs running come first.
 _FAIR = ("ingest",)
-_RUNNING = """LEFT JOIN (SELECT library_id, count(*) AS running FROM jobs WHERE kind = :kind AND state = 'running'
-              GROUP BY library_id) AS busy ON busy.library_id = j.library_id"""
+_RUNNING = """LEFT JOIN (SELECT library_id, count(*) AS running FROM jobs WHERE kind = :kind
+              AND state = 'running' GROUP BY library_id) AS busy
+              ON busy.library_id = j.library_id"""
 
 _SWEPT = 10_000  # items queued at once
 
@@ -83,12 +84,13 @@ class Jobs(Table):
             "DELETE FROM jobs WHERE kind = 'embed' AND state = 'failed'"
         )  # what they were about is asked for anew
         stale = tx.all(
-            """SELECT DISTINCT s.library_id, s.item_id FROM sections AS s
+            """SELECT DISTINCT s.library_id, s.item_id
+               FROM sections AS s
                LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
-                    AND v.section_id = s.id AND v.stamp = :stamp
-               WHERE v.section_id IS NULL AND NOT EXISTS
-                 (SELECT 1 FROM jobs AS j WHERE j.library_id = s.library_id AND j.item_id = s.item_id
-                  AND j.kind = 'embed' AND j.state = 'queued')""",
+               AND v.section_id = s.id AND v.stamp = :stamp
+               WHERE v.section_id IS NULL AND NOT EXISTS (SELECT 1 FROM jobs AS j
+               WHERE j.library_id = s.library_id AND j.item_id = s.item_id AND j.kind = 'embed'
+               AND j.state = 'queued')""",
             stamp=stamp,
         )
         jobs = [
@@ -103,11 +105,13 @@ class Jobs(Table):
 
         def look(tx: Tx) -> list[Any]:
             return tx.all(
-                """SELECT DISTINCT s.library_id, s.item_id FROM sections AS s
-                   WHERE NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.library_id = s.library_id AND v.item_id = s.item_id
-                                     AND v.section_id = s.id)
-                   AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.library_id = s.library_id AND j.item_id = s.item_id
-                                   AND j.kind = 'embed' AND j.state <> 'done') LIMIT :most""",
+                """SELECT DISTINCT s.library_id, s.item_id
+                   FROM sections AS s
+                   WHERE NOT EXISTS (SELECT 1 FROM vectors AS v
+                   WHERE v.library_id = s.library_id AND v.item_id = s.item_id
+                   AND v.section_id = s.id) AND NOT EXISTS (SELECT 1 FROM jobs AS j
+                   WHERE j.library_id = s.library_id AND j.item_id = s.item_id
+                   AND j.kind = 'embed' AND j.state <> 'done') LIMIT :most""",
                 most=_SWEPT,
             )
 
@@ -132,7 +136,8 @@ class Jobs(Table):
         found = len(
             tx.tuples(
                 f"""SELECT 1 FROM jobs AS j {of_item}
-                WHERE {own} AND j.kind = :kind AND j.state IN ('queued', 'running') AND {condition} LIMIT :most""",
+                    WHERE {own} AND j.kind = :kind AND j.state IN ('queued', 'running')
+                    AND {condition} LIMIT :most""",
                 kind=kind,
                 most=COUNTED + 1,
                 **values,
@@ -141,7 +146,7 @@ class Jobs(Table):
         # Those that failed are tried again later than the rest: looking at the last ones is enough, and takes no time.
         last = found and tx.one(
             f"""SELECT j.error FROM (SELECT * FROM jobs WHERE state = 'queued' AND kind = :kind
-                                     ORDER BY run_after DESC LIMIT :most) AS j {of_item}
+                ORDER BY run_after DESC LIMIT :most) AS j {of_item}
                 WHERE j.error IS NOT NULL AND {condition} LIMIT 1""",
             kind=kind,
             most=COUNTED,
@@ -160,8 +165,9 @@ class Jobs(Table):
             _give_up_crashing(tx, kind, at)
             taken = _ready(tx, kind, at, limit, lock=True)
             tx.run(
-                """UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_by = :worker,
-                      leased_until = :until, updated_at = :now WHERE id IN :ids""",
+                """UPDATE jobs SET state = 'running', attempts = attempts + 1,
+                   leased_by = :worker, leased_until = :until, updated_at = :now
+                   WHERE id IN :ids""",
                 worker=worker,
                 until=micros(at + timedelta(seconds=seconds)),
                 now=micros(at),
@@ -180,7 +186,8 @@ class Jobs(Table):
     def extend(self, tx: Tx, worker: str, job_ids: Sequence[str], seconds: int) -> None:
         until = micros(now() + timedelta(seconds=seconds))
         tx.run(
-            "UPDATE jobs SET leased_until = :until WHERE id IN :ids AND leased_by = :worker AND state = 'running'",
+            """UPDATE jobs SET leased_until = :until
+               WHERE id IN :ids AND leased_by = :worker AND state = 'running'""",
             until=until,
             ids=list(job_ids),
             worker=worker,
@@ -189,8 +196,9 @@ class Jobs(Table):
     @writes
     def finish(self, tx: Tx, worker: str, job_ids: Sequence[str]) -> None:
         tx.run(
-            """UPDATE jobs SET state = 'done', progress = 1, error = NULL, leased_by = NULL, leased_until = NULL,
-               updated_at = :at WHERE id IN :ids AND leased_by = :worker""",
+            """UPDATE jobs SET state = 'done', progress = 1, error = NULL, leased_by = NULL,
+               leased_until = NULL, updated_at = :at
+               WHERE id IN :ids AND leased_by = :worker""",
             at=micros(now()),
             ids=list(job_ids),
             worker=worker,
@@ -210,8 +218,10 @@ class Jobs(Table):
         """Back to the queue at `retry_at`, or failed for good. `counted`: as one of the attempts that a job has."""
 
         held = tx.run(
-            """UPDATE jobs SET state = :state, error = :error, attempts = attempts - :uncounted, leased_by = NULL,
-               run_after = coalesce(:run_after, run_after), leased_until = NULL, updated_at = :at
+            """UPDATE jobs SET state = :state, error = :error,
+               attempts = attempts - :uncounted, leased_by = NULL,
+               run_after = coalesce(:run_after, run_after), leased_until = NULL,
+               updated_at = :at
                WHERE id = :id AND leased_by = :worker""",
             state=JobState.QUEUED if retry_at else JobState.FAILED,
             error=error,
@@ -225,8 +235,9 @@ class Jobs(Table):
             _tell_item(tx, job_id, error)
         elif held:  # an unread item says why it still waits
             tx.run(
-                """UPDATE items SET status_reason = :error WHERE ingest_status = 'queued' AND (library_id, id) IN
-                      (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = 'ingest')""",
+                """UPDATE items SET status_reason = :error
+                   WHERE ingest_status = 'queued' AND (library_id, id) IN (SELECT library_id,
+                   item_id FROM jobs WHERE id = :id AND kind = 'ingest')""",
                 error=error,
                 id=job_id,
             )
@@ -245,8 +256,9 @@ class Jobs(Table):
     def postpone(self, tx: Tx, worker: str, job_id: str, until: datetime) -> None:
         """Back to the queue as if it had not been tried."""
         tx.run(
-            """UPDATE jobs SET state = 'queued', attempts = attempts - 1, run_after = :until, leased_by = NULL,
-               leased_until = NULL, updated_at = :at WHERE id = :id AND leased_by = :worker""",
+            """UPDATE jobs SET state = 'queued', attempts = attempts - 1, run_after = :until,
+               leased_by = NULL, leased_until = NULL, updated_at = :at
+               WHERE id = :id AND leased_by = :worker""",
             until=micros(until),
             at=micros(now()),
             id=job_id,
@@ -260,7 +272,8 @@ class Jobs(Table):
         failed = [
             row["id"]
             for row in tx.all(
-                "SELECT id FROM jobs WHERE library_id = :library_id AND item_id = :item_id AND state = 'failed'",
+                """SELECT id FROM jobs
+                   WHERE library_id = :library_id AND item_id = :item_id AND state = 'failed'""",
                 library_id=scope.library_id,
                 item_id=item_id,
             )
@@ -268,15 +281,16 @@ class Jobs(Table):
         if not failed:
             return []
         tx.run(
-            """UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, progress = 0, created_at = :at,
-                  run_after = :at, updated_at = :at WHERE id IN :ids""",
+            """UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, progress = 0,
+               created_at = :at, run_after = :at, updated_at = :at
+               WHERE id IN :ids""",
             at=micros(now()),
             ids=failed,
         )
         for column in _STATUS.values():
             tx.run(
-                f"""UPDATE items SET {column} = 'queued', status_reason = NULL WHERE library_id = :library_id
-                       AND id = :item_id AND {column} = 'failed'""",
+                f"""UPDATE items SET {column} = 'queued', status_reason = NULL
+                    WHERE library_id = :library_id AND id = :item_id AND {column} = 'failed'""",
                 library_id=scope.library_id,
                 item_id=item_id,
             )
@@ -285,7 +299,8 @@ class Jobs(Table):
     @reads_inline
     def latest(self, tx: Tx, item: Item, kind: str) -> Job | None:
         row = tx.one(
-            """SELECT * FROM jobs WHERE library_id = :library_id AND item_id = :item_id AND kind = :kind
+            """SELECT * FROM jobs
+               WHERE library_id = :library_id AND item_id = :item_id AND kind = :kind
                ORDER BY created_at DESC LIMIT 1""",
             library_id=item.library_id,
             item_id=item.id,
@@ -302,8 +317,9 @@ class Jobs(Table):
         """Take these items' jobs of a kind out of the queue, as long as nobody runs them; how many."""
         condition, values = scope_sql.visible(scope)
         return tx.run(
-            f"""DELETE FROM jobs WHERE library_id = :library_id AND kind = :kind AND state = 'queued' AND item_id IN
-                (SELECT i.id FROM items AS i WHERE {condition} AND i.id IN :ids)""",
+            f"""DELETE FROM jobs
+                WHERE library_id = :library_id AND kind = :kind AND state = 'queued'
+                AND item_id IN (SELECT i.id FROM items AS i WHERE {condition} AND i.id IN :ids)""",
             kind=kind,
             ids=list(item_ids),
             **values,
@@ -332,9 +348,10 @@ class Jobs(Table):
         return [
             rows.job(row)
             for row in tx.all(
-                f"""SELECT j.* FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
-                WHERE j.library_id = :library_id AND j.state IN :states AND {condition}
-                ORDER BY j.updated_at DESC, j.id LIMIT :limit""",
+                f"""SELECT j.* FROM jobs AS j
+                    JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
+                    WHERE j.library_id = :library_id AND j.state IN :states AND {condition}
+                    ORDER BY j.updated_at DESC, j.id LIMIT :limit""",
                 states=[*states],
                 limit=limit,
                 **values,
@@ -345,7 +362,8 @@ class Jobs(Table):
     def get(self, tx: Tx, scope: Scope, job_id: str) -> Job:
         condition, values = scope_sql.visible(scope)
         row = tx.one(
-            f"""SELECT j.* FROM jobs AS j JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
+            f"""SELECT j.* FROM jobs AS j
+                JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id
                 WHERE {condition} AND j.library_id = :library_id AND j.id = :id""",
             id=job_id,
             **values,
@@ -367,7 +385,8 @@ class Jobs(Table):
         """Whether anybody has taken up or finished a job since then."""
         return (
             tx.one(
-                "SELECT 1 FROM jobs WHERE state IN ('running', 'done') AND updated_at >= :since LIMIT 1",
+                """SELECT 1 FROM jobs
+                   WHERE state IN ('running', 'done') AND updated_at >= :since LIMIT 1""",
                 since=micros(since),
             )
             is not None
@@ -378,7 +397,9 @@ class Jobs(Table):
         """Whether jobs of this kind were queued since then that nobody has taken up."""
         return (
             tx.one(
-                "SELECT 1 FROM jobs WHERE state = 'queued' AND run_after >= :since AND run_after <= :now AND kind = :kind LIMIT 1",
+                """SELECT 1 FROM jobs
+                   WHERE state = 'queued' AND run_after >= :since AND run_after <= :now
+                   AND kind = :kind LIMIT 1""",
                 since=micros(since),
                 now=micros(now()),
                 kind=kind,
@@ -409,7 +430,9 @@ def _ready(tx: Tx, kind: str, at: datetime, limit: int, *, lock: bool = False) -
         return [
             row["id"]
             for row in tx.all(
-                f"SELECT j.id FROM jobs AS j {fair} WHERE j.kind = :kind AND {ready} ORDER BY {first}j.run_after LIMIT :limit{end}",
+                f"""SELECT j.id FROM jobs AS j {fair}
+                    WHERE j.kind = :kind AND {ready}
+                    ORDER BY {first}j.run_after LIMIT :limit{end}""",
                 kind=kind,
                 limit=most,
                 now=micros(at),
@@ -436,8 +459,9 @@ def _give_up_crashing(tx: Tx, kind: str, at: datetime) -> None:
             ahead=micros(at + AHEAD),
         ):
             tx.run(
-                """UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL, leased_until = NULL, updated_at = :at
-                      WHERE id = :id""",
+                """UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL,
+                   leased_until = NULL, updated_at = :at
+                   WHERE id = :id""",
                 error=CRASHED,
                 at=micros(at),
                 id=row["id"],
@@ -449,8 +473,9 @@ def _tell_item(tx: Tx, job_id: str, error: str) -> None:
     """Show on its item that reading or transcribing it has failed for good."""
     for kind, column in _STATUS.items():
         tx.run(
-            f"""UPDATE items SET {column} = 'failed', status_reason = :error WHERE {column} IN ('queued', 'running')
-                   AND (library_id, id) IN (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = :kind)""",
+            f"""UPDATE items SET {column} = 'failed', status_reason = :error
+                WHERE {column} IN ('queued', 'running') AND (library_id, id) IN
+                (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = :kind)""",
             error=error,
             id=job_id,
             kind=kind,

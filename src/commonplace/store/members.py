@@ -11,8 +11,10 @@ from commonplace.model import Invitation, Member, Passkey, Person, Role, Token, 
 from commonplace.store.accounts import insert_passkey, put_password
 from commonplace.store.people import insert_person, insert_token
 
-_MEMBER = """SELECT m.library_id, m.person_id, m.role, p.name, p.email FROM members AS m
-             JOIN people AS p ON p.id = m.person_id WHERE m.library_id = :library_id"""
+_MEMBER = """SELECT m.library_id, m.person_id, m.role, p.name, p.email
+             FROM members AS m
+             JOIN people AS p ON p.id = m.person_id
+             WHERE m.library_id = :library_id"""
 _THE_LAST = "A library needs an owner: make somebody else one first."
 
 
@@ -29,7 +31,8 @@ class Members(Table):
 
         self._require(tx, library_id, person_id, stays_owner=role == "owner")
         tx.run(
-            "UPDATE members SET role = :role WHERE library_id = :library_id AND person_id = :person_id",
+            """UPDATE members SET role = :role
+               WHERE library_id = :library_id AND person_id = :person_id""",
             role=role,
             library_id=library_id,
             person_id=person_id,
@@ -55,7 +58,7 @@ class Members(Table):
         )
         tx.run(
             """UPDATE tokens SET revoked_at = :at
-                  WHERE library_id = :library_id AND person_id = :person_id AND revoked_at IS NULL""",
+               WHERE library_id = :library_id AND person_id = :person_id AND revoked_at IS NULL""",
             library_id=library_id,
             person_id=person_id,
             at=micros(now()),
@@ -74,7 +77,9 @@ class Members(Table):
             member["role"] == "owner"
             and not stays_owner
             and not tx.one(
-                "SELECT 1 FROM members WHERE library_id = :library_id AND role = 'owner' AND person_id <> :person_id",
+                """SELECT 1 FROM members
+                   WHERE library_id = :library_id AND role = 'owner'
+                   AND person_id <> :person_id""",
                 library_id=library_id,
                 person_id=person_id,
             )
@@ -84,8 +89,10 @@ class Members(Table):
     @writes
     def invite(self, tx: Tx, invitation: Invitation, digest: str) -> None:
         tx.run(
-            """INSERT INTO invitations (library_id, id, role, email, digest, invited_by, created_at, expires_at)
-               VALUES (:library_id, :id, :role, :email, :digest, :invited_by, :created_at, :expires_at)""",
+            """INSERT INTO invitations (library_id, id, role, email, digest, invited_by,
+               created_at, expires_at)
+               VALUES (:library_id, :id, :role, :email, :digest, :invited_by, :created_at,
+               :expires_at)""",
             library_id=invitation.library_id,
             id=invitation.id,
             role=invitation.role,
@@ -109,7 +116,8 @@ class Members(Table):
     def withdraw(self, tx: Tx, library_id: str, invitation_id: str) -> bool:
         """Whether there was one that nobody had accepted yet."""
         gone: int = tx.run(
-            "DELETE FROM invitations WHERE library_id = :library_id AND id = :id AND accepted_at IS NULL",
+            """DELETE FROM invitations
+               WHERE library_id = :library_id AND id = :id AND accepted_at IS NULL""",
             library_id=library_id,
             id=invitation_id,
         )
@@ -149,8 +157,9 @@ class Members(Table):
         _take_turns(tx, invitation.library_id)
         at = now()
         if not tx.run(
-            """UPDATE invitations SET accepted_at = :at, accepted_by = :person_id WHERE library_id = :library_id
-                         AND id = :id AND accepted_at IS NULL AND expires_at > :at""",
+            """UPDATE invitations SET accepted_at = :at, accepted_by = :person_id
+               WHERE library_id = :library_id AND id = :id AND accepted_at IS NULL
+               AND expires_at > :at""",
             at=micros(at),
             person_id=person.id,
             library_id=invitation.library_id,
@@ -164,8 +173,9 @@ class Members(Table):
         elif sign_in:
             insert_passkey(tx, replace(sign_in, person_id=person.id))
         if not tx.run(
-            """INSERT INTO members (library_id, person_id, role) VALUES (:library_id, :person_id, :role)
-                         ON CONFLICT DO NOTHING""",
+            """INSERT INTO members (library_id, person_id, role)
+               VALUES (:library_id, :person_id, :role)
+               ON CONFLICT DO NOTHING""",
             library_id=invitation.library_id,
             person_id=person.id,
             role=invitation.role,
@@ -181,8 +191,9 @@ def _withdraw_of(tx: Tx, library_id: str, person_id: str, role: Role | None) -> 
     """Open invitations that they could not give any more in this role: one of their own would bring them back."""
     if role is not Role.OWNER:
         tx.run(
-            """DELETE FROM invitations WHERE library_id = :library_id AND invited_by = :person_id AND accepted_at IS NULL
-                  AND (role = 'owner' OR :rules = 0)""",
+            """DELETE FROM invitations
+               WHERE library_id = :library_id AND invited_by = :person_id
+               AND accepted_at IS NULL AND (role = 'owner' OR :rules = 0)""",
             library_id=library_id,
             person_id=person_id,
             rules=int(role is not None and role.manages_members),

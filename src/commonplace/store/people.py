@@ -13,7 +13,8 @@ from commonplace.store import rows
 from commonplace.store.item_folders import require_folders
 
 EVENTS_KEPT = 1000  # per token
-_TOKEN = """SELECT t.*, f.folder_id, m.role FROM tokens AS t
+_TOKEN = """SELECT t.*, f.folder_id, m.role
+            FROM tokens AS t
             LEFT JOIN members AS m ON m.library_id = t.library_id AND m.person_id = t.person_id
             LEFT JOIN token_folders AS f ON f.library_id = t.library_id AND f.token_id = t.id"""
 
@@ -97,9 +98,10 @@ class Tokens(Table):
         """Append to the activity log and move `last_used_at`."""
 
         tx.many(
-            """INSERT INTO events (library_id, token_id, at, action, target, ok)
-                   SELECT library_id, id, :at, :action, :target, :ok FROM tokens
-                   WHERE library_id = :library_id AND id = :token_id""",
+            """INSERT INTO events (library_id, token_id, at, action, target,
+               ok) SELECT library_id, id, :at, :action, :target, :ok
+               FROM tokens
+               WHERE library_id = :library_id AND id = :token_id""",
             [
                 {
                     "library_id": e.library_id,
@@ -115,15 +117,17 @@ class Tokens(Table):
         latest = {(e.library_id, e.token_id): e.at for e in sorted(events, key=lambda e: e.at)}
         for (library_id, token_id), at in sorted(latest.items()):
             tx.run(
-                "UPDATE tokens SET last_used_at = :at WHERE library_id = :library_id AND id = :token_id",
+                """UPDATE tokens SET last_used_at = :at
+                   WHERE library_id = :library_id AND id = :token_id""",
                 library_id=library_id,
                 token_id=token_id,
                 at=micros(at),
             )
             tx.run(
-                """DELETE FROM events WHERE library_id = :library_id AND token_id = :token_id AND at <
-                      (SELECT at FROM events WHERE library_id = :library_id AND token_id = :token_id
-                       ORDER BY at DESC LIMIT 1 OFFSET :kept)""",
+                """DELETE FROM events
+                   WHERE library_id = :library_id AND token_id = :token_id AND at < (SELECT at
+                   FROM events WHERE library_id = :library_id AND token_id = :token_id
+                   ORDER BY at DESC LIMIT 1 OFFSET :kept)""",
                 library_id=library_id,
                 token_id=token_id,
                 kept=EVENTS_KEPT - 1,
@@ -132,7 +136,8 @@ class Tokens(Table):
     @reads
     def activity(self, tx: Tx, library_id: str, token_id: str, limit: int) -> list[Event]:
         found = tx.all(
-            """SELECT * FROM events WHERE library_id = :library_id AND token_id = :token_id
+            """SELECT * FROM events
+               WHERE library_id = :library_id AND token_id = :token_id
                ORDER BY at DESC LIMIT :limit""",
             library_id=library_id,
             token_id=token_id,
@@ -168,10 +173,10 @@ def insert_token(tx: Tx, token: Token, digest: str) -> None:
         tx, token.library_id, token.folders or ()
     )  # one may have been deleted since it was looked up
     tx.run(
-        """INSERT INTO tokens (library_id, id, person_id, name, digest, capabilities, whole_library, kb_only,
-                                  created_at, expires_at)
-              VALUES (:library_id, :id, :person_id, :name, :digest, :capabilities, :whole, :kb_only,
-                      :created_at, :expires_at)""",
+        """INSERT INTO tokens (library_id, id, person_id, name, digest, capabilities,
+           whole_library, kb_only, created_at, expires_at)
+           VALUES (:library_id, :id, :person_id, :name, :digest, :capabilities, :whole,
+           :kb_only, :created_at, :expires_at)""",
         library_id=token.library_id,
         id=token.id,
         person_id=token.person_id,
@@ -184,7 +189,8 @@ def insert_token(tx: Tx, token: Token, digest: str) -> None:
         expires_at=micros(token.expires_at),
     )
     tx.many(
-        "INSERT INTO token_folders (library_id, token_id, folder_id) VALUES (:library_id, :token_id, :folder_id)",
+        """INSERT INTO token_folders (library_id, token_id, folder_id)
+           VALUES (:library_id, :token_id, :folder_id)""",
         [
             {"library_id": token.library_id, "token_id": token.id, "folder_id": folder_id}
             for folder_id in sorted(token.folders or ())

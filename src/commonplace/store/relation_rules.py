@@ -35,8 +35,9 @@ def replace_single_relation(tx: Tx, r: Relation) -> None:
     )
     if item is not None and item["entity_type"] in ("task", "epic"):
         tx.run(
-            """DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
-                  AND to_id <> :to_id""",
+            """DELETE FROM relations
+               WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
+               AND to_id <> :to_id""",
             library_id=r.library_id,
             from_id=r.from_id,
             kind=r.kind,
@@ -48,8 +49,8 @@ def superseded_by(tx: Tx, library_id: str, item_id: str) -> list[str]:
     return [
         row["to_id"]
         for row in tx.all(
-            """SELECT to_id FROM relations WHERE library_id = :library_id AND from_id = :item_id
-                                              AND kind = 'SUPERSEDES'""",
+            """SELECT to_id FROM relations
+               WHERE library_id = :library_id AND from_id = :item_id AND kind = 'SUPERSEDES'""",
             library_id=library_id,
             item_id=item_id,
         )
@@ -61,12 +62,15 @@ def relink_around(tx: Tx, library_id: str, item_id: str) -> list[str]:
     replaced = superseded_by(tx, library_id, item_id)
     if replaced:
         tx.run(
-            """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
-                  SELECT n.library_id, n.from_id, n.kind, o.to_id, n.weight, n.explicit, n.created_at
-                  FROM relations AS n
-                  JOIN relations AS o ON o.library_id = n.library_id AND o.from_id = n.to_id AND o.kind = n.kind
-                  WHERE n.library_id = :library_id AND n.to_id = :item_id AND n.kind = 'SUPERSEDES' AND n.from_id <> o.to_id
-                  ON CONFLICT DO NOTHING""",
+            """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit,
+               created_at) SELECT n.library_id, n.from_id, n.kind, o.to_id, n.weight,
+               n.explicit, n.created_at
+               FROM relations AS n
+               JOIN relations AS o ON o.library_id = n.library_id AND o.from_id = n.to_id
+               AND o.kind = n.kind
+               WHERE n.library_id = :library_id AND n.to_id = :item_id
+               AND n.kind = 'SUPERSEDES' AND n.from_id <> o.to_id
+               ON CONFLICT DO NOTHING""",
             library_id=library_id,
             item_id=item_id,
         )
@@ -119,8 +123,9 @@ def _freed(metadata: dict[str, Any]) -> dict[str, Any]:
 def _change(tx: Tx, row: Any, changes: dict[str, Any]) -> None:
     changes = changes | {"updated_at": now()}
     tx.run(
-        f"""UPDATE items SET {", ".join(f"{c} = :{c}" for c in changes)}, revision = revision + 1
-               WHERE library_id = :library_id AND id = :id""",
+        f"""UPDATE items SET {", ".join(f"{c} = :{c}" for c in changes)},
+            revision = revision + 1
+            WHERE library_id = :library_id AND id = :id""",
         library_id=row["library_id"],
         id=row["id"],
         **{c: rows.column_value(c, value) for c, value in changes.items()},

@@ -26,9 +26,11 @@ from commonplace.store.relation_rules import (
     update_superseded,
 )
 
-_INSERT = """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit, created_at)
+_INSERT = """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit,
+             created_at)
              VALUES (:library_id, :from_id, :kind, :to_id, :weight, :explicit, :created_at)
-             ON CONFLICT (library_id, from_id, kind, to_id) DO UPDATE SET weight = excluded.weight, explicit = excluded.explicit
+             ON CONFLICT (library_id, from_id, kind, to_id) DO UPDATE
+             SET weight = excluded.weight, explicit = excluded.explicit
              WHERE excluded.explicit > relations.explicit"""
 
 
@@ -70,10 +72,11 @@ class Relations(Table):
         for end in ("from_id",) if outgoing else ("from_id", "to_id"):
             for row in tx.all(
                 f"""SELECT r.* FROM relations AS r
-                                  JOIN items AS f ON f.library_id = r.library_id AND f.id = r.from_id
-                                  JOIN items AS t ON t.library_id = r.library_id AND t.id = r.to_id
-                                  WHERE r.library_id = :library_id AND r.{end} IN :ids{wanted}
-                                  AND {here[0]} AND {there[0]} ORDER BY r.created_at, r.from_id, r.to_id""",
+                    JOIN items AS f ON f.library_id = r.library_id AND f.id = r.from_id
+                    JOIN items AS t ON t.library_id = r.library_id AND t.id = r.to_id
+                    WHERE r.library_id = :library_id AND r.{end} IN :ids{wanted} AND {here[0]}
+                    AND {there[0]}
+                    ORDER BY r.created_at, r.from_id, r.to_id""",
                 ids=list(item_ids),
                 **({"kinds": list(kinds)} if kinds else {}),
                 **here[1],
@@ -90,9 +93,11 @@ class Relations(Table):
         # CROSS JOIN: from the epic's own relations, and no further than to the first that fits.
         return (
             tx.one(
-                f"""SELECT 1 FROM relations AS r CROSS JOIN items AS i WHERE r.library_id = :library_id AND r.to_id = :epic_id
-                AND r.kind = 'PART_OF' AND i.id = r.from_id AND {condition} AND i.entity_type = 'task'
-                AND {"NOT " * but} i.status IN :statuses LIMIT 1""",
+                f"""SELECT 1 FROM relations AS r
+                    CROSS JOIN items AS i
+                    WHERE r.library_id = :library_id AND r.to_id = :epic_id
+                    AND r.kind = 'PART_OF' AND i.id = r.from_id AND {condition}
+                    AND i.entity_type = 'task' AND {"NOT " * but} i.status IN :statuses LIMIT 1""",
                 epic_id=epic_id,
                 statuses=list(statuses),
                 **values,
@@ -187,8 +192,9 @@ def drop_relations(tx: Tx, relations: Sequence[Relation]) -> int:
     """How many of them there were. Whoever calls this has seen to it that they are the caller's to drop."""
     gone = sum(
         tx.run(
-            """DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
-                         AND to_id = :to_id""",
+            """DELETE FROM relations
+               WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
+               AND to_id = :to_id""",
             library_id=r.library_id,
             from_id=r.from_id,
             kind=r.kind,
@@ -203,8 +209,9 @@ def drop_relations(tx: Tx, relations: Sequence[Relation]) -> int:
 
 def insert_relation(tx: Tx, r: Relation) -> int:
     known = tx.one(
-        """SELECT 1 FROM relations WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
-                      AND to_id = :to_id""",
+        """SELECT 1 FROM relations
+           WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
+           AND to_id = :to_id""",
         library_id=r.library_id,
         from_id=r.from_id,
         kind=r.kind,

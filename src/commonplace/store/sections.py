@@ -18,9 +18,11 @@ from commonplace.store import rows
 
 _CHUNK = 1000
 # CROSS JOIN and || '': SQLite then starts from the few sections, never from all that the library has.
-_PASSAGE = """SELECT s.id, s.item_id, i.public_id, i.entity_type, i.title, i.url, s.position, s.heading, s.text, s.word_count,
-                     s.key_points, s.locator, i.status, i.visibility, i.category, i.tags, i.metadata, i.created_at, i.origin,
-                     {added_by} FROM sections AS s CROSS JOIN items AS i"""
+_PASSAGE = """SELECT s.id, s.item_id, i.public_id, i.entity_type, i.title, i.url, s.position,
+              s.heading, s.text, s.word_count, s.key_points, s.locator, i.status, i.visibility,
+              i.category, i.tags, i.metadata, i.created_at, i.origin, {added_by}
+              FROM sections AS s
+              CROSS JOIN items AS i"""
 _ADDED_BY = (
     "(SELECT t.name FROM tokens AS t WHERE t.library_id = i.library_id AND t.id = i.created_by)"
 )
@@ -36,7 +38,9 @@ class Sections(IndexedTable):
 
         def work(tx: Tx) -> dict[str, list[Section]]:
             found = tx.all(
-                "SELECT * FROM sections WHERE library_id = :library_id AND item_id IN :ids ORDER BY item_id, position",
+                """SELECT * FROM sections
+                   WHERE library_id = :library_id AND item_id IN :ids
+                   ORDER BY item_id, position""",
                 library_id=items[0].library_id,
                 ids=[item.id for item in items],
             )
@@ -53,11 +57,13 @@ class Sections(IndexedTable):
 
         # What was noted on an item lies in its passages too, and is not the content's.
         owner = tx.one(
-            """SELECT i.library_id, i.id FROM items AS i WHERE i.content_id = :content_id AND i.title = :title
-               AND i.in_kb = 1 AND instr(i.metadata, '"notes"') = 0 AND NOT EXISTS (
-                 SELECT 1 FROM sections AS s LEFT JOIN vectors AS v ON v.library_id = s.library_id
-                   AND v.item_id = s.item_id AND v.section_id = s.id AND v.stamp = :stamp
-                 WHERE s.library_id = i.library_id AND s.item_id = i.id AND v.section_id IS NULL)
+            """SELECT i.library_id, i.id
+               FROM items AS i
+               WHERE i.content_id = :content_id AND i.title = :title AND i.in_kb = 1
+               AND instr(i.metadata, '"notes"') = 0 AND NOT EXISTS ( SELECT 1
+               FROM sections AS s LEFT JOIN vectors AS v ON v.library_id = s.library_id
+               AND v.item_id = s.item_id AND v.section_id = s.id AND v.stamp = :stamp
+               WHERE s.library_id = i.library_id AND s.item_id = i.id AND v.section_id IS NULL)
                LIMIT 1""",
             content_id=content_id,
             title=title,
@@ -69,7 +75,9 @@ class Sections(IndexedTable):
         return [
             rows.section(row, vectors[row["id"]][1])
             for row in tx.all(
-                "SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id ORDER BY position",
+                """SELECT * FROM sections
+                   WHERE library_id = :library_id AND item_id = :item_id
+                   ORDER BY position""",
                 library_id=owner["library_id"],
                 item_id=owner["id"],
             )
@@ -142,8 +150,9 @@ class Sections(IndexedTable):
             scope_sql.matching(where or ItemFilter()),
         )
         found = tx.tuples(
-            f"""{_passage(scope)} WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND {_OF_ITEM}
-                AND {condition} AND {asked}""",
+            f"""{_passage(scope)}
+                WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0
+                AND {_OF_ITEM} AND {condition} AND {asked}""",
             ids=list(item_ids),
             **values,
             **wanted,
@@ -159,11 +168,14 @@ class Sections(IndexedTable):
 
         form = FORMATS[tx.engine]
         found = tx.all(
-            f"""SELECT s.item_id, {form.column} AS opening FROM sections AS s
-                           JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
-                           JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id AND v.section_id = s.id
-                           WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0 AND v.stamp = :stamp
-                           AND {condition} ORDER BY s.item_id""",
+            f"""SELECT s.item_id, {form.column} AS opening
+                FROM sections AS s
+                JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
+                JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
+                AND v.section_id = s.id
+                WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0
+                AND v.stamp = :stamp AND {condition}
+                ORDER BY s.item_id""",
             ids=list(item_ids),
             stamp=stamp,
             **values,
@@ -186,10 +198,12 @@ class Sections(IndexedTable):
             found += [
                 (row["item_id"], row["title"], row["id"], rows.section(row))
                 for row in tx.all(
-                    """SELECT s.* FROM items AS i JOIN sections AS s ON s.library_id = i.library_id AND s.item_id = i.id
-                   LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
-                        AND v.section_id = s.id AND v.stamp = :stamp
-                   WHERE i.id IN :ids AND v.section_id IS NULL ORDER BY s.item_id, s.position LIMIT :limit""",
+                    """SELECT s.* FROM items AS i
+                       JOIN sections AS s ON s.library_id = i.library_id AND s.item_id = i.id
+                       LEFT JOIN vectors AS v ON v.library_id = s.library_id
+                       AND v.item_id = s.item_id AND v.section_id = s.id AND v.stamp = :stamp
+                       WHERE i.id IN :ids AND v.section_id IS NULL
+                       ORDER BY s.item_id, s.position LIMIT :limit""",
                     ids=list(item_ids[start : start + _CHUNK]),
                     stamp=stamp,
                     limit=limit - len(found),
@@ -208,9 +222,10 @@ class Sections(IndexedTable):
         condition, values = scope_sql.visible(scope)
         row = tx.one(
             f"""SELECT count(v.section_id) AS done, count(*) AS total
-                FROM sections AS s JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
+                FROM sections AS s
+                JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
                 LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
-                     AND v.section_id = s.id AND v.stamp = :stamp
+                AND v.section_id = s.id AND v.stamp = :stamp
                 WHERE {condition}""",
             stamp=stamp,
             **values,

@@ -27,18 +27,24 @@ class Statistics(Table):
         condition, values = scope_sql.visible(scope)
 
         found = tx.all(
-            f"""SELECT i.entity_type, count(*) AS n, sum(i.word_count) AS words FROM items AS i
-                           WHERE {condition} GROUP BY i.entity_type ORDER BY n DESC""",
+            f"""SELECT i.entity_type, count(*) AS n, sum(i.word_count) AS words
+                FROM items AS i
+                WHERE {condition}
+                GROUP BY i.entity_type
+                ORDER BY n DESC""",
             **values,
         )
         sections = tx.one(
-            f"""SELECT count(*) AS n FROM sections AS s JOIN items AS i
-                              ON i.library_id = s.library_id AND i.id = s.item_id WHERE {condition}""",
+            f"""SELECT count(*) AS n
+                FROM sections AS s
+                JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
+                WHERE {condition}""",
             **values,
         )
         text = tx.one(
-            f"""SELECT coalesce(sum(length(c.text)), 0) AS n FROM contents AS c
-                          WHERE c.id IN (SELECT i.content_id FROM items AS i WHERE {condition})""",
+            f"""SELECT coalesce(sum(length(c.text)), 0) AS n
+                FROM contents AS c
+                WHERE c.id IN (SELECT i.content_id FROM items AS i WHERE {condition})""",
             **values,
         )
         assert sections and text
@@ -55,8 +61,10 @@ class Statistics(Table):
         """Items by the day (ISO, UTC) they were added."""
         condition, values = scope_sql.visible(scope)
         found = tx.all(
-            f"""SELECT i.created_at / {_DAY} AS day, count(*) AS n FROM items AS i
-                WHERE {condition} AND i.created_at >= :since GROUP BY i.created_at / {_DAY}""",
+            f"""SELECT i.created_at / {_DAY} AS day, count(*) AS n
+                FROM items AS i
+                WHERE {condition} AND i.created_at >= :since
+                GROUP BY i.created_at / {_DAY}""",
             since=micros(since),
             **values,
         )
@@ -66,8 +74,10 @@ class Statistics(Table):
     def calls_by_day(self, tx: Tx, library_id: str, since: datetime) -> dict[str, int]:
         """What tokens did, by day, as far as the activity logs reach back."""
         found = tx.all(
-            f"""SELECT at / {_DAY} AS day, count(*) AS n FROM events
-                WHERE library_id = :library_id AND at >= :since GROUP BY at / {_DAY}""",
+            f"""SELECT at / {_DAY} AS day, count(*) AS n
+                FROM events
+                WHERE library_id = :library_id AND at >= :since
+                GROUP BY at / {_DAY}""",
             library_id=library_id,
             since=micros(since),
         )
@@ -78,8 +88,11 @@ class Statistics(Table):
         """The same as long as no item, relation, filing or vector of the library has changed."""
 
         parts = (
-            "SELECT count(*) AS n, max(updated_at) AS at, sum(revision) AS more FROM items WHERE library_id = :library_id",
-            """SELECT count(*) AS n, max(created_at) AS at, sum(explicit) AS more FROM relations
+            """SELECT count(*) AS n, max(updated_at) AS at, sum(revision) AS more
+               FROM items
+               WHERE library_id = :library_id""",
+            """SELECT count(*) AS n, max(created_at) AS at, sum(explicit) AS more
+               FROM relations
                WHERE library_id = :library_id""",
             "SELECT max(seq) AS n, 0 AS at, 0 AS more FROM changes WHERE library_id = :library_id",
         )
@@ -93,8 +106,9 @@ class Statistics(Table):
         row = tx.one(
             "SELECT page_count * page_size AS n FROM pragma_page_count(), pragma_page_size()"
             if tx.engine == "sqlite"
-            else """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) AS n FROM pg_class AS c
-                        WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace"""
+            else """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) AS n
+                    FROM pg_class AS c
+                    WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace"""
         )
         return int(row["n"]) if row else 0
 

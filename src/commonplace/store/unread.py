@@ -74,8 +74,11 @@ def _is_untouched(tx: Tx, item: Item) -> bool:
     return (
         item.revision == 1
         and tx.one(
-            """SELECT 1 FROM relations WHERE library_id = :library_id AND (from_id = :id OR to_id = :id)
-           UNION ALL SELECT 1 FROM jobs WHERE library_id = :library_id AND item_id = :id AND kind = 'remove' LIMIT 1""",
+            """SELECT 1 FROM relations
+               WHERE library_id = :library_id AND (from_id = :id OR to_id = :id)
+               UNION ALL SELECT 1
+               FROM jobs
+               WHERE library_id = :library_id AND item_id = :id AND kind = 'remove' LIMIT 1""",
             library_id=item.library_id,
             id=item.id,
         )

@@ -20,8 +20,10 @@ class Uploads(Table):
     @writes
     def create(self, tx: Tx, upload: Upload) -> None:
         tx.run(
-            """INSERT INTO uploads (library_id, id, owner, filename, content_type, size, created_at, expires_at, on_arrival)
-               VALUES (:library_id, :id, :owner, :filename, :content_type, :size, :created_at, :expires_at, :on_arrival)""",
+            """INSERT INTO uploads (library_id, id, owner, filename, content_type, size,
+               created_at, expires_at, on_arrival)
+               VALUES (:library_id, :id, :owner, :filename, :content_type, :size, :created_at,
+               :expires_at, :on_arrival)""",
             library_id=upload.library_id,
             id=upload.id,
             owner=upload.owner,
@@ -46,8 +48,10 @@ class Uploads(Table):
         """The file that an item in scope was made of."""
         condition, values = scope_sql.visible(scope)
         row = tx.one(
-            f"""SELECT u.* FROM uploads AS u JOIN items AS i ON i.library_id = u.library_id AND i.id = u.item_id
-                WHERE {condition} AND u.item_id = :item_id ORDER BY u.created_at LIMIT 1""",
+            f"""SELECT u.* FROM uploads AS u
+                JOIN items AS i ON i.library_id = u.library_id AND i.id = u.item_id
+                WHERE {condition} AND u.item_id = :item_id
+                ORDER BY u.created_at LIMIT 1""",
             item_id=item_id,
             **values,
         )
@@ -78,10 +82,11 @@ class Uploads(Table):
         """Whose bytes nobody needs: those that expired or whose item is gone; and, unless originals are kept, those
         that were read or written down."""
         found = tx.all(
-            """SELECT u.* FROM uploads AS u LEFT JOIN items AS i ON i.library_id = u.library_id AND i.id = u.item_id
+            """SELECT u.* FROM uploads AS u
+               LEFT JOIN items AS i ON i.library_id = u.library_id AND i.id = u.item_id
                WHERE (i.id IS NULL AND (u.expires_at < :at OR u.item_id IS NOT NULL))
-                  OR (i.id IS NOT NULL AND :keep = 0 AND i.ingest_status IS NULL
-                      AND coalesce(i.transcription_status, 'done') = 'done')""",
+               OR (i.id IS NOT NULL AND :keep = 0 AND i.ingest_status IS NULL
+               AND coalesce(i.transcription_status, 'done') = 'done')""",
             at=micros(at),
             keep=int(keep),
         )
@@ -104,7 +109,7 @@ def finish_upload(tx: Tx, upload: Upload, item_id: str, answer: Json | None) -> 
     """Say which item came of an upload, once: Conflict when another call was first."""
     if not tx.run(
         """UPDATE uploads SET item_id = :item_id, answer = :answer
-                     WHERE library_id = :library_id AND id = :id AND item_id IS NULL""",
+           WHERE library_id = :library_id AND id = :id AND item_id IS NULL""",
         item_id=item_id,
         answer=None if answer is None else as_json(answer),
         library_id=upload.library_id,

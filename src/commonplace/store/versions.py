@@ -11,8 +11,10 @@ from commonplace.model import Item, Scope, Version
 from commonplace.store.contents import drop_unused_content
 
 KEPT = 50  # of one item; an agent that writes every minute must not fill the disk
-_SELECT = """SELECT v.*, {text} AS text FROM versions AS v JOIN items AS i ON i.library_id = v.library_id AND i.id = v.item_id
-             {more} WHERE v.library_id = :library_id AND v.item_id = :item_id AND {condition}"""
+_SELECT = """SELECT v.*, {text} AS text
+             FROM versions AS v
+             JOIN items AS i ON i.library_id = v.library_id AND i.id = v.item_id {more}
+             WHERE v.library_id = :library_id AND v.item_id = :item_id AND {condition}"""
 
 
 class Versions(Table):
@@ -49,10 +51,11 @@ def keep_version(tx: Tx, before: Item, after: Item) -> None:
     """When the text is another one; of the oldest, those beyond KEPT go."""
     of_item = {"library_id": before.library_id, "item_id": before.id}
     tx.run(
-        """INSERT INTO versions (library_id, item_id, revision, content_id, title, word_count, replaced_at)
-              SELECT :library_id, :item_id, :revision, was.id, :title, :word_count, :at
-              FROM contents AS was JOIN contents AS is_now ON is_now.id = :now_id
-              WHERE was.id = :was_id AND was.text <> '' AND was.hash <> is_now.hash""",
+        """INSERT INTO versions (library_id, item_id, revision, content_id, title, word_count,
+           replaced_at) SELECT :library_id, :item_id, :revision, was.id, :title, :word_count,
+           :at FROM contents AS was
+           JOIN contents AS is_now ON is_now.id = :now_id
+           WHERE was.id = :was_id AND was.text <> '' AND was.hash <> is_now.hash""",
         **of_item,
         revision=before.revision,
         title=before.title,
@@ -62,14 +65,17 @@ def keep_version(tx: Tx, before: Item, after: Item) -> None:
         now_id=after.content_id,
     )
     old = tx.all(
-        """SELECT revision, content_id FROM versions WHERE library_id = :library_id AND item_id = :item_id
-                    ORDER BY revision DESC LIMIT 1000 OFFSET :kept""",
+        """SELECT revision, content_id
+           FROM versions
+           WHERE library_id = :library_id AND item_id = :item_id
+           ORDER BY revision DESC LIMIT 1000 OFFSET :kept""",
         **of_item,
         kept=KEPT,
     )
     for row in old:
         tx.run(
-            "DELETE FROM versions WHERE library_id = :library_id AND item_id = :item_id AND revision = :revision",
+            """DELETE FROM versions
+               WHERE library_id = :library_id AND item_id = :item_id AND revision = :revision""",
             **of_item,
             revision=row["revision"],
         )
@@ -81,8 +87,11 @@ def contents_of(tx: Tx, library_id: str, item_id: str) -> list[str]:
     return [
         row["content_id"]
         for row in tx.all(
-            """SELECT content_id FROM items WHERE library_id = :library_id AND id = :item_id
-           UNION SELECT content_id FROM versions WHERE library_id = :library_id AND item_id = :item_id""",
+            """SELECT content_id FROM items
+               WHERE library_id = :library_id AND id = :item_id
+               UNION SELECT content_id
+               FROM versions
+               WHERE library_id = :library_id AND item_id = :item_id""",
             library_id=library_id,
             item_id=item_id,
         )
