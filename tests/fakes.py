@@ -32,7 +32,7 @@ class FakeTranscriber:
         self,
         recording: Path | None,
         progress: Callable[[float], Awaitable[None]],
-        errand: RemoteJob | None = None,
+        remote_job: RemoteJob | None = None,
     ) -> Transcript:
         assert recording is not None
         self.calls += 1
@@ -54,6 +54,6 @@ class FakeCaptions:
     found: Extracted | None
     asked: list[str] = field(default_factory=list)
 
-    async def of(self, video_id: str) -> Extracted | None:
+    async def fetch(self, video_id: str) -> Extracted | None:
         self.asked.append(video_id)
         return self.found

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from commonplace.adapters.fetch.client import Answer, WebFetcher, Wish
+from commonplace.adapters.fetch.client import Answer, OutgoingRequest, WebFetcher
 
 VIDEO = "abcdefghijk"
 
@@ -34,13 +34,13 @@ class YouTube:
     status: dict[str, Any] = field(default_factory=lambda: {"status": "OK"})
     live: bool = False
     asked: list[str] = field(default_factory=list)
-    wishes: list[Wish] = field(default_factory=list)
+    wishes: list[OutgoingRequest] = field(default_factory=list)
 
     @property
     def get(self) -> Any:
         return self.web.get
 
-    async def send(self, url: str, wish: Wish, *, max_bytes: int) -> Answer:
+    async def send(self, url: str, wish: OutgoingRequest, *, max_bytes: int) -> Answer:
         self.asked.append(url)
         self.wishes.append(wish)
         parts = urlsplit(url)

@@ -7,7 +7,7 @@ class CommonplaceError(Exception):
     """Base of all errors a caller is told about: a code for programs, a sentence for people, data for both."""
 
     code = "internal_error"
-    passing = (
+    transient = (
         False  # nothing is wrong with what was asked: a job waits and asks again until it succeeds
     )
 
@@ -76,13 +76,13 @@ class QuotaExceeded(CommonplaceError):
 
 
 class IngestFailed(CommonplaceError):
-    """The source could not be reached or read; nothing was stored. `passing`: the same source may work later."""
+    """The source could not be reached or read; nothing was stored. `transient`: the same source may work later."""
 
     code = "ingest_failed"
 
-    def __init__(self, message: str, *, passing: bool = False, **data: Any) -> None:
+    def __init__(self, message: str, *, transient: bool = False, **data: Any) -> None:
         super().__init__(message, **data)
-        self.passing = passing
+        self.transient = transient
 
 
 class TranscriptionFailed(CommonplaceError):
@@ -101,14 +101,14 @@ class EmbeddingFailed(CommonplaceError):
     """The embedder did not answer. Searches fall back to keywords; jobs are tried again."""
 
     code = "embedding_failed"
-    passing = True
+    transient = True
 
 
 class StorageFailed(CommonplaceError):
     """The database refused: full disk, lost connection, a file from a newer version."""
 
     code = "storage_failed"
-    passing = True
+    transient = True
 
 
 class ConfigurationError(CommonplaceError):
@@ -121,7 +121,7 @@ class Damaged(ConfigurationError):
     """The database is broken, or gone although there was one (`missing=True`): only a backup helps."""
 
 
-KEEPS_OUT = (
+SOURCE_ERRORS = (
     IngestFailed,
     Invalid,
     QuotaExceeded,

@@ -87,11 +87,16 @@ class Fetcher(Protocol):
     """The only way out to the web. It refuses private networks by itself; no caller has to remember."""
 
     def get(
-        self, url: str, *, max_bytes: int, taste: int | None = None, known: Json | None = None
+        self,
+        url: str,
+        *,
+        max_bytes: int,
+        sample_bytes: int | None = None,
+        known: Json | None = None,
     ) -> AbstractAsyncContextManager[Fetched]:
         """IngestFailed, with a reason in words, when it cannot be had. The file lasts as long as the context.
 
-        `taste`: of a recording, as the server calls it, only about so many bytes; enough to tell what it is.
+        `sample_bytes`: of a recording, as the server calls it, only about so many bytes; enough to tell what it is.
         `known`: the validators of an earlier answer; `unchanged` says that there is nothing newer.
         """
         ...
@@ -105,7 +110,9 @@ class Extractor(Protocol):
     Where files have to wait, those of different queues are read in turn: `queue` names who waits for this one.
     """
 
-    async def kind(self, path: Path, declared: str = "", name: str = "", *, queue: str = "") -> str:
+    async def detect_type(
+        self, path: Path, declared: str = "", name: str = "", *, queue: str = ""
+    ) -> str:
         """The media type that the file really has."""
         ...
 
@@ -122,7 +129,7 @@ class Extractor(Protocol):
         """IngestFailed, with a reason in words, when nothing can be read in it."""
         ...
 
-    async def feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
+    async def parse_feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
         """IngestFailed when the file is none."""
         ...
 
@@ -132,7 +139,7 @@ class Extractor(Protocol):
 class Captions(Protocol):
     """What is said in a video of YouTube, by its captions."""
 
-    async def of(self, video_id: str) -> Extracted | None:
+    async def fetch(self, video_id: str) -> Extracted | None:
         """None: there are none. IngestFailed when the video is not to be had."""
         ...
 
@@ -158,11 +165,11 @@ class Transcriber(Protocol):
         self,
         recording: Path | None,
         progress: Callable[[float], Awaitable[None]],
-        errand: RemoteJob | None = None,
+        remote_job: RemoteJob | None = None,
     ) -> Transcript:
         """IngestFailed when the recording is at fault; TranscriptionFailed when the transcriber is (worth another try).
 
-        Transcribers elsewhere have what they began remembered by the errand; one that has begun needs no recording.
+        Transcribers elsewhere have what they began remembered by `remote_job`; one that has begun needs no recording.
         """
         ...
 

@@ -42,8 +42,10 @@ def file(path: Path, data: bytes) -> Path:
 
 async def test_what_a_file_is_is_found_out_by_a_reader(extractor, tmp_path, monkeypatch) -> None:
     monkeypatch.delattr(media_type, "sniff")  # of this process; the readers have their own
-    assert await extractor.kind(file(tmp_path / "a", b"<?a?>" * 40)) == "text/plain"
-    assert await extractor.kind(file(tmp_path / "b", b"<!-- a --><?b?><html>")) == "text/html"
+    assert await extractor.detect_type(file(tmp_path / "a", b"<?a?>" * 40)) == "text/plain"
+    assert (
+        await extractor.detect_type(file(tmp_path / "b", b"<!-- a --><?b?><html>")) == "text/html"
+    )
 
 
 # -- text
@@ -195,13 +197,13 @@ async def test_images_have_a_time_of_their_own(tmp_path) -> None:
 def test_a_reader_has_that_time_for_every_file() -> None:
     """However much it has used for files before."""
     script = """import time
-from commonplace.adapters.extract.process_limits import hold_cpu
+from commonplace.adapters.extract.process_limits import limit_cpu
 def work(seconds):
     until = time.process_time() + seconds
     while time.process_time() < until:
         pass
 for _ in range(4):
-    hold_cpu(1)
+    limit_cpu(1)
     work(0.8)
 print("four files", flush=True)
 work(5)
@@ -223,7 +225,7 @@ async def test_many_files_of_one_caller_delay_others_by_one(tmp_path) -> None:
         os.mkfifo(pipe)
 
     async def ask(path: Path, queue: str) -> None:
-        await one.kind(path, queue=queue)
+        await one.detect_type(path, queue=queue)
         order.append(f"{queue} {path.name}")
 
     async def send(pipe: Path) -> None:
@@ -260,7 +262,7 @@ async def test_who_leaves_the_queue_leaves_no_gap(tmp_path) -> None:
                 leaving.cancel_scope.cancel()
             tasks.start_soon(partial(one.kind, small, queue="dan"))
             await to_thread.run_sync((tmp_path / "pipe").write_bytes, b"words")
-        assert await one.kind(small, queue="eve") == "text/plain"
+        assert await one.detect_type(small, queue="eve") == "text/plain"
     await one.close()
 
 
@@ -311,7 +313,7 @@ async def test_damaged_files_are_read_or_refused(extractor, tmp_path, seed) -> N
             assert len(found.title) <= 300
         if name.startswith("feed"):
             with suppress(IngestFailed):
-                assert await extractor.feed(path, "https://example.com/")
+                assert await extractor.parse_feed(path, "https://example.com/")
     assert (
         "heron" in (await extractor.extract(file(tmp_path / "a.txt", b"The heron waits."), "")).text
     )

@@ -39,7 +39,7 @@ async def extractor(anyio_backend: str) -> AsyncIterator[FileExtractor]:
 def feed(tmp_path, extractor):
     async def read(data: str | bytes):
         (tmp_path / "feed").write_bytes(data.encode() if isinstance(data, str) else data)
-        return await extractor.feed(tmp_path / "feed", URL)
+        return await extractor.parse_feed(tmp_path / "feed", URL)
 
     return read
 

@@ -82,7 +82,7 @@ def captions(tmp_path: Path) -> Callable[..., Captions]:
     "timed", [json.dumps(EVENTS), OLD_XML, NEW_XML], ids=["json3", "xml", "srv3"]
 )
 async def test_captions_become_text_with_times(captions, timed) -> None:
-    found = await captions(watch([track("en")]), timed).of("abc")
+    found = await captions(watch([track("en")]), timed).fetch("abc")
     assert (found.title, found.author, found.language) == (
         "Herons; {live} </b>",
         "River Paper",
@@ -103,7 +103,7 @@ async def test_captions_become_text_with_times(captions, timed) -> None:
     ],
 )
 async def test_the_best_track_is_asked_for_as_json(captions, tracks, languages, chosen) -> None:
-    await captions(watch(tracks), json.dumps(EVENTS), languages).of("abc")
+    await captions(watch(tracks), json.dumps(EVENTS), languages).fetch("abc")
     page, timed = captions.asked_for
     assert (page.hostname, parse_qs(page.query)["v"]) == ("www.youtube.com", ["abc"])
     query = parse_qs(timed.query, keep_blank_values=True)
@@ -114,7 +114,7 @@ async def test_the_best_track_is_asked_for_as_json(captions, tracks, languages, 
     ("tracks", "timed"), [([], ""), ([track("en")], ""), ([track("en")], '{"events": []}')]
 )
 async def test_no_captions_is_no_failure(captions, tracks, timed) -> None:
-    assert await captions(watch(tracks), timed).of("abc") is None
+    assert await captions(watch(tracks), timed).fetch("abc") is None
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ async def test_no_captions_is_no_failure(captions, tracks, timed) -> None:
 )
 async def test_a_video_that_is_not_shown_says_why(captions, page, reason) -> None:
     with pytest.raises(IngestFailed, match=reason):
-        await captions(page).of("abc")
+        await captions(page).fetch("abc")
 
 
 @pytest.mark.parametrize("timed", ["{broken", "[1]", '<text start="x">a</text>', '{"events": [5]}'])
 async def test_broken_captions_say_so(captions, timed) -> None:
     with pytest.raises(IngestFailed, match="cannot be read"):
-        await captions(watch([track("en")]), timed).of("abc")
+        await captions(watch([track("en")]), timed).fetch("abc")

@@ -6,8 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from commonplace.adapters.fetch.address_guard import Allowed
-from commonplace.adapters.fetch.client import WebFetcher, Wish
+from commonplace.adapters.fetch.address_guard import AllowedHosts
+from commonplace.adapters.fetch.client import OutgoingRequest, WebFetcher
 from commonplace.adapters.youtube import audio
 from commonplace.adapters.youtube.audio import YouTubeSound
 from commonplace.errors import IngestFailed
@@ -28,7 +28,7 @@ def server() -> Iterator[WebServer]:
 
 @pytest.fixture
 def web(server: WebServer, tmp_path: Path) -> Iterator[WebFetcher]:
-    yield WebFetcher(allowed=Allowed.parse(server.host), folder=tmp_path)
+    yield WebFetcher(allowed=AllowedHosts.parse(server.host), folder=tmp_path)
     assert list(tmp_path.iterdir()) == [], "nothing is left behind"
 
 
@@ -145,15 +145,17 @@ async def test_the_fetcher_sends_what_it_is_told_and_answers_with_any_status(
 ) -> None:
     server.pages |= {"/refused": page("no", status=403, Set_Cookie="a=b"), "/empty": page("")}
     answer = await web.send(
-        f"{server.url}/refused", Wish(headers={"X-Own": "1", "Host": "evil.example"}), max_bytes=100
+        f"{server.url}/refused",
+        OutgoingRequest(headers={"X-Own": "1", "Host": "evil.example"}),
+        max_bytes=100,
     )
     assert (answer.status, answer.body, dict(answer.headers)["set-cookie"]) == (403, b"no", "a=b")
     assert (server.requests[0].headers["x-own"], server.requests[0].headers["host"]) == (
         "1",
         server.host,
     )
-    assert (await web.send(f"{server.url}/empty", Wish(), max_bytes=100)).body == b""
+    assert (await web.send(f"{server.url}/empty", OutgoingRequest(), max_bytes=100)).body == b""
     with pytest.raises(IngestFailed, match="larger"):
-        await web.send(f"{server.url}/gzip-bomb", Wish(), max_bytes=10_000)
+        await web.send(f"{server.url}/gzip-bomb", OutgoingRequest(), max_bytes=10_000)
     with pytest.raises(IngestFailed, match="private network"):
-        await web.send(f"{server.url}/redirect-to-metadata", Wish(), max_bytes=100)
+        await web.send(f"{server.url}/redirect-to-metadata", OutgoingRequest(), max_bytes=100)

@@ -14,7 +14,7 @@ def pause(age: float, error: Exception) -> float | None:
 
 
 def test_a_source_that_stays_away_is_asked_less_and_less_and_given_up_after_a_day() -> None:
-    down = IngestFailed("The server did not answer.", passing=True)
+    down = IngestFailed("The server did not answer.", transient=True)
     pauses = [pause(age, down) or 0 for age in (0, 600, 6_000, SOURCE_SECONDS - 60)]
     assert pauses == sorted(pauses) and LONGEST_PAUSE < pauses[2] <= pauses[3] <= SOURCE_PAUSE
     assert pause(SOURCE_SECONDS + 60, down) is None

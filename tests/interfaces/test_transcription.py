@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from commonplace.adapters.fetch.address_guard import Allowed
+from commonplace.adapters.fetch.address_guard import AllowedHosts
 from commonplace.adapters.fetch.client import WebFetcher
 from commonplace.adapters.youtube.audio import YouTubeSound
 from commonplace.core.ingest import transcription
@@ -159,7 +159,7 @@ async def test_a_page_with_nothing_to_hear_at_its_link_is_kept_as_it_reads(
 async def test_a_video_without_captions_is_heard(
     data_dir: Path, web: WebServer, sound: bytes
 ) -> None:
-    fetcher = WebFetcher(allowed=Allowed.parse(web.host))
+    fetcher = WebFetcher(allowed=AllowedHosts.parse(web.host))
     youtube = YouTube(fetcher, [stream(f"{web.url}/episode.mp3?x=1", size=len(sound))])
     own = {
         "own_captions": FakeCaptions(None),
@@ -210,7 +210,7 @@ async def test_fifty_people_make_one_transcription(data_dir: Path, web: WebServe
             one.status for one in added
         } == {"transcribing"}
         await work_off(house)
-        assert (transcriber.calls, len(web.requests)) == (1, 2), "one taste, one download"
+        assert (transcriber.calls, len(web.requests)) == (1, 2), "one sample, one download"
         for who, one in zip(people, added, strict=True):
             reading = await house.app.library.read(who, one.item.id)
             assert (
@@ -376,7 +376,7 @@ async def test_a_transcription_service_that_is_down_is_waited_for(
         monkeypatch.setattr(retry, name, 0)
     async with opened(data_dir, web) as (house, owner, transcriber):
         down = TranscriptionFailed("The speech service cannot be reached.")
-        down.passing = True
+        down.transient = True
         transcriber.troubles = [down] * 3 * ATTEMPTS
         added = await add(owner, f"{web.url}/episode.mp3")
         await work_off(house)

@@ -64,12 +64,14 @@ class Service:
                 )
             except httpx.TimeoutException as error:
                 untouched = isinstance(error, httpx.ConnectTimeout)
-                wait, failure = pause, _passing(self.failed("did not answer in time"))
+                wait, failure = pause, _mark_transient(self.failed("did not answer in time"))
             except httpx.TransportError as error:
                 untouched = isinstance(error, httpx.ConnectError)
                 wait, failure = (
                     pause,
-                    _passing(self.failed(f"cannot be reached ({error or type(error).__name__})")),
+                    _mark_transient(
+                        self.failed(f"cannot be reached ({error or type(error).__name__})")
+                    ),
                 )
             else:
                 if response.is_success:
@@ -77,7 +79,7 @@ class Service:
                 untouched = response.status_code in (429, 503, 529)
                 wait, failure = (
                     _wait(response, pause),
-                    _passing(self._refused(response), response.status_code),
+                    _mark_transient(self._refused(response), response.status_code),
                 )
             if wait is None or not (repeatable or untouched) or monotonic() + wait > deadline:
                 raise failure
@@ -113,9 +115,9 @@ class Service:
         return self.failed(f"refused the request (HTTP {status}: {said[:300]})", status)
 
 
-def _passing(error: CommonplaceError, status: int = 503) -> CommonplaceError:
+def _mark_transient(error: CommonplaceError, status: int = 503) -> CommonplaceError:
     """Mark the failure of a service that is down, over its limit or without its key, not that of one that refuses a text."""
-    error.passing = status in (401, 403, 408, 429) or status >= 500
+    error.transient = status in (401, 403, 408, 429) or status >= 500
     return error
 
 

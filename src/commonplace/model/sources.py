@@ -83,11 +83,11 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class RemoteJob:
-    """What a service was asked to do, remembered outside of it: who goes on with it neither sends nor pays again."""
+    """A job at a remote service. Its id is stored, so that a later attempt resumes it."""
 
-    begun: str | None  # the service's own name for it
+    id: str | None  # assigned by the service; None until it has started
     remember: Callable[[str | None], Awaitable[None]]
-    pause: Callable[[float], Awaitable[None]]  # so many seconds, or until there may be news
+    pause: Callable[[float], Awaitable[None]]  # returns early when a callback arrives
 
 
 @dataclass(frozen=True, slots=True)

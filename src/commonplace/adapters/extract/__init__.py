@@ -16,7 +16,9 @@ class FileExtractor:
     def __init__(self, processes: int = 2, caps: Caps | None = None) -> None:
         self._pool = Pool(processes, caps or Caps())
 
-    async def kind(self, path: Path, declared: str = "", name: str = "", *, queue: str = "") -> str:
+    async def detect_type(
+        self, path: Path, declared: str = "", name: str = "", *, queue: str = ""
+    ) -> str:
         return process_protocol.kind(
             await self._pool.ask("kind", Source(path, declared, name=name), queue)
         )
@@ -35,7 +37,7 @@ class FileExtractor:
             await self._pool.ask("extract", Source(path, media_type, charset, url, name), queue)
         )
 
-    async def feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
+    async def parse_feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
         """A feed's entries; IngestFailed when the file is none."""
         return process_protocol.feed(await self._pool.ask("feed", Source(path, "", url=url), queue))
 

@@ -23,7 +23,7 @@ _UNREADABLE = "The image is damaged and cannot be read."
 
 
 def read(source: Source, caps: Caps) -> Extracted:
-    process_limits.hold_cpu(caps.ocr_cpu_seconds)
+    process_limits.limit_cpu(caps.ocr_cpu_seconds)
     texts = enough((page, text_in(frame)) for page, frame in enumerate(_frames(source, caps), 1))
     if not texts:
         raise IngestFailed("No text can be read in the image.")

@@ -49,7 +49,7 @@ def read(source: Source, caps: Caps) -> Extracted:
         for number, page in enumerate(pages)
     ]
     if scanned:
-        process_limits.hold_cpu(caps.ocr_cpu_seconds)
+        process_limits.limit_cpu(caps.ocr_cpu_seconds)
     for number in scanned:
         texts[number] = _by_ocr(document, number, caps)
     found = enough(enumerate(texts, 1))

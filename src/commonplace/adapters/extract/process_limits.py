@@ -14,12 +14,12 @@ _PR_SET_PDEATHSIG = 1
 
 if sys.platform == "win32":
 
-    def hold_cpu(seconds: int) -> None:
+    def limit_cpu(seconds: int) -> None:
         """Not enforced here; the limit on wall-clock time remains."""
 else:
     import resource
 
-    def hold_cpu(seconds: int) -> None:
+    def limit_cpu(seconds: int) -> None:
         """End this process (SIGXCPU) after so many more seconds of processor time; it may have read other files before."""
         used = resource.getrusage(resource.RUSAGE_SELF)
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
@@ -31,13 +31,13 @@ else:
 
 if sys.platform == "linux":
 
-    def hold_to(caps: Caps) -> None:
+    def limit_process(caps: Caps) -> None:
         size = caps.megabytes * 1_000_000
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        hold_cpu(caps.cpu_seconds)
+        limit_cpu(caps.cpu_seconds)
 
-    def die_with(parent: int) -> None:
+    def die_with_parent(parent: int) -> None:
         """Be killed when the server ends, however it ends and whatever is being read."""
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:  # it had ended before we asked
@@ -49,10 +49,10 @@ if sys.platform == "linux":
         return int(peak[1]) / 1000 if peak else 0.0
 else:
 
-    def hold_to(caps: Caps) -> None:
-        hold_cpu(caps.cpu_seconds)
+    def limit_process(caps: Caps) -> None:
+        limit_cpu(caps.cpu_seconds)
 
-    def die_with(parent: int) -> None:
+    def die_with_parent(parent: int) -> None:
         """A reader notices the end of its input when it asks for the next file."""
 
     def peak_megabytes() -> float:

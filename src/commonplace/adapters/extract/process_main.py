@@ -20,7 +20,7 @@ _SPENT_MEGABYTES = 400  # one that has grown this large is replaced, to give the
 
 
 def main() -> None:
-    process_limits.die_with(int(sys.argv[1]))
+    process_limits.die_with_parent(int(sys.argv[1]))
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
     )  # a key reaches all processes of a terminal; whoever started this one ends it
@@ -29,7 +29,7 @@ def main() -> None:
     while request := _next_line():
         asked = json.loads(request)
         caps = Caps(**asked["caps"])
-        process_limits.hold_to(caps)
+        process_limits.limit_process(caps)
         answer = _answer(asked["verb"], process_protocol.source(asked["source"]), caps)
         spent = {"spent": process_limits.peak_megabytes() > _SPENT_MEGABYTES}
         body = process_protocol.answer(answer | spent)

@@ -18,9 +18,9 @@ def make_fetcher(settings: Settings) -> "WebFetcher":
 
 
 def _made(settings: Settings) -> "WebFetcher":
-    from commonplace.adapters.fetch.address_guard import Allowed
+    from commonplace.adapters.fetch.address_guard import AllowedHosts
     from commonplace.adapters.fetch.client import WebFetcher
 
     return WebFetcher(
-        allowed=Allowed.parse(settings.fetch_allow_hosts), timeout=settings.fetch_timeout
+        allowed=AllowedHosts.parse(settings.fetch_allow_hosts), timeout=settings.fetch_timeout
     )

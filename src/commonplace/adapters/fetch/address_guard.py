@@ -62,7 +62,7 @@ def is_public(address: Address) -> bool:
     return not any(address in network for network in _CLOSED_V4)
 
 
-def checked_url(text: str, base: httpx.URL | None = None) -> httpx.URL:
+def parse_url(text: str, base: httpx.URL | None = None) -> httpx.URL:
     """An address that can be asked for: http(s), a host in its one spelling, nothing secret, no fragment."""
     try:
         url = base.join(text) if base else httpx.URL(text.strip())
@@ -100,7 +100,7 @@ def _inet_aton(host: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class AllowedHosts:
     """The hosts that may be anywhere: (name, port), or (name, None) for all its ports."""
 
     hosts: frozenset[tuple[str, int | None]] = frozenset()
@@ -134,8 +134,8 @@ async def system_resolver(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-class Guard:
-    def __init__(self, allowed: Allowed, resolver: Resolver = system_resolver) -> None:
+class AddressGuard:
+    def __init__(self, allowed: AllowedHosts, resolver: Resolver = system_resolver) -> None:
         self._allowed, self._resolver = allowed, resolver
         self._network = httpcore.AnyIOBackend()
 
@@ -170,4 +170,4 @@ class Guard:
             return [ip_address(address) for address in await self._resolver(host, port)]
         except (OSError, UnicodeError) as error:
             down = isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN
-            raise IngestFailed(f"There is no address for {host}.", passing=down) from None
+            raise IngestFailed(f"There is no address for {host}.", transient=down) from None

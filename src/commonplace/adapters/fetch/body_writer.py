@@ -11,7 +11,7 @@ _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _GZIP_MAGIC = b"\x1f"
 
 
-class Sink:
+class BodyWriter:
     def __init__(self, path: Path, encoding: str, max_bytes: int, *, empty: bool = False) -> None:
         self._packed, self._may_be_empty = _is_packed(encoding), empty
         self._max_bytes, self._coming, self.size = max_bytes, 0, 0
@@ -41,7 +41,7 @@ class Sink:
 
     def finish(self) -> None:
         if self._packed and self._coming and not self._unpacker.eof:
-            raise IngestFailed("The answer broke off before it was complete.", passing=True)
+            raise IngestFailed("The answer broke off before it was complete.", transient=True)
         if not self.size and not self._may_be_empty:
             raise IngestFailed("The answer is empty.")
 

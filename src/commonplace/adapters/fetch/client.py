@@ -15,23 +15,23 @@ import httpx
 
 from commonplace import __version__
 from commonplace.adapters.fetch.address_guard import (
-    Allowed,
-    Guard,
+    AddressGuard,
+    AllowedHosts,
     Resolver,
-    checked_url,
+    parse_url,
     system_resolver,
 )
-from commonplace.adapters.fetch.body_writer import Sink
+from commonplace.adapters.fetch.body_writer import BodyWriter
 from commonplace.adapters.fetch.response_headers import (
     charset,
-    conditions,
-    failures_as_sentences,
+    conditional_headers,
     media_type,
-    refusal,
     retry_after,
+    status_error,
+    translate_errors,
     validators,
 )
-from commonplace.adapters.fetch.retries import Patience, Turns
+from commonplace.adapters.fetch.retries import HostLimiter, TimeBudget
 from commonplace.errors import IngestFailed
 from commonplace.model import Fetched, Json
 
@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class OutgoingRequest:
     """What is asked for besides the address."""
 
     method: str = "GET"
@@ -73,7 +73,7 @@ class Answer:
     body: bytes
 
 
-Take = Callable[[httpcore.Response, httpx.Headers, httpx.URL, Patience], Awaitable[T | None]]
+Take = Callable[[httpcore.Response, httpx.Headers, httpx.URL, TimeBudget], Awaitable[T | None]]
 
 
 class WebFetcher:
@@ -82,26 +82,31 @@ class WebFetcher:
     def __init__(
         self,
         *,
-        allowed: Allowed | None = None,
+        allowed: AllowedHosts | None = None,
         timeout: float = 20.0,
         resolver: Resolver = system_resolver,
         ssl_context: ssl.SSLContext | None = None,
         folder: Path | None = None,
     ) -> None:
-        self._guard = Guard(allowed or Allowed(), resolver)
+        self._guard = AddressGuard(allowed or AllowedHosts(), resolver)
         self._timeout, self._folder = timeout, folder
         self._ssl = ssl_context or httpx.create_ssl_context(trust_env=False)
         self._ssl.set_alpn_protocols(["http/1.1"])
-        self._turns = Turns()
+        self._turns = HostLimiter()
 
     @asynccontextmanager
     async def get(
-        self, url: str, *, max_bytes: int, taste: int | None = None, known: Json | None = None
+        self,
+        url: str,
+        *,
+        max_bytes: int,
+        sample_bytes: int | None = None,
+        known: Json | None = None,
     ) -> AsyncIterator[Fetched]:
         with _temporary_file(self._folder) as path:
 
             async def save(
-                answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL, patience: Patience
+                answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL, budget: TimeBudget
             ) -> Fetched | None:
                 if answer.status == NOT_MODIFIED and known:
                     return Fetched(
@@ -109,54 +114,58 @@ class WebFetcher:
                     )
                 if not 200 <= answer.status < 300:
                     return None
-                return await self._save(answer, headers, at, path, max_bytes, taste, patience)
+                return await self._save(answer, headers, at, path, max_bytes, sample_bytes, budget)
 
-            yield await self._follow(checked_url(url), Wish(headers=conditions(known or {})), save)
+            yield await self._follow(
+                parse_url(url), OutgoingRequest(headers=conditional_headers(known or {})), save
+            )
 
-    async def send(self, url: str, wish: Wish, *, max_bytes: int) -> Answer:
+    async def send(self, url: str, request: OutgoingRequest, *, max_bytes: int) -> Answer:
         """For libraries that speak some site's own protocol: any method, any status, through the same guard."""
         with _temporary_file(self._folder) as path:
 
             async def keep(
-                answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL, patience: Patience
+                answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL, budget: TimeBudget
             ) -> Answer | None:
-                if answer.status in REDIRECTS and "Location" in headers and wish.method == "GET":
+                if answer.status in REDIRECTS and "Location" in headers and request.method == "GET":
                     return None
                 await self._pour(
                     answer,
-                    Sink(path, headers.get("Content-Encoding", ""), max_bytes, empty=True),
-                    patience,
+                    BodyWriter(path, headers.get("Content-Encoding", ""), max_bytes, empty=True),
+                    budget,
                 )
                 body = await anyio.Path(path).read_bytes()
                 return Answer(answer.status, str(at), tuple(headers.multi_items()), body)
 
-            return await self._follow(checked_url(url), wish, keep)
+            return await self._follow(parse_url(url), request, keep)
 
     async def close(self) -> None:
         """Nothing is kept open between requests."""
 
-    async def _follow(self, url: httpx.URL, wish: Wish, take: Take[T]) -> T:
+    async def _follow(self, url: httpx.URL, request: OutgoingRequest, take: Take[T]) -> T:
         """What `take` makes of the first answer that it takes; redirects are followed, and those who are busy waited for."""
-        patience, seen, retries = Patience(self._timeout), [url], RETRIES
+        budget, seen, retries = TimeBudget(self._timeout), [url], RETRIES
         while True:
             host = url.raw_host.decode("ascii")
             async with self._turns.take(host):
-                with patience.counting(), failures_as_sentences(host, self._timeout):
-                    async with self._ask(url, wish) as answer:
+                with budget.running(), translate_errors(host, self._timeout):
+                    async with self._ask(url, request) as answer:
                         headers = httpx.Headers(answer.headers)
-                        if (taken := await take(answer, headers, url, patience)) is not None:
+                        if (taken := await take(answer, headers, url, budget)) is not None:
                             return taken
             if answer.status in REDIRECTS and "Location" in headers:
                 url = _next(headers["Location"], seen)
                 continue
             wait = retry_after(headers) if answer.status in BUSY else None
             if wait is None or wait > LONGEST_WAIT or not retries:
-                raise refusal(answer.status, wait)
+                raise status_error(answer.status, wait)
             retries -= 1
             await anyio.sleep(wait)
 
     @asynccontextmanager
-    async def _ask(self, url: httpx.URL, wish: Wish) -> AsyncIterator[httpcore.Response]:
+    async def _ask(
+        self, url: httpx.URL, request: OutgoingRequest
+    ) -> AsyncIterator[httpcore.Response]:
         host, secure = url.raw_host.decode("ascii"), url.scheme == "https"
         port = url.port or (443 if secure else 80)  # 0 was refused
         target = httpcore.URL(
@@ -169,10 +178,10 @@ class WebFetcher:
             connection = httpcore.AsyncHTTP11Connection(origin=target.origin, stream=stream)
             timeouts = {"read": self._timeout, "write": self._timeout}
             async with connection.stream(
-                wish.method,
+                request.method,
                 target,
-                headers=_headers(url, wish),
-                content=wish.body,
+                headers=_headers(url, request),
+                content=request.body,
                 extensions={"timeout": timeouts},
             ) as answer:
                 yield answer
@@ -187,39 +196,47 @@ class WebFetcher:
         url: httpx.URL,
         path: Path,
         max_bytes: int,
-        taste: int | None,
-        patience: Patience,
+        sample_bytes: int | None,
+        budget: TimeBudget,
     ) -> Fetched:
         said = headers.get("Content-Type", "")
-        enough = taste if taste is not None and _is_recording(media_type(said), url) else None
-        sink = Sink(path, headers.get("Content-Encoding", ""), max_bytes)
+        enough = (
+            sample_bytes
+            if sample_bytes is not None and _is_recording(media_type(said), url)
+            else None
+        )
+        sink = BodyWriter(path, headers.get("Content-Encoding", ""), max_bytes)
         if enough is None:
             sink.expect(headers.get("Content-Length"))
-        await self._pour(answer, sink, patience, enough)
+        await self._pour(answer, sink, budget, enough)
         return Fetched(
             str(url), media_type(said), charset(said), path, sink.size, validators(headers)
         )
 
     async def _pour(
-        self, answer: httpcore.Response, sink: Sink, patience: Patience, enough: int | None = None
+        self,
+        answer: httpcore.Response,
+        sink: BodyWriter,
+        budget: TimeBudget,
+        enough: int | None = None,
     ) -> None:
         with sink:
             async for chunk in answer.aiter_stream():
-                patience.earn(len(chunk))
+                budget.earn(len(chunk))
                 await anyio.to_thread.run_sync(sink.write, chunk)
                 if enough is not None and sink.size >= enough:
                     return
             sink.finish()
 
 
-def _headers(url: httpx.URL, wish: Wish) -> dict[str | bytes, str | bytes]:
+def _headers(url: httpx.URL, request: OutgoingRequest) -> dict[str | bytes, str | bytes]:
     """Ours, unless the wish has others; the host and how the connection is used are nobody else's to say."""
     own = ("host", "accept-encoding", "connection", "content-length", "transfer-encoding")
     wished: dict[str | bytes, str | bytes] = {
-        name.title(): value for name, value in wish.headers.items() if name.lower() not in own
+        name.title(): value for name, value in request.headers.items() if name.lower() not in own
     }
-    if wish.body:
-        wished["Content-Length"] = str(len(wish.body))
+    if request.body:
+        wished["Content-Length"] = str(len(request.body))
     return HEADERS | wished | {"Host": url.netloc}
 
 
@@ -239,7 +256,7 @@ def _temporary_file(folder: Path | None) -> Iterator[Path]:
 
 
 def _next(location: str, seen: list[httpx.URL]) -> httpx.URL:
-    url = checked_url(location, seen[-1])
+    url = parse_url(location, seen[-1])
     if url in seen:
         circle = " -> ".join(map(str, [*seen[seen.index(url) :], url]))
         raise IngestFailed(f"The address redirects in a circle: {circle}")

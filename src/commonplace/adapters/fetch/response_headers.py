@@ -43,7 +43,7 @@ def validators(headers: httpx.Headers) -> Json:
     return {name: value for name, value in said.items() if _HEADER.fullmatch(value)}
 
 
-def conditions(known: Json) -> dict[str, str]:
+def conditional_headers(known: Json) -> dict[str, str]:
     names = {"etag": "If-None-Match", "last_modified": "If-Modified-Since"}
     return {names[name]: value for name, value in known.items()}
 
@@ -60,28 +60,28 @@ def retry_after(headers: httpx.Headers) -> float | None:
     return max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - now()).total_seconds())
 
 
-def refusal(status: int, wait: float | None) -> IngestFailed:
+def status_error(status: int, wait: float | None) -> IngestFailed:
     phrase = f" {HTTPStatus(status).phrase}" if status in set(HTTPStatus) else ""
     later = f" and asks to come back in {wait:.0f} s" if wait else ""
     return IngestFailed(
         f"The page answered {status}{phrase}{later}.",
-        passing=status in (408, 425, 429) or status >= 500,
+        transient=status in (408, 425, 429) or status >= 500,
     )
 
 
 @contextmanager
-def failures_as_sentences(host: str, timeout: float) -> Iterator[None]:
+def translate_errors(host: str, timeout: float) -> Iterator[None]:
     try:
         yield
     except httpcore.TimeoutException as error:
         raise IngestFailed(
-            f"The server did not answer within {timeout:g} s.", passing=True
+            f"The server did not answer within {timeout:g} s.", transient=True
         ) from error
     except httpcore.ConnectError as error:
-        raise IngestFailed(_unreachable(host, error), passing=True) from error
+        raise IngestFailed(_unreachable(host, error), transient=True) from error
     except httpcore.NetworkError as error:
         raise IngestFailed(
-            "The server closed the connection before the answer was complete.", passing=True
+            "The server closed the connection before the answer was complete.", transient=True
         ) from error
     except httpcore.ProtocolError as error:
         raise IngestFailed(

@@ -13,7 +13,7 @@ TOGETHER, PER_HOST = 16, 4
 QUEUE_SECONDS = 60.0
 
 
-class Patience:
+class TimeBudget:
     """Seconds for all requests of a download together. Bytes that arrive earn more; waiting for a turn costs none."""
 
     def __init__(self, seconds: float) -> None:
@@ -22,7 +22,7 @@ class Patience:
         self._earned = False
 
     @contextmanager
-    def counting(self) -> Iterator[None]:
+    def running(self) -> Iterator[None]:
         began = anyio.current_time()
         with anyio.CancelScope(deadline=began + self._left) as self._scope:
             yield
@@ -32,7 +32,7 @@ class Patience:
                 "The server sends too slowly."
                 if self._earned
                 else f"The server did not answer within {self._whole:g} s.",
-                passing=True,
+                transient=True,
             )
 
     def earn(self, size: int) -> None:
@@ -40,7 +40,7 @@ class Patience:
         self._scope.deadline += size / SLOWEST
 
 
-class Turns:
+class HostLimiter:
     """Manners: few requests at once, and fewer to one host."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ async def _taken(turn: anyio.Semaphore, host: str) -> AsyncIterator[None]:
     if scope.cancelled_caught:
         raise IngestFailed(
             f"Too many downloads were waiting before the one from {host}; try again later.",
-            passing=True,
+            transient=True,
         )
     try:
         yield

@@ -71,10 +71,10 @@ class RemoteTranscriber(ABC):
         self,
         recording: Path | None,
         progress: Callable[[float], Awaitable[None]],
-        errand: RemoteJob | None = None,
+        remote_job: RemoteJob | None = None,
     ) -> Transcript:
-        errand = errand or RemoteJob(None, _forget, sleep)
-        job, seconds = errand.begun, 0.0
+        remote_job = remote_job or RemoteJob(None, _forget, sleep)
+        job, seconds = remote_job.id, 0.0
         if job is None:
             if recording is None:
                 raise self._service.failed("has not been given the recording")
@@ -84,23 +84,23 @@ class RemoteTranscriber(ABC):
             address = await self._upload(recording)
             await progress(_UPLOADED)
             job = await self._begin(address)
-            await errand.remember(job)
+            await remote_job.remember(job)
         await progress(_BEGUN)
         try:
-            found = await self._result(job, seconds, errand)
+            found = await self._result(job, seconds, remote_job)
         except (IngestFailed, Lost):
-            await errand.remember(None)  # there is nothing to come back for
+            await remote_job.remember(None)  # there is nothing to come back for
             raise
         await progress(1.0)
         return found
 
-    async def _result(self, job: str, seconds: float, errand: RemoteJob) -> Transcript:
+    async def _result(self, job: str, seconds: float, remote_job: RemoteJob) -> Transcript:
         deadline = monotonic() + max(self._least_wait, seconds)
         while (found := self._understood(await self._status(job), seconds)) is None:
             if monotonic() + self._look > deadline:
                 raise self._service.failed("has not finished in time")
             looked = monotonic()
-            await errand.pause(self._look if self._callback is None else _LOOK_SELDOM)
+            await remote_job.pause(self._look if self._callback is None else _LOOK_SELDOM)
             await sleep(
                 max(0.0, looked + self._look - monotonic())
             )  # not every piece of news is about this one

@@ -58,7 +58,7 @@ class LocalTranscriber:
         self,
         recording: Path | None,
         progress: Callable[[float], Awaitable[None]],
-        errand: RemoteJob | None = None,
+        remote_job: RemoteJob | None = None,
     ) -> Transcript:
         if recording is None:  # it was begun by a service, before the settings were changed
             raise TranscriptionFailed("The local transcriber needs the recording itself.")

@@ -24,7 +24,7 @@ from commonplace.model import Fetched, Json, Soundtrack
 if TYPE_CHECKING:
     from yt_dlp import YoutubeDL
 
-    from commonplace.adapters.fetch.client import Answer, Wish
+    from commonplace.adapters.fetch.client import Answer, OutgoingRequest
 
 _log = logging.getLogger(__name__)
 _WATCH = "https://www.youtube.com/watch?v="
@@ -34,7 +34,7 @@ _SECONDS = 90.0
 _FORMAT = "/".join(f"{kind}[protocol~='^https?$']" for kind in ("ba[abr<=100]", "ba", "b"))
 
 
-class _Murmur:
+class _QuietLogger:
     """What yt-dlp has to say is of interest to those who look for a fault; what failed reaches the user as an error."""
 
     debug = info = warning = error = _log.debug
@@ -49,7 +49,7 @@ _OPTIONS: Json = {
     "ignoreconfig": True,
     "allowed_extractors": ["youtube"],
     "color": "never",
-    "logger": _Murmur(),
+    "logger": _QuietLogger(),
 }
 
 
@@ -58,7 +58,7 @@ class Web(Protocol):
 
     def get(self, url: str, *, max_bytes: int) -> AbstractAsyncContextManager[Fetched]: ...
 
-    async def send(self, url: str, wish: "Wish", *, max_bytes: int) -> "Answer": ...
+    async def send(self, url: str, request: "OutgoingRequest", *, max_bytes: int) -> "Answer": ...
 
 
 class YouTubeSound:
@@ -115,7 +115,7 @@ class YouTubeSound:
                 info = await to_thread.run_sync(self._extract, video_id, abandon_on_cancel=True)
         except TimeoutError:
             raise IngestFailed(
-                "YouTube took too long to say where the video's sound is.", passing=True
+                "YouTube took too long to say where the video's sound is.", transient=True
             ) from None
         if info.get("live_status") in ("is_live", "is_upcoming", "post_live"):
             raise IngestFailed(
@@ -148,7 +148,7 @@ def _downloader(web: Web) -> "YoutubeDL":
     from yt_dlp.networking.common import RequestDirector, RequestHandler, Response
     from yt_dlp.networking.exceptions import HTTPError, TransportError
 
-    from commonplace.adapters.fetch.client import Wish
+    from commonplace.adapters.fetch.client import OutgoingRequest
 
     class FetcherRH(RequestHandler):  # type: ignore[misc]
         _SUPPORTED_URL_SCHEMES = ("http", "https")
@@ -162,7 +162,7 @@ def _downloader(web: Web) -> "YoutubeDL":
             headers = dict(self._get_headers(request))
             if said := cookies.get_cookie_header(request.url):
                 headers["Cookie"] = said
-            wish = Wish(request.method, headers, request.data or b"")
+            wish = OutgoingRequest(request.method, headers, request.data or b"")
             try:
                 answer = from_thread.run(
                     partial(web.send, request.url, wish, max_bytes=_PAGE_BYTES)
@@ -178,8 +178,8 @@ def _downloader(web: Web) -> "YoutubeDL":
 
     class Downloader(YoutubeDL):  # type: ignore[misc]
         def build_request_director(self, handlers: Any, preferences: Any = None) -> Any:
-            director = RequestDirector(logger=_Murmur())
-            director.add_handler(FetcherRH(logger=_Murmur(), cookiejar=self.cookiejar))
+            director = RequestDirector(logger=_QuietLogger())
+            director.add_handler(FetcherRH(logger=_QuietLogger(), cookiejar=self.cookiejar))
             return director
 
     return Downloader(dict(_OPTIONS))

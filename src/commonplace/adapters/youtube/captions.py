@@ -38,7 +38,7 @@ class Captions:
         self._languages = tuple(languages)
         self._watch = watch
 
-    async def of(self, video_id: str) -> Extracted | None:
+    async def fetch(self, video_id: str) -> Extracted | None:
         """None: the video has no captions, or does not give them away; its speech has to be written down then."""
         page = f"{self._watch}?{urlencode({'v': video_id, 'hl': 'en'})}"
         player = _player(await self._text(page, _PAGE_BYTES))

@@ -29,7 +29,7 @@ from commonplace.text import chunking
 from commonplace.text.urls import canonical, looks_like_audio, youtube_id
 
 MEGABYTE = 1_000_000
-TASTE = 65_536  # bytes of a recording that tell what it is; all of it is fetched when it is written down
+SAMPLE_BYTES = 65_536  # bytes of a recording that tell what it is; all of it is fetched when it is written down
 ARTICLE_WORDS = 500  # a page with so much to read is an article, whatever else it plays
 TITLE = 500
 SPEECH = ("audio/", "video/")
@@ -130,7 +130,7 @@ class KeyedLock:
         async with turn.lock:
             if waited and turn.failed is not None:
                 raise IngestFailed(
-                    turn.failed.message, passing=turn.failed.passing, **turn.failed.data
+                    turn.failed.message, transient=turn.failed.transient, **turn.failed.data
                 )
             turn.failed = None
             try:
@@ -160,7 +160,9 @@ class Sources:
         if video := youtube_id(url):
             return await self._video(url, video, tell)
         await tell(0.1, f"Fetching {urlsplit(url).netloc}")
-        async with self._fetcher.get(url, max_bytes=self._max_bytes, taste=TASTE) as fetched:
+        async with self._fetcher.get(
+            url, max_bytes=self._max_bytes, sample_bytes=SAMPLE_BYTES
+        ) as fetched:
             kind = await self._kind(fetched, queue)
             found_at = _other_address(url, fetched.url)
             if kind.startswith(SPEECH):
@@ -174,7 +176,7 @@ class Sources:
 
     async def _video(self, url: str, video: str, tell: Progress) -> Source:
         await tell(0.1, "Fetching the video's captions")
-        found = await self._captions.of(video)
+        found = await self._captions.fetch(video)
         if found is not None:
             return _source(url, found)
         await tell(0.4, "There are none; looking for its sound")
@@ -192,7 +194,7 @@ class Sources:
             kind in FEEDS
             and (
                 episode := _newest(
-                    await self._extractor.feed(fetched.path, fetched.url, queue=queue)
+                    await self._extractor.parse_feed(fetched.path, fetched.url, queue=queue)
                 )
             )
             and await self._is_recording(episode.audio_url or "", queue)
@@ -224,10 +226,12 @@ class Sources:
         if link is None:
             return None
         try:
-            async with self._fetcher.get(link, max_bytes=self._max_bytes, taste=TASTE) as fetched:
+            async with self._fetcher.get(
+                link, max_bytes=self._max_bytes, sample_bytes=SAMPLE_BYTES
+            ) as fetched:
                 if await self._is_heard(fetched, queue):
                     return link
-                feed = await self._extractor.feed(
+                feed = await self._extractor.parse_feed(
                     fetched.path, fetched.url, queue=queue
                 )  # what is not a recording is a feed
         except IngestFailed:
@@ -246,7 +250,9 @@ class Sources:
     async def _is_recording(self, link: str, queue: str) -> bool:
         """Tasted first: where there is nothing to hear, or nobody may go, there is still what the page says."""
         try:
-            async with self._fetcher.get(link, max_bytes=self._max_bytes, taste=TASTE) as fetched:
+            async with self._fetcher.get(
+                link, max_bytes=self._max_bytes, sample_bytes=SAMPLE_BYTES
+            ) as fetched:
                 return await self._is_heard(fetched, queue)
         except IngestFailed:
             return False
@@ -255,7 +261,7 @@ class Sources:
         return (await self._kind(fetched, queue)).startswith(SPEECH)
 
     async def _kind(self, fetched: Fetched, queue: str) -> str:
-        return await self._extractor.kind(
+        return await self._extractor.detect_type(
             fetched.path, fetched.media_type, _file_name(fetched.url), queue=queue
         )
 

@@ -194,7 +194,7 @@ class TranscribeJobs:
         await self._recordings.discard(job.payload)
 
     async def _write_down(self, worker: str, job: Job, content: Content) -> None:
-        tell, errand = self._teller(content.id), self._errand(worker, job)
+        tell, remote_job = self._teller(content.id), self._remote_job(worker, job)
 
         async def renew() -> None:
             await self._store.jobs.extend(worker, [job.id], LEASE_SECONDS)
@@ -202,12 +202,12 @@ class TranscribeJobs:
 
         async with renewing_lease(renew):
             try:
-                if errand.begun:  # by whoever was at it before: the recording was sent, and its minutes were reserved
-                    transcript = await self._transcriber.transcribe(None, tell, errand)
+                if remote_job.id:  # by whoever was at it before: the recording was sent, and its minutes were reserved
+                    transcript = await self._transcriber.transcribe(None, tell, remote_job)
                 else:
                     async with self._recordings.open(job.payload) as recording:
                         await self._quota.reserve(job, await self._recordings.seconds(recording))
-                        transcript = await self._transcriber.transcribe(recording, tell, errand)
+                        transcript = await self._transcriber.transcribe(recording, tell, remote_job)
             except BaseException:
                 await self._quota.settle(job, 0)
                 raise
@@ -217,7 +217,7 @@ class TranscribeJobs:
             content.id, text, segments(marks), content.about | _about(transcript)
         )
 
-    def _errand(self, worker: str, job: Job) -> RemoteJob:
+    def _remote_job(self, worker: str, job: Job) -> RemoteJob:
         async def remember(begun: str | None) -> None:
             known = {
                 name: value for name, value in job.payload.items() if name not in ("begun", "by")
@@ -268,7 +268,7 @@ class TranscribeJobs:
         if isinstance(error, QuotaExceeded) or (own and again is None):
             await self._store.jobs.fail(worker, job.id, reason, None)
             await self._store.contents.release(item.content_id, job.id)
-        elif again is None or (isinstance(error, IngestFailed) and not error.passing):
+        elif again is None or (isinstance(error, IngestFailed) and not error.transient):
             await self._store.contents.fail(item.content_id, reason)
         else:
             # Held until then, so that those who wait for it do not try in its place.

@@ -197,7 +197,7 @@ class Feeds:
         ) as fetched:
             if fetched.unchanged:
                 return None, fetched.validators
-            return await self._extractor.feed(
+            return await self._extractor.parse_feed(
                 fetched.path, fetched.url, queue=queue
             ), fetched.validators
 

@@ -228,7 +228,7 @@ class Uploads:
         try:
             upload = await self._store.uploads.get(upload_id)
             async with self._blobs.file(upload.key) as file:
-                kind = await self._extractor.kind(
+                kind = await self._extractor.detect_type(
                     file, upload.content_type, upload.filename, queue=upload.owner
                 )
                 key, content = await self._known_content(
@@ -359,7 +359,7 @@ class Uploads:
         self, caller: Caller, upload: Upload, document: bool | None, draft: Draft
     ) -> AddedItem:
         async with self._file(upload) as file:
-            kind = await self._extractor.kind(
+            kind = await self._extractor.detect_type(
                 file, upload.content_type, upload.filename, queue=upload.owner
             )
             document = not kind.startswith(SPEECH) if document is None else document
@@ -405,7 +405,7 @@ class Uploads:
     ) -> AddedItem:
         """A file of this machine, by the same way. `name`: when it is called otherwise by whom it comes from."""
         name, size = name or file.name, (await asyncio.to_thread(file.stat)).st_size
-        kind = await self._extractor.kind(file, name=name, queue=caller.queue)
+        kind = await self._extractor.detect_type(file, name=name, queue=caller.queue)
         upload, _ = await self.announce(caller, name, kind, size)
         try:
             await self._blobs.put(upload.key, file)

@@ -28,7 +28,7 @@ def error_message(job: Job, error: Exception) -> str:
 def is_transient(error: Exception) -> bool:
     """Whether a dependency is down, so that the job itself may well succeed later."""
     return (
-        error.passing
+        error.transient
         if isinstance(error, CommonplaceError)
         else isinstance(error, ConnectionError | TimeoutError)
     )

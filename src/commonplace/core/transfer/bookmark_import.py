@@ -10,7 +10,7 @@ from commonplace.core.items.library import Draft, Library, Record
 from commonplace.core.transfer import bookmark_formats
 from commonplace.core.transfer.bookmark_formats import Saved
 from commonplace.core.transfer.markdown_folder import ImportResult
-from commonplace.errors import KEEPS_OUT
+from commonplace.errors import SOURCE_ERRORS
 from commonplace.model import (
     Caller,
     EntityType,
@@ -112,7 +112,7 @@ class _Importer:
             ]
             if new and self._caller.single_folder is None:
                 await self._library.file(self._caller, added.item.id, new)
-        except KEEPS_OUT as error:
+        except SOURCE_ERRORS as error:
             self.failed.append((each.url or each.title, error.message))
             self._advance(self._done(), self._total)
             return

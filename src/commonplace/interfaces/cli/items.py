@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commonplace.errors import KEEPS_OUT, IngestFailed, Invalid
+from commonplace.errors import SOURCE_ERRORS, IngestFailed, Invalid
 from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Desk, command, item_argument
 from commonplace.interfaces.cli.job_queue import waiting, work_off
@@ -86,7 +86,7 @@ async def add(
                             "folder_id": target.id if target else added.folder_id,
                         }
                     )
-                except KEEPS_OUT as error:
+                except SOURCE_ERRORS as error:
                     failed.append((source, error.message))
                 advance(done, len(drafts))
         if await waiting(app) <= 2 * len(

@@ -11,7 +11,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from commonplace.core.items.library import Draft
-from commonplace.errors import KEEPS_OUT, Invalid
+from commonplace.errors import SOURCE_ERRORS, Invalid
 from commonplace.interfaces.actions.items import Ingest
 from commonplace.interfaces.web.jinja import count
 from commonplace.interfaces.web.live_progress import events, watch
@@ -60,7 +60,7 @@ async def _add_files(visit: Visit, files: list[UploadFile], text: str, folder: s
         name = PurePath((file.filename or "").replace("\\", "/")).name[-200:] or "file"
         try:
             kept.append(await _add_file(visit, file, name, folder))
-        except KEEPS_OUT as error:
+        except SOURCE_ERRORS as error:
             failed.append(f"{name}: {error.message}")
     if failed:
         raise Invalid(
