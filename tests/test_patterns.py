@@ -234,9 +234,9 @@ def redacted(text: str) -> None:
 
 def read_plain(text: str) -> None:
     charset.decode(text.encode(), markup=True)
-    plain_text._titled(text)
-    input_file.tidy(text)
-    paragraphs.paragraphs(text.splitlines())
+    plain_text._find_title(text)
+    input_file.clean_text(text)
+    paragraphs.split_paragraphs(text.splitlines())
 
 
 READERS: dict[str, Callable[[str], object]] = {

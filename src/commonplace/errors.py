@@ -1,15 +1,13 @@
-"""Every way a request can fail. A face maps `code` once; nobody catches these to guess at them."""
+"""Errors that callers are told about. Each interface maps `code` in one place."""
 
 from typing import Any
 
 
 class CommonplaceError(Exception):
-    """Base of all errors a caller is told about: a code for programs, a sentence for people, data for both."""
+    """Base of all reported errors: a code for programs, a sentence for people, data for both."""
 
     code = "internal_error"
-    transient = (
-        False  # nothing is wrong with what was asked: a job waits and asks again until it succeeds
-    )
+    transient = False  # the request is fine and may work later: jobs retry until it succeeds
 
     def __init__(self, message: str, **data: Any) -> None:
         super().__init__(message)
@@ -18,7 +16,7 @@ class CommonplaceError(Exception):
 
 
 class Invalid(CommonplaceError):
-    """The request itself is wrong; sending it again unchanged cannot help."""
+    """The request itself is wrong; repeating it unchanged cannot help."""
 
     code = "invalid_request"
 
@@ -39,19 +37,19 @@ class CapabilityDenied(CommonplaceError):
 
 
 class ForbiddenScope(CommonplaceError):
-    """The caller sees the thing, but its folder scope does not let it do this."""
+    """The caller sees the target, but its folder scope does not allow the action."""
 
     code = "forbidden_scope"
 
 
 class NotFound(CommonplaceError):
-    """Not there, or not for this caller: the two read the same on purpose."""
+    """Missing, or hidden from this caller: deliberately indistinguishable."""
 
     code = "not_found"
 
 
 class Conflict(CommonplaceError):
-    """Somebody else was first (`expected_revision`)."""
+    """Somebody else changed it first (`expected_revision`)."""
 
     code = "conflict"
 
@@ -61,7 +59,7 @@ class NameTaken(CommonplaceError):
 
 
 class RateLimited(CommonplaceError):
-    """A per-token hourly allowance is used up."""
+    """A rate limit is reached."""
 
     code = "rate_limited"
 
@@ -76,7 +74,7 @@ class QuotaExceeded(CommonplaceError):
 
 
 class IngestFailed(CommonplaceError):
-    """The source could not be reached or read; nothing was stored. `transient`: the same source may work later."""
+    """The source could not be fetched or read; nothing was stored."""
 
     code = "ingest_failed"
 
@@ -86,43 +84,40 @@ class IngestFailed(CommonplaceError):
 
 
 class TranscriptionFailed(CommonplaceError):
-    """The transcriber did not answer or gave up; the job is tried again."""
+    """The transcriber did not answer or gave up; the job is retried."""
 
     code = "transcription_failed"
 
 
 class TransformFailed(CommonplaceError):
-    """The service that summarises did not answer, or not usefully; what there was before stays."""
+    """The summary service gave no usable answer; the previous summary stays."""
 
     code = "transform_failed"
 
 
 class EmbeddingFailed(CommonplaceError):
-    """The embedder did not answer. Searches fall back to keywords; jobs are tried again."""
+    """The embedder did not answer. Searches fall back to keywords; jobs are retried."""
 
     code = "embedding_failed"
     transient = True
 
 
 class StorageFailed(CommonplaceError):
-    """The database refused: full disk, lost connection, a file from a newer version."""
+    """The database or file store refused: full disk, lost connection, a newer version's file."""
 
     code = "storage_failed"
     transient = True
 
 
 class ConfigurationError(CommonplaceError):
-    """The server cannot start like this; the message says which setting to change."""
+    """The server cannot start with these settings; the message says which one to change."""
 
     code = "configuration_error"
 
 
 class Damaged(ConfigurationError):
-    """The database is broken, or gone although there was one (`missing=True`): only a backup helps."""
+    """The database is corrupt, or lost (`missing=True`): only a backup helps."""
 
 
-SOURCE_ERRORS = (
-    IngestFailed,
-    Invalid,
-    QuotaExceeded,
-)  # one source of several; the others are added all the same
+# Errors of one source among several; the others are added all the same.
+SOURCE_ERRORS = (IngestFailed, Invalid, QuotaExceeded)

@@ -1,4 +1,4 @@
-"""Protocols of what has several implementations, chosen by settings, and the values they exchange."""
+"""Protocols that have several implementations, chosen by settings, and the values they exchange."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -22,69 +22,72 @@ from commonplace.model import (
     Words,
 )
 
-Vectors = NDArray[np.float32]  # (n, dimensions), rows of length one
-
-
+Vectors = NDArray[np.float32]  # (n, dimensions), unit rows
 Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    words: Words | None  # None: not asked for
+    """A search query as the index sees it: words, a vector, or both."""
+
+    words: Words | None  # None: no keyword search
     vector: Vector | None
-    stamp: str  # whose vectors it may be compared with
+    stamp: str  # only vectors with the same stamp are compared
     limit: int  # of each kind
 
 
 class Matches(NamedTuple):
-    """Scores of each section found, by words and by meaning."""
+    """Scores of each section found, by keyword and by similarity."""
 
     ids: NDArray[np.int64]
-    keyword: NDArray[np.float32]  # 0: not found by words
-    cosines: NDArray[np.float32]  # not a number: not known
+    keyword: NDArray[np.float32]  # 0: no keyword match
+    cosines: NDArray[np.float32]  # NaN: unknown
     complete: bool = True  # every section that the caller may search has a vector
 
 
-class Embedder(Protocol):
-    """Text to unit vectors. `stamp` names model and dimension: vectors of two stamps are never compared."""
+class Closable(Protocol):
+    """An adapter that may hold connections, processes or models until it is closed."""
+
+    async def close(self) -> None: ...
+
+
+class Embedder(Closable, Protocol):
+    """Turn text into unit vectors.
+
+    `stamp` names model and dimensions: vectors of different stamps are never compared.
+    """
 
     stamp: str
     dimensions: int
-    quick: bool  # so that what is added in bulk gets its vectors as it is written, not by jobs
+    quick: bool  # fast enough to embed bulk additions as they are written, without jobs
 
     async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
-        """Per document, its passages in order (contextualised models see them together)."""
-        ...
+        """Embed the passages of each document; contextual models see a document's together."""
 
     async def query(self, text: str) -> Vector: ...
 
-    async def close(self) -> None: ...
 
-
-class Limits(Protocol):
-    """Counts uses in a sliding window."""
+class Limits(Closable, Protocol):
+    """Rate limits over a sliding window."""
 
     async def hit(self, key: str, amount: int, seconds: int) -> float | None:
-        """None when there was room for one more of `amount` per `seconds`, else the seconds until there is."""
-        ...
+        """Count one use of `amount` allowed per `seconds`.
 
-    async def close(self) -> None: ...
+        Returns None when it is within the limit, else the seconds until one is free.
+        """
 
 
-class Wake(Protocol):
-    """Tells sleeping workers, here or on another machine, that there is a job. Losing a signal only costs a poll."""
+class Wake(Closable, Protocol):
+    """Tell sleeping workers, on any machine, about a new job. A lost signal only costs a poll."""
 
     async def signal(self) -> bool:
-        """Whether it could be sent to all."""
-        ...
+        """Wake the workers. Returns whether the signal could be sent to all of them."""
 
     async def wait(self, seconds: float) -> None: ...
 
-    async def close(self) -> None: ...
 
-
-class Fetcher(Protocol):
-    """The only way out to the web. It refuses private networks by itself; no caller has to remember."""
+class Fetcher(Closable, Protocol):
+    """The only way out to the web. It refuses private networks itself; callers need not check."""
 
     def get(
         self,
@@ -94,27 +97,23 @@ class Fetcher(Protocol):
         sample_bytes: int | None = None,
         known: Json | None = None,
     ) -> AbstractAsyncContextManager[Fetched]:
-        """IngestFailed, with a reason in words, when it cannot be had. The file lasts as long as the context.
+        """Download to a file that lasts as long as the context. Raises IngestFailed.
 
-        `sample_bytes`: of a recording, as the server calls it, only about so many bytes; enough to tell what it is.
-        `known`: the validators of an earlier answer; `unchanged` says that there is nothing newer.
+        `sample_bytes`: stop there if the response is a recording; enough to detect its type.
+        `known`: validators of an earlier response; if nothing is newer, `unchanged` is set.
         """
-        ...
-
-    async def close(self) -> None: ...
 
 
-class Extractor(Protocol):
-    """Files to text. Runs in processes of its own; never blocks the loop.
+class Extractor(Closable, Protocol):
+    """Turn files into text, in separate processes that never block the event loop.
 
-    Where files have to wait, those of different queues are read in turn: `queue` names who waits for this one.
+    `queue` names who waits: when all processes are busy, queues take turns.
     """
 
     async def detect_type(
         self, path: Path, declared: str = "", name: str = "", *, queue: str = ""
     ) -> str:
-        """The media type that the file really has."""
-        ...
+        """Return the file's actual media type."""
 
     async def extract(
         self,
@@ -126,38 +125,31 @@ class Extractor(Protocol):
         name: str = "",
         queue: str = "",
     ) -> Extracted:
-        """IngestFailed, with a reason in words, when nothing can be read in it."""
-        ...
+        """Read the file's text. Raises IngestFailed when it has none."""
 
     async def parse_feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
-        """IngestFailed when the file is none."""
-        ...
-
-    async def close(self) -> None: ...
+        """Read the file's entries. Raises IngestFailed when it is not a feed."""
 
 
 class Captions(Protocol):
-    """What is said in a video of YouTube, by its captions."""
+    """Captions of YouTube videos."""
 
     async def fetch(self, video_id: str) -> Extracted | None:
-        """None: there are none. IngestFailed when the video is not to be had."""
-        ...
+        """Return None for a video without captions. Raises IngestFailed when it is unavailable."""
 
 
 class Soundtracks(Protocol):
-    """What is to be heard in a video of YouTube, for those that have no captions."""
+    """Audio of YouTube videos, for those without captions."""
 
     async def find(self, video_id: str) -> Soundtrack:
-        """IngestFailed, with a reason in words, when it is not to be had."""
-        ...
+        """Look up title and length. Raises IngestFailed when the audio is unavailable."""
 
     def open(self, video_id: str, *, max_bytes: int) -> AbstractAsyncContextManager[Path]:
-        """The sound as a file that lasts as long as the context. IngestFailed as above."""
-        ...
+        """Download the audio to a file that lasts as long as the context. Raises IngestFailed."""
 
 
-class Transcriber(Protocol):
-    """Speech to text. `progress` is told the share that is done, 0..1."""
+class Transcriber(Closable, Protocol):
+    """Turn speech into text."""
 
     name: str
 
@@ -167,52 +159,43 @@ class Transcriber(Protocol):
         progress: Callable[[float], Awaitable[None]],
         remote_job: RemoteJob | None = None,
     ) -> Transcript:
-        """IngestFailed when the recording is at fault; TranscriptionFailed when the transcriber is (worth another try).
+        """Transcribe a recording, reporting the share that is done (0 to 1) to `progress`.
 
-        Transcribers elsewhere have what they began remembered by `remote_job`; one that has begun needs no recording.
+        Raises IngestFailed when the recording is at fault, and TranscriptionFailed (worth a
+        retry) when the transcriber is. Remote transcribers store their job in `remote_job`; to
+        resume one they need no recording.
         """
-        ...
-
-    async def close(self) -> None: ...
 
 
-class Blobs(Protocol):
-    """Files as they came, by key."""
+class Blobs(Closable, Protocol):
+    """Original files, by key."""
 
     async def put(self, key: str, file: Path) -> None: ...
 
     def file(self, key: str) -> AbstractAsyncContextManager[Path]:
-        """The bytes as a file to be read, for as long as the context lasts. NotFound when there is none."""
-        ...
+        """Provide the bytes as a readable file for as long as the context lasts.
+
+        Raises NotFound for an unknown key.
+        """
 
     async def size(self, key: str) -> int | None:
-        """None when there is none."""
-        ...
+        """Return None for an unknown key."""
 
     async def delete(self, key: str) -> None:
-        """Also when there is none."""
-        ...
+        """Delete the file, if there is one."""
 
     async def put_url(self, key: str, seconds: int) -> str | None:
-        """An address that takes the bytes by PUT for so long; None when the store has no door of its own."""
-        ...
-
-    async def close(self) -> None: ...
+        """Return a URL that accepts the bytes by PUT for so long; None without direct uploads."""
 
 
-class Transformer(Protocol):
-    """Summary, key points, tags and a category out of an item's text."""
+class Transformer(Closable, Protocol):
+    """Derive summary, key points, tags and a category from an item's text."""
 
     async def transform(self, title: str, sections: Sequence[str]) -> Transformed: ...
 
-    async def close(self) -> None: ...
 
-
-class Reflector(Protocol):
-    """Candidate memories out of notes or a transcript."""
+class Reflector(Closable, Protocol):
+    """Extract candidate memories from notes or a transcript."""
 
     async def reflect(self, title: str, text: str, limit: int) -> list[Proposal]:
-        """Surest first. TransformFailed when a service does not answer usefully."""
-        ...
-
-    async def close(self) -> None: ...
+        """Return the surest first. Raises TransformFailed when a service gives no usable answer."""

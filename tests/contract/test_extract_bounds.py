@@ -253,14 +253,14 @@ async def test_who_leaves_the_queue_leaves_no_gap(tmp_path) -> None:
     small = file(tmp_path / "small", b"words")
     with fail_after(60):
         async with create_task_group() as tasks:
-            tasks.start_soon(partial(one.kind, tmp_path / "pipe", queue="ann"))
+            tasks.start_soon(partial(one.detect_type, tmp_path / "pipe", queue="ann"))
             await checkpoint()
             async with create_task_group() as leaving:
-                leaving.start_soon(partial(one.kind, small, queue="bob"))
-                leaving.start_soon(partial(one.kind, small, queue="cat"))
+                leaving.start_soon(partial(one.detect_type, small, queue="bob"))
+                leaving.start_soon(partial(one.detect_type, small, queue="cat"))
                 await checkpoint()
                 leaving.cancel_scope.cancel()
-            tasks.start_soon(partial(one.kind, small, queue="dan"))
+            tasks.start_soon(partial(one.detect_type, small, queue="dan"))
             await to_thread.run_sync((tmp_path / "pipe").write_bytes, b"words")
         assert await one.detect_type(small, queue="eve") == "text/plain"
     await one.close()

@@ -1,4 +1,4 @@
-"""Bytes to text, whatever the sender said about them."""
+"""Decode bytes to text, even when the declared charset is wrong."""
 
 import codecs
 import re
@@ -17,7 +17,7 @@ _META = re.compile(
     rb"""<\?xml[^<>]{0,100}encoding\s{0,9}=\s{0,9}["']([\w.:-]{1,40})""",
     re.I,
 )
-# Browsers read these names as their supersets, and so do the pages that use them.
+# Browsers read these names as their supersets, and pages rely on it.
 _SUPERSETS = {
     "iso8859-1": "cp1252",
     "ascii": "cp1252",
@@ -34,22 +34,23 @@ _CONTROL = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
 
 
 def decode(data: bytes, declared: str | None = None, *, markup: bool = False) -> str:
-    """By its mark, as UTF-8, as declared by the sender, as declared within (`markup`), or as it looks."""
+    """Decode by byte order mark, as UTF-8, as declared, or by statistics, in this order.
+
+    `declared` is the sender's charset; with `markup`, the text may declare one itself.
+    """
     for bom, name in _BOMS:
         if data.startswith(bom):
             return data.decode(name, "replace")
-    text = _utf8(data)
-    if text is not None and _known(declared) not in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+    text = _decode_utf8(data)
+    wide = ("utf-16", "utf-16-le", "utf-16-be", "utf-32")
+    if text is not None and _codec_name(declared) not in wide:
         return text
     within = _META.search(data[:4096]) if markup else None
     names = [declared, (within[1] or within[2]).decode("ascii") if within else None]
-    for known in filter(None, map(_known, names)):
+    for known in filter(None, map(_codec_name, names)):
         try:
             return data.decode(known)
-        except (
-            UnicodeError,
-            LookupError,
-        ):  # LookupError: a name like "zip" is a codec, but not one of text
+        except (UnicodeError, LookupError):  # LookupError: "zip" is a codec, but not for text
             continue
     best = from_bytes(data[:_SAMPLE]).best()
     return data.decode(best.encoding if best is not None else "cp1252", "replace")
@@ -61,15 +62,15 @@ def looks_like_text(head: bytes) -> bool:
     return sum(byte in _CONTROL for byte in head) <= len(head) // 100
 
 
-def _utf8(data: bytes) -> str | None:
-    """Text that happens to be valid UTF-8 is UTF-8; a character cut off at the end does not count against it."""
+def _decode_utf8(data: bytes) -> str | None:
+    """Decode valid UTF-8, ignoring a character that is cut off at the end; None if invalid."""
     try:
         return codecs.getincrementaldecoder("utf-8")().decode(data)
     except UnicodeDecodeError:
         return None
 
 
-def _known(name: str | None) -> str | None:
+def _codec_name(name: str | None) -> str | None:
     try:
         known = codecs.lookup(name or "").name
     except (LookupError, ValueError):

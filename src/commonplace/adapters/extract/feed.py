@@ -10,31 +10,35 @@ from typing import Any
 
 import feedparser
 
-from commonplace.adapters.extract import html_to_markdown, media_links
-from commonplace.adapters.extract.input_file import LONGEST_TEXT, Caps, Source, title
+from commonplace.adapters.extract.html_to_markdown import convert_fragment
+from commonplace.adapters.extract.input_file import (
+    LONGEST_TEXT,
+    Caps,
+    Source,
+    clean_title,
+    parse_date,
+)
+from commonplace.adapters.extract.media_links import AUDIO_EXTENSION, absolute_url
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted, Feed, FeedEntry
 
 _ENTRIES = 5000
-_SUMMARY = 10_000
-_NOT_A_FEED = "The address is not a feed: neither RSS, Atom nor JSON Feed can be read in it."
+_SUMMARY_CHARS = 10_000
+_NOT_A_FEED = "The address is not a feed: it contains neither RSS, Atom nor JSON Feed."
 
 
 def parse(source: Source, caps: Caps) -> Feed:
-    data = source.data(caps)
+    data = source.read_all(caps)
+    is_json = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
     url = source.url or ""
-    feed = (
-        _json(data, url)
-        if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-        else _xml(data, url, source.charset)
-    )
+    feed = _parse_json(data, url) if is_json else _parse_xml(data, url, source.charset)
     if not feed.title and not feed.entries:
         raise IngestFailed(_NOT_A_FEED)
-    return replace(feed, entries=tuple(_bounded(feed.entries)))
+    return replace(feed, entries=tuple(_limit_summaries(feed.entries)))
 
 
-def _bounded(entries: Iterable[FeedEntry]) -> Iterator[FeedEntry]:
-    """Every entry; its summary only as long as all of them together make no longer text than one file may."""
+def _limit_summaries(entries: Iterable[FeedEntry]) -> Iterator[FeedEntry]:
+    """Yield every entry, cutting summaries once they are as long together as one text may be."""
     room = LONGEST_TEXT // 4  # characters, of up to four bytes
     for entry in entries:
         yield replace(entry, summary=entry.summary[: max(room, 0)])
@@ -42,7 +46,7 @@ def _bounded(entries: Iterable[FeedEntry]) -> Iterator[FeedEntry]:
 
 
 def read(source: Source, caps: Caps) -> Extracted:
-    """A feed as a text, for one that is added like a page; its recordings are its links."""
+    """Read a feed that is added like a page: its entries as text, its recordings as links."""
     feed = parse(source, caps)
     parts = [
         f"## {entry.title}\n\n{entry.summary}".strip()
@@ -55,14 +59,14 @@ def read(source: Source, caps: Caps) -> Extracted:
     return Extracted(feed.title or source.title, "\n\n".join(parts), links=recordings)
 
 
-def _xml(data: bytes, url: str, charset: str | None) -> Feed:
+def _parse_xml(data: bytes, url: str, charset: str | None) -> Feed:
     headers = {
         "content-location": url,
         "content-type": "application/xml" + (f"; charset={charset}" if charset else ""),
     }
     try:
         found = feedparser.parse(BytesIO(data), response_headers=headers, sanitize_html=False)
-    except (ValueError, LookupError):  # an encoding that is none
+    except (ValueError, LookupError):  # an unknown encoding
         raise IngestFailed(_NOT_A_FEED) from None
     if not found.get("version") and not found.entries:
         raise IngestFailed(_NOT_A_FEED)
@@ -70,11 +74,11 @@ def _xml(data: bytes, url: str, charset: str | None) -> Feed:
         _entry(
             id=entry.get("id"),
             name=entry.get("title"),
-            url=media_links.absolute(url, entry.get("link") or ""),
+            url=absolute_url(url, entry.get("link") or ""),
             audio=_audio(
                 url, ((each.get("href"), each.get("type")) for each in entry.get("enclosures", []))
             ),
-            at=_parsed(entry.get("published_parsed") or entry.get("updated_parsed")),
+            at=_from_struct_time(entry.get("published_parsed") or entry.get("updated_parsed")),
             summary=max(
                 [
                     entry.get("summary") or "",
@@ -85,10 +89,10 @@ def _xml(data: bytes, url: str, charset: str | None) -> Feed:
         )
         for entry in found.entries[:_ENTRIES]
     )
-    return Feed(title(html_to_markdown.text(found.feed.get("title") or "")), url, entries)
+    return Feed(clean_title(convert_fragment(found.feed.get("title") or "")), url, entries)
 
 
-def _json(data: bytes, url: str) -> Feed:
+def _parse_json(data: bytes, url: str) -> Feed:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
@@ -100,7 +104,7 @@ def _json(data: bytes, url: str) -> Feed:
         _entry(
             id=item.get("id"),
             name=item.get("title"),
-            url=media_links.absolute(url, str(item.get("url") or item.get("external_url") or "")),
+            url=absolute_url(url, str(item.get("url") or item.get("external_url") or "")),
             audio=_audio(
                 url,
                 (
@@ -108,7 +112,7 @@ def _json(data: bytes, url: str) -> Feed:
                     for each in item.get("attachments") or []
                 ),
             ),
-            at=_iso(item.get("date_published") or item.get("date_modified")),
+            at=parse_date(item.get("date_published") or item.get("date_modified")),
             summary=item.get("content_html")
             or item.get("content_text")
             or item.get("summary")
@@ -117,38 +121,27 @@ def _json(data: bytes, url: str) -> Feed:
         for item in items[:_ENTRIES]
         if isinstance(item, dict)
     )
-    return Feed(title(str(found.get("title") or "")), url, entries)
+    return Feed(clean_title(str(found.get("title") or "")), url, entries)
 
 
 def _entry(
     *, id: Any, name: Any, url: str | None, audio: str | None, at: datetime | None, summary: Any
 ) -> FeedEntry:
-    text = html_to_markdown.text(str(summary))
-    name = title(html_to_markdown.text(str(name or ""))) or title(text[:80]) or url or ""
-    return FeedEntry(title(str(id or url or audio or name)), name, url, audio, at, text[:_SUMMARY])
+    text = convert_fragment(str(summary))
+    name = clean_title(convert_fragment(str(name or ""))) or clean_title(text[:80]) or url or ""
+    key = clean_title(str(id or url or audio or name))
+    return FeedEntry(key, name, url, audio, at, text[:_SUMMARY_CHARS])
 
 
 def _audio(base: str, enclosures: Iterable[tuple[Any, Any]]) -> str | None:
-    """The first recording: said to be one, or with the ending of one."""
+    """Return the first enclosure that is a recording by its type or its extension."""
     for address, kind in enclosures:
-        if address and (
-            str(kind or "").startswith("audio/") or media_links.AUDIO_ENDING.search(str(address))
-        ):
-            return media_links.absolute(base, str(address))
+        is_audio = str(kind or "").startswith("audio/") or AUDIO_EXTENSION.search(str(address))
+        if address and is_audio:
+            return absolute_url(base, str(address))
     return None
 
 
-def _parsed(moment: Any) -> datetime | None:
-    return (
-        datetime.fromtimestamp(timegm(moment), UTC)
-        if moment and 1900 <= moment[0] <= 9999
-        else None
-    )
-
-
-def _iso(moment: Any) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(str(moment)) if moment else None
-    except ValueError:
-        return None
-    return found.replace(tzinfo=UTC) if found and found.tzinfo is None else found
+def _from_struct_time(moment: Any) -> datetime | None:
+    in_range = moment and 1900 <= moment[0] <= 9999
+    return datetime.fromtimestamp(timegm(moment), UTC) if in_range else None

@@ -1,6 +1,7 @@
-"""Which reader reads what. Each is imported when its first file comes."""
+"""Choose the reader for a media type. Readers are imported with their first file."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 
 from commonplace.adapters.extract import media_type
@@ -26,9 +27,12 @@ _READERS = {
     "application/feed+json": "feed",
 }
 _REFUSED = {
-    media_type.OLD_OFFICE: "The file is an Office document of the old kind, or has a password; save it as docx or PDF.",
-    "application/zip": "The file is a zip archive; add the files in it one by one.",
-    "application/rtf": "The file is RTF, which cannot be read; save it as docx or PDF.",
+    media_type.OLD_OFFICE: (
+        "The file is an old Office document (doc, xls, ppt) or has a password. "
+        "Save it as docx or PDF."
+    ),
+    "application/zip": "The file is a zip archive. Unpack it and add its files.",
+    "application/rtf": "RTF files are not supported. Save the file as docx or PDF.",
 }
 
 
@@ -40,10 +44,10 @@ def read(source: Source, caps: Caps) -> Extracted:
     reader: Callable[[Source, Caps], Extracted] = import_module(
         f"commonplace.adapters.extract.{module}"
     ).read
-    return reader(Source(source.path, kind, source.charset, source.url, source.name), caps)
+    return reader(replace(source, media_type=kind), caps)
 
 
 def _refusal(kind: str) -> str:
     if kind.startswith(("audio/", "video/")):
         return "The file is a recording: it has to be transcribed, not read."
-    return _REFUSED.get(kind) or f"Files of this kind ({kind}) cannot be read."
+    return _REFUSED.get(kind) or f"Files of this type ({kind}) are not supported."

@@ -1,52 +1,29 @@
-"""All of a piece of HTML as Markdown, where nothing needs to be told apart from an article: chapters, summaries, notes."""
+"""Convert all of an HTML text to Markdown: chapters, feed summaries, whole pages."""
 
 import re
 
 from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
-from commonplace.adapters.extract.input_file import CONTROLS, tidy
-from commonplace.adapters.extract.zip_xml import table
+from commonplace.adapters.extract.input_file import CONTROLS, clean_text
+from commonplace.adapters.extract.zip_xml import markdown_table
 
-UNSEEN = frozenset(
+INVISIBLE = frozenset(
     ("script", "style", "template", "svg", "math", "head", "iframe", "object", "select")
 )
-AROUND = UNSEEN | {"noscript", "nav", "header", "footer", "aside", "button"}
-_BLOCKS = frozenset(
-    (
-        "p",
-        "div",
-        "section",
-        "article",
-        "main",
-        "ul",
-        "ol",
-        "dl",
-        "dt",
-        "dd",
-        "blockquote",
-        "figure",
-        "tr",
-        "table",
-        "header",
-        "footer",
-        "aside",
-        "nav",
-        "form",
-        "hr",
-        "address",
-        "details",
-        "summary",
-        "body",
-    )
+PAGE_FURNITURE = INVISIBLE | {"noscript", "nav", "header", "footer", "aside", "button"}
+_BLOCKS = (
+    {"p", "div", "section", "article", "main", "ul", "ol", "dl", "dt", "dd", "blockquote"}
+    | {"figure", "tr", "table", "header", "footer", "aside", "nav", "form", "hr", "address"}
+    | {"details", "summary", "body"}
 )
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _SPACES = re.compile(r"[ \t\r\n\f]+")
-_LONGEST_CELL = 300  # a table with longer ones is there for the layout
+_LONGEST_CELL = 300  # characters; a table with a longer cell is only there for the layout
 
 
-def tree(page: str) -> HtmlElement | None:
-    """None: there is nothing in it. The parser gives up below 256 levels, so that walking down is safe."""
+def parse(page: str) -> HtmlElement | None:
+    """Parse a page; None if it is empty. The tree has at most 256 levels: recursion is safe."""
     parser = HTMLParser(
         collect_ids=False,
         default_doctype=False,
@@ -60,18 +37,19 @@ def tree(page: str) -> HtmlElement | None:
         return None
 
 
-def markdown(root: HtmlElement, without: frozenset[str] = UNSEEN) -> str:
+def convert(root: HtmlElement, without: frozenset[str] = INVISIBLE) -> str:
+    """Convert a parsed page, leaving out the elements named in `without`."""
     writer = _Writer(without)
-    writer.element(root, 0)
-    return tidy(writer.finished())
+    writer.add(root, 0)
+    return clean_text(writer.finish())
 
 
-def text(fragment: str) -> str:
-    """A fragment, such as a feed's summary, as Markdown; what has no markup stays as it is."""
+def convert_fragment(fragment: str) -> str:
+    """Convert a fragment, such as a feed's summary; text without markup stays as it is."""
     if "<" not in fragment and "&" not in fragment:
-        return tidy(fragment)
-    root = tree(f"<div>{fragment}</div>")
-    return "" if root is None else markdown(root)
+        return clean_text(fragment)
+    root = parse(f"<div>{fragment}</div>")
+    return "" if root is None else convert(root)
 
 
 class _Writer:
@@ -80,40 +58,41 @@ class _Writer:
         self._done: list[str] = []
         self._open: list[str] = []
 
-    def finished(self) -> str:
-        self._close()
+    def finish(self) -> str:
+        self._close_block()
         return "\n\n".join(self._done)
 
-    def element(self, node: HtmlElement, depth: int) -> None:
+    def add(self, node: HtmlElement, depth: int) -> None:
         tag = node.tag if isinstance(node.tag, str) else ""
         if tag and tag not in self._without:
-            self._body(node, tag, depth)
-        self._inline(node.tail)
+            self._add_body(node, tag, depth)
+        self._add_text(node.tail)
 
-    def _body(self, node: HtmlElement, tag: str, depth: int) -> None:
+    def _add_body(self, node: HtmlElement, tag: str, depth: int) -> None:
         if tag == "pre":
-            self._close()
+            self._close_block()
             self._done.append(f"```\n{node.text_content().strip(chr(10))}\n```")
         elif tag == "table" and (rows := _rows(node)):
-            self._close()
-            self._done.append(table(rows))
+            self._close_block()
+            self._done.append(markdown_table(rows))
         elif tag in _HEADINGS:
             words = " ".join(node.text_content().split())
             self._open.append(f"\n\n{_HEADINGS[tag]} {words}\n\n" if words else "")
         else:
-            self._open.append(_before(node, tag, depth))
-            self._inline(node.text)
+            is_list = tag in ("ul", "ol")
+            margin = "\n\n" if tag in _BLOCKS and not (is_list and depth) else ""
+            before = {"br": "\n", "li": "\n" + "  " * (depth - 1) + "- ", "td": " ", "th": " "}
+            self._open.append(before.get(tag, margin))
+            self._add_text(node.text)
             for child in node:
-                self.element(child, depth + (tag in ("ul", "ol")))
-            self._open.append(
-                "\n\n" if tag in _BLOCKS and not (tag in ("ul", "ol") and depth) else ""
-            )
+                self.add(child, depth + is_list)
+            self._open.append(margin)
 
-    def _inline(self, words: str | None) -> None:
+    def _add_text(self, words: str | None) -> None:
         if words:
             self._open.append(_SPACES.sub(" ", words))
 
-    def _close(self) -> None:
+    def _close_block(self) -> None:
         lines = [
             line if line.lstrip().startswith("- ") else " ".join(line.split())
             for line in "".join(self._open).split("\n")
@@ -122,18 +101,8 @@ class _Writer:
         self._open = []
 
 
-def _before(node: HtmlElement, tag: str, depth: int) -> str:
-    if tag == "br":
-        return "\n"
-    if tag == "li":
-        return "\n" + "  " * (depth - 1) + "- "
-    if tag in ("td", "th"):
-        return " "
-    return "\n\n" if tag in _BLOCKS and not (tag in ("ul", "ol") and depth) else ""
-
-
 def _rows(node: HtmlElement) -> list[list[str]]:
-    """The cells of a table of data; nothing for one that is there for the layout."""
+    """Return the cells of a data table; nothing for one that is only there for the layout."""
     if next(node.iterdescendants("table"), None) is not None:
         return []
     rows = [

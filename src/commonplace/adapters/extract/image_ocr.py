@@ -8,7 +8,13 @@ import tesserocr
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
 from commonplace.adapters.extract import paragraphs, process_limits
-from commonplace.adapters.extract.input_file import Caps, Source, enough, paged, tidy
+from commonplace.adapters.extract.input_file import (
+    Caps,
+    Source,
+    clean_text,
+    join_pages,
+    take_until_full,
+)
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
@@ -24,10 +30,14 @@ _UNREADABLE = "The image is damaged and cannot be read."
 
 def read(source: Source, caps: Caps) -> Extracted:
     process_limits.limit_cpu(caps.ocr_cpu_seconds)
-    texts = enough((page, text_in(frame)) for page, frame in enumerate(_frames(source, caps), 1))
+    texts = take_until_full(
+        (page, text_in(frame)) for page, frame in enumerate(_frames(source, caps), 1)
+    )
     if not texts:
         raise IngestFailed("No text can be read in the image.")
-    return paged(source.title, texts) if len(texts) > 1 else Extracted(source.title, texts[0][1])
+    return (
+        join_pages(source.title, texts) if len(texts) > 1 else Extracted(source.title, texts[0][1])
+    )
 
 
 def text_in(image: Image.Image) -> str:
@@ -39,7 +49,9 @@ def text_in(image: Image.Image) -> str:
     engine.Clear()
     if sure < _SURE or sum(map(str.isalnum, read)) < 2:
         return ""
-    return tidy("\n\n".join(paragraphs.join(block.split("\n")) for block in read.split("\n\n")))
+    return clean_text(
+        "\n\n".join(paragraphs.join_lines(block.split("\n")) for block in read.split("\n\n"))
+    )
 
 
 def _frames(source: Source, caps: Caps) -> Iterator[Image.Image]:

@@ -1,8 +1,10 @@
-"""What a reader is given, and how much it may take."""
+"""The input of a reader, its limits, and helpers that keep its output within them."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 
 from commonplace.errors import IngestFailed
@@ -10,24 +12,22 @@ from commonplace.model import Extracted, Mark
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 _GAPS = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
-_TITLE = 300
-LONGEST_TEXT = (
-    5_000_000  # bytes of UTF-8: of any text that a reader hands out; what lies beyond is cut off
-)
-_MARKS = 20_000  # at most; a text of that length has about 6,000 sections
-_LINKS, _LINK = 20, 2000  # and characters of one
+_TITLE_CHARS = 300
+LONGEST_TEXT = 5_000_000  # bytes of UTF-8 that a reader may return; the rest is cut off
+_MARKS = 20_000  # more than enough: a text of LONGEST_TEXT has about 6,000 sections
+_LINKS, _LINK_CHARS = 20, 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Past any of these a file is refused, in words. (Text past LONGEST_TEXT is cut off, and the answer says so.)"""
+    """Limits past which a file is refused. (Text past LONGEST_TEXT is cut off and marked so.)"""
 
-    seconds: float = 180  # for one file, wall clock
-    cpu_seconds: int = 20  # for one file, of processor time
-    ocr_cpu_seconds: int = 120  # instead, once images have to be recognised: about a second a page
-    megabytes: int = 1000  # of address space for the process that reads
-    text_megabytes: int = 20  # of a page or a text file
-    unpacked_megabytes: int = 200  # of an Office file or a book
+    seconds: float = 180  # wall-clock time for one file
+    cpu_seconds: int = 20  # processor time for one file
+    ocr_cpu_seconds: int = 120  # the same for a file that needs OCR: about a second a page
+    megabytes: int = 1000  # address space of the process that reads
+    text_megabytes: int = 20  # size of a page or a text file
+    unpacked_megabytes: int = 200  # size of an Office file or a book
     pages: int = 5000
     scanned_pages: int = 100  # about a second each
     pixels: int = 60_000_000
@@ -50,39 +50,47 @@ class Source:
         )
 
     @property
-    def ending(self) -> str:
+    def extension(self) -> str:
         return self.file_name.rpartition(".")[2].lower() if "." in self.file_name else ""
 
     @property
     def title(self) -> str:
-        """What to call it when the file itself does not say."""
-        return title((self.file_name.rpartition(".")[0] or self.file_name).replace("_", " "))
+        """A title made from the file's name, for a file that has none of its own."""
+        return clean_title((self.file_name.rpartition(".")[0] or self.file_name).replace("_", " "))
 
-    def data(self, caps: Caps) -> bytes:
-        """All of a text file."""
+    def read_all(self, caps: Caps) -> bytes:
         if self.path.stat().st_size > caps.text_megabytes * 1_000_000:
             raise IngestFailed(f"The text is larger than {caps.text_megabytes} MB.")
         return self.path.read_bytes()
 
-    def beginning(self, caps: Caps) -> tuple[bytes, bool]:
-        """As much of a text file as can be kept in any encoding, and whether there is more."""
+    def read_start(self, caps: Caps) -> tuple[bytes, bool]:
+        """Read as much of a text file as can be kept; also return whether there is more."""
         size = caps.text_megabytes * 1_000_000
         with self.path.open("rb") as file:
             return file.read(size), self.path.stat().st_size > size
 
 
-def title(text: str) -> str:
-    return " ".join(CONTROLS.sub("", text).split())[:_TITLE].strip()
+def clean_title(text: str) -> str:
+    return " ".join(CONTROLS.sub("", text).split())[:_TITLE_CHARS].strip()
 
 
-def tidy(text: str) -> str:
-    """Without control characters, and with one empty line where there are several."""
+def clean_text(text: str) -> str:
+    """Remove control characters and collapse several empty lines into one."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
     return _GAPS.sub("\n\n", CONTROLS.sub("", text)).strip()
 
 
-def enough(texts: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Numbered texts, up to the one with which they are too long to be kept whole: the rest is not even read."""
+def parse_date(text: object) -> datetime | None:
+    """Parse an ISO 8601 date, in UTC unless it names a time zone; None for anything else."""
+    try:
+        found = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return found.replace(tzinfo=found.tzinfo or UTC)
+
+
+def take_until_full(texts: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Collect numbered texts until they exceed LONGEST_TEXT; the rest is never read."""
     found: list[tuple[int, str]] = []
     size = 0
     for number, text in texts:
@@ -94,41 +102,34 @@ def enough(texts: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
     return found
 
 
-def paged(title: str, texts: list[tuple[int, str]]) -> Extracted:
-    """The pages' texts as one, each marked with its number."""
-    marks: list[Mark] = []
-    at = 0
-    for page, text in texts:
-        marks.append(Mark(at, {"page": page}))
-        at += len(text) + 2
-    return Extracted(title, "\n\n".join(text for _, text in texts), tuple(marks))
+def join_pages(title: str, texts: list[tuple[int, str]]) -> Extracted:
+    """Join numbered texts, with a mark where each page begins."""
+    starts = accumulate((len(text) + 2 for _, text in texts), initial=0)
+    marks = tuple(Mark(at, {"page": page}) for at, (page, _) in zip(starts, texts, strict=False))
+    return Extracted(title, "\n\n".join(text for _, text in texts), marks)
 
 
-def bounded(found: Extracted) -> Extracted:
-    """The same, with a text of at most LONGEST_TEXT and no more of anything else than a text of that length can use."""
-    kept = _cut_off(found.text)
+def limit_size(found: Extracted) -> Extracted:
+    """Cut the text to LONGEST_TEXT, and everything else to what such a text can use."""
+    kept = _truncate(found.text)
     marks = tuple(
         mark for mark in found.marks[:: len(found.marks) // _MARKS + 1] if mark.at < len(kept)
     )
     return replace(
         found,
-        title=title(found.title),
+        title=clean_title(found.title),
         text=kept,
         marks=marks,
-        author=_short(found.author),
-        language=_short(found.language),
+        author=clean_title(found.author or "") or None,
+        language=clean_title(found.language or "") or None,
         truncated=found.truncated or len(kept) < len(found.text),
-        links=tuple(link[:_LINK] for link in found.links[:_LINKS]),
+        links=tuple(link[:_LINK_CHARS] for link in found.links[:_LINKS]),
     )
 
 
-def _cut_off(text: str) -> str:
-    """The text itself where it is short enough: no copy of it is made."""
+def _truncate(text: str) -> str:
+    """Cut a text to LONGEST_TEXT without copying one that is short enough."""
     if len(text) <= LONGEST_TEXT // 4 or (text.isascii() and len(text) <= LONGEST_TEXT):
         return text
     whole = text.encode("utf-8", "replace")
     return text if len(whole) <= LONGEST_TEXT else whole[:LONGEST_TEXT].decode("utf-8", "ignore")
-
-
-def _short(words: str | None) -> str | None:
-    return title(words) or None if words else None

@@ -1,4 +1,4 @@
-"""What a file is: by its first bytes, then by what was declared, then by its name's ending."""
+"""Detect a file's media type: by its first bytes, by declaration, by its name's extension."""
 
 import re
 import zipfile
@@ -11,7 +11,7 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 EPUB = "application/epub+zip"
-OLD_OFFICE = "application/x-ole-storage"  # doc, xls, ppt, and modern ones with a password
+OLD_OFFICE = "application/x-ole-storage"  # doc, xls, ppt; docx, xlsx, pptx with a password
 
 _HEAD = 4096
 
@@ -63,7 +63,7 @@ _ROOTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 _PROLOG = re.compile(r"\s*(?:(<\?)|(<!--)|<!doctype(?!\s+html))", re.I)
 _PROLOG_ENDS = {None: ">", 1: "?>", 2: "-->"}
 
-_BY_ENDING = {
+_BY_EXTENSION = {
     "txt": "text/plain",
     "text": "text/plain",
     "log": "text/plain",
@@ -130,28 +130,28 @@ _VAGUE_TEXT = _VAGUE | {"text/plain", "application/xml", "text/xml"}
 
 
 def sniff(path: Path, declared: str = "", name: str = "") -> str:
-    """The media type that the file really has; `application/octet-stream` when nobody can tell."""
-    declared = normal(declared)
-    by_name = _BY_ENDING.get((name or path.name).rpartition(".")[2].lower(), "")
+    """Return the file's actual media type; `application/octet-stream` if it is unknown."""
+    declared = normalize(declared)
+    by_name = _BY_EXTENSION.get((name or path.name).rpartition(".")[2].lower(), "")
     with path.open("rb") as file:
         head = file.read(_HEAD)
     if head.startswith(b"PK\x03\x04"):
-        return _zipped(path)
+        return _zip_type(path)
     kind = next((kind for pattern, kind in _MAGIC if pattern.match(head)), None)
     if kind is None and b"%PDF-" in head[:1024]:
         kind = "application/pdf"
     if kind is not None:
-        return _narrowed(kind, declared or by_name)
+        return _refine(kind, declared or by_name)
     if charset.looks_like_text(head):
-        return _text(charset.decode(head), declared, by_name)
-    # Recordings may start anywhere in a stream; anything else that we read has a magic number, which this file lacks.
+        return _text_type(charset.decode(head), declared, by_name)
+    # Recordings may start anywhere in a stream; all other types that we read have a magic number.
     return next(
         (kind for kind in (declared, by_name) if kind.startswith(("audio/", "video/"))), BINARY
     )
 
 
-def normal(media_type: str) -> str:
-    """Lower case, without parameters, under its usual name."""
+def normalize(media_type: str) -> str:
+    """Return the usual name in lower case, without parameters."""
     plain = media_type.partition(";")[0].strip().lower()
     return _ALIASES.get(plain, plain)
 
@@ -162,24 +162,20 @@ def is_text(media_type: str) -> bool:
     )
 
 
-def _text(head: str, declared: str, by_name: str) -> str:
+def _text_type(head: str, declared: str, by_name: str) -> str:
     head = head.lstrip("\ufeff \t\r\n")
-    kind = next((kind for pattern, kind in _TEXT_MAGIC if pattern.match(head)), None) or _marked_up(
-        head
-    )
-    if kind is not None and not (
-        kind == "text/html" and (declared == "text/markdown" or by_name == "text/markdown")
-    ):
+    kind = next((kind for pattern, kind in _TEXT_MAGIC if pattern.match(head)), None)
+    kind = kind or _markup_type(head)
+    is_markdown = "text/markdown" in (declared, by_name)
+    if kind is not None and not (kind == "text/html" and is_markdown):
         return kind
     if declared not in _VAGUE_TEXT and is_text(declared):
         return declared
-    if is_text(by_name):
-        return by_name
-    return declared if is_text(declared) else "text/plain"
+    return next(filter(is_text, (by_name, declared)), "text/plain")
 
 
-def _marked_up(head: str) -> str | None:
-    """The kind that the first element names, or the first key of a JSON feed."""
+def _markup_type(head: str) -> str | None:
+    """Return the type that the first element, or the first key of a JSON feed, stands for."""
     if head.startswith("{"):
         flat = head[1:].partition("{")[0].replace("\\/", "/")
         return "application/feed+json" if "://jsonfeed.org/version" in flat else None
@@ -188,8 +184,11 @@ def _marked_up(head: str) -> str | None:
 
 
 def _after_prolog(head: str) -> int:
-    """Where the first element or HTML doctype of a page begins. Declarations and comments are passed one at a time,
-    each by its end: a pattern for any number of them takes exponential time on a few that nothing follows."""
+    """Return where a page's first element or HTML doctype begins.
+
+    Declarations and comments are skipped one at a time: a pattern for any number of them takes
+    exponential time when nothing follows.
+    """
     at = 0
     while part := _PROLOG.match(head, at):
         closing = _PROLOG_ENDS[part.lastindex]
@@ -200,38 +199,24 @@ def _after_prolog(head: str) -> int:
     return at
 
 
-def _narrowed(kind: str, hint: str) -> str:
-    """Containers say little of what is in them; the hint may, within the same family."""
-    if kind == "video/mp4" and hint == "audio/mp4":
-        return hint
-    if kind in ("audio/ogg", "video/ogg", "video/webm") and hint in (
+def _refine(kind: str, hint: str) -> str:
+    """Prefer a hint from the same family for containers, which hold sound as well as video."""
+    is_ogg = kind in ("audio/ogg", "video/ogg", "video/webm") and hint in (
         "audio/ogg",
         "video/ogg",
         "audio/webm",
-    ):
-        return hint
-    return kind
+    )
+    return hint if is_ogg or (kind, hint) == ("video/mp4", "audio/mp4") else kind
 
 
-def _zipped(path: Path) -> str:
+def _zip_type(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
             if "mimetype" in names:
                 with archive.open("mimetype") as file:
                     return file.read(100).decode("ascii", "replace").strip()
-    except (
-        zipfile.BadZipFile,
-        NotImplementedError,
-        RuntimeError,
-        OSError,
-    ):  # broken, odd compression, password
-        return "application/zip"
-    for part, kind in (
-        ("word/document.xml", DOCX),
-        ("ppt/presentation.xml", PPTX),
-        ("xl/workbook.xml", XLSX),
-    ):
-        if part in names:
-            return kind
-    return "application/zip"
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):
+        return "application/zip"  # broken, unknown compression, or a password
+    parts = {"word/document.xml": DOCX, "ppt/presentation.xml": PPTX, "xl/workbook.xml": XLSX}
+    return next((kind for part, kind in parts.items() if part in names), "application/zip")

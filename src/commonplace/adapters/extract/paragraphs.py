@@ -1,4 +1,4 @@
-"""Lines as they stand on a page, joined to paragraphs again."""
+"""Join the lines of a page to paragraphs."""
 
 import re
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ _HEADING = 0.6
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
-def join(lines: Sequence[str]) -> str:
-    """One paragraph. A word that a hyphen divides at the end of a line is one word again."""
+def join_lines(lines: Sequence[str]) -> str:
+    """Join lines to one paragraph, and words that were hyphenated at the end of a line."""
     parts: list[str] = []
     for line in filter(None, (" ".join(line.split()) for line in lines)):
         last = parts[-1] if parts else ""
@@ -27,31 +27,23 @@ def join(lines: Sequence[str]) -> str:
     return _LEADERS.sub(" ", "".join(parts).replace("\u00ad", ""))
 
 
-def paragraphs(lines: Sequence[str]) -> list[str]:
-    """Where one ends is guessed: at an empty line, before a list's item, after a line that stops short of the margin."""
-    full = _full_line(lines)
+def split_paragraphs(lines: Sequence[str]) -> list[str]:
+    """Guess paragraphs: they end at empty lines, list items and lines short of the margin."""
+    lengths = [len(line.strip()) for line in lines if line.strip()]
+    full = quantiles(lengths, n=4)[2] if len(lengths) > 1 else 0.0
     groups: list[list[str]] = [[]]
     for line in map(str.strip, lines):
-        if groups[-1] and (not line or _ITEM.match(line) or _ends(groups[-1], line, full)):
+        if groups[-1] and (not line or _ITEM.match(line) or _ends(groups[-1][-1], line, full)):
             groups.append([])
         if line:
             groups[-1].append(line)
-    return [
-        _BULLET.sub("- ", join(group), count=1) if _BULLET.match(group[0]) else join(group)
-        for group in groups
-        if group
-    ]
+    joined = (join_lines(group) for group in groups if group)
+    return [_BULLET.sub("- ", text, count=1) if _BULLET.match(text) else text for text in joined]
 
 
-def _ends(group: list[str], following: str, full: float) -> bool:
-    last = group[-1]
+def _ends(last: str, following: str, full: float) -> bool:
     if _HYPHENATED.search(last):
         return False
     if _SENTENCE_END.search(last):
         return len(last) < _SHORT * full
     return len(last) < _HEADING * full and not following[:1].islower()
-
-
-def _full_line(lines: Sequence[str]) -> float:
-    lengths = [len(line.strip()) for line in lines if line.strip()]
-    return quantiles(lengths, n=4)[2] if len(lengths) > 1 else 0.0

@@ -1,4 +1,4 @@
-"""PDF: the text of each page; pages that are only pictures are read by OCR."""
+"""PDF: the text of each page, with OCR for pages that are only images."""
 
 import re
 from collections import Counter, defaultdict
@@ -8,19 +8,24 @@ from math import sqrt
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
-from commonplace.adapters.extract import paragraphs as lines, process_limits
-from commonplace.adapters.extract.input_file import Caps, Source, enough, paged, tidy, title
+from commonplace.adapters.extract import process_limits
+from commonplace.adapters.extract.input_file import (
+    Caps,
+    Source,
+    clean_text,
+    clean_title,
+    join_pages,
+    take_until_full,
+)
+from commonplace.adapters.extract.paragraphs import split_paragraphs
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
-_FEWEST_LETTERS = (
-    10  # a page with fewer has no text of its own: at most a number that a scanner printed
-)
+_FEWEST_LETTERS = 10  # a page with fewer has at most a number that a scanner printed
 _DOTS_PER_INCH = 220
-_DIVIDED = re.compile(
-    r"[\x02\ufffe][\r\n]*"
-)  # how the library writes a hyphen that divides a word at a line's end
-_RUNNING = 0.5  # a first or last line on more than this share of the pages is no part of the text
+# How the library writes a hyphen at the end of a line.
+_HYPHEN = re.compile(r"[\x02\ufffe][\r\n]*")
+_RUNNING = 0.5  # a first or last line on more than this share of the pages is a header or footer
 _DIGITS = re.compile(r"\d+")
 _USELESS_TITLE = re.compile(
     r"untitled|microsoft (?:word|powerpoint)|\.(?:docx?|pdf|tex|dvi|indd|qxd|pptx?|xlsx?|rtf)$",
@@ -31,67 +36,60 @@ _OUTLINE = 5000  # entries
 
 
 def read(source: Source, caps: Caps) -> Extracted:
-    document = _opened(source)
+    document = _open(source)
     if len(document) > caps.pages:
-        raise IngestFailed(
-            f"The PDF has {len(document):,} pages; at most {caps.pages:,} can be read."
-        )
-    pages = [_lines(document, number) for number in range(len(document))]
-    scanned = [number for number, page in enumerate(pages) if _is_scanned(document, number, page)]
+        raise IngestFailed(f"The PDF has {len(document):,} pages; the limit is {caps.pages:,}.")
+    read_pages = [_read_page(document, number) for number in range(len(document))]
+    pages = [lines for lines, _ in read_pages]
+    scanned = [number for number, (_, is_scan) in enumerate(read_pages) if is_scan]
     if len(scanned) > caps.scanned_pages:
         raise IngestFailed(
-            f"The PDF has {len(scanned):,} scanned pages; at most {caps.scanned_pages} can be read."
+            f"The PDF has {len(scanned):,} scanned pages; the limit is {caps.scanned_pages}."
         )
     _drop_running_lines(pages)
     headings = _headings(document)
     texts = [
-        tidy("\n\n".join(_with_headings(lines.paragraphs(page), headings[number])))
+        clean_text("\n\n".join(_with_headings(split_paragraphs(page), headings[number])))
         for number, page in enumerate(pages)
     ]
     if scanned:
         process_limits.limit_cpu(caps.ocr_cpu_seconds)
     for number in scanned:
-        texts[number] = _by_ocr(document, number, caps)
-    found = enough(enumerate(texts, 1))
+        texts[number] = _recognize(document, number, caps)
+    found = take_until_full(enumerate(texts, 1))
     if not found:
         raise IngestFailed(
-            "The PDF has no text in it"
-            + (", and none can be read in its pictures." if scanned else ".")
+            "The PDF contains no text" + (", and none was found in its images." if scanned else ".")
         )
-    return paged(_title(document, found[0][1]) or source.title, found)
+    return join_pages(_title(document, found[0][1]) or source.title, found)
 
 
-def _opened(source: Source) -> pdfium.PdfDocument:
+def _open(source: Source) -> pdfium.PdfDocument:
     try:
         return pdfium.PdfDocument(source.path)
     except pdfium.PdfiumError as error:
         if error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
-            raise IngestFailed("The PDF is encrypted: it opens only with a password.") from None
+            raise IngestFailed("The PDF is encrypted. Remove its password and try again.") from None
         raise IngestFailed("The PDF is damaged and cannot be opened.") from None
 
 
-def _lines(document: pdfium.PdfDocument, number: int) -> list[str]:
+def _read_page(document: pdfium.PdfDocument, number: int) -> tuple[list[str], bool]:
+    """Return the lines of a page, and whether it is an image without text."""
     try:
         page = document[number]
-    except pdfium.PdfiumError:  # a page that is listed and not there
-        return []
+    except pdfium.PdfiumError:  # a page that is listed and missing
+        return [], False
     text = page.get_textpage().get_text_bounded()
+    lines = _HYPHEN.sub("\u00ad\n", text).splitlines()
+    has_text = sum(map(str.isalnum, "".join(lines))) >= _FEWEST_LETTERS
+    images = () if has_text else page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)
+    is_scan = any(True for _ in images)
     page.close()
-    return _DIVIDED.sub("\u00ad\n", text).splitlines()
+    return lines, is_scan
 
 
-def _is_scanned(document: pdfium.PdfDocument, number: int, page_lines: list[str]) -> bool:
-    if sum(map(str.isalnum, "".join(page_lines))) >= _FEWEST_LETTERS:
-        return False
-    try:
-        page = document[number]
-    except pdfium.PdfiumError:
-        return False
-    return next(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=3), None) is not None
-
-
-def _by_ocr(document: pdfium.PdfDocument, number: int, caps: Caps) -> str:
-    from commonplace.adapters.extract import image_ocr  # most PDFs need none of it
+def _recognize(document: pdfium.PdfDocument, number: int, caps: Caps) -> str:
+    from commonplace.adapters.extract import image_ocr  # most PDFs need no OCR
 
     page = document[number]
     width, height = page.get_size()
@@ -100,7 +98,7 @@ def _by_ocr(document: pdfium.PdfDocument, number: int, caps: Caps) -> str:
 
 
 def _headings(document: pdfium.PdfDocument) -> defaultdict[int, dict[str, int]]:
-    """What the outline names on each page: the letters of a heading, and its level."""
+    """Map page numbers to the letters and the level of each heading in the outline."""
     found: defaultdict[int, dict[str, int]] = defaultdict(dict)
     for entry in islice(document.get_toc(max_depth=6), _OUTLINE):
         place = entry.get_dest()
@@ -122,12 +120,12 @@ def _with_headings(paragraphs: list[str], headings: dict[str, int]) -> list[str]
 
 
 def _letters(text: str) -> str:
-    """Outlines differ from the text in numbers, spaces and punctuation."""
+    """Return the letters only: outlines differ from the text in numbers and punctuation."""
     return "".join(filter(str.isalpha, text)).casefold()
 
 
 def _drop_running_lines(pages: list[list[str]]) -> None:
-    """Headers and footers: the same line, but for its numbers, at the same end of most pages."""
+    """Drop headers and footers: lines that most pages share, but for their numbers."""
     for end in (0, -1, 0, -1):
         seen = Counter(_DIGITS.sub("#", page[end].strip()) for page in pages if page)
         running = {line for line, count in seen.items() if count > max(3, _RUNNING * len(pages))}
@@ -137,12 +135,9 @@ def _drop_running_lines(pages: list[list[str]]) -> None:
 
 
 def _title(document: pdfium.PdfDocument, text: str) -> str:
-    said = title(document.get_metadata_value("Title"))
-    if said and not _USELESS_TITLE.search(said):
-        return said
-    first = title(text.partition("\n")[0].lstrip("# "))
-    return (
-        first
-        if 3 < len(first) <= _LONGEST_TITLE_LINE and not first.endswith((".", ",", ";"))
-        else ""
-    )
+    declared = clean_title(document.get_metadata_value("Title"))
+    if declared and not _USELESS_TITLE.search(declared):
+        return declared
+    first = clean_title(text.partition("\n")[0].lstrip("# "))
+    is_title = 3 < len(first) <= _LONGEST_TITLE_LINE and not first.endswith((".", ",", ";"))
+    return first if is_title else ""

@@ -4,55 +4,58 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from commonplace.adapters.extract.input_file import Caps, Source, enough, paged, tidy, title
-from commonplace.adapters.extract.zip_xml import A, P, Package, R, table
+from commonplace.adapters.extract.input_file import (
+    Caps,
+    Source,
+    clean_text,
+    clean_title,
+    join_pages,
+    take_until_full,
+)
+from commonplace.adapters.extract.zip_xml import A, P, Package, R, markdown_table
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
 _MAIN = "ppt/presentation.xml"
 _TITLES = ("title", "ctrTitle")
-_LEFT_OUT = ("sldNum", "dt", "ftr", "sldImg", "hdr")
+_IGNORED = ("sldNum", "dt", "ftr", "sldImg", "hdr")
 
 
 def read(source: Source, caps: Caps) -> Extracted:
     with Package(source, caps) as package:
-        parts = package.relations(_MAIN)
-        listed = [
-            parts.get(slide.get(R + "id", ""), "") for slide in package.xml(_MAIN).iter(P + "sldId")
-        ]
-        texts = enough(
-            (number, tidy("\n\n".join(_slide(package, name))))
-            for number, name in enumerate(listed, 1)
+        parts = package.relationships(_MAIN)
+        slides = package.read_xml(_MAIN).iter(P + "sldId")
+        texts = take_until_full(
+            (
+                number,
+                clean_text("\n\n".join(_slide(package, parts.get(slide.get(R + "id", ""), "")))),
+            )
+            for number, slide in enumerate(slides, 1)
         )
-        named = title(package.said("title"))
+        title = clean_title(package.core_property("title"))
     if not texts:
-        raise IngestFailed("There is no text in the presentation.")
-    first = texts[0][1].partition("\n")[0].lstrip("# ")
-    return paged(
-        named if named and named != "PowerPoint Presentation" else title(first) or source.title,
-        texts,
-    )
+        raise IngestFailed("The presentation contains no text.")
+    if title in ("", "PowerPoint Presentation"):
+        title = clean_title(texts[0][1].partition("\n")[0].lstrip("# ")) or source.title
+    return join_pages(title, texts)
 
 
 def _slide(package: Package, name: str) -> Iterator[str]:
-    for shape in package.xml(name).iter(P + "sp", P + "graphicFrame"):
+    for shape in package.read_xml(name).iter(P + "sp", P + "graphicFrame"):
         kind = _placeholder(shape)
-        if kind in _LEFT_OUT:
+        if kind in _IGNORED:
             continue
         for rows in shape.iter(A + "tbl"):
-            yield table(
+            yield markdown_table(
                 [[_text(cell) for cell in row.iter(A + "tc")] for row in rows.iter(A + "tr")]
             )
         if text := _text(shape.find(P + "txBody")):
             yield f"## {' '.join(text.split())}" if kind in _TITLES else text
-    for notes in (part for part in package.relations(name).values() if "/notesSlides/" in part):
-        said = [
-            _text(shape.find(P + "txBody"))
-            for shape in package.xml(notes).iter(P + "sp")
-            if _placeholder(shape) == "body"
-        ]
-        if any(said):
-            yield "Notes: " + "\n".join(filter(None, said))
+    for part in package.relationships(name).values():
+        shapes = package.read_xml(part).iter(P + "sp") if "/notesSlides/" in part else ()
+        notes = [_text(each.find(P + "txBody")) for each in shapes if _placeholder(each) == "body"]
+        if any(notes):
+            yield "Notes: " + "\n".join(filter(None, notes))
 
 
 def _placeholder(shape: etree._Element) -> str:
@@ -61,7 +64,7 @@ def _placeholder(shape: etree._Element) -> str:
 
 
 def _text(body: etree._Element | None) -> str:
-    """Paragraphs; those of a list are indented as deep as they stand."""
+    """Return the paragraphs, with list items indented by their level."""
     lines = []
     for paragraph in () if body is None else body.iter(A + "p"):
         text = "".join(
@@ -69,11 +72,8 @@ def _text(body: etree._Element | None) -> str:
             for node in paragraph.iter(A + "t", A + "br")
         ).strip()
         shape = paragraph.find(A + "pPr")
-        depth = shape.get("lvl", "0") if shape is not None else "0"
+        level = shape.get("lvl", "0") if shape is not None else "0"
+        depth = int(level) if level.isdecimal() else 0
         if text:
-            lines.append(
-                "  " * (int(depth) - 1) + "- " + text
-                if depth.isdecimal() and depth != "0"
-                else text
-            )
+            lines.append("  " * (depth - 1) + "- " + text if depth else text)
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""How much of the machine this process may use while it reads one file. Linux enforces all of it, others only part."""
+"""Limits on the process that reads a file. Only Linux enforces all of them."""
 
 import ctypes
 import os
@@ -10,17 +10,15 @@ from pathlib import Path
 
 from commonplace.adapters.extract.input_file import Caps
 
-_PR_SET_PDEATHSIG = 1
-
-if sys.platform == "win32":
-
-    def limit_cpu(seconds: int) -> None:
-        """Not enforced here; the limit on wall-clock time remains."""
-else:
+if sys.platform != "win32":
     import resource
 
-    def limit_cpu(seconds: int) -> None:
-        """End this process (SIGXCPU) after so many more seconds of processor time; it may have read other files before."""
+_PR_SET_PDEATHSIG = 1
+
+
+def limit_cpu(seconds: int) -> None:
+    """End this process (SIGXCPU) after so many more seconds of processor time."""
+    if sys.platform != "win32":  # where only the limit on wall-clock time holds
         used = resource.getrusage(resource.RUSAGE_SELF)
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
         soft = ceil(used.ru_utime + used.ru_stime) + seconds
@@ -29,31 +27,27 @@ else:
         )
 
 
-if sys.platform == "linux":
-
-    def limit_process(caps: Caps) -> None:
+def limit_process(caps: Caps) -> None:
+    if sys.platform == "linux":
         size = caps.megabytes * 1_000_000
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        limit_cpu(caps.cpu_seconds)
+    limit_cpu(caps.cpu_seconds)
 
-    def die_with_parent(parent: int) -> None:
-        """Be killed when the server ends, however it ends and whatever is being read."""
+
+def die_with_parent(parent: int) -> None:
+    """Be killed when the server ends for any reason, even while reading.
+
+    Elsewhere than on Linux, a reader notices the end of its input with the next request.
+    """
+    if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:  # it had ended before we asked
             os._exit(1)
 
-    def peak_megabytes() -> float:
-        """Of this program alone: getrusage would count the server that started it, as large as it was then."""
-        peak = re.search(r"^VmHWM:\s+(\d+)", Path("/proc/self/status").read_text(), re.MULTILINE)
-        return int(peak[1]) / 1000 if peak else 0.0
-else:
 
-    def limit_process(caps: Caps) -> None:
-        limit_cpu(caps.cpu_seconds)
-
-    def die_with_parent(parent: int) -> None:
-        """A reader notices the end of its input when it asks for the next file."""
-
-    def peak_megabytes() -> float:
-        return 0.0
+def peak_megabytes() -> float:
+    """Return this program's peak; getrusage would include the server that started it."""
+    status = Path("/proc/self/status").read_text() if sys.platform == "linux" else ""
+    peak = re.search(r"^VmHWM:\s+(\d+)", status, re.MULTILINE)
+    return int(peak[1]) / 1000 if peak else 0.0

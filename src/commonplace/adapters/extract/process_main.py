@@ -1,90 +1,74 @@
-"""The process that reads: a request per line in, an answer with its length before it out."""
+"""The reader process: takes one request per line, and answers with a length and JSON."""
 
 import json
 import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from threading import Timer
 from typing import BinaryIO
 
 from commonplace.adapters.extract import formats, media_type, process_limits, process_protocol
-from commonplace.adapters.extract.input_file import Caps, Source, bounded
+from commonplace.adapters.extract.input_file import Caps, Source, limit_size
 from commonplace.errors import IngestFailed
 from commonplace.model import Json
 
 _IDLE_SECONDS = 60
-_SPENT_MEGABYTES = 400  # one that has grown this large is replaced, to give the memory back
+_RETIRE_MEGABYTES = 400  # a process that has grown this large is replaced, to free the memory
 
 
 def main() -> None:
     process_limits.die_with_parent(int(sys.argv[1]))
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # a key reaches all processes of a terminal; whoever started this one ends it
-    logging.disable()  # what libraries find odd about a file is of no use to whoever runs the server
+    # Ctrl-C reaches all processes of a terminal; the server ends this one.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.disable()  # libraries' remarks about a file are of no use to an operator
     answers = _private_output()
     while request := _next_line():
         asked = json.loads(request)
         caps = Caps(**asked["caps"])
+        source = Source(**(asked["source"] | {"path": Path(asked["source"]["path"])}))
         process_limits.limit_process(caps)
-        answer = _answer(asked["verb"], process_protocol.source(asked["source"]), caps)
-        spent = {"spent": process_limits.peak_megabytes() > _SPENT_MEGABYTES}
-        body = process_protocol.answer(answer | spent)
+        answer = _answer(asked["verb"], source, caps)
+        retire = {"retire": process_limits.peak_megabytes() > _RETIRE_MEGABYTES}
+        body = process_protocol.encode_answer(retire | answer)
         if len(body) > process_protocol.LARGEST_ANSWER:
-            body = process_protocol.answer(
-                {"failed": "There is more in the file than can be kept of one.", **spent}
-            )
+            too_large = {"failed": "The file contains more than can be stored."}
+            body = process_protocol.encode_answer(too_large | retire)
         answers.write(b"%d\n%b" % (len(body), body))
         answers.flush()
 
 
 def _answer(verb: str, source: Source, caps: Caps) -> Json:
-    verbs: dict[str, Callable[[Source, Caps], Json]] = {
-        "kind": _kind,
-        "extract": _extract,
-        "feed": _feed,
-    }
     try:
-        return verbs[verb](source, caps)
+        if verb == "detect_type":
+            return {"kind": media_type.sniff(source.path, source.media_type, source.name)}
+        if verb == "extract":
+            return asdict(limit_size(formats.read(source, caps)))
+        from commonplace.adapters.extract import feed  # few readers ever see one
+
+        return asdict(feed.parse(source, caps))
     except IngestFailed as failed:
         return {"failed": failed.message}
     except MemoryError:
-        return {
-            "failed": f"Reading the file would take more than {caps.megabytes} MB of memory.",
-            "spent": True,
-        }
+        reason = f"Reading the file takes more than {caps.megabytes} MB of memory."
+        return {"failed": reason, "retire": True}
     except RecursionError:
         return {"failed": "The file is nested too deeply to be read."}
-    except Exception:
-        # Libraries raise all kinds of things on files that are damaged on purpose; none of it is this process's fault.
+    except Exception:  # libraries raise anything on files that are damaged on purpose
         return {"failed": process_protocol.UNREADABLE}
 
 
-def _kind(source: Source, caps: Caps) -> Json:
-    return {"kind": media_type.sniff(source.path, source.media_type, source.name)}
-
-
-def _extract(source: Source, caps: Caps) -> Json:
-    return asdict(bounded(formats.read(source, caps)))
-
-
-def _feed(source: Source, caps: Caps) -> Json:
-    from commonplace.adapters.extract import feed  # most readers never see one
-
-    return asdict(feed.parse(source, caps))
-
-
 def _private_output() -> BinaryIO:
-    """Libraries that print must not print into the answers."""
+    """Reserve standard output for answers; anything that libraries print goes to stderr."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return answers
 
 
 def _next_line() -> bytes:
+    """Wait for a request; end the process when none comes for a while."""
     leave = Timer(_IDLE_SECONDS, os._exit, [0])
     leave.daemon = True
     leave.start()

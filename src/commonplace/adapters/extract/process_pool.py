@@ -1,4 +1,4 @@
-"""A few processes that read files, started when they are needed, killed when they take too long, gone when idle."""
+"""A pool of reader processes: started on demand, killed when too slow, gone when idle."""
 
 import json
 import os
@@ -27,8 +27,9 @@ from commonplace.adapters.extract.input_file import Caps, Source
 from commonplace.errors import IngestFailed
 from commonplace.model import Json
 
-_OUT_OF_TIME = -getattr(signal, "SIGXCPU", 1)
-# All that a reader needs to know of our surroundings; keys and passwords stay here.
+_CPU_EXCEEDED = -getattr(signal, "SIGXCPU", 1)
+_MODULE = "commonplace.adapters.extract.process_main"
+# The only variables that a reader gets; keys and passwords stay in the server.
 _ENVIRONMENT = (
     "PATH",
     "PYTHONPATH",
@@ -43,24 +44,26 @@ _ENVIRONMENT = (
 )
 
 
-class _Died(Exception):
-    pass
+class _ReaderDied(Exception):
+    """The process ended, or sent something that is not an answer."""
 
 
-class _Spent(Exception):
-    """It used up the processor time that one file may take."""
+class _CpuExceeded(Exception):
+    """The process used up the processor time that one file may take."""
 
 
-class _Places:
-    """A few places, for which callers wait in queues. A place that gets free goes to the queues in turn: who has many
-    files waiting delays others by one file, not by all of them."""
+class _FairSemaphore:
+    """A semaphore that serves queues in turn.
+
+    A caller with many waiting files delays those of other queues by one file, not by all.
+    """
 
     def __init__(self, free: int) -> None:
         self._free = free
         self._queues: dict[str, deque[Event]] = {}  # the next in turn first
 
     @asynccontextmanager
-    async def take(self, queue: str) -> AsyncIterator[None]:
+    async def acquire(self, queue: str) -> AsyncIterator[None]:
         if self._free:
             self._free -= 1
         else:
@@ -68,7 +71,7 @@ class _Places:
         try:
             yield
         finally:
-            self._give_back()
+            self._release()
 
     async def _wait(self, queue: str) -> None:
         turn = Event()
@@ -77,7 +80,7 @@ class _Places:
             await turn.wait()
         except BaseException:
             if turn.is_set():
-                self._give_back()
+                self._release()
             else:
                 waiting = self._queues[queue]
                 waiting.remove(turn)
@@ -85,7 +88,7 @@ class _Places:
                     del self._queues[queue]
             raise
 
-    def _give_back(self) -> None:
+    def _release(self) -> None:
         if not self._queues:
             self._free += 1
             return
@@ -96,28 +99,29 @@ class _Places:
             self._queues[queue] = waiting  # behind all others
 
 
-class Pool:
+class ProcessPool:
     def __init__(self, processes: int, caps: Caps) -> None:
         self._caps = caps
-        self._places = _Places(processes)
+        self._processes = _FairSemaphore(processes)
         self._idle: list[_Reader] = []
 
     async def ask(self, verb: str, source: Source, queue: str) -> Json:
-        """The reader's answer; IngestFailed in its words, or in ours when it had to be stopped."""
-        async with self._places.take(queue):
+        """Return a reader's answer. Raises IngestFailed when it fails or has to be stopped."""
+        async with self._processes.acquire(queue):
             try:
                 with fail_after(self._caps.seconds):
-                    answer = await self._answer(process_protocol.request(verb, source, self._caps))
+                    request = process_protocol.encode_request(verb, source, self._caps)
+                    answer = await self._answer(request)
             except TimeoutError:
                 raise IngestFailed(
                     f"Reading the file took longer than {self._caps.seconds:g} s."
                 ) from None
-            except _Spent:
+            except _CpuExceeded:
                 raise IngestFailed(
                     f"Reading the file took more than {self._caps.cpu_seconds} s of processor time "
                     f"({self._caps.ocr_cpu_seconds} s for scans and images)."
                 ) from None
-            except _Died:
+            except _ReaderDied:
                 raise IngestFailed(process_protocol.UNREADABLE) from None
         if "failed" in answer:
             raise IngestFailed(answer["failed"])
@@ -127,8 +131,8 @@ class Pool:
         while self._idle:
             try:
                 return await self._use(self._idle.pop(), request)
-            except _Died:
-                continue  # it may have left for want of work just then; a fresh one tells whether it was the file
+            except _ReaderDied:
+                continue  # it may have left for being idle; a new one tells if the file is at fault
         return await self._use(await _Reader.start(), request)
 
     async def _use(self, reader: "_Reader", request: bytes) -> Json:
@@ -138,7 +142,7 @@ class Pool:
             with CancelScope(shield=True):
                 await reader.stop()
             raise
-        if answer.pop("spent", False):
+        if answer.pop("retire", False):
             await reader.stop()
         else:
             self._idle.append(reader)
@@ -153,39 +157,34 @@ class _Reader:
     def __init__(self, process: Process) -> None:
         assert process.stdin is not None and process.stdout is not None
         self._process = process
-        self._to = process.stdin
-        self._from = BufferedByteReceiveStream(process.stdout)
+        self._stdin = process.stdin
+        self._stdout = BufferedByteReceiveStream(process.stdout)
 
     @classmethod
     async def start(cls) -> "_Reader":
-        around = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         return cls(
             await open_process(
-                [
-                    sys.executable,
-                    "-m",
-                    "commonplace.adapters.extract.process_main",
-                    str(os.getpid()),
-                ],
+                [sys.executable, "-m", _MODULE, str(os.getpid())],
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=None,
-                env=around | {"OMP_THREAD_LIMIT": "1"},
+                env=environment | {"OMP_THREAD_LIMIT": "1"},
             )
         )
 
     async def ask(self, request: bytes) -> Json:
         try:
-            await self._to.send(request)
-            size = int(await self._from.receive_until(b"\n", 20))
+            await self._stdin.send(request)
+            size = int(await self._stdout.receive_until(b"\n", 20))
             if size > process_protocol.LARGEST_ANSWER:
-                raise _Died
-            answer: Json = json.loads(await self._from.receive_exactly(size))
+                raise _ReaderDied
+            answer: Json = json.loads(await self._stdout.receive_exactly(size))
         except (BrokenResourceError, ClosedResourceError, EndOfStream, IncompleteRead, OSError):
-            code = await self._process.wait()  # killing what is just leaving confuses asyncio
-            raise (_Spent if code == _OUT_OF_TIME else _Died) from None
+            code = await self._process.wait()  # killing a process that is ending confuses asyncio
+            raise (_CpuExceeded if code == _CPU_EXCEEDED else _ReaderDied) from None
         except ValueError:
-            raise _Died from None
+            raise _ReaderDied from None
         return answer
 
     async def stop(self) -> None:

@@ -1,71 +1,49 @@
-"""What the server and its reading processes tell each other: JSON, because a process that a hostile file took over
-must not be able to make the server run anything, as it could with pickles."""
+"""Messages between the server and its reader processes.
+
+They are JSON: pickles from a process that a hostile file took over could run code in the server.
+"""
 
 import json
 from dataclasses import asdict
-from datetime import datetime
-from pathlib import Path
 
-from commonplace.adapters.extract.input_file import LONGEST_TEXT, Caps, Source, bounded
+from commonplace.adapters.extract.input_file import (
+    LONGEST_TEXT,
+    Caps,
+    Source,
+    limit_size,
+    parse_date,
+)
 from commonplace.model import Extracted, Feed, FeedEntry, Json, Mark
 
-UNREADABLE = "The file could not be read: it is damaged, or made to break what reads it."
-LARGEST_ANSWER = (
-    3 * LONGEST_TEXT
-)  # bytes: JSON at most doubles a text, the rest is for its marks or a feed's addresses
+UNREADABLE = "The file could not be read: it is damaged, or made to break its reader."
+# Bytes. JSON at most doubles a text; the rest is for its marks or a feed's addresses.
+LARGEST_ANSWER = 3 * LONGEST_TEXT
 
 
-def request(verb: str, source: Source, caps: Caps) -> bytes:
-    """In ASCII: a file's name may have bytes in it that are no text."""
-    return (
-        json.dumps(
-            {"verb": verb, "source": asdict(source), "caps": asdict(caps)}, default=str
-        ).encode()
-        + b"\n"
-    )
+def encode_request(verb: str, source: Source, caps: Caps) -> bytes:
+    """Encode a request as ASCII: a file's name may contain bytes that are not valid text."""
+    request = {"verb": verb, "source": asdict(source), "caps": asdict(caps)}
+    return json.dumps(request, default=str).encode() + b"\n"
 
 
-def answer(value: Json) -> bytes:
-    return (
-        json.dumps(value, default=str, separators=(",", ":"), ensure_ascii=False).encode(
-            "utf-8", "replace"
-        )
-        + b"\n"
-    )
+def encode_answer(answer: Json) -> bytes:
+    text = json.dumps(answer, default=str, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "replace") + b"\n"
 
 
-def source(sent: Json) -> Source:
-    return Source(**(sent | {"path": Path(sent["path"])}))
+def decode_extracted(answer: Json) -> Extracted:
+    """Apply the size limits again: a hostile file may have taken over its reader."""
+    fields = {
+        "marks": tuple(Mark(mark["at"], mark["locator"]) for mark in answer["marks"]),
+        "links": tuple(answer["links"]),
+        "published_at": parse_date(answer["published_at"]),
+    }
+    return limit_size(Extracted(**(answer | fields)))
 
 
-def kind(sent: Json) -> str:
-    return str(sent["kind"])[:200]
-
-
-def extracted(sent: Json) -> Extracted:
-    """Held to the same bounds again: a reader may have been taken over by what it read."""
-    marks = tuple(Mark(mark["at"], mark["locator"]) for mark in sent["marks"])
-    return bounded(
-        Extracted(
-            **(
-                sent
-                | {
-                    "marks": marks,
-                    "links": tuple(sent["links"]),
-                    "published_at": _time(sent["published_at"]),
-                }
-            )
-        )
-    )
-
-
-def feed(sent: Json) -> Feed:
+def decode_feed(answer: Json) -> Feed:
     entries = tuple(
-        FeedEntry(**(entry | {"published_at": _time(entry["published_at"])}))
-        for entry in sent["entries"]
+        FeedEntry(**(entry | {"published_at": parse_date(entry["published_at"])}))
+        for entry in answer["entries"]
     )
-    return Feed(**(sent | {"entries": entries}))
-
-
-def _time(sent: str | None) -> datetime | None:
-    return datetime.fromisoformat(sent) if sent else None
+    return Feed(**(answer | {"entries": entries}))

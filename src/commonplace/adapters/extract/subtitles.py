@@ -1,4 +1,4 @@
-"""Subtitles: WebVTT and SubRip, as running text with the time of each paragraph."""
+"""Subtitles: WebVTT and SubRip as paragraphs, each with its time."""
 
 import html
 import re
@@ -16,55 +16,53 @@ _VOICE = re.compile(r"<v(?:\.[^ \t<>]*)?[ \t]++([^<>]+)>")
 _TAG = re.compile(r"</?[a-z0-9][^<>]*>|\{\\[^{}]*\}", re.IGNORECASE)
 _SENTENCE_END = (".", "!", "?", "…", "。", "！", "？", '."', '?"')
 _PARAGRAPH_SECONDS = 30
-_LONGEST_SECONDS = 60  # also without the end of a sentence: captions made by machines have none
+_LONGEST_SECONDS = 60  # even within a sentence: automatic captions have no full stops
 _PAUSE_SECONDS = 4
 
 
 def read(source: Source, caps: Caps) -> Extracted:
-    text = (
-        charset.decode(source.data(caps), source.charset).replace("\r\n", "\n").replace("\r", "\n")
-    )
-    text, marks = paragraphs(_utterances(text))
+    lines = charset.decode(source.read_all(caps), source.charset).replace("\r\n", "\n")
+    text, marks = join_utterances(_utterances(lines.replace("\r", "\n")))
     if not text:
-        raise IngestFailed("There are no subtitles in the file.")
+        raise IngestFailed("The file contains no subtitles.")
     return Extracted(source.title, text, marks)
 
 
-def paragraphs(utterances: Iterable[Utterance]) -> tuple[str, tuple[Mark, ...]]:
-    """Running text, a paragraph every half minute or at a pause, each marked with its second."""
+def join_utterances(utterances: Iterable[Utterance]) -> tuple[str, tuple[Mark, ...]]:
+    """Join speech to paragraphs of half a minute or up to a pause, each marked with its time."""
     text = ""
     marks: list[Mark] = []
     end = 0.0
-    for said in utterances:
+    for utterance in utterances:
         began = marks[-1].locator["seconds"] if marks else 0.0
-        long = said.start - began >= (
+        long = utterance.start - began >= (
             _PARAGRAPH_SECONDS if text.endswith(_SENTENCE_END) else _LONGEST_SECONDS
         )
-        if not marks or long or said.start - end >= _PAUSE_SECONDS:
+        if not marks or long or utterance.start - end >= _PAUSE_SECONDS:
             text += "\n\n" if text else ""
-            marks.append(Mark(len(text), {"seconds": round(said.start, 2)}))
+            marks.append(Mark(len(text), {"seconds": round(utterance.start, 2)}))
         else:
             text += " "
-        text += said.text
-        end = said.end
+        text += utterance.text
+        end = utterance.end
     return text, tuple(marks)
 
 
 def _utterances(text: str) -> Iterator[Utterance]:
-    """Cues in order. Rolling captions repeat the lines still on the screen; each line is said once."""
+    """Yield the cues in order, without the lines that rolling captions repeat."""
     cues = list(_CUE.finditer(text))
     ends = [*(cue.start() for cue in cues[1:]), len(text)]
     shown: list[str] = []
     for cue, end in zip(cues, ends, strict=False):
         body = text[cue.end() : end].split("\n")[1:]
-        lines = [line for line in map(_spoken, takewhile(str.strip, body)) if line]
+        lines = [line for line in map(_plain_line, takewhile(str.strip, body)) if line]
         new = [line for line in lines if line not in shown]
         shown = lines or shown
         if new:
             yield Utterance(_seconds(cue, 1), _seconds(cue, 5), " ".join(new))
 
 
-def _spoken(line: str) -> str:
+def _plain_line(line: str) -> str:
     voiced = _VOICE.sub(lambda voice: f"{voice[1].strip()}: ", line)
     return " ".join(html.unescape(_TAG.sub("", voiced)).split())
 

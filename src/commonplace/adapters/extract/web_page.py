@@ -1,7 +1,6 @@
-"""Web pages: the article, without what stands around it, as Markdown."""
+"""Web pages: the article as Markdown, without navigation and advertising."""
 
 import re
-from datetime import UTC, datetime
 
 from lxml import etree
 from lxml.html import HtmlElement
@@ -10,24 +9,31 @@ from trafilatura.settings import Document
 from trafilatura.xml import xmltotxt
 
 from commonplace.adapters.extract import charset, html_to_markdown, media_links
-from commonplace.adapters.extract.input_file import Caps, Source, tidy, title
+from commonplace.adapters.extract.input_file import (
+    Caps,
+    Source,
+    clean_text,
+    clean_title,
+    parse_date,
+)
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
-_FEW = 250  # characters; a page as short as this may only say why it shows nothing
-_MOST_ELEMENTS = (
-    100_000  # of a page in which the article is looked for, which takes about 60 microseconds each
-)
-_MOST_PADDING = 10  # fields that merged cells of tables may stand for, on average over all elements
-_NOTHING = "There is nothing to read in the page."
+_FEW = 250  # characters; so short a page may only say why it shows nothing
+_MOST_ELEMENTS = 100_000  # that are searched for the article, at about 60 microseconds each
+_MOST_PADDING = 10  # fields that merged table cells may span, on average over all elements
+_NOTHING = "The page contains no text."
 _BY_SCRIPT = (
-    "The page builds its text with JavaScript; there is nothing to read in what the server sends."
+    "The page builds its text with JavaScript; the server's response contains none. "
+    "Save the page as a file, or paste its text."
 )
-_BEHIND_LOGIN = "The page shows its text only after a login."
-_NOT_FOR_ROBOTS = "The page wants to know first whether a person reads it."
+_BEHIND_LOGIN = "The page requires a login. Save it as a file, or paste its text."
+_CAPTCHA = (
+    "The page asks for proof that the visitor is human. Save it as a file, or paste its text."
+)
 _ROBOT = re.compile(
-    r"captcha|are you (?:a )?(?:human|robot)|verify(?:ing)? (?:that )?you are (?:a )?human|unusual traffic|"
-    r"checking your browser|just a moment\.\.\.",
+    r"captcha|are you (?:a )?(?:human|robot)|verify(?:ing)? (?:that )?you are (?:a )?human|"
+    r"unusual traffic|checking your browser|just a moment\.\.\.",
     re.I,
 )
 _SCRIPT = re.compile(
@@ -42,37 +48,32 @@ _UNSPACED_FENCE = re.compile(r"^```\n(?=\|)", re.MULTILINE)
 
 
 def read(source: Source, caps: Caps) -> Extracted:
-    page = charset.decode(source.data(caps), source.charset, markup=True)
-    return article(page, source)
-
-
-def article(page: str, source: Source) -> Extracted:
-    tree = _tree(page)
-    language, linked = _language(tree), media_links.found(tree, source.url)
-    about, text = _found(tree, source.url)
+    page = charset.decode(source.read_all(caps), source.charset, markup=True)
+    tree = _parse(page)
+    language, links = _language(tree), media_links.find_links(tree, source.url)
+    about, text = _find_article(tree, source.url)
     if len(text) < _FEW:
-        tree = _tree(page)  # the extractor has taken the first one apart
-        text = html_to_markdown.markdown(tree, html_to_markdown.AROUND)
-        # The page of an episode may have nothing to read: what there is to hear will do.
-        if len(text) < _FEW and not any(map(media_links.AUDIO_ENDING.search, linked)):
+        tree = _parse(page)  # the extractor has modified the first one
+        text = html_to_markdown.convert(tree, html_to_markdown.PAGE_FURNITURE)
+        # A podcast episode's page may have no text: its recording is enough.
+        if len(text) < _FEW and not any(map(media_links.AUDIO_EXTENSION.search, links)):
             _refuse_walls(tree, text)
-    heading = title(about.title or tree.findtext(".//title") or "")
     return Extracted(
-        heading or source.title,
+        clean_title(about.title or tree.findtext(".//title") or "") or source.title,
         text,
-        author=_author(about.author),
-        published_at=_date(about.date),
+        author=clean_title((about.author or "").replace(";", ",")) or None,
+        published_at=parse_date(about.date),
         language=language,
-        links=linked,
+        links=links,
     )
 
 
-def _found(tree: HtmlElement, url: str | None) -> tuple[Document, str]:
-    """What the page says of itself, and its article. Of a page too large to look for it, all that it shows."""
+def _find_article(tree: HtmlElement, url: str | None) -> tuple[Document, str]:
+    """Return the page's metadata and its article; all visible text if the page is too large."""
     elements = sum(1 for _ in tree.iter())
     if elements > _MOST_ELEMENTS:
-        return Document(), html_to_markdown.markdown(tree, html_to_markdown.AROUND)
-    if sum(_fields(cell) for cell in tree.iter("td", "th")) > _MOST_PADDING * elements:
+        return Document(), html_to_markdown.convert(tree, html_to_markdown.PAGE_FURNITURE)
+    if sum(_spanned_fields(cell) for cell in tree.iter("td", "th")) > _MOST_PADDING * elements:
         etree.strip_attributes(tree, "colspan", "rowspan")
     found = bare_extraction(
         tree,
@@ -83,33 +84,33 @@ def _found(tree: HtmlElement, url: str | None) -> tuple[Document, str]:
         date_extraction_params={"extensive_search": False},
     )
     about = found if isinstance(found, Document) else Document()
-    return about, _UNSPACED_FENCE.sub("```\n\n", tidy(xmltotxt(about.body, True)))
+    return about, _UNSPACED_FENCE.sub("```\n\n", clean_text(xmltotxt(about.body, True)))
 
 
-def _fields(cell: HtmlElement) -> int:
+def _spanned_fields(cell: HtmlElement) -> int:
     spans = [cell.get(name, "1")[:4] for name in ("colspan", "rowspan")]
     across, down = (int(span) if span.isdecimal() else 1 for span in spans)
     return across * down
 
 
-def _tree(page: str) -> HtmlElement:
-    tree = html_to_markdown.tree(page)
+def _parse(page: str) -> HtmlElement:
+    tree = html_to_markdown.parse(page)
     if tree is None:
         raise IngestFailed(_NOTHING)
     return tree
 
 
 def _refuse_walls(tree: HtmlElement, text: str) -> None:
-    """So little text is either all that the page has to say, or stands in for what it does not show."""
-    shown = html_to_markdown.markdown(tree)
+    """Raise IngestFailed if a page with little text is a captcha, a login or needs JavaScript."""
+    shown = html_to_markdown.convert(tree)
     seen = f"{tree.findtext('.//title') or ''} {shown}" if len(shown) < 4 * _FEW else text
     if _ROBOT.search(seen):
-        raise IngestFailed(_NOT_FOR_ROBOTS)
+        raise IngestFailed(_CAPTCHA)
     if _SCRIPT.search(seen) or (
         not shown and any(script.get("src") for script in tree.iter("script"))
     ):
         raise IngestFailed(_BY_SCRIPT)
-    # A link to the login stands on many pages; it counts where it is all there is.
+    # Many pages link to a login; the link counts only where there is nothing else.
     asks = any((field.get("type") or "").lower() == "password" for field in tree.iter("input"))
     if asks or _LOGIN.search(text or seen):
         raise IngestFailed(_BEHIND_LOGIN)
@@ -118,22 +119,7 @@ def _refuse_walls(tree: HtmlElement, text: str) -> None:
 
 
 def _language(tree: HtmlElement) -> str | None:
-    said = (
-        tree.get("lang")
-        or tree.get("{http://www.w3.org/XML/1998/namespace}lang")
-        or tree.get("xml:lang")
-        or ""
-    )
-    language = re.split(r"[-_]", said.strip())[0].lower()
+    names = ("lang", "{http://www.w3.org/XML/1998/namespace}lang", "xml:lang")
+    declared = next(filter(None, map(tree.get, names)), "")
+    language = re.split(r"[-_]", declared.strip())[0].lower()
     return language if language.isalpha() and len(language) in (2, 3) else None
-
-
-def _author(names: str | None) -> str | None:
-    return title(names.replace(";", ",")) or None if names else None
-
-
-def _date(day: str | None) -> datetime | None:
-    try:
-        return datetime.fromisoformat(day).replace(tzinfo=UTC) if day else None
-    except ValueError:
-        return None

@@ -9,69 +9,66 @@ from commonplace.adapters.extract.input_file import (
     LONGEST_TEXT,
     Caps,
     Source,
-    enough,
-    paged,
-    tidy,
-    title,
+    clean_text,
+    clean_title,
+    join_pages,
+    take_until_full,
 )
-from commonplace.adapters.extract.zip_xml import Package, R, S, table
+from commonplace.adapters.extract.zip_xml import Package, R, S, markdown_table
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
 _MAIN = "xl/workbook.xml"
 _LETTERS = re.compile(r"[A-Z]+")
 _ROWS = 100_000
-_SPARSE = 10  # times as many fields as there are cells in them: no table any more
-_SMALL = 10_000  # fields of a table that may be as sparse as it likes
+_SPARSE = 10  # more than this many fields per used cell are not a table
+_SMALL = 10_000  # fields of a table that may be sparse
 
 
 def read(source: Source, caps: Caps) -> Extracted:
     with Package(source, caps) as package:
-        parts = package.relations(_MAIN)
-        shared = _shared(package)
-        texts = enough(
+        parts = package.relationships(_MAIN)
+        shared = [
+            _string(item) for item in package.read_optional("xl/sharedStrings.xml").iter(S + "si")
+        ]
+        texts = take_until_full(
             (
                 number,
                 _sheet(
                     package, sheet.get("name", ""), parts.get(sheet.get(R + "id", ""), ""), shared
                 ),
             )
-            for number, sheet in enumerate(package.xml(_MAIN).iter(S + "sheet"), 1)
+            for number, sheet in enumerate(package.read_xml(_MAIN).iter(S + "sheet"), 1)
         )
-        named = title(package.said("title"))
+        title = clean_title(package.core_property("title"))
     if not texts:
-        raise IngestFailed("There is nothing in the spreadsheet.")
-    return paged(named or source.title, texts)
+        raise IngestFailed("The spreadsheet is empty.")
+    return join_pages(title or source.title, texts)
 
 
 def _sheet(package: Package, name: str, part: str, shared: list[str]) -> str:
-    """As a table of the columns that have something in them; cells in a few far places as one line a row."""
-    rows = list(_rows(package.xml(part), shared))
+    """Render the used columns as a table; scattered cells as one line per row."""
+    rows = list(_rows(package.read_xml(part), shared))
     used = sorted({column for row in rows for column in row})
     if len(rows) * len(used) > max(_SMALL, _SPARSE * sum(map(len, rows))):
         written = "\n".join(" | ".join(row[column] for column in sorted(row)) for row in rows)
     else:
-        written = table([_trimmed([row.get(column, "") for column in used]) for row in rows])
-    return tidy(f"## {name}\n\n{written}") if rows else ""
-
-
-def _trimmed(cells: list[str]) -> list[str]:
-    while not cells[-1]:
-        cells.pop()
-    return cells
-
-
-def _shared(package: Package) -> list[str]:
-    root = package.optional("xl/sharedStrings.xml")
-    return [] if root is None else [_written(string) for string in root.iter(S + "si")]
+        ends = map(max, rows)
+        written = markdown_table(
+            [
+                [row.get(column, "") for column in used if column <= end]
+                for row, end in zip(rows, ends, strict=True)
+            ]
+        )
+    return clean_text(f"## {name}\n\n{written}") if rows else ""
 
 
 def _rows(sheet: etree._Element, shared: list[str]) -> Iterator[dict[int, str]]:
-    """Of each row that has any, its cells with something in them by the number of their column."""
+    """Yield each used row as a mapping of column numbers to values."""
     size = 0
     for number, row in enumerate(sheet.iter(S + "row")):
         if number >= _ROWS:
-            raise IngestFailed(f"The spreadsheet has more than {_ROWS:,} rows in a sheet.")
+            raise IngestFailed(f"A sheet has more than {_ROWS:,} rows.")
         cells: dict[int, str] = {}
         column = -1
         for cell in row.iter(S + "c"):
@@ -81,7 +78,7 @@ def _rows(sheet: etree._Element, shared: list[str]) -> Iterator[dict[int, str]]:
         if cells:
             yield cells
         size += sum(map(len, cells.values()))
-        if size > LONGEST_TEXT:  # one long string can be in every cell
+        if size > LONGEST_TEXT:  # one long shared string can be in every cell
             return
 
 
@@ -92,20 +89,20 @@ def _value(cell: etree._Element, shared: list[str]) -> str:
     if cell.get("t") == "b":
         return "TRUE" if value == "1" else "FALSE"
     inline = cell.find(S + "is")
-    return _written(inline) if inline is not None else value
+    return _string(inline) if inline is not None else value
 
 
-def _written(string: etree._Element) -> str:
-    """Without the readings that Japanese sheets carry beside a text."""
+def _string(item: etree._Element) -> str:
+    """Return the text without the phonetic readings of Japanese sheets."""
     return "".join(
-        node.text or "" for node in string.iter(S + "t") if node.getparent().tag != S + "rPh"
+        node.text or "" for node in item.iter(S + "t") if node.getparent().tag != S + "rPh"
     )
 
 
-def _column(reference: str, otherwise: int) -> int:
+def _column(reference: str, default: int) -> int:
     letters = _LETTERS.match(reference)
     if not letters:
-        return otherwise
+        return default
     column = 0
     for letter in letters[0][:4]:
         column = column * 26 + ord(letter) - ord("A") + 1

@@ -1,9 +1,8 @@
-"""Zip files of XML, as Office and e-books use them, opened with care."""
+"""Zip files of XML, the format of Office documents and e-books, opened safely."""
 
 import posixpath
 import zipfile
 import zlib
-from types import TracebackType
 from typing import Self
 from urllib.parse import unquote
 
@@ -18,7 +17,7 @@ P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 DC = "{http://purl.org/dc/elements/1.1/}"
-# The newer Office can save under other names for the same elements.
+# Office's "strict" format has other namespaces for the same elements.
 _STRICT = (b"http://purl.oclc.org/ooxml/", b"http://schemas.openxmlformats.org/")
 
 _PARTS = 20_000
@@ -26,7 +25,7 @@ _DAMAGED = "The file is damaged and cannot be opened."
 
 
 class Package:
-    """The sizes that the directory declares are checked before anything is unpacked; the zip module holds parts to them."""
+    """A zip file of parts. Declared sizes are checked first; `zipfile` enforces them."""
 
     def __init__(self, source: Source, caps: Caps) -> None:
         try:
@@ -38,37 +37,34 @@ class Package:
         if unpacked > caps.unpacked_megabytes * 1_000_000:
             self._zip.close()
             raise IngestFailed(
-                f"The file is larger than {caps.unpacked_megabytes} MB when it is unpacked."
+                f"The file is larger than {caps.unpacked_megabytes} MB when unpacked."
             )
         if len(self._zip.infolist()) > _PARTS:
             self._zip.close()
-            raise IngestFailed(f"The file has more than {_PARTS:,} parts in it.")
+            raise IngestFailed(f"The file contains more than {_PARTS:,} parts.")
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._zip.close()
 
-    def data(self, name: str) -> bytes:
+    def read(self, name: str) -> bytes:
         try:
             return self._zip.read(self.names[name])
         except KeyError:
             raise IngestFailed(
-                f"The file is incomplete: {posixpath.basename(name)} is missing in it."
+                f"The file is incomplete: {posixpath.basename(name)} is missing."
             ) from None
         except RuntimeError:
-            raise IngestFailed("The file is encrypted: it opens only with a password.") from None
+            raise IngestFailed(
+                "The file is encrypted. Remove its password and try again."
+            ) from None
         except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError, zlib.error):
             raise IngestFailed(_DAMAGED) from None
 
-    def xml(self, name: str) -> etree._Element:
-        """A part's root. Entities are not expanded and nothing outside is looked up."""
+    def read_xml(self, name: str) -> etree._Element:
+        """Return a part's root. Entities are not expanded, external resources not loaded."""
         parser = etree.XMLParser(
             resolve_entities=False,
             no_network=True,
@@ -78,46 +74,42 @@ class Package:
             remove_pis=True,
         )
         try:
-            return etree.fromstring(self.data(name).replace(*_STRICT), parser)
+            return etree.fromstring(self.read(name).replace(*_STRICT), parser)
         except etree.XMLSyntaxError:
             raise IngestFailed(_DAMAGED) from None
 
-    def optional(self, name: str) -> etree._Element | None:
-        return self.xml(name) if name in self.names else None
+    def read_optional(self, name: str) -> etree._Element:
+        """Return a part's root, or an empty element when there is no such part."""
+        return self.read_xml(name) if name in self.names else etree.Element("missing")
 
-    def relations(self, name: str) -> dict[str, str]:
-        """Relation id to part, for a part's references to others."""
+    def relationships(self, name: str) -> dict[str, str]:
+        """Map relationship ids to the names of the parts that a part refers to."""
         folder, base = posixpath.split(name)
-        root = self.optional(f"{folder}/_rels/{base}.rels")
-        return (
-            {}
-            if root is None
-            else {
-                each.get("Id", ""): beside(name, each.get("Target", ""))
-                for each in root
-                if each.get("TargetMode") != "External"
-            }
-        )
+        return {
+            each.get("Id", ""): resolve(name, each.get("Target", ""))
+            for each in self.read_optional(f"{folder}/_rels/{base}.rels")
+            if each.get("TargetMode") != "External"
+        }
 
-    def said(self, field: str) -> str:
-        """A field of the document's properties: title, creator ..."""
-        root = self.optional("docProps/core.xml")
-        return "" if root is None else (root.findtext(DC + field) or "").strip()
+    def core_property(self, name: str) -> str:
+        """Return a document property, such as title or creator; "" if it has none."""
+        return (self.read_optional("docProps/core.xml").findtext(DC + name) or "").strip()
 
 
-def beside(name: str, target: str) -> str:
-    """The part that `target` means within the part `name`."""
+def resolve(name: str, target: str) -> str:
+    """Return the part that `target` refers to from within the part `name`."""
     path = unquote(target.partition("#")[0])
-    return (
-        path.lstrip("/")
-        if path.startswith("/")
-        else posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
-    )
+    if path.startswith("/"):
+        return path.lstrip("/")
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
 
 
-def table(rows: list[list[str]]) -> str:
-    """A Markdown table; its first row is the heading, and as wide as the widest. Shorter rows stay as they are, as
-    Markdown allows: padding them all would make megabytes of nothing out of one long row."""
+def markdown_table(rows: list[list[str]]) -> str:
+    """Render a Markdown table with the first row as its heading, padded to the widest row.
+
+    Markdown allows the other rows to be shorter: padding them all would turn one long row into
+    megabytes of empty cells.
+    """
     width = max((len(row) for row in rows), default=0)
     if not width:
         return ""

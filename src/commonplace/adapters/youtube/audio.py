@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 from anyio import from_thread, to_thread
 
-from commonplace.adapters.extract.input_file import title
+from commonplace.adapters.extract.input_file import clean_title
 from commonplace.errors import IngestFailed
 from commonplace.model import Fetched, Json, Soundtrack
 
@@ -70,9 +70,9 @@ class YouTubeSound:
         info = await self._info(video_id)
         at = info.get("timestamp")
         return Soundtrack(
-            title(str(info.get("title") or "")) or "YouTube video",
+            clean_title(str(info.get("title") or "")) or "YouTube video",
             float(info.get("duration") or 0),
-            title(str(info.get("uploader") or info.get("channel") or "")) or None,
+            clean_title(str(info.get("uploader") or info.get("channel") or "")) or None,
             datetime.fromtimestamp(at, UTC) if isinstance(at, int | float) else None,
         )
 
@@ -200,6 +200,6 @@ def _append(part: Path, whole: Path) -> None:
 def _reason(error: Exception) -> str:
     """What yt-dlp says, without its advice for those who run it by hand."""
     said = re.sub(r"^(ERROR: )?(\[[^]]*] )?([\w-]{11}: )?", "", str(error))
-    return title(
+    return clean_title(
         re.split(r"; please report| \(caused|\. (?=Use|See|Also|Confirm)|\n", said)[0].rstrip(".")
     )

@@ -13,7 +13,7 @@ from anyio import Path as AsyncPath
 from lxml import etree
 
 from commonplace.adapters.extract import subtitles
-from commonplace.adapters.extract.input_file import bounded, title
+from commonplace.adapters.extract.input_file import clean_title, limit_size
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted, Fetched, Json, Mark, Utterance
 
@@ -47,8 +47,8 @@ class Captions:
         if track is None:
             return None
         timed = await self._text(_as_json(urljoin(page, track["baseUrl"])), _TRACK_BYTES)
-        text, marks = subtitles.paragraphs(_utterances(timed))
-        return bounded(_extracted(player, text, marks, track)) if text else None
+        text, marks = subtitles.join_utterances(_utterances(timed))
+        return limit_size(_extracted(player, text, marks, track)) if text else None
 
     async def _text(self, url: str, max_bytes: int) -> str:
         async with self._web.get(url, max_bytes=max_bytes) as fetched:
@@ -86,7 +86,7 @@ def _refuse_unplayable(player: Json) -> None:
     status = _within(player, "playabilityStatus") or {}
     if status.get("status") not in ("OK", "LIVE_STREAM_OFFLINE", None):
         raise IngestFailed(
-            f"YouTube does not show the video: {title(str(status.get('reason') or 'no reason given'))}."
+            f"YouTube does not show the video: {clean_title(str(status.get('reason') or 'no reason given'))}."
         )
 
 
@@ -143,10 +143,10 @@ def _extracted(player: Json, text: str, marks: tuple[Mark, ...], track: Json) ->
         else None
     )
     return Extracted(
-        title(str(details.get("title") or "")) or "YouTube video",
+        clean_title(str(details.get("title") or "")) or "YouTube video",
         text,
         marks,
-        author=title(str(details.get("author") or "")) or None,
+        author=clean_title(str(details.get("author") or "")) or None,
         published_at=published.replace(tzinfo=published.tzinfo or UTC) if published else None,
         language=str(track.get("languageCode") or "").partition("-")[0] or None,
     )
