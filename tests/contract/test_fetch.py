@@ -232,7 +232,7 @@ async def test_redirects_are_followed(server: WebServer, fetcher: WebFetcher) ->
 
 
 PRIVATE = "The address leads to a private network"
-REFUSED = "which is not allowed; COMMONPLACE_FETCH_ALLOW_HOSTS lets hosts in."
+REFUSED = "which is not allowed. To allow the host, add it to COMMONPLACE_FETCH_ALLOW_HOSTS."
 SENTENCES = {
     "/not-found": "The page answered 404 Not Found.",
     "/gone": "The page answered 410 Gone.",
@@ -252,7 +252,7 @@ SENTENCES = {
     "/redirect-to-ftp": "Only http and https addresses can be fetched, not ftp.",
     "/redirect-to-data": "Only http and https addresses can be fetched, not data.",
     "/redirect-to-password": "The address contains a user name or password, which is not allowed.",
-    "/redirect-to-rubbish": "The address cannot be understood.",
+    "/redirect-to-rubbish": "The address is invalid.",
     "/silent": "The server did not answer within 1 s.",
     "/slow-headers": "The server did not answer within 1 s.",
     "/slow-body": "The server sends too slowly.",
@@ -260,24 +260,24 @@ SENTENCES = {
     "/endless-body": "The file is larger than 1 MB.",
     "/endless-nothing": "The file is larger than 1 MB.",
     "/endless-hints": "The server did not answer within 1 s.",
-    "/endless-headers": "The server did not send a proper answer: ",
-    "/huge-header": "The server did not send a proper answer: ",
+    "/endless-headers": "The server sent an invalid response: ",
+    "/huge-header": "The server sent an invalid response: ",
     "/announces-too-much": "The file is larger than 1 MB.",
     "/gzip-bomb": "The file is larger than 1 MB.",
-    "/gzip-bomb-twice": "The answer is compressed in a way that was not asked for (gzip, gzip).",
-    "/gzip-cut": "The answer broke off before it was complete.",
-    "/gzip-damaged": "The answer is compressed, and damaged.",
-    "/brotli": "The answer is compressed in a way that was not asked for (br).",
-    "/zstd": "The answer is compressed in a way that was not asked for (zstd).",
-    "/empty": "The answer is empty.",
-    "/no-content": "The answer is empty.",
-    "/truncated": "The server did not send a proper answer: peer closed connection",
-    "/truncated-chunks": "The server did not send a proper answer: peer closed connection",
-    "/bad-chunks": "The server did not send a proper answer: ",
-    "/two-lengths": "The server did not send a proper answer: ",
-    "/reset": "The server closed the connection before the answer was complete.",
-    "/hangs-up": "The server did not send a proper answer: Server disconnected",
-    "/not-http": "The server did not send a proper answer: ",
+    "/gzip-bomb-twice": "The response has an unknown compression (gzip, gzip).",
+    "/gzip-cut": "The response ended before it was complete.",
+    "/gzip-damaged": "The response's compression is damaged.",
+    "/brotli": "The response has an unknown compression (br).",
+    "/zstd": "The response has an unknown compression (zstd).",
+    "/empty": "The response is empty.",
+    "/no-content": "The response is empty.",
+    "/truncated": "The server sent an invalid response: peer closed connection",
+    "/truncated-chunks": "The server sent an invalid response: peer closed connection",
+    "/bad-chunks": "The server sent an invalid response: ",
+    "/two-lengths": "The server sent an invalid response: ",
+    "/reset": "The server closed the connection before the response was complete.",
+    "/hangs-up": "The server sent an invalid response: Server disconnected",
+    "/not-http": "The server sent an invalid response: ",
 }
 
 
@@ -350,7 +350,7 @@ async def test_a_short_wait_is_granted(server: WebServer, fetcher: WebFetcher) -
 @pytest.mark.parametrize(
     ("status", "asked", "sentence", "requests"),
     [
-        (429, "120", "The page answered 429 Too Many Requests and asks to come back in 120 s.", 1),
+        (429, "120", "The page answered 429 Too Many Requests and asks for a retry in 120 s.", 1),
         (503, "soon", "The page answered 503 Service Unavailable.", 1),
         (503, "0", "The page answered 503 Service Unavailable.", 3),
         (500, "0", "The page answered 500 Internal Server Error.", 1),
@@ -531,7 +531,7 @@ async def test_names_that_do_not_exist(tmp_path: Path) -> None:
         fetcher = WebFetcher(folder=tmp_path, resolver=resolver)
         assert (
             await failure(fetcher, "http://nowhere.test/")
-            == "There is no address for nowhere.test."
+            == "The host nowhere.test was not found."
         )
 
 

@@ -1,4 +1,4 @@
-"""Who may be talked to. A name is looked up once, every address it has is checked, and one of those is connected to."""
+"""Refuse private networks: resolve a host once, check all its addresses, connect to one of them."""
 
 import socket
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,9 +15,9 @@ from commonplace.errors import ConfigurationError, IngestFailed
 
 Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
-MOST_ADDRESSES = 4  # of one name that are tried
+MOST_ADDRESSES = 4  # tried for one host
 
-# Written out, since what `ipaddress` calls global differs between versions of Python.
+# Written out, because `ipaddress.is_global` differs between versions of Python.
 _CLOSED_V4 = [
     IPv4Network(network)
     for network in (
@@ -35,10 +35,10 @@ _CLOSED_V4 = [
         "198.51.100.0/24",
         "203.0.113.0/24",
         "224.0.0.0/3",  # multicast, reserved, broadcast
-        "168.63.129.16/32",  # a public address by its looks, but a cloud's metadata service
+        "168.63.129.16/32",  # looks public, but is the metadata service of a cloud
     )
 ]
-_OPEN_V6 = IPv6Network("2000::/3")  # all that is handed out for public use so far
+_OPEN_V6 = IPv6Network("2000::/3")  # all that is assigned for public use so far
 _CLOSED_V6 = [
     IPv6Network(network)
     for network in (
@@ -63,45 +63,41 @@ def is_public(address: Address) -> bool:
 
 
 def parse_url(text: str, base: httpx.URL | None = None) -> httpx.URL:
-    """An address that can be asked for: http(s), a host in its one spelling, nothing secret, no fragment."""
+    """Parse an http(s) URL with a normalized host and without credentials and fragment."""
     try:
         url = base.join(text) if base else httpx.URL(text.strip())
         if url.scheme not in ("http", "https"):
             scheme = url.scheme[:20] or "one without a scheme"
             raise IngestFailed(f"Only http and https addresses can be fetched, not {scheme}.")
-        url = url.copy_with(host=_plain_host(url.raw_host.decode("ascii")), fragment=None)
+        url = url.copy_with(host=_normalize_host(url.raw_host.decode("ascii")), fragment=None)
     except (httpx.InvalidURL, ValueError):
-        raise IngestFailed("The address cannot be understood.") from None
+        raise IngestFailed("The address is invalid.") from None
     if not url.raw_host:
-        raise IngestFailed("The address names no host.")
+        raise IngestFailed("The address has no host.")
     if url.port is not None and not 0 < url.port < 1 << 16:
-        raise IngestFailed(f"There is no port {url.port}.")
+        raise IngestFailed(f"The address has an invalid port ({url.port}).")
     if url.userinfo:
         raise IngestFailed("The address contains a user name or password, which is not allowed.")
     return url
 
 
-def _plain_host(host: str) -> str:
-    """Without the root's dot; 2130706433, 0x7f.1 and 0177.0.0.1 become the address that they are."""
+def _normalize_host(host: str) -> str:
+    """Drop the trailing dot; 2130706433, 0x7f.1 and 0177.0.0.1 become dotted addresses."""
     host = host.removesuffix(".")
-    if "%" in host:  # an escape that stands for who knows what, or a network interface
+    if "%" in host:  # an escape, or the name of a network interface
         raise ValueError(host)
     last = host.rpartition(".")[2]
     if ":" not in host and (last.isdigit() or last.startswith("0x")):
-        return socket.inet_ntoa(_inet_aton(host))
+        try:
+            return socket.inet_ntoa(socket.inet_aton(host))
+        except OSError:
+            raise ValueError(host) from None
     return host
-
-
-def _inet_aton(host: str) -> bytes:
-    try:
-        return socket.inet_aton(host)
-    except OSError:
-        raise ValueError(host) from None
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """The hosts that may be anywhere: (name, port), or (name, None) for all its ports."""
+    """Hosts that may be in a private network: (name, port), or (name, None) for all ports."""
 
     hosts: frozenset[tuple[str, int | None]] = frozenset()
 
@@ -121,7 +117,7 @@ def _allowed_host(entry: str) -> tuple[str, int | None]:
         parts = urlsplit(f"//{entry}")
         if parts.netloc != entry or parts.username is not None or not parts.hostname:
             raise ValueError(entry)
-        host = httpx.URL(scheme="http", host=_plain_host(parts.hostname)).raw_host
+        host = httpx.URL(scheme="http", host=_normalize_host(parts.hostname)).raw_host
         return host.decode("ascii"), parts.port
     except (httpx.InvalidURL, ValueError):
         raise ConfigurationError(
@@ -140,7 +136,7 @@ class AddressGuard:
         self._network = httpcore.AnyIOBackend()
 
     async def connect(self, host: str, port: int, seconds: float) -> httpcore.AsyncNetworkStream:
-        """A connection to an address that was checked: there is no second lookup that could answer otherwise."""
+        """Connect to an address that was checked; a second lookup could give another one."""
         addresses = (await self._addresses(host, port))[:MOST_ADDRESSES]
         failure: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
         for address in addresses:
@@ -148,7 +144,7 @@ class AddressGuard:
                 return await self._network.connect_tcp(str(address), port, seconds / len(addresses))
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = failure or error
-        raise failure or IngestFailed(f"There is no address for {host}.")
+        raise failure or IngestFailed(f"The host {host} was not found.")
 
     async def _addresses(self, host: str, port: int) -> list[Address]:
         addresses = await self._look_up(host, port)
@@ -156,8 +152,8 @@ class AddressGuard:
             for address in addresses:
                 if not is_public(address):
                     raise IngestFailed(
-                        f"The address leads to a private network ({address}), which is not allowed; "
-                        "COMMONPLACE_FETCH_ALLOW_HOSTS lets hosts in."
+                        f"The address leads to a private network ({address}), which is not "
+                        "allowed. To allow the host, add it to COMMONPLACE_FETCH_ALLOW_HOSTS."
                     )
         return addresses
 
@@ -170,4 +166,4 @@ class AddressGuard:
             return [ip_address(address) for address in await self._resolver(host, port)]
         except (OSError, UnicodeError) as error:
             down = isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN
-            raise IngestFailed(f"There is no address for {host}.", transient=down) from None
+            raise IngestFailed(f"The host {host} was not found.", transient=down) from None

@@ -1,4 +1,4 @@
-"""The fetcher: redirects, waits, caps and manners, over connections that the guard makes."""
+"""The fetcher: redirects, retries, timeouts and size limits over guarded connections."""
 
 import ssl
 import tempfile
@@ -22,6 +22,7 @@ from commonplace.adapters.fetch.address_guard import (
     system_resolver,
 )
 from commonplace.adapters.fetch.body_writer import BodyWriter
+from commonplace.adapters.fetch.limits import HostLimiter, TimeBudget
 from commonplace.adapters.fetch.response_headers import (
     charset,
     conditional_headers,
@@ -31,7 +32,6 @@ from commonplace.adapters.fetch.response_headers import (
     translate_errors,
     validators,
 )
-from commonplace.adapters.fetch.retries import HostLimiter, TimeBudget
 from commonplace.errors import IngestFailed
 from commonplace.model import Fetched, Json
 
@@ -40,23 +40,24 @@ REDIRECTS = (301, 302, 303, 307, 308)
 BUSY = (429, 503)
 NOT_MODIFIED = 304
 AUDIO = (".mp3", ".m4a", ".wav", ".ogg", ".flac", ".aac")
-RETRIES, LONGEST_WAIT = (
-    2,
-    5.0,
-)  # what a server that is busy may ask of somebody who waits for the answer
+RETRIES, LONGEST_WAIT = 2, 5.0  # of a busy server, while somebody waits for the answer
 HEADERS: dict[str | bytes, str | bytes] = {
-    "User-Agent": f"Mozilla/5.0 (compatible; Commonplace/{__version__}; reads what its user asked to keep)",
+    "User-Agent": (
+        f"Mozilla/5.0 (compatible; Commonplace/{__version__}; reads what its user asked to keep)"
+    ),
     "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
     "Accept-Encoding": "gzip",
     "Connection": "close",
 }
+# Headers that no caller may set.
+_RESERVED = ("host", "accept-encoding", "connection", "content-length", "transfer-encoding")
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingRequest:
-    """What is asked for besides the address."""
+    """Method, headers and body of a request."""
 
     method: str = "GET"
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -65,7 +66,7 @@ class OutgoingRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Whatever a server said, in memory."""
+    """A response of any status, in memory."""
 
     status: int
     url: str
@@ -73,11 +74,15 @@ class Answer:
     body: bytes
 
 
-Take = Callable[[httpcore.Response, httpx.Headers, httpx.URL, TimeBudget], Awaitable[T | None]]
+# Takes a response, or returns None to have it followed, retried or refused.
+Handler = Callable[[httpcore.Response, httpx.Headers, httpx.URL, TimeBudget], Awaitable[T | None]]
 
 
 class WebFetcher:
-    """`timeout` is how long servers may take until an answer begins, redirects included, and may pause within it."""
+    """Fetch from public addresses, and from `allowed` hosts elsewhere.
+
+    `timeout`: seconds until a response must begin, redirects included, and between its parts.
+    """
 
     def __init__(
         self,
@@ -92,7 +97,7 @@ class WebFetcher:
         self._timeout, self._folder = timeout, folder
         self._ssl = ssl_context or httpx.create_ssl_context(trust_env=False)
         self._ssl.set_alpn_protocols(["http/1.1"])
-        self._turns = HostLimiter()
+        self._limiter = HostLimiter()
 
     @asynccontextmanager
     async def get(
@@ -114,47 +119,57 @@ class WebFetcher:
                     )
                 if not 200 <= answer.status < 300:
                     return None
-                return await self._save(answer, headers, at, path, max_bytes, sample_bytes, budget)
+                declared = headers.get("Content-Type", "")
+                kind = media_type(declared)
+                enough = sample_bytes if _is_recording(kind, at) else None
+                writer = BodyWriter(path, headers.get("Content-Encoding", ""), max_bytes)
+                if enough is None:
+                    writer.check_length(headers.get("Content-Length"))
+                await _write_body(answer, writer, budget, enough)
+                return Fetched(
+                    str(at), kind, charset(declared), path, writer.size, validators(headers)
+                )
 
-            yield await self._follow(
-                parse_url(url), OutgoingRequest(headers=conditional_headers(known or {})), save
-            )
+            request = OutgoingRequest(headers=conditional_headers(known or {}))
+            yield await self._follow(parse_url(url), request, save)
 
     async def send(self, url: str, request: OutgoingRequest, *, max_bytes: int) -> Answer:
-        """For libraries that speak some site's own protocol: any method, any status, through the same guard."""
+        """Send any request and return any response, through the same guard.
+
+        For libraries that speak the protocol of a certain site.
+        """
         with _temporary_file(self._folder) as path:
 
-            async def keep(
+            async def load(
                 answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL, budget: TimeBudget
             ) -> Answer | None:
                 if answer.status in REDIRECTS and "Location" in headers and request.method == "GET":
                     return None
-                await self._pour(
-                    answer,
-                    BodyWriter(path, headers.get("Content-Encoding", ""), max_bytes, empty=True),
-                    budget,
+                encoding = headers.get("Content-Encoding", "")
+                await _write_body(
+                    answer, BodyWriter(path, encoding, max_bytes, empty=True), budget, None
                 )
                 body = await anyio.Path(path).read_bytes()
                 return Answer(answer.status, str(at), tuple(headers.multi_items()), body)
 
-            return await self._follow(parse_url(url), request, keep)
+            return await self._follow(parse_url(url), request, load)
 
     async def close(self) -> None:
-        """Nothing is kept open between requests."""
+        """Do nothing: no connection outlives its request."""
 
-    async def _follow(self, url: httpx.URL, request: OutgoingRequest, take: Take[T]) -> T:
-        """What `take` makes of the first answer that it takes; redirects are followed, and those who are busy waited for."""
+    async def _follow(self, url: httpx.URL, request: OutgoingRequest, handle: Handler[T]) -> T:
+        """Follow redirects and wait for busy servers until `handle` takes a response."""
         budget, seen, retries = TimeBudget(self._timeout), [url], RETRIES
         while True:
             host = url.raw_host.decode("ascii")
-            async with self._turns.take(host):
+            async with self._limiter.acquire(host):
                 with budget.running(), translate_errors(host, self._timeout):
-                    async with self._ask(url, request) as answer:
+                    async with self._request(url, request) as answer:
                         headers = httpx.Headers(answer.headers)
-                        if (taken := await take(answer, headers, url, budget)) is not None:
+                        if (taken := await handle(answer, headers, url, budget)) is not None:
                             return taken
             if answer.status in REDIRECTS and "Location" in headers:
-                url = _next(headers["Location"], seen)
+                url = _redirect(headers["Location"], seen)
                 continue
             wait = retry_after(headers) if answer.status in BUSY else None
             if wait is None or wait > LONGEST_WAIT or not retries:
@@ -163,7 +178,7 @@ class WebFetcher:
             await anyio.sleep(wait)
 
     @asynccontextmanager
-    async def _ask(
+    async def _request(
         self, url: httpx.URL, request: OutgoingRequest
     ) -> AsyncIterator[httpcore.Response]:
         host, secure = url.raw_host.decode("ascii"), url.scheme == "https"
@@ -174,7 +189,7 @@ class WebFetcher:
         plain = await self._guard.connect(host, port, self._timeout)
         try:
             stream = await plain.start_tls(self._ssl, host, self._timeout) if secure else plain
-            # No pool: it would look the name up by itself, and lose a place to each request that is cancelled.
+            # No pool: it would resolve the host itself, and leak a slot per cancelled request.
             connection = httpcore.AsyncHTTP11Connection(origin=target.origin, stream=stream)
             timeouts = {"read": self._timeout, "write": self._timeout}
             async with connection.stream(
@@ -189,60 +204,35 @@ class WebFetcher:
             with anyio.CancelScope(shield=True):
                 await plain.aclose()
 
-    async def _save(
-        self,
-        answer: httpcore.Response,
-        headers: httpx.Headers,
-        url: httpx.URL,
-        path: Path,
-        max_bytes: int,
-        sample_bytes: int | None,
-        budget: TimeBudget,
-    ) -> Fetched:
-        said = headers.get("Content-Type", "")
-        enough = (
-            sample_bytes
-            if sample_bytes is not None and _is_recording(media_type(said), url)
-            else None
-        )
-        sink = BodyWriter(path, headers.get("Content-Encoding", ""), max_bytes)
-        if enough is None:
-            sink.expect(headers.get("Content-Length"))
-        await self._pour(answer, sink, budget, enough)
-        return Fetched(
-            str(url), media_type(said), charset(said), path, sink.size, validators(headers)
-        )
 
-    async def _pour(
-        self,
-        answer: httpcore.Response,
-        sink: BodyWriter,
-        budget: TimeBudget,
-        enough: int | None = None,
-    ) -> None:
-        with sink:
-            async for chunk in answer.aiter_stream():
-                budget.earn(len(chunk))
-                await anyio.to_thread.run_sync(sink.write, chunk)
-                if enough is not None and sink.size >= enough:
-                    return
-            sink.finish()
+async def _write_body(
+    answer: httpcore.Response, writer: BodyWriter, budget: TimeBudget, enough: int | None
+) -> None:
+    """Write the body, or its first `enough` bytes."""
+    with writer:
+        async for chunk in answer.aiter_stream():
+            budget.extend(len(chunk))
+            await anyio.to_thread.run_sync(writer.write, chunk)
+            if enough is not None and writer.size >= enough:
+                return
+        writer.finish()
 
 
 def _headers(url: httpx.URL, request: OutgoingRequest) -> dict[str | bytes, str | bytes]:
-    """Ours, unless the wish has others; the host and how the connection is used are nobody else's to say."""
-    own = ("host", "accept-encoding", "connection", "content-length", "transfer-encoding")
-    wished: dict[str | bytes, str | bytes] = {
-        name.title(): value for name, value in request.headers.items() if name.lower() not in own
+    """Combine our headers with the request's, which take precedence unless reserved."""
+    own: dict[str | bytes, str | bytes] = {
+        name.title(): value
+        for name, value in request.headers.items()
+        if name.lower() not in _RESERVED
     }
     if request.body:
-        wished["Content-Length"] = str(len(request.body))
-    return HEADERS | wished | {"Host": url.netloc}
+        own["Content-Length"] = str(len(request.body))
+    return HEADERS | own | {"Host": url.netloc}
 
 
-def _is_recording(said: str, url: httpx.URL) -> bool:
-    vague = said in ("", "application/octet-stream", "binary/octet-stream")
-    return said.startswith(("audio/", "video/")) or (vague and url.path.lower().endswith(AUDIO))
+def _is_recording(kind: str, url: httpx.URL) -> bool:
+    vague = kind in ("", "application/octet-stream", "binary/octet-stream")
+    return kind.startswith(("audio/", "video/")) or (vague and url.path.lower().endswith(AUDIO))
 
 
 @contextmanager
@@ -255,7 +245,7 @@ def _temporary_file(folder: Path | None) -> Iterator[Path]:
         path.unlink(missing_ok=True)
 
 
-def _next(location: str, seen: list[httpx.URL]) -> httpx.URL:
+def _redirect(location: str, seen: list[httpx.URL]) -> httpx.URL:
     url = parse_url(location, seen[-1])
     if url in seen:
         circle = " -> ".join(map(str, [*seen[seen.index(url) :], url]))

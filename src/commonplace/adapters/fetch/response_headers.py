@@ -1,4 +1,4 @@
-"""What a server says, in headers and by failing, read with care: none of it can be trusted to be well-formed."""
+"""Parse response headers, which may be malformed, and turn failures into messages."""
 
 import re
 import ssl
@@ -20,13 +20,13 @@ _MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+")
 
 
 def media_type(content_type: str) -> str:
-    """Lower case, without parameters; "" for what is no media type."""
+    """Return the media type in lower case, without parameters; "" if it is invalid."""
     name = content_type.partition(";")[0].strip().lower()
     return name if _MEDIA_TYPE.fullmatch(name) else ""
 
 
 def charset(content_type: str) -> str | None:
-    """The charset's name in lower case, unless no such charset exists."""
+    """Return the charset in lower case; None if it is missing or unknown."""
     message = Message()
     message["Content-Type"] = re.sub(r"[^\x20-\x7e]", "", content_type)
     name = message.get_content_charset("").strip("'\" ")
@@ -38,9 +38,9 @@ def charset(content_type: str) -> str | None:
 
 
 def validators(headers: httpx.Headers) -> Json:
-    """What this answer can be recognised by the next time; nothing that could not be sent back as it is."""
-    said = {"etag": headers.get("ETag", ""), "last_modified": headers.get("Last-Modified", "")}
-    return {name: value for name, value in said.items() if _HEADER.fullmatch(value)}
+    """Return the validators for a later conditional request; none that could not be sent back."""
+    sent = {"etag": headers.get("ETag", ""), "last_modified": headers.get("Last-Modified", "")}
+    return {name: value for name, value in sent.items() if _HEADER.fullmatch(value)}
 
 
 def conditional_headers(known: Json) -> dict[str, str]:
@@ -49,12 +49,12 @@ def conditional_headers(known: Json) -> dict[str, str]:
 
 
 def retry_after(headers: httpx.Headers) -> float | None:
-    """Seconds; None when the server did not say, or not so that it can be understood."""
-    said = headers.get("Retry-After", "").strip()
-    if said.isdecimal():
-        return float(said[:9])
+    """Return the seconds to wait; None if the header is missing or invalid."""
+    value = headers.get("Retry-After", "").strip()
+    if value.isdecimal():
+        return float(value[:9])
     try:
-        when = parsedate_to_datetime(said)
+        when = parsedate_to_datetime(value)
     except ValueError:
         return None
     return max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - now()).total_seconds())
@@ -62,7 +62,7 @@ def retry_after(headers: httpx.Headers) -> float | None:
 
 def status_error(status: int, wait: float | None) -> IngestFailed:
     phrase = f" {HTTPStatus(status).phrase}" if status in set(HTTPStatus) else ""
-    later = f" and asks to come back in {wait:.0f} s" if wait else ""
+    later = f" and asks for a retry in {wait:.0f} s" if wait else ""
     return IngestFailed(
         f"The page answered {status}{phrase}{later}.",
         transient=status in (408, 425, 429) or status >= 500,
@@ -71,6 +71,7 @@ def status_error(status: int, wait: float | None) -> IngestFailed:
 
 @contextmanager
 def translate_errors(host: str, timeout: float) -> Iterator[None]:
+    """Raise IngestFailed for errors of the connection to `host`."""
     try:
         yield
     except httpcore.TimeoutException as error:
@@ -81,11 +82,11 @@ def translate_errors(host: str, timeout: float) -> Iterator[None]:
         raise IngestFailed(_unreachable(host, error), transient=True) from error
     except httpcore.NetworkError as error:
         raise IngestFailed(
-            "The server closed the connection before the answer was complete.", transient=True
+            "The server closed the connection before the response was complete.", transient=True
         ) from error
     except httpcore.ProtocolError as error:
         raise IngestFailed(
-            f"The server did not send a proper answer: {str(error).rstrip('.')}."
+            f"The server sent an invalid response: {str(error).rstrip('.')}."
         ) from error
 
 
