@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from commonplace.app import open_app
-from commonplace.core.items.library import Record
+from commonplace.core.items.drafts import Record
 from commonplace.core.memory.context import Goal
 from commonplace.model import Caller, Capability, Item, Kind, Relation, new_id, new_public_id
 from commonplace.settings import Settings

@@ -19,7 +19,7 @@ from pathlib import Path
 from bulk_import import texts
 
 from commonplace.app import open_app
-from commonplace.core.items.library import Record
+from commonplace.core.items.drafts import Record
 from commonplace.core.services import Services
 from commonplace.model import (
     Caller,

@@ -31,7 +31,7 @@ import httpx
 from bulk_import import texts
 
 from commonplace.app import open_app
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.core.services import Services
 from commonplace.model import Caller
 from commonplace.settings import Settings

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from commonplace.app import make_asgi, open_app
-from commonplace.core.items.library import Record
+from commonplace.core.items.drafts import Record
 from commonplace.model import Caller, Capability, Item, Role, new_id, new_public_id
 from commonplace.settings import Settings
 
@@ -29,8 +29,7 @@ async def main() -> None:
                     person.id, person.id, person.name, frozenset(Capability), role=Role.OWNER
                 )
                 folders = [
-                    (await app.library.create_folder(owner, f"Folder {n:02}")).id
-                    for n in range(FOLDERS)
+                    (await app.folders.create(owner, f"Folder {n:02}")).id for n in range(FOLDERS)
                 ]
                 for start in range(0, ITEMS, 1000):
                     await app.library.put(

@@ -37,6 +37,7 @@ from commonplace.core.ingest.transcription_webhook import Webhooks
 from commonplace.core.items.delayed_delete import DelayedDeletes, RemoveJobs
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.feeds import Feeds
+from commonplace.core.items.folders import Folders
 from commonplace.core.items.ingest_jobs import IngestJobs
 from commonplace.core.items.library import Library
 from commonplace.core.items.overview import Overview
@@ -134,6 +135,7 @@ async def open_app(
             epics,
             auto_transforms=settings.transformer != "local",
         )
+        folders = Folders(store, access, epics)
         similarity = SimilarityScale(embedder)
         duplicates, auto_linker = (
             Duplicates(store, embedder, similarity),
@@ -184,10 +186,11 @@ async def open_app(
             Invitations(store, accounts, passkeys, members),
             AccountDeletion(store, accounts, uploads),
             library,
+            folders,
             unread,
             search,
             uploads,
-            Feeds(store, fetcher, extractor, access, library, settings),
+            Feeds(store, fetcher, extractor, access, library, folders, settings),
             Webhooks(wake, settings),
             tasks,
             Planning(store, access, search, graph, similarity),

@@ -20,7 +20,7 @@ from playwright.async_api import (
 )
 
 from commonplace.app import make_asgi, open_app
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.core.services import Services
 from commonplace.interfaces.http.connections import LimitedServer
 from commonplace.model import Caller, Capability, Item, Role
@@ -95,7 +95,7 @@ class Site:
             Draft("text", title, text or f"{title}: the zebra grazes by the river.", **wish),
         )
         if folder:
-            await self.app.library.file(self.owner, added.item.id, [folder])
+            await self.app.folders.file(self.owner, added.item.id, [folder])
         return added.item
 
 

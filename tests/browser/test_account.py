@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.model import Caller, Capability, Person, Role
 from tests.browser.conftest import PASSWORD, Site, ready, served
 from tests.browser.test_signing_in import claim, sign_in

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def test_files_are_sent_by_a_plain_form(site: Site, tmp_path: Path) -> None:
-    folder = await site.app.library.create_folder(site.owner, "Papers")
+    folder = await site.app.folders.create(site.owner, "Papers")
     for name, text in (
         ("owls.md", "# On owls\n\nOwls turn their heads, for their eyes cannot move."),
         ("empty.txt", ""),

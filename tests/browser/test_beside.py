@@ -15,7 +15,7 @@ RIVER = "Rivers find their way to the sea, and take their time. Where the land i
 
 
 async def test_a_note_is_written_beside_words_and_found_again(site: Site) -> None:
-    folder = await site.app.library.create_folder(site.owner, "Water")
+    folder = await site.app.folders.create(site.owner, "Water")
     item = await site.add("The river", RIVER, folder=folder.id)
     page = await site.signed_in()
     await page.goto(f"/items/{item.public_id}")

@@ -40,7 +40,7 @@ async def test_a_folder_is_made_renamed_and_deleted(site: Site, scripted: bool) 
     page.on("dialog", lambda dialog: dialog.accept())
     await page.get_by_role("button", name="Delete the folder").click()
     await expect(page.get_by_role("status")).to_contain_text("deleted")
-    assert await site.app.library.folders(site.owner) == []
+    assert await site.app.folders.list_folders(site.owner) == []
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,9 @@ async def test_a_folder_is_made_renamed_and_deleted(site: Site, scripted: bool) 
 async def test_what_goes_with_a_folder_is_said_before(
     site: Site, choice: str, left: list[str]
 ) -> None:
-    here, there = [
-        await site.app.library.create_folder(site.owner, name) for name in ("Here", "There")
-    ]
+    here, there = [await site.app.folders.create(site.owner, name) for name in ("Here", "There")]
     both = await site.add("In both", folder=here.id)
-    await site.app.library.file(site.owner, both.id, [there.id])
+    await site.app.folders.file(site.owner, both.id, [there.id])
     await site.add("Only here", folder=here.id)
     await site.app.people.create_token(site.owner, NewToken("Agent", folders=(here.id,)))
     page = await site.signed_in(java_script_enabled=False)
@@ -111,7 +109,7 @@ async def test_counts_follow_what_is_added_and_deleted(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delayed_delete, "GRACE", delayed_delete.GRACE * 0)
-    folder = await site.app.library.create_folder(site.owner, "Birds")
+    folder = await site.app.folders.create(site.owner, "Birds")
     await site.add("Owls")
     page = await site.signed_in()
     await page.goto(f"/?folder={folder.id}")

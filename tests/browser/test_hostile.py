@@ -4,7 +4,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.core.memory.reflection import Notes
 from commonplace.core.people.tokens import NewToken
 from commonplace.model import Content, Item, Section, new_id, new_public_id
@@ -74,9 +74,9 @@ async def unharmed(page: Page, path: str) -> None:
 
 async def test_nothing_that_is_kept_runs_anywhere(site: Site) -> None:
     asked: list[str] = []
-    folder = await site.app.library.create_folder(site.owner, SCRIPT)
+    folder = await site.app.folders.create(site.owner, SCRIPT)
     item = await put(site)
-    await site.app.library.file(site.owner, item.id, [folder.id])
+    await site.app.folders.file(site.owner, item.id, [folder.id])
     token, _ = await site.app.people.create_token(site.owner, NewToken(SCRIPT))
     project = (
         await site.app.entities.add(site.owner, NewEntity(SCRIPT, MARKDOWN, "project"), sync=True)

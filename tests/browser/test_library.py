@@ -51,7 +51,7 @@ async def test_what_cannot_be_added_says_why_and_is_not_lost(site: Site) -> None
 
 
 async def test_files_are_dropped_into_a_folder(site: Site, tmp_path: Path) -> None:
-    folder = await site.app.library.create_folder(site.owner, "Papers")
+    folder = await site.app.folders.create(site.owner, "Papers")
     (tmp_path / "notes.md").write_text(
         "# On owls\n\nOwls turn their heads because their eyes cannot move in their sockets."
     )
@@ -71,7 +71,7 @@ async def test_files_are_dropped_into_a_folder(site: Site, tmp_path: Path) -> No
 
 
 async def test_filters_order_and_paging(site: Site) -> None:
-    folder = await site.app.library.create_folder(site.owner, "Birds")
+    folder = await site.app.folders.create(site.owner, "Birds")
     for n in range(33):
         await site.add(
             f"Note {n:02}", folder=folder.id if n < 2 else None, tags=("odd",) if n % 2 else ()

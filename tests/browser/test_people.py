@@ -59,7 +59,7 @@ async def test_somebody_new_joins_by_a_link_and_has_two_libraries(site: Site) ->
 
 
 async def test_a_viewer_sees_everything_and_nothing_to_write_with(site: Site) -> None:
-    folder = await site.app.library.create_folder(site.owner, "Birds")
+    folder = await site.app.folders.create(site.owner, "Birds")
     item = await site.add(
         "Owls", "# Owls\n\nOwls turn their heads because their eyes cannot move.", folder=folder.id
     )

@@ -8,7 +8,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.items.library import Record
+from commonplace.core.items.drafts import Record
 from commonplace.core.memory.memories import Memo
 from commonplace.core.memory.reflection import Notes
 from commonplace.core.people.tokens import NewToken
@@ -20,7 +20,7 @@ KB = 1024
 
 
 async def stock(site: Site) -> Item:
-    folder = await site.app.library.create_folder(site.owner, "Birds")
+    folder = await site.app.folders.create(site.owner, "Birds")
     await site.app.memory.remember(
         site.owner,
         Memo(NewEntity("Feed them", "We feed the owls at night, and never by day.", "decision")),
@@ -102,7 +102,7 @@ async def test_axe_finds_nothing(site: Site, scheme: str) -> None:
 
 async def test_nothing_sticks_out_on_a_phone(site: Site) -> None:
     item = await stock(site)
-    await site.app.library.create_folder(
+    await site.app.folders.create(
         site.owner, "A very long name that somebody gave to a folder of theirs"
     )
     page = await site.signed_in(viewport={"width": 360, "height": 740})
@@ -133,7 +133,7 @@ async def test_nothing_sticks_out_on_a_phone(site: Site) -> None:
 @pytest.mark.parametrize("width", [360, 1280])
 async def test_words_without_end_are_broken(site: Site, width: int) -> None:
     endless = "x" * 190
-    folder = await site.app.library.create_folder(site.owner, endless)
+    folder = await site.app.folders.create(site.owner, endless)
     project = (
         await site.app.entities.add(site.owner, NewEntity(endless, endless, "project"), sync=True)
     ).item
@@ -190,9 +190,7 @@ async def test_words_without_end_are_broken(site: Site, width: int) -> None:
 
 
 async def test_many_folders_leave_the_rest_of_the_menu_in_sight(site: Site) -> None:
-    folders = [
-        await site.app.library.create_folder(site.owner, f"Folder {n:03}") for n in range(120)
-    ]
+    folders = [await site.app.folders.create(site.owner, f"Folder {n:03}") for n in range(120)]
     page = await site.signed_in(viewport={"width": 1280, "height": 740})
     await expect(page.get_by_role("link", name="Health")).to_be_in_viewport()
     await expect(page.get_by_role("link", name="Folder 119")).not_to_be_in_viewport()
@@ -201,7 +199,7 @@ async def test_many_folders_leave_the_rest_of_the_menu_in_sight(site: Site) -> N
 
 
 async def test_a_token_is_revoked_on_a_phone(site: Site) -> None:
-    folder = await site.app.library.create_folder(site.owner, "A folder with quite a long name")
+    folder = await site.app.folders.create(site.owner, "A folder with quite a long name")
     await site.app.people.create_token(
         site.owner, NewToken("Agent of the laptop", folders=(folder.id,))
     )
@@ -239,9 +237,7 @@ async def test_reading_works_without_scripts(site: Site) -> None:
 
 
 async def test_the_first_page_is_light_and_quick_with_ten_thousand_items(site: Site) -> None:
-    folders = [
-        (await site.app.library.create_folder(site.owner, f"Folder {n}")).id for n in range(40)
-    ]
+    folders = [(await site.app.folders.create(site.owner, f"Folder {n}")).id for n in range(40)]
 
     def record(n: int) -> Record:
         item = Item(

@@ -48,7 +48,7 @@ async def test_an_article_is_set_as_one(site: Site) -> None:
 
 
 async def test_title_tags_and_folders_are_changed_in_place(site: Site) -> None:
-    folder = await site.app.library.create_folder(site.owner, "Water")
+    folder = await site.app.folders.create(site.owner, "Water")
     item = await site.add("The river", ARTICLE)
     page = await site.signed_in()
     await page.goto(f"/items/{item.public_id}")

@@ -34,7 +34,7 @@ async def test_hits_come_while_one_types_and_open_at_their_passage(site: Site) -
 
 
 async def test_modes_and_filters_narrow_the_hits(site: Site) -> None:
-    folder = await site.app.library.create_folder(site.owner, "Sea")
+    folder = await site.app.folders.create(site.owner, "Sea")
     await site.add("Whales", "Whales sing under water, sometimes for hours.", folder=folder.id)
     await site.add("Singing", "People sing in choirs, sometimes for hours.")
     page = await site.signed_in()

@@ -27,7 +27,7 @@ def recent(site: Site, secret: str) -> httpx.AsyncClient:
 
 
 async def test_a_token_for_one_folder_sees_what_view_as_shows(site: Site) -> None:
-    red = await site.app.library.create_folder(site.owner, "Red")
+    red = await site.app.folders.create(site.owner, "Red")
     await site.add("In red", folder=red.id)
     await site.add("Elsewhere")
     page = await site.signed_in()
@@ -94,7 +94,7 @@ async def test_a_client_is_connected_and_the_page_says_so(site: Site, client: st
 
 
 async def test_health_shows_what_is_there_and_hands_it_out(site: Site, tmp_path: Path) -> None:
-    folder = await site.app.library.create_folder(site.owner, "Birds")
+    folder = await site.app.folders.create(site.owner, "Birds")
     await site.add(
         "Owls", "Owls turn their heads because their eyes cannot move.", folder=folder.id
     )

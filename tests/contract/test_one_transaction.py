@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from commonplace.app import open_app
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.core.memory.reflection import Notes
 from commonplace.core.people.accounts import CLAIM
 from commonplace.core.people.authorization import digest
@@ -57,13 +57,13 @@ async def opened(place: Settings) -> AsyncIterator[tuple[Services, Store, Caller
 
 async def test_a_note_is_never_outside_the_folders_of_its_item(place: Settings) -> None:
     async with opened(place) as (app, store, owner):
-        folder = await app.library.create_folder(owner, "Red")
+        folder = await app.folders.create(owner, "Red")
         about = (
             await app.library.add(
                 owner, Draft("text", "Herons", "The heron stands by the weir at dawn.")
             )
         ).item
-        await app.library.file(owner, about.id, [folder.id])
+        await app.folders.file(owner, about.id, [folder.id])
         restore = crash_after(store, 1)
         with suppress(Crash):
             await app.annotations.add(owner, about.id, "Seen twice in May.")

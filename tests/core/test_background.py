@@ -22,7 +22,9 @@ async def import_notes(shop: Workshop, folder: Path, count: int) -> None:
         (folder / f"n{n}.md").write_text(
             f"# Note {n}\n\nOtters number {n} hold hands while they sleep on the river."
         )
-    await import_folder(shop.app.library, shop.owner, folder, lambda done, total: None)
+    await import_folder(
+        shop.app.library, shop.app.folders, shop.owner, folder, lambda done, total: None
+    )
 
 
 async def test_what_is_found_by_meaning_comes_before_what_is_described(

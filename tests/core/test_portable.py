@@ -10,7 +10,7 @@ import pytest
 
 from commonplace.app import open_app
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.core.services import Services
 from commonplace.core.transfer.markdown_folder import ImportResult, export_folder, import_folder
 from commonplace.errors import ForbiddenScope, Invalid
@@ -41,7 +41,7 @@ class Shelf:
         self.app, self.owner = app, owner
 
     async def take_in(self, folder: Path) -> ImportResult:
-        return await import_folder(self.app.library, self.owner, folder, quiet)
+        return await import_folder(self.app.library, self.app.folders, self.owner, folder, quiet)
 
     async def give_out(self, folder: Path) -> int:
         return await export_folder(self.app.library, self.app.versions, self.owner, folder, quiet)
@@ -216,10 +216,10 @@ async def test_round_trip_into_an_empty_library(
     added = await shelf.app.library.add(
         shelf.owner, Draft("text", 'Slashes/and: "quotes"?', "---\nnot: front matter\n---\n\ntext")
     )
-    folder = await shelf.app.library.create_folder(shelf.owner, "Ideas")
+    folder = await shelf.app.folders.create(shelf.owner, "Ideas")
     plan = (await shelf.by_title())["The plan"].item
-    await shelf.app.library.file(shelf.owner, added.item.id, [folder.id])
-    await shelf.app.library.file(shelf.owner, plan.id, [folder.id])
+    await shelf.app.folders.file(shelf.owner, added.item.id, [folder.id])
+    await shelf.app.folders.file(shelf.owner, plan.id, [folder.id])
     await shelf.give_out(tmp_path / "out")
     result = await other_shelf.take_in(tmp_path / "out")
     assert (result.outcomes[Outcome.ADDED], result.skipped) == (4, ())
@@ -245,7 +245,7 @@ async def test_two_items_that_say_the_same_stay_two(
     shelf: Shelf, other_shelf: Shelf, tmp_path: Path
 ) -> None:
     library = shelf.app.library
-    folders = [await library.create_folder(shelf.owner, name) for name in ("a", "b")]
+    folders = [await shelf.app.folders.create(shelf.owner, name) for name in ("a", "b")]
     for folder in folders:
         scoped = replace(shelf.owner, folders=frozenset({folder.id}))
         await library.add(scoped, Draft("text", "Same", "the same words twice"))
@@ -272,11 +272,11 @@ async def test_export_writes_over_its_own_files_only(shelf: Shelf, tmp_path: Pat
 
 
 async def test_export_stays_inside_its_folder(shelf: Shelf, tmp_path: Path) -> None:
-    folder = await shelf.app.library.create_folder(shelf.owner, "../../up")
+    folder = await shelf.app.folders.create(shelf.owner, "../../up")
     added = await shelf.app.library.add(
         shelf.owner, Draft("text", "../../../etc/passwd", "an innocent text")
     )
-    await shelf.app.library.file(shelf.owner, added.item.id, [folder.id])
+    await shelf.app.folders.file(shelf.owner, added.item.id, [folder.id])
     out = tmp_path / "a" / "b" / "out"
     await shelf.give_out(out)
     assert [out in file.parents for file in files(tmp_path)] == [True]
@@ -291,7 +291,7 @@ async def test_folders_are_known_again_however_their_names_are_written(
     assert (await shelf.take_in(tmp_path / "vault")).folders == 2
     again = await shelf.take_in(tmp_path / "vault")
     assert (again.folders, again.outcomes[Outcome.UNCHANGED]) == (0, 4)
-    assert [folder.name for folder in await shelf.app.library.folders(shelf.owner)] == [
+    assert [folder.name for folder in await shelf.app.folders.list_folders(shelf.owner)] == [
         "Caf\u00e9",
         "Two words",
     ]
@@ -432,8 +432,8 @@ async def test_titles_and_folders_of_any_length_and_ending_get_files(
             shelf.owner, Draft("text", title, f"A text that is called {title}.")
         )
         if folder:
-            made = await shelf.app.library.create_folder(shelf.owner, folder)
-            await shelf.app.library.file(shelf.owner, added.item.id, [made.id])
+            made = await shelf.app.folders.create(shelf.owner, folder)
+            await shelf.app.folders.file(shelf.owner, added.item.id, [made.id])
     assert await shelf.give_out(tmp_path / "out") == len(titles)
     await other_shelf.take_in(tmp_path / "out")
     found = await other_shelf.by_title()
@@ -452,10 +452,10 @@ async def test_nothing_to_import_is_said(shelf: Shelf, tmp_path: Path) -> None:
 
 
 async def test_a_token_of_one_folder_cannot_import(shelf: Shelf, vault: Path) -> None:
-    folder = await shelf.app.library.create_folder(shelf.owner, "work")
+    folder = await shelf.app.folders.create(shelf.owner, "work")
     scoped = replace(shelf.owner, folders=frozenset({folder.id}))
     with pytest.raises(ForbiddenScope):
-        await import_folder(shelf.app.library, scoped, vault, quiet)
+        await import_folder(shelf.app.library, shelf.app.folders, scoped, vault, quiet)
     assert await shelf.by_title() == {}
 
 

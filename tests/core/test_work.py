@@ -289,14 +289,14 @@ async def test_what_somebody_keeps_under_notes_is_neither_lost_nor_a_failure(
 
 async def test_an_epic_counts_tasks_that_their_mover_does_not_see(shop: Workshop) -> None:
     """A token of a folder closes the last task that it sees; the epic has another."""
-    folder = await shop.app.library.create_folder(shop.owner, "Garden")
+    folder = await shop.app.folders.create(shop.owner, "Garden")
     epic = await shop.make("epic", "Orchard", status="in_progress")
     seen, unseen = [
         await shop.make("task", name, status="doing", joined={Kind.PART_OF: [epic]})
         for name in ("Dig", "Prune")
     ]
     for item in (epic, seen):
-        await shop.app.library.file(shop.owner, item.id, [folder.id])
+        await shop.app.folders.file(shop.owner, item.id, [folder.id])
     scoped = replace(shop.owner, folders=frozenset({folder.id}))
     await shop.app.tasks.step(scoped, seen.id, "complete_task")
     assert (await shop.again(epic)).status == "in_progress"

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from commonplace.app import make_asgi, open_app
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.core.people.tokens import NewToken
 from commonplace.core.services import Services
 from commonplace.interfaces.http.app import HttpApp
@@ -79,7 +79,7 @@ class House:
             Draft("text", title, text or f"{title}: the zebra grazes by the river.", in_kb=in_kb),
         )
         if folder:
-            await self.app.library.file(by, added.item.id, [self.folders[folder]])
+            await self.app.folders.file(by, added.item.id, [self.folders[folder]])
         return added.item.id, added.job_id
 
 
@@ -113,10 +113,9 @@ async def _furnish(app: Services, asgi: HttpApp) -> House:
         ),
     )
     house.folders = {
-        name: (await app.library.create_folder(house.owner, name)).id
-        for name in ("Red", "Blue", "Green")
+        name: (await app.folders.create(house.owner, name)).id for name in ("Red", "Blue", "Green")
     }
-    house.folders["Theirs"] = (await app.library.create_folder(house.stranger, "Theirs")).id
+    house.folders["Theirs"] = (await app.folders.create(house.stranger, "Theirs")).id
     red, blue = house.folders["Red"], house.folders["Blue"]
     house.tokens = {
         "owner": await house.token("owner", write=True),

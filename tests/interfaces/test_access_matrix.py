@@ -429,7 +429,7 @@ async def make(house: House, what: str, which: str) -> tuple[str, str]:
     folder, in_kb = ITEMS[which]
     name = f"{which} {uuid.uuid4()}"
     if what == "folder":
-        return (await house.app.library.create_folder(by, name)).id, ""
+        return (await house.app.folders.create(by, name)).id, ""
     if what == "upload":
         return (await house.app.uploads.announce(by, name, "text/markdown", 20))[0].id, ""
     if what == "feed":
@@ -453,7 +453,7 @@ async def make(house: House, what: str, which: str) -> tuple[str, str]:
         if what == "rewritten":
             await house.app.entities.update(by, kept.item.id, {"content": "The zebra has left."})
         if folder:
-            await house.app.library.file(by, kept.item.id, [house.folders[folder]])
+            await house.app.folders.file(by, kept.item.id, [house.folders[folder]])
         if not in_kb:
             await house.app.library.update(by, kept.item.id, {"in_kb": False})
         return (kept.item.id,) * 2
@@ -562,9 +562,9 @@ async def test_capability_and_rule_come_before_everything(house: House, name: st
 
 async def tidy(house: House) -> None:
     for by in (house.owner, house.stranger):
-        for folder in await house.app.library.folders(by):
+        for folder in await house.app.folders.list_folders(by):
             if folder.name == "New":
-                await house.app.library.delete_folder(by, folder.id)
+                await house.app.folders.delete(by, folder.id)
 
 
 @pytest.mark.parametrize("character", SEES)
@@ -715,7 +715,7 @@ async def test_search_finds_what_is_in_scope_and_in_the_kb(
 
 async def test_a_folder_out_of_scope_is_not_told_of_an_item_in_scope(house: House) -> None:
     item, _ = await house.add("Both", folder="Red")
-    await house.app.library.file(house.owner, item, [house.folders["Green"]])
+    await house.app.folders.file(house.owner, item, [house.folders["Green"]])
     async with client_of(house, "one_folder") as client:
         full = (await client.get(f"/api/v1/items/{item}")).json()
         assert [folder["name"] for folder in full["folders"]] == ["Red"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.app import open_app
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.settings import Settings
 from tests.interfaces.command import Commands
 

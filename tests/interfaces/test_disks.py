@@ -9,7 +9,7 @@ import pytest
 
 from commonplace.core.disks.publishing import Publisher
 from commonplace.core.ingest.pipeline import described
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.errors import NotFound
 from commonplace.model import Caller, Capability, Item, ItemRef, RedactedDisk, Transformed
 from tests.interfaces.house import House, call_tool, rpc

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from commonplace.core.disks.redaction import LONGEST_QUOTATION, spoken
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.core.transfer.markdown_folder import export_folder
 from commonplace.model import Item
 from tests.interfaces.house import ADDRESS, House, call_tool, open_house, rpc

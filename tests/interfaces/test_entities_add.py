@@ -3,7 +3,7 @@
 import pytest
 
 from commonplace.core.entities.duplicates import CANDIDATES
-from commonplace.core.entities.entities import NewEntity, since
+from commonplace.core.entities.validation import NewEntity, since
 from commonplace.errors import CapabilityDenied, Invalid
 from commonplace.model import EntityType, ItemFilter, Kind, Scope, now
 from tests.interfaces.conftest import OpenHouse

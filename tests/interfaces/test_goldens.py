@@ -154,7 +154,7 @@ async def furnish(house: House) -> dict[str, str]:
         "tides": (await house.add("Tides", folder="Red", text=TIDES))[0],
         "rye": (await house.add("Rye bread", folder="Blue", text=RYE))[0],
     }
-    await house.app.library.file(house.owner, ids["tides"], [house.folders["Blue"]])
+    await house.app.folders.file(house.owner, ids["tides"], [house.folders["Blue"]])
     async with house.client("owner") as client:
         for name, body in ENTITIES.items():
             made = await client.post("/api/entities?sync=true", json=filled(body, ids))

@@ -266,7 +266,7 @@ async def test_a_replacement_is_not_left_behind_by_a_refusal(house: House) -> No
 async def test_a_token_of_two_folders_replaces_what_it_sees(house: House) -> None:
     """What it writes lies in no folder yet, so that it does not see it itself; the old one is replaced all the same."""
     old = await remember(house, "Cranes", "The harbour has nine cranes.", "claim")
-    await house.app.library.file(house.owner, old, [house.folders["Blue"]])
+    await house.app.folders.file(house.owner, old, [house.folders["Blue"]])
     async with house.client("two_folder") as two:
         answer = await call_tool(
             two,
@@ -280,7 +280,7 @@ async def test_a_token_of_two_folders_replaces_what_it_sees(house: House) -> Non
 async def test_what_replaced_a_memory_is_not_named_to_who_does_not_see_it(house: House) -> None:
     old = await remember(house, "Old port", "The server listens on port 8000.", "claim")
     new = await remember(house, "New port", "The server listens on port 8642.", "claim")
-    await house.app.library.file(house.owner, old, [house.folders["Red"]])
+    await house.app.folders.file(house.owner, old, [house.folders["Red"]])
     await house.app.memory.supersede(house.owner, old, by=new)
     async with house.client("one_folder") as one:
         seen = json.dumps(await call_tool(one, "fetch", {"id": old}))
@@ -292,8 +292,8 @@ async def test_a_key_does_not_tell_what_others_made_of_a_memory(house: House) ->
         kept = (await call_tool(one, "remember", WORDS | {"idempotency_key": "k"}))["result"][
             "structuredContent"
         ]
-        await house.app.library.file(house.owner, kept["id"], [house.folders["Blue"]])
-        await house.app.library.unfile(house.owner, kept["id"], house.folders["Red"])
+        await house.app.folders.file(house.owner, kept["id"], [house.folders["Blue"]])
+        await house.app.folders.unfile(house.owner, kept["id"], house.folders["Red"])
         await house.app.entities.update(house.owner, kept["id"], {"title": "Xylophone"})
         again = (await call_tool(one, "remember", WORDS | {"idempotency_key": "k"}))["result"][
             "structuredContent"
@@ -395,7 +395,7 @@ async def test_what_the_restorer_does_not_see_replaces_it_no_more_either(house: 
     )
     await house.app.memory.supersede(house.owner, old, by=new)
     item = (await house.app.entities.get(house.owner, old)).item
-    await house.app.library.file(house.owner, item.id, [house.folders["Red"]])
+    await house.app.folders.file(house.owner, item.id, [house.folders["Red"]])
     red = replace(house.owner, folders=frozenset({house.folders["Red"]}))
     assert (await house.app.memory.restore(red, old)).item.status == ""
     assert await status_of(house, old) == [""]

@@ -7,7 +7,7 @@ import httpx
 import jwt
 import pytest
 
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.core.transfer import markdown_folder
 from commonplace.errors import NotFound
 from commonplace.model import ItemRef, Kind, Relation, now
@@ -103,7 +103,11 @@ async def test_an_export_brings_notes_and_origins_back_and_nobody_forges_them(
     )
     async with open_house(tmp_path / "other") as other:
         await markdown_folder.import_folder(
-            other.app.library, other.owner, tmp_path / "out", lambda done, total: None
+            other.app.library,
+            other.app.folders,
+            other.owner,
+            tmp_path / "out",
+            lambda done, total: None,
         )
         back = {item.title: item for item in await other.app.library.recent(other.owner)}
         assert {title: item.annotates for title, item in back.items()} == {

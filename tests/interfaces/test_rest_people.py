@@ -40,7 +40,7 @@ async def test_deleting_a_folder_takes_its_own_items_along_only_when_asked(
     alone, _ = await house.add("Alone", folder="Green")
     shared, _ = await house.add("Shared", folder="Green")
     spared, _ = await house.add("Spared", folder="Blue")
-    await house.app.library.file(house.owner, shared, [house.folders["Red"]])
+    await house.app.folders.file(house.owner, shared, [house.folders["Red"]])
     assert (await owner.delete(f"/api/v1/folders/{house.folders['Blue']}")).status_code == 200
     cascade = await owner.delete(
         f"/api/v1/folders/{house.folders['Green']}", params={"cascade_items": True}

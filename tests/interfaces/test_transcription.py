@@ -196,7 +196,7 @@ async def test_a_video_that_gives_neither_captions_nor_sound_is_refused(data_dir
 
 
 async def test_fifty_people_make_one_transcription(data_dir: Path, web: WebServer) -> None:
-    from commonplace.core.items.library import Draft
+    from commonplace.core.items.drafts import Draft
 
     async with opened(data_dir, web) as (house, _, transcriber):
         people = [await visitor(house, n) for n in range(50)]

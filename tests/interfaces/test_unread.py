@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from commonplace.app import open_app
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.core.transfer.markdown_folder import export_folder
 from commonplace.errors import NotFound, StorageFailed
 from commonplace.model import ItemFilter, JobState, Role, Scope, new_id, now
@@ -184,7 +184,7 @@ async def test_a_folder_that_went_away_meanwhile_does_not_cost_the_file(
             },
         )
     ).json()
-    await house.app.library.delete_folder(house.owner, house.folders["Green"])
+    await house.app.folders.delete(house.owner, house.folders["Green"])
     assert (await visitor.put(promised["url"], content=NOTE.encode())).status_code == 200
     assert [item["folder_ids"] for item in await items(owner)] == [[]]
 

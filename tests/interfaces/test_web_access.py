@@ -191,7 +191,7 @@ async def target(house: House, what: str | None) -> str:
             )
             return next(each.queued.id for each in found.candidates if each.queued)
         case "folder":
-            return (await house.app.library.create_folder(house.owner, f"Folder {uuid4()}")).id
+            return (await house.app.folders.create(house.owner, f"Folder {uuid4()}")).id
         case "person":
             await house.join(f"Guest {uuid4()}".replace(" ", "."))
             return next(

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.model import Audience
 from tests.interfaces.house import ADDRESS, House, open_house
 from tests.interfaces.test_web_access import Row, browser, send

@@ -152,7 +152,7 @@ async def test_no_more_cycles_are_named_than_were_asked_for(
         unseen = await add(owner, f"{name} between", project=project, depends_on=[first])
         last = await add(owner, f"{name} last", project=project, depends_on=[unseen])
         for entity in (first, last):
-            await house.app.library.file(house.owner, entity, [house.folders["Red"]])
+            await house.app.folders.file(house.owner, entity, [house.folders["Red"]])
         async with house.client(
             "one_folder"
         ) as client:  # who does not see what lies between is not told of a cycle
@@ -349,7 +349,7 @@ async def test_a_scoped_token_moves_what_it_sees_and_nothing_else_moves(
     epic = await add(owner, "Secret epic", "epic", project=project)
     task = await add(owner, "Red task", project=project)
     await manage(owner, "update_task", task, {"epic": epic})
-    await house.app.library.file(
+    await house.app.folders.file(
         house.owner,
         (await owner.get(f"/api/tasks/{task}")).json()["item_id"],
         [house.folders["Red"]],

@@ -21,7 +21,7 @@ import httpx
 import pytest
 
 from commonplace.core.entities import search as finding
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.core.search import search
 from commonplace.errors import NotFound
 from commonplace.model import Kind, Relation, Scope, ids as basics

@@ -10,7 +10,7 @@ from drivers.base import Base, number
 from work import GROUPS, Work
 
 from commonplace.app import open_app
-from commonplace.core.items.library import Draft, Record
+from commonplace.core.items.drafts import Draft, Record
 from commonplace.core.transfer.markdown_folder import AT_ONCE
 from commonplace.model import Caller, Item, Mode, new_id, new_public_id
 from commonplace.settings import Settings
@@ -37,12 +37,14 @@ class Driver(Base):
         )
         await self.app.people.ensure_owner()
         self.owner = await self.app.access.owner()
-        self.folders = {each.name: each.id for each in await self.app.library.folders(self.owner)}
+        self.folders = {
+            each.name: each.id for each in await self.app.folders.list_folders(self.owner)
+        }
 
     def prepare(self) -> None:
         self.ids: dict[int, str] = {}
         for name in map(Work.group, range(GROUPS)):
-            self.folders[name] = self._run(self.app.library.create_folder(self.owner, name)).id
+            self.folders[name] = self._run(self.app.folders.create(self.owner, name)).id
 
     def _within(self, group: "str | None") -> Caller:
         return (

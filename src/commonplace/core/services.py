@@ -9,6 +9,7 @@ from commonplace.core.entities.search import EntitySearch
 from commonplace.core.ingest.transcription_webhook import Webhooks
 from commonplace.core.items.delayed_delete import DelayedDeletes
 from commonplace.core.items.feeds import Feeds
+from commonplace.core.items.folders import Folders
 from commonplace.core.items.library import Library
 from commonplace.core.items.overview import Overview
 from commonplace.core.items.unread import Unread
@@ -49,6 +50,7 @@ class Services:
     invitations: Invitations
     account_deletion: AccountDeletion
     library: Library
+    folders: Folders
     unread: Unread
     search: Search
     uploads: Uploads

@@ -2,12 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
-from functools import lru_cache
 
 import numpy as np
 
+from commonplace.core.disks.disk_views import (
+    Disk,
+    DiskHit,
+    DiskLine,
+    Related,
+    disk_hit,
+    own_line,
+    owner_name_shown,
+    saved_line,
+)
 from commonplace.core.disks.publishing import Publisher
 from commonplace.core.ingest.embedding import unpacked
 from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
@@ -33,68 +40,13 @@ from commonplace.model import (
     OpenSection,
     Passage,
     Published,
-    RedactedDisk,
 )
 from commonplace.ports import Embedder, Vector
 from commonplace.store import Store
-from commonplace.text.secret_masking import mask_secrets
 
 EMBEDDED_CHARACTERS = 1_000
 RELATED, ALIKE, NEAREST = 5, 0.2, 40
 SAVED_COMPARED = 1_000  # of what was saved last
-
-
-@dataclass(frozen=True, slots=True)
-class Related:
-    public_id: str
-    title: str
-    similarity: float
-
-
-@dataclass(frozen=True, slots=True)
-class Disk:
-    """As one caller sees it."""
-
-    public_id: str
-    visibility: str
-    relationship: str  # owned, saved, public
-    owner_id: str
-    owner_name: str
-    saved_at: datetime | None
-    created_at: datetime
-    view: OpenDisk | RedactedDisk
-    related: tuple[Related, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DiskLine:
-    """A line of a list."""
-
-    public_id: str
-    title: str
-    summary: str
-    category: str
-    visibility: str
-    relationship: str
-    owner_id: str
-    owner_name: str
-    word_count: int
-    tags: tuple[str, ...]
-    saved_at: datetime | None
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class DiskHit:
-    public_id: str
-    title: str
-    section_index: int
-    similarity: float
-    key_points: tuple[str, ...]
-    redacted: bool
-    text: str  # of the section; when redacted, what it is about
-    origin: str
-    added_by: str | None
 
 
 class Disks:
@@ -133,7 +85,7 @@ class Disks:
             caller, [passage.item_id for _, passage in found if passage.visibility == PUBLISHED]
         )
         return [
-            _hit(score, passage, views.get(passage.item_id))
+            disk_hit(score, passage, views.get(passage.item_id))
             for score, passage in found
             if passage.item_id not in gone
         ]
@@ -204,7 +156,7 @@ class Disks:
             PUBLISHED,
             "public",
             owner_id,
-            _signed(owner_name),
+            owner_name_shown(owner_name),
             None,
             item.created_at,
             view,
@@ -319,7 +271,7 @@ class Disks:
             PUBLISHED,
             "saved" if published.saved_at else "public",
             published.owner_id,
-            _signed(published.owner_name),
+            owner_name_shown(published.owner_name),
             published.saved_at,
             published.created_at,
             published.view,
@@ -367,7 +319,7 @@ class Disks:
             caller, [item.id for item in items if item.visibility == PUBLISHED]
         )
         return [
-            _own_line(item, owner, views.get(item.id)) for item in items if item.id not in gone
+            own_line(item, owner, views.get(item.id)) for item in items if item.id not in gone
         ], total
 
     async def _saved_page(
@@ -377,7 +329,7 @@ class Disks:
         found, total = await self._store.disks.list_saved(
             caller.library_id, where, limit=limit, offset=offset
         )
-        return [_saved_line(published) for published in await self._current(found)], total
+        return [saved_line(published) for published in await self._current(found)], total
 
     async def _related(self, caller: Caller, but: str, vector: Vector) -> tuple[Related, ...]:
         """The most alike among what the caller sees: of their own by its passages, of others' by what they published. What is
@@ -416,12 +368,6 @@ class Disks:
         return tuple(one for one in best[:RELATED] if one.similarity >= ALIKE)
 
 
-@lru_cache(maxsize=1_000)
-def _signed(name: str) -> str:
-    """A name as others see it; lists have the same few again and again."""
-    return mask_secrets(name)
-
-
 def _sees_others(caller: Caller) -> bool:
     """A token for some folders, or for the KB, sees those and nothing else: what is saved lies in neither."""
     return caller.whole_library and not caller.kb_only
@@ -435,68 +381,6 @@ def _finished(item: Item) -> Item:
             "What is said in it is still being written down; publish it when `transcription_status` is done."
         )
     return item
-
-
-def _hit(score: float, passage: Passage, published: Published | None) -> DiskHit:
-    if published is None:
-        return DiskHit(
-            passage.public_id,
-            passage.title,
-            passage.position + 1,
-            score,
-            passage.key_points,
-            False,
-            passage.text,
-            passage.origin,
-            passage.added_by,
-        )
-    section = next((s for s in published.view.sections if s.index == passage.position + 1), None)
-    return DiskHit(
-        passage.public_id,
-        published.view.title,
-        passage.position + 1,
-        score,
-        section.key_points if section else (),
-        True,
-        section.snippet if section else "",
-        passage.origin,
-        passage.added_by,
-    )
-
-
-def _own_line(item: Item, owner: tuple[str, str], published: Published | None) -> DiskLine:
-    shown = published.view if published else item
-    return DiskLine(
-        item.public_id,
-        shown.title,
-        shown.summary,
-        shown.category,
-        PUBLISHED if published else PRIVATE,
-        "owned",
-        *owner,
-        item.word_count,
-        shown.tags,
-        None,
-        item.created_at,
-    )
-
-
-def _saved_line(published: Published) -> DiskLine:
-    view = published.view
-    return DiskLine(
-        published.public_id,
-        view.title,
-        view.summary,
-        view.category,
-        PUBLISHED,
-        "saved",
-        published.owner_id,
-        _signed(published.owner_name),
-        view.word_count,
-        view.tags,
-        published.saved_at,
-        published.created_at,
-    )
 
 
 def _middle(vectors: Sequence[bytes]) -> Vector:

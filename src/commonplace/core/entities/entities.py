@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -44,12 +44,6 @@ from commonplace.text import keyword_tags
 ALL_SECTIONS = 10_000
 TASKS_READ = 200  # of a project, for the tags that they share
 SEEN_WORKING = timedelta(minutes=10)
-POINTER = ("capture_id", "capture_hash")
-_NOTED = (
-    "notes",
-    "learnings",
-    "front_matter",
-)  # metadata that grew by other ways than being sent as such
 _OF_THE_TEXT = ("summary", "key_points", "word_count")
 _HOLDING = ItemFilter(not_statuses=(WRONG, SUPERSEDED))  # what was corrected already is no conflict
 _SHOWN = (Kind.BELONGS_TO, Kind.PART_OF, Kind.DEPENDS_ON)
@@ -130,7 +124,7 @@ class Entities:
             await self._access.admit(caller, WRITE, "add", new.title[: rules.LONGEST_TITLE])
         new = rules.checked(new)
         if capture is None:
-            _without_pointer(new.metadata, {})
+            rules.without_pointer(new.metadata, {})
         item = replace(await self._item(caller, new), folders=folders, annotates=annotates)
         joins = [*await self._joins(caller, item, new), *(relations(item.id) if relations else ())]
         item = await self._tagged(caller, item, new, joins)
@@ -274,7 +268,7 @@ class Entities:
             raise Invalid("Documents are changed through /api/v1/items")
         if not changes:
             raise Invalid("Name at least one field to change.")
-        text, changes = changes.get("content"), _checked_changes(item, changes)
+        text, changes = changes.get("content"), rules.validate_changes(item, changes)
         if text is None and changes.get("title", item.title) == item.title:
             return await self._store.items.update(
                 caller.scope,
@@ -404,7 +398,7 @@ class Entities:
     ) -> Prepared:
         """Cut, summarised and embedded as texts are; but tags, category and metadata are those that were given. Whether a
         model wrote the summary is not for the caller to say: others are shown what one wrote."""
-        item = replace(item, metadata=_given(item.metadata))
+        item = replace(item, metadata=rules.without_model_fields(item.metadata))
         made = await self._pipeline.prepare(
             item, text, embed_up_to=embed_up_to, embed_first=embed_first
         )
@@ -456,72 +450,7 @@ class Entities:
         return self._attended or await self._store.jobs.has_activity(now() - SEEN_WORKING)
 
 
-def since(value: str, at: datetime | None = None) -> datetime:
-    """`2026-03-01`, a full ISO moment, or how long ago: 12h, 7d, 2w."""
-    amount, unit = value.strip()[:-1], value.strip()[-1:]
-    hours = {"h": 1, "d": 24, "w": 24 * 7}
-    try:
-        if unit in hours and amount.isascii() and amount.isdecimal() and len(amount) <= 4:
-            return (at or now()) - timedelta(hours=int(amount) * hours[unit])
-        found = datetime.fromisoformat(value.strip())
-        return (
-            found.astimezone(now().tzinfo) if found.tzinfo else found.replace(tzinfo=now().tzinfo)
-        )
-    except (ValueError, OverflowError):
-        raise Invalid(
-            f"`since` must be an ISO date such as 2026-03-01, or 12h, 7d, 2w; not {value[:50]!r}"
-        ) from None
-
-
 def _few(name: str, references: Sequence[str]) -> Sequence[str]:
     if len(references) > rules.LONGEST_LIST:
         raise Invalid(f"`{name}` may have {rules.LONGEST_LIST} entries, not {len(references)}")
     return references
-
-
-def _checked_changes(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
-    checks: dict[str, Callable[[Any], Any]] = {
-        "title": rules.title,
-        "content": rules.content,
-        "priority": rules.priority,
-        "due_date": lambda value: rules.due_date(value) if value else None,
-        "category": rules.category,
-        "metadata": lambda value: _joined(item.metadata, value),
-        **{
-            name: partial(rules.listed, name)
-            for name in ("tags", "languages", "technologies", "assignees")
-        },
-    }
-    if unknown := changes.keys() - checks.keys():
-        raise Invalid(
-            f"{', '.join(sorted(unknown))} cannot be changed here; the state of tasks and epics is moved by `manage`"
-        )
-    found = {name: checks[name](value) for name, value in changes.items()}
-    found.pop("content", None)  # not a field of the item
-    return found
-
-
-def _joined(held: Json, sent: Json) -> Json:
-    """What is there and what was sent. What was noted on an entity may be long, and leaves no less room for the rest."""
-    found = {
-        name: value
-        for name, value in (held | _given(_without_pointer(sent, held))).items()
-        if value is not None
-    }
-    rules.metadata_of(
-        {name: value for name, value in found.items() if name not in _NOTED or name in sent}
-    )
-    return found
-
-
-def _without_pointer(metadata: Json, held: Json) -> Json:
-    """What leads an entity to its capture is nobody's to say, neither at first nor later."""
-    if any(name in metadata and metadata[name] != held.get(name) for name in POINTER):
-        raise Invalid(
-            f"{' and '.join(POINTER)} lead to the words that an entity was made of; they cannot be given or changed"
-        )
-    return metadata
-
-
-def _given(metadata: Json) -> Json:
-    return {name: value for name, value in metadata.items() if name not in BY_MODEL}

@@ -2,13 +2,15 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Any
 
+from commonplace.core.ingest.pipeline import BY_MODEL
 from commonplace.errors import Invalid
-from commonplace.model import EntityType, Json, Kind
+from commonplace.model import EntityType, Item, Json, Kind, now
 
 LONGEST_TITLE = 200
 LONGEST_CONTENT = 50_000
@@ -33,6 +35,14 @@ TYPED = {
     "requires": Kind.REQUIRES,
     "supports": Kind.SUPPORTS,
 }
+
+
+POINTER = ("capture_id", "capture_hash")
+_NOTED = (
+    "notes",
+    "learnings",
+    "front_matter",
+)  # metadata that grew by other ways than being sent as such
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,3 +243,68 @@ def _address(value: str) -> str:
             f"repository_url must be an address of at most {LONGEST_URL:,} characters without blanks"
         )
     return value
+
+
+def since(value: str, at: datetime | None = None) -> datetime:
+    """`2026-03-01`, a full ISO moment, or how long ago: 12h, 7d, 2w."""
+    amount, unit = value.strip()[:-1], value.strip()[-1:]
+    hours = {"h": 1, "d": 24, "w": 24 * 7}
+    try:
+        if unit in hours and amount.isascii() and amount.isdecimal() and len(amount) <= 4:
+            return (at or now()) - timedelta(hours=int(amount) * hours[unit])
+        found = datetime.fromisoformat(value.strip())
+        return (
+            found.astimezone(now().tzinfo) if found.tzinfo else found.replace(tzinfo=now().tzinfo)
+        )
+    except (ValueError, OverflowError):
+        raise Invalid(
+            f"`since` must be an ISO date such as 2026-03-01, or 12h, 7d, 2w; not {value[:50]!r}"
+        ) from None
+
+
+def validate_changes(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
+    checks: dict[str, Callable[[Any], Any]] = {
+        "title": title,
+        "content": content,
+        "priority": priority,
+        "due_date": lambda value: due_date(value) if value else None,
+        "category": category,
+        "metadata": lambda value: _joined(item.metadata, value),
+        **{
+            name: partial(listed, name)
+            for name in ("tags", "languages", "technologies", "assignees")
+        },
+    }
+    if unknown := changes.keys() - checks.keys():
+        raise Invalid(
+            f"{', '.join(sorted(unknown))} cannot be changed here; the state of tasks and epics is moved by `manage`"
+        )
+    found = {name: checks[name](value) for name, value in changes.items()}
+    found.pop("content", None)  # not a field of the item
+    return found
+
+
+def _joined(held: Json, sent: Json) -> Json:
+    """What is there and what was sent. What was noted on an entity may be long, and leaves no less room for the rest."""
+    found = {
+        name: value
+        for name, value in (held | without_model_fields(without_pointer(sent, held))).items()
+        if value is not None
+    }
+    metadata_of(
+        {name: value for name, value in found.items() if name not in _NOTED or name in sent}
+    )
+    return found
+
+
+def without_pointer(metadata: Json, held: Json) -> Json:
+    """What leads an entity to its capture is nobody's to say, neither at first nor later."""
+    if any(name in metadata and metadata[name] != held.get(name) for name in POINTER):
+        raise Invalid(
+            f"{' and '.join(POINTER)} lead to the words that an entity was made of; they cannot be given or changed"
+        )
+    return metadata
+
+
+def without_model_fields(metadata: Json) -> Json:
+    return {name: value for name, value in metadata.items() if name not in BY_MODEL}

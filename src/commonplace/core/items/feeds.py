@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from commonplace.core.ingest.sources import MEGABYTE
-from commonplace.core.items.library import Draft, Library
+from commonplace.core.items.drafts import Draft
+from commonplace.core.items.folders import Folders
+from commonplace.core.items.library import Library
 from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, bearer_of, may
 from commonplace.errors import CommonplaceError, ForbiddenScope, IngestFailed, NotFound
 from commonplace.model import (
@@ -42,6 +44,7 @@ class Feeds:
         extractor: Extractor,
         access: Access,
         library: Library,
+        folders: Folders,
         settings: Settings,
     ) -> None:
         self._store = store
@@ -49,6 +52,7 @@ class Feeds:
         self._extractor = extractor
         self._access = access
         self._library = library
+        self._folders = folders
         self._settings = settings
 
     async def subscribe(
@@ -152,7 +156,7 @@ class Feeds:
             )
             added = await self._library.add(caller, draft)
             if feed.folder_id is not None and feed.folder_id != caller.single_folder:
-                await self._library.file(caller, added.item.id, [feed.folder_id])
+                await self._folders.file(caller, added.item.id, [feed.folder_id])
         except CommonplaceError as error:
             log.info(
                 "%s of the feed %s was not added: %s", url or entry.title, feed.url, error.message

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from commonplace.core.ingest.sources import Source
-from commonplace.core.items.library import Library, LocatedSource
+from commonplace.core.items.drafts import LocatedSource
+from commonplace.core.items.library import Library
 from commonplace.core.items.unread import Unread
 from commonplace.core.items.uploads import Uploads
 from commonplace.core.jobs.lease import LEASE_SECONDS, renewing_lease

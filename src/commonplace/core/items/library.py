@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ from commonplace.core.ingest.embedding import embedded
 from commonplace.core.ingest.pipeline import IngestPipeline, Prepared, job_for
 from commonplace.core.ingest.sources import KeyedLock, Source, Sources, private_key
 from commonplace.core.ingest.transcription import Quota, queue
+from commonplace.core.items.drafts import AddedItem, Draft, LocatedSource, Record, new_item
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.item_changes import derive_changes
 from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
@@ -21,7 +21,6 @@ from commonplace.model import (
     Content,
     EntityType,
     Entry,
-    Folder,
     FullItem,
     Item,
     ItemFilter,
@@ -34,10 +33,7 @@ from commonplace.model import (
     Section,
     Upload,
     digest,
-    folder_name,
     new_id,
-    new_public_id,
-    now,
 )
 from commonplace.model.jobs import EMBED, INGEST, TRANSCRIBE, TRANSFORM
 from commonplace.model.progress import Progress, no_progress
@@ -47,55 +43,6 @@ from commonplace.store import Store
 from commonplace.store.optimistic import retry_on_conflict
 from commonplace.text import chunking
 from commonplace.text.urls import canonical
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """What somebody wants kept."""
-
-    kind: str
-    title: str = ""
-    text: str = ""
-    url: str | None = None
-    in_kb: bool = True
-    auto_transform: bool = False
-    tags: tuple[str, ...] = ()
-    entity_type: str = EntityType.DOCUMENT
-    created_at: datetime | None = None  # when it was saved elsewhere
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """An item as it is to be, with its text: what imports bring. See Entry for `once` and `dated`."""
-
-    item: Item
-    text: str
-    once: bool = True
-    origin: str = ""  # as an export says; otherwise that of who imports it
-    dated: bool = False  # whether the source says when it was made
-    describe: bool = (
-        True  # whether a document that brings no summary gets one, with key points and tags
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class AddedItem:
-    status: str  # ready, transcribing; queued when it is read later
-    item: Item
-    folder_id: str | None
-    created: bool
-    job_id: str | None = None  # what is left to do after the call
-
-
-@dataclass(frozen=True, slots=True)
-class LocatedSource:
-    """What is at an address, and the item that the caller has of it."""
-
-    key: str
-    source: Source
-    content: Content | None = None
-    item: Item | None = None
-    redirected: tuple[str, ...] = ()  # other keys that are to lead to the content
 
 
 class Library:
@@ -503,56 +450,6 @@ class Library:
             ]
         )
 
-    # -- folders
-
-    async def folders(self, caller: Caller) -> list[Folder]:
-        await self._access.admit(caller, READ, "list_folders")
-        return await self._store.folders.list_folders(caller.scope)
-
-    async def create_folder(self, caller: Caller, name: str) -> Folder:
-        await self._access.admit(caller, WRITE, "create_folder", name, needs_full_write=True)
-        folder = Folder(new_id(), caller.library_id, folder_name(name), now())
-        await self._store.folders.create(folder)
-        return folder
-
-    async def rename_folder(self, caller: Caller, folder_id: str, name: str) -> Folder:
-        await self._access.admit(caller, WRITE, "rename_folder", folder_id, needs_full_write=True)
-        return await self._store.folders.rename(caller.scope, folder_id, folder_name(name))
-
-    async def delete_folder(
-        self, caller: Caller, folder_id: str, *, cascade_items: bool = False
-    ) -> None:
-        await self._access.admit(caller, DELETE, "delete_folder", folder_id, needs_full_write=True)
-        left = await self._epics.of_folder(caller.library_id, folder_id) if cascade_items else []
-        await self._store.folders.delete(caller.scope, folder_id, cascade_items=cascade_items)
-        await self._epics.follow(caller.library_id, left)
-
-    async def file(self, caller: Caller, item_id: str, folder_ids: Sequence[str]) -> list[str]:
-        """Folders it was newly put in. A token may only file into its own folders, and one of a single folder not at all."""
-        await self._access.admit(caller, WRITE, "file", item_id)
-        if caller.single_folder is not None:
-            raise ForbiddenScope(
-                "A token for one folder files what it adds there by itself, and nowhere else."
-            )
-        outside = (
-            [] if caller.folders is None else [f for f in folder_ids if f not in caller.folders]
-        )
-        if outside:
-            raise ForbiddenScope(
-                "Some folders are out of this token's scope.", out_of_scope=outside
-            )
-        return await self._store.items.file(
-            caller.scope, ItemRef.parse(item_id), folder_ids, token_id=caller.token_id
-        )
-
-    async def unfile(self, caller: Caller, item_id: str, folder_id: str) -> None:
-        await self._access.admit(caller, WRITE, "unfile", item_id)
-        if caller.folders is not None and folder_id not in caller.folders:
-            raise ForbiddenScope(
-                "That folder is out of this token's scope.", out_of_scope=[folder_id]
-            )
-        await self._store.items.unfile(caller.scope, ItemRef.parse(item_id), folder_id)
-
     async def job(self, caller: Caller, job_id: str) -> Job:
         await self._access.admit(caller, READ, "job", job_id)
         return await self._store.jobs.get(caller.scope, job_id)
@@ -633,21 +530,3 @@ class Library:
         ):
             jobs.append(job_for(item, TRANSFORM))
         return Entry(item, content, sections, tuple(jobs), record.once, record.dated)
-
-
-def new_item(caller: Caller, draft: Draft, title: str) -> Item:
-    return Item(
-        id=new_id(),
-        library_id=caller.library_id,
-        public_id=new_public_id(),
-        content_id="",
-        entity_type=draft.entity_type,
-        kind=draft.kind,
-        title=title,
-        url=draft.url,
-        tags=draft.tags,
-        in_kb=draft.in_kb or caller.kb_only,
-        created_by=caller.token_id,
-        origin=caller.origin(draft.kind),
-        created_at=draft.created_at or now(),
-    )

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from commonplace.core.ingest.pipeline import job_for
 from commonplace.core.ingest.sources import Source, private_key, title_of
-from commonplace.core.items.library import AddedItem, Draft, Library, LocatedSource, new_item
+from commonplace.core.items.drafts import AddedItem, Draft, LocatedSource, new_item
+from commonplace.core.items.library import Library
 from commonplace.core.people.authorization import WRITE, Access
 from commonplace.model import Caller, Content, Item, ItemRef, Job, Scope, Upload, digest, new_id
 from commonplace.model.jobs import INGEST

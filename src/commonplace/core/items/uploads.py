@@ -2,9 +2,7 @@
 
 import asyncio
 import hashlib
-import hmac
 import logging
-import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -15,8 +13,11 @@ from weakref import WeakValueDictionary
 
 from commonplace.core.ingest.sources import SPEECH, Source, private_key
 from commonplace.core.ingest.transcription import Recordings
-from commonplace.core.items.library import AddedItem, Draft, Library, LocatedSource
+from commonplace.core.items.drafts import AddedItem, Draft, LocatedSource
+from commonplace.core.items.library import Library
 from commonplace.core.items.unread import Unread
+from commonplace.core.items.upload_links import UploadLinks
+from commonplace.core.items.upload_types import refuse_wrong_type
 from commonplace.core.people.authorization import READ, UPLOAD, WRITE, Access, may
 from commonplace.errors import (
     CommonplaceError,
@@ -25,8 +26,6 @@ from commonplace.errors import (
     IngestFailed,
     Invalid,
     NotFound,
-    StorageFailed,
-    Unauthorized,
 )
 from commonplace.model import (
     Caller,
@@ -47,19 +46,10 @@ from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 LIFETIME = timedelta(hours=1)
-DOCUMENT, RECORDING = "/api/v1/uploads/finalize-document", "/api/v1/uploads/finalize"
+
 _TIDY_SECONDS = 900
 _PERSON = "person:"  # before the id of an owner without a token
 _BUFFER = 1024 * 1024
-_ALSO = {
-    "image/jpg": "image/jpeg",
-    "image/x-ms-bmp": "image/bmp",
-    "image/x-bmp": "image/bmp",
-    "image/heic": "image/heif",
-    "application/x-pdf": "application/pdf",
-    "": "application/octet-stream",
-    "binary/octet-stream": "application/octet-stream",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +81,7 @@ class Uploads:
         self._recordings = recordings
         self._settings = settings
         self._folder = settings.data_dir / "incoming"
+        self._links = UploadLinks(store, settings)
         self._busy: set[str] = set()
         self._finishing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -128,7 +119,7 @@ class Uploads:
             else await self._blobs.put_url(upload.key, int(LIFETIME.total_seconds()))
         )
         await self._store.uploads.create(upload)
-        return upload, await asyncio.to_thread(self._signed_path, upload) if url is None else url
+        return upload, await self._links.sign(upload) if url is None else url
 
     # -- the bytes, when they come to this server
 
@@ -136,7 +127,7 @@ class Uploads:
         self, upload_id: str, expires: str, signature: str, part: Part, chunks: AsyncIterator[bytes]
     ) -> int:
         """How many bytes are there now. What came before a connection was lost is kept, and can be gone on from."""
-        upload = await self._authorised(upload_id, expires, signature)
+        upload = await self._links.check(upload_id, expires, signature)
         if upload.item_id is not None and upload.on_arrival is not None:
             return upload.size  # the answer to the last byte was lost
         if upload.item_id is not None:
@@ -288,37 +279,6 @@ class Uploads:
         finally:
             self._busy.remove(upload.id)
 
-    async def _authorised(self, upload_id: str, expires: str, signature: str) -> Upload:
-        """The one place where an upload's address is checked."""
-        key = await asyncio.to_thread(self._key)
-        if not hmac.compare_digest(
-            _sign(key, upload_id, expires).encode(), signature.encode("utf-8", "replace")
-        ):
-            raise Unauthorized(
-                "The address to send the file to is not valid; POST /api/v1/uploads/signed-url gives one."
-            )
-        if int(expires) < now().timestamp():
-            raise Unauthorized(
-                "The time to send the file is over; ask POST /api/v1/uploads/signed-url for a new address."
-            )
-        return await self._store.uploads.get(upload_id)
-
-    def _signed_path(self, upload: Upload) -> str:
-        expires = str(int(upload.expires_at.timestamp()))
-        return f"/api/v1/uploads/{upload.id}/content?expires={expires}&signature={_sign(self._key(), upload.id, expires)}"
-
-    def _key(self) -> bytes:
-        """Made once; beside the files that it guards, so that all who serve them have it."""
-        file = self._settings.data_dir / "upload.key"
-        try:
-            if not file.exists():
-                _write_key(file)
-            return file.read_bytes()
-        except OSError as error:
-            raise StorageFailed(
-                f"The key that guards uploads cannot be written: {error.strerror}."
-            ) from error
-
     # -- what becomes of them
 
     async def finish(
@@ -363,7 +323,7 @@ class Uploads:
                 file, upload.content_type, upload.filename, queue=upload.owner
             )
             document = not kind.startswith(SPEECH) if document is None else document
-            _refuse_mistaken(kind, upload.content_type, document)
+            refuse_wrong_type(kind, upload.content_type, document)
             key, content = await self._known_content(caller, await asyncio.to_thread(_digest, file))
             source = (
                 Source.of(content)
@@ -513,51 +473,11 @@ class Uploads:
         )
 
 
-def _write_key(file: Path) -> None:
-    draft = file.with_name(f".upload.key.{new_id()}")
-    draft.touch(0o600)
-    try:
-        draft.write_bytes(secrets.token_bytes(32))
-        with suppress(FileExistsError):  # another process was first
-            file.hardlink_to(draft)
-    finally:
-        draft.unlink()
-
-
 def _sender(upload: Upload) -> Caller:
     """The person who announced a file in the web app, where the whole library is seen."""
     return Caller(upload.library_id, upload.owner.removeprefix(_PERSON), "", frozenset(Capability))
 
 
-def _refuse_mistaken(kind: str, declared: str, document: bool) -> None:
-    said = declared.partition(";")[0].strip().lower()
-    if _family(said) not in ("application/octet-stream", _family(kind)):
-        found = (
-            "of no kind that can be read"
-            if kind == "application/octet-stream"
-            else f"those of {kind}"
-        )
-        raise Invalid(f"The file was announced as {said}, but its first bytes are {found}.")
-    if document == kind.startswith(SPEECH):
-        right, what = (RECORDING, "recording") if document else (DOCUMENT, "document")
-        raise Invalid(f"The file is a {what} ({kind}): finish it with POST {right}.")
-
-
-def _family(kind: str) -> str:
-    """Of recordings the container says little, and of texts the first bytes do; all others are what they are."""
-    if kind.startswith(SPEECH) or kind == "application/ogg":
-        return "recording"
-    if kind.startswith("text/") or kind.endswith(("json", "xml", "x-subrip", "yaml")):
-        return "text"
-    return _ALSO.get(kind, kind)
-
-
 def _digest(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def _sign(key: bytes, upload_id: str, expires: str) -> str:
-    return hmac.new(
-        key, f"{upload_id}:{expires}".encode("utf-8", "replace"), hashlib.sha256
-    ).hexdigest()

@@ -6,7 +6,9 @@ from datetime import datetime
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
-from commonplace.core.items.library import Draft, Library, Record
+from commonplace.core.items.drafts import Draft, Record
+from commonplace.core.items.folders import FolderIds, Folders
+from commonplace.core.items.library import Library
 from commonplace.core.transfer import bookmark_formats
 from commonplace.core.transfer.bookmark_formats import Saved
 from commonplace.core.transfer.markdown_folder import ImportResult
@@ -14,10 +16,8 @@ from commonplace.errors import SOURCE_ERRORS
 from commonplace.model import (
     Caller,
     EntityType,
-    Folder,
     Item,
     Outcome,
-    folder_key,
     new_public_id,
     now,
 )
@@ -28,48 +28,36 @@ NOTES = 100  # in one transaction
 
 
 async def import_file(
-    library: Library, caller: Caller, file: Path, advance: Advance
+    library: Library, folders: Folders, caller: Caller, file: Path, advance: Advance
 ) -> ImportResult:
     """Addresses are read as when they are added one by one; those that cannot be had are named at the end."""
     found = await asyncio.to_thread(bookmark_formats.read, file)
-    folders = _Folders(library, caller)
-    await folders.make({each.folder for each in found if each.folder})
-    importer = _Importer(library, caller, folders, advance, len(found))
+    ids = FolderIds(folders, caller)
+    by_name = {
+        name: await ids.find(name)
+        for name in sorted({each.folder for each in found if each.folder})
+    }
+    importer = _Importer(library, folders, caller, by_name, advance, len(found))
     importer.failed += [(each.title, each.lost) for each in found if each.lost]
     await importer.notes([each for each in found if each.url is None and not each.lost])
     await importer.addresses([each for each in found if each.url is not None])
-    return ImportResult(importer.outcomes, folders.made, tuple(importer.failed))
-
-
-class _Folders:
-    def __init__(self, library: Library, caller: Caller) -> None:
-        self._library = library
-        self._caller = caller
-        self._known: dict[str, Folder] = {}
-        self.made = 0
-
-    async def make(self, names: set[str]) -> None:
-        self._known = {
-            folder_key(folder.name): folder for folder in await self._library.folders(self._caller)
-        }
-        for name in sorted(names):
-            if folder_key(name) not in self._known:
-                self._known[folder_key(name)] = await self._library.create_folder(
-                    self._caller, name
-                )
-                self.made += 1
-
-    def ids(self, name: str | None) -> list[str]:
-        return [self._known[folder_key(name)].id] if name else []
+    return ImportResult(importer.outcomes, ids.created, tuple(importer.failed))
 
 
 class _Importer:
     def __init__(
-        self, library: Library, caller: Caller, folders: _Folders, advance: Advance, total: int
+        self,
+        library: Library,
+        folders: Folders,
+        caller: Caller,
+        folder_ids: dict[str, str],
+        advance: Advance,
+        total: int,
     ) -> None:
         self._library = library
         self._caller = caller
         self._folders = folders
+        self._folder_ids = folder_ids
         self._advance = advance
         self._total = total
         self.outcomes = dict.fromkeys(Outcome, 0)
@@ -105,13 +93,9 @@ class _Importer:
             added = await self._library.add(
                 self._caller, Draft("url", url=each.url, tags=each.tags, created_at=each.at)
             )
-            new = [
-                folder
-                for folder in self._folders.ids(each.folder)
-                if folder not in added.item.folders
-            ]
+            new = [folder for folder in self._filed_in(each) if folder not in added.item.folders]
             if new and self._caller.single_folder is None:
-                await self._library.file(self._caller, added.item.id, new)
+                await self._folders.file(self._caller, added.item.id, new)
         except SOURCE_ERRORS as error:
             self.failed.append((each.url or each.title, error.message))
             self._advance(self._done(), self._total)
@@ -119,6 +103,9 @@ class _Importer:
         self._count(
             Outcome.ADDED if added.created else Outcome.CHANGED if new else Outcome.UNCHANGED
         )
+
+    def _filed_in(self, each: Saved) -> tuple[str, ...]:
+        return (self._folder_ids[each.folder],) if each.folder else ()
 
     def _record(self, each: Saved, number: int) -> Record:
         # The same note of the same program is the same item, also after it has grown.
@@ -141,7 +128,7 @@ class _Importer:
                 tags=each.tags,
                 created_at=at,
                 updated_at=at,
-                folders=tuple(self._folders.ids(each.folder)),
+                folders=self._filed_in(each),
             ),
             each.text,
             dated=each.at is not None,

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-from commonplace.core.items.library import Library, Record
-from commonplace.core.people.authorization import Access
+from commonplace.core.items.drafts import Record
 from commonplace.core.search.search import Search
+from commonplace.core.services import Services
 from commonplace.errors import Invalid
 from commonplace.model import Caller, Item, Mode, new_public_id
 from commonplace.model.progress import Advance
 from commonplace.ports import Embedder, Vector, Vectors
-from commonplace.settings import Settings
-from commonplace.store import Store
 
 AT_ONCE = 100
 DEPTH = 10
@@ -146,11 +144,7 @@ def _discounted(gains: Sequence[int]) -> float:
 class Evaluation:
     """Runs a set in a library that holds nothing else."""
 
-    store: Store
-    library: Library
-    access: Access
-    embedder: Embedder
-    settings: Settings
+    services: Services
     caller: Caller
     _documents: dict[str, str] = field(default_factory=dict)  # by item
     _items: dict[int, str] = field(default_factory=dict)  # by section
@@ -160,21 +154,24 @@ class Evaluation:
         names = sorted({document.group for document in documents if document.group is not None})
         # By number: names of folders that look alike are one, and groups are not.
         folders = {
-            name: (await self.library.create_folder(self.caller, str(n))).id
+            name: (await self.services.folders.create(self.caller, str(n))).id
             for n, name in enumerate(names)
         }
         for start in range(0, len(documents), AT_ONCE):
             records = [
                 self._record(document, folders) for document in documents[start : start + AT_ONCE]
             ]
-            advance(start + len(await self.library.put(self.caller, records)), len(documents))
+            advance(
+                start + len(await self.services.library.put(self.caller, records)), len(documents)
+            )
         return folders
 
     async def run(
         self, judged: RetrievalSet, folders: Mapping[str, str], advance: Advance
     ) -> dict[str, dict[str, float]]:
         """The metrics of each mode, over all queries. Vectors must be there by now."""
-        search = Search(self.store, _Once(self.embedder), self.access, self.settings)
+        app = self.services
+        search = Search(app.store, _Once(app.embedder), app.access, app.settings)
         totals = {mode: dict.fromkeys(METRICS, 0.0) for mode in Mode}
         for done, query in enumerate(judged.queries, 1):
             caller = (
@@ -197,7 +194,7 @@ class Evaluation:
             raise Invalid(f"The set cannot be measured: {degraded}")
         unknown = [found.section_id for found in sections if found.section_id not in self._items]
         if unknown:
-            passages = await self.store.sections.passages(caller.scope, unknown)
+            passages = await self.services.store.sections.passages(caller.scope, unknown)
             self._items.update((passage.section_id, passage.item_id) for passage in passages)
         return list(
             dict.fromkeys(self._documents[self._items[found.section_id]] for found in sections)

@@ -12,13 +12,14 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from commonplace.core.entities import validation as rules
-from commonplace.core.items.library import Library, Record
+from commonplace.core.items.drafts import Record
+from commonplace.core.items.folders import FolderIds, Folders
+from commonplace.core.items.library import Library
 from commonplace.core.items.versions import Versions
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
     Caller,
     EntityType,
-    Folder,
     FullItem,
     Item,
     ItemFilter,
@@ -26,7 +27,6 @@ from commonplace.model import (
     Origin,
     Outcome,
     Relation,
-    folder_key,
     new_public_id,
     now,
 )
@@ -87,14 +87,13 @@ class ImportResult:
 
 
 async def import_folder(
-    library: Library, caller: Caller, root: Path, advance: Advance
+    library: Library, folders: Folders, caller: Caller, root: Path, advance: Advance
 ) -> ImportResult:
     """Every Markdown file below `root`. A file that was imported before is brought up to date, never doubled."""
     files = markdown_files(root)
     if not files:
         raise Invalid(f"There are no Markdown files (.md) in {root}.")
-    folders = {folder_key(folder.name): folder for folder in await library.folders(caller)}
-    before = len(folders)
+    ids = FolderIds(folders, caller)
     skipped: list[tuple[str, str]] = []
     relations: list[Relation] = []
     notes: dict[str, str] = {}
@@ -112,7 +111,7 @@ async def import_folder(
                     skipped.append((path.encode(errors="replace").decode(), error.message))
                     continue
                 names = _folder_names(note, path)
-                folder_ids = [await _folder_id(library, caller, folders, name) for name in names]
+                folder_ids = [await ids.find(name) for name in names]
                 records.append(_record(note, caller.library_id, base, path, folder_ids))
                 joins = _relations(note, caller.library_id)
                 relations.extend(joins)
@@ -135,7 +134,7 @@ async def import_folder(
         await library.relate(caller, relations[start : start + AT_ONCE])
     for start in range(0, len(notes), AT_ONCE):
         await library.mark_notes(caller, dict(list(notes.items())[start : start + AT_ONCE]))
-    return ImportResult(outcomes, len(folders) - before, tuple(skipped))
+    return ImportResult(outcomes, ids.created, tuple(skipped))
 
 
 def markdown_files(root: Path) -> list[Path]:
@@ -157,15 +156,6 @@ def _require_utf8(path: str) -> None:
         path.encode()
     except UnicodeEncodeError:
         raise Invalid("The file's name is not UTF-8 text.") from None
-
-
-async def _folder_id(
-    library: Library, caller: Caller, folders: dict[str, Folder], name: str
-) -> str:
-    key = folder_key(name)
-    if key not in folders:
-        folders[key] = await library.create_folder(caller, name)
-    return folders[key].id
 
 
 def _folder_names(note: front_matter.Note, path: str) -> list[str]:

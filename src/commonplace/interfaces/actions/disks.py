@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
-from commonplace.core.disks.disks import Disk as DiskView, DiskHit, DiskLine
+from commonplace.core.disks.disk_views import Disk as DiskView, DiskHit, DiskLine
 from commonplace.interfaces.actions.items import NOT_BLANK, Input, Moment, not_blank, whole
 from commonplace.model import NO_DISK, OpenDisk, OpenSection, OutlinedSection, Published
 

@@ -9,13 +9,9 @@ from typing_extensions import TypedDict
 from commonplace import model
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.duplicates import THRESHOLD, SimilarItem
-from commonplace.core.entities.entities import (
-    AddedEntity,
-    Entity as CoreEntity,
-    since as parse_since,
-)
+from commonplace.core.entities.entities import AddedEntity, Entity as CoreEntity
 from commonplace.core.entities.search import EntityHit, EntityQuery
-from commonplace.core.entities.validation import NewEntity
+from commonplace.core.entities.validation import NewEntity, since as parse_since
 from commonplace.core.people.client_setup import address as server_address
 from commonplace.interfaces.actions.items import NOT_BLANK, Input, Moment, moment, not_blank, whole
 from commonplace.settings import Settings

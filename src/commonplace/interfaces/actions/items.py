@@ -17,8 +17,8 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from commonplace import model
-from commonplace.core.disks.disks import DiskHit
-from commonplace.core.items.library import AddedItem, Draft
+from commonplace.core.disks.disk_views import DiskHit
+from commonplace.core.items.drafts import AddedItem, Draft
 from commonplace.core.people.authorization import may
 
 UPLOADS = "binary files (PDF, images, audio, video) are uploaded through REST /api/v1/uploads/*"

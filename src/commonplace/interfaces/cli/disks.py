@@ -9,7 +9,7 @@ from commonplace.interfaces.cli.command import Desk, command, item_argument
 from commonplace.model import Audience, DiskFilter, DiskScope
 
 if TYPE_CHECKING:
-    from commonplace.core.disks.disks import Disk
+    from commonplace.core.disks.disk_views import Disk
 
 WhichDisk = Annotated[str, item_argument("DISK")]
 

@@ -142,7 +142,7 @@ async def list_entities(
     page: Annotated[int, typer.Option(min=1, help="Page number.")] = 1,
 ) -> None:
     """List entities, newest first."""
-    from commonplace.core.entities.entities import since as parse_since
+    from commonplace.core.entities.validation import since as parse_since
     from commonplace.interfaces.actions import entities as wire_graph
 
     where = ItemFilter(

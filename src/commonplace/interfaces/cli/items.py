@@ -14,7 +14,7 @@ from commonplace.interfaces.cli.job_queue import waiting, work_off
 from commonplace.model import Caller, Folder, Item, ItemFilter, Mode, folder_key
 
 if TYPE_CHECKING:
-    from commonplace.core.items.library import AddedItem, Draft
+    from commonplace.core.items.drafts import AddedItem, Draft
     from commonplace.core.services import Services
 
 LONGEST_TEXT = 500_000
@@ -123,7 +123,7 @@ async def _keep(
     else:
         added = await app.library.add(caller, draft)
     if target is not None and target.id not in added.item.folders and caller.single_folder is None:
-        await app.library.file(caller, added.item.id, [target.id])
+        await app.folders.file(caller, added.item.id, [target.id])
     return added
 
 
@@ -258,7 +258,7 @@ async def find_folder(app: "Services", caller: Caller, name: str) -> Folder:
 
 
 async def _folder(app: "Services", caller: Caller, name: str) -> Folder:
-    return await _known_folder(app, caller, name) or await app.library.create_folder(caller, name)
+    return await _known_folder(app, caller, name) or await app.folders.create(caller, name)
 
 
 async def _known_folder(app: "Services", caller: Caller, name: str) -> Folder | None:
@@ -266,7 +266,7 @@ async def _known_folder(app: "Services", caller: Caller, name: str) -> Folder | 
     return next(
         (
             folder
-            for folder in await app.library.folders(caller)
+            for folder in await app.folders.list_folders(caller)
             if name == folder.id or key == folder_key(folder.name)
         ),
         None,
@@ -282,7 +282,7 @@ def named(name: str) -> str:
 def _draft(
     source: str, title: str | None, tags: tuple[str, ...], in_kb: bool
 ) -> "Draft | FileDraft":
-    from commonplace.core.items.library import Draft
+    from commonplace.core.items.drafts import Draft
     from commonplace.text import front_matter
 
     if source.lower().startswith(("http://", "https://")):

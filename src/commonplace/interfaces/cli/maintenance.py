@@ -153,9 +153,7 @@ async def evaluate(
         await app.people.ensure_owner()
         caller = await app.access.owner()
         assert caller is not None
-        evaluation = Evaluation(
-            app.store, app.library, app.access, app.embedder, app.settings, caller
-        )
+        evaluation = Evaluation(app, caller)
         with output.progress("Reading documents") as advance:
             folders = await evaluation.add(judged.documents, advance)
         with output.progress("Making vectors") as advance:

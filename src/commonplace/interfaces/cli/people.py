@@ -39,7 +39,7 @@ async def folder_list(desk: Desk) -> None:
     from commonplace.interfaces.actions import items
 
     async with desk.open() as (app, caller):
-        folders = await app.library.folders(caller)
+        folders = await app.folders.list_folders(caller)
     if desk.as_json:
         output.as_json([items.folder(folder) for folder in folders])
     else:
@@ -54,7 +54,7 @@ async def folder_create(desk: Desk, name: Name) -> None:
     from commonplace.interfaces.actions import items
 
     async with desk.open() as (app, caller):
-        folder = await app.library.create_folder(caller, named(name))
+        folder = await app.folders.create(caller, named(name))
     output.as_json(items.folder(folder)) if desk.as_json else output.text(folder.id)
 
 
@@ -66,7 +66,7 @@ async def folder_rename(
 
     async with desk.open() as (app, caller):
         found = await find_folder(app, caller, folder)
-        renamed = await app.library.rename_folder(caller, found.id, named(name))
+        renamed = await app.folders.rename(caller, found.id, named(name))
     output.as_json(items.folder(renamed)) if desk.as_json else output.text(
         f"{found.name} is now {renamed.name}."
     )
@@ -83,7 +83,7 @@ async def folder_delete(
     """Delete a folder. Its items stay unless you pass --cascade-items."""
     async with desk.open() as (app, caller):
         found = await find_folder(app, caller, folder)
-        await app.library.delete_folder(caller, found.id, cascade_items=cascade_items)
+        await app.folders.delete(caller, found.id, cascade_items=cascade_items)
     output.as_json({"ok": True, "id": found.id}) if desk.as_json else output.text(
         f"Deleted folder {found.name}."
     )
@@ -120,7 +120,7 @@ async def token_list(desk: Desk) -> None:
 
     async with desk.open() as (app, caller):
         tokens = await app.people.tokens(caller)
-        folders = {folder.id: folder.name for folder in await app.library.folders(caller)}
+        folders = {folder.id: folder.name for folder in await app.folders.list_folders(caller)}
     if desk.as_json:
         output.as_json([items.token(token) for token in tokens])
         return

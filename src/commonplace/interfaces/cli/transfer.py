@@ -60,7 +60,7 @@ async def import_(
         with output.progress("Importing") as advance:
             if kind == "markdown":
                 bring_in = import_file if source.is_file() else import_folder
-                result = await bring_in(app.library, caller, source, advance)
+                result = await bring_in(app.library, app.folders, caller, source, advance)
             else:
                 sessions = (
                     app.sessions.import_git if kind == "git" else app.sessions.import_transcripts

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from typing_extensions import TypedDict
 
 from commonplace.core.entities import validation as rules
-from commonplace.core.entities.entities import since
+from commonplace.core.entities.validation import since
 from commonplace.interfaces.actions import entities as wire_graph
 from commonplace.interfaces.actions.entities import (
     AnyTypeName,

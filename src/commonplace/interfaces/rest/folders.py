@@ -34,26 +34,22 @@ class FolderDeletion(Input):
 
 @router.get("/folders", summary="List the folders in the token's scope")
 async def list_folders(desk: Desk) -> Folders:
-    folders = await desk.services.library.folders(desk.caller)
+    folders = await desk.services.folders.list_folders(desk.caller)
     return {"folders": [items.folder(folder) for folder in folders], "total": len(folders)}
 
 
 @router.post("/folders", status_code=201, summary="Create a folder")
 async def create_folder(desk: Desk, body: FolderName) -> items.Folder:
-    return items.folder(await desk.services.library.create_folder(desk.caller, body.name))
+    return items.folder(await desk.services.folders.create(desk.caller, body.name))
 
 
 @router.patch("/folders/{folder_id}", summary="Rename a folder")
 async def rename_folder(desk: Desk, folder_id: Id, body: FolderName) -> items.Folder:
-    return items.folder(
-        await desk.services.library.rename_folder(desk.caller, folder_id, body.name)
-    )
+    return items.folder(await desk.services.folders.rename(desk.caller, folder_id, body.name))
 
 
 @router.delete("/folders/{folder_id}", summary="Delete a folder")
 async def delete_folder(desk: Desk, folder_id: Id, query: Annotated[FolderDeletion, Query()]) -> Ok:
     """Revokes tokens that had no other folder."""
-    await desk.services.library.delete_folder(
-        desk.caller, folder_id, cascade_items=query.cascade_items
-    )
+    await desk.services.folders.delete(desk.caller, folder_id, cascade_items=query.cascade_items)
     return OK

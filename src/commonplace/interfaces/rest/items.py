@@ -199,13 +199,13 @@ async def file_item(desk: Desk, item_id: ItemId, body: Filing) -> Filed:
     use this."""
     return {
         "ok": True,
-        "added_folder_ids": await desk.services.library.file(desk.caller, item_id, body.folder_ids),
+        "added_folder_ids": await desk.services.folders.file(desk.caller, item_id, body.folder_ids),
     }
 
 
 @router.delete("/items/{item_id}/folders/{folder_id}", summary="Remove an item from a folder")
 async def unfile_item(desk: Desk, item_id: ItemId, folder_id: Id) -> Ok:
-    await desk.services.library.unfile(desk.caller, item_id, folder_id)
+    await desk.services.folders.unfile(desk.caller, item_id, folder_id)
     return OK
 
 

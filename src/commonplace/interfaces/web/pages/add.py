@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
-from commonplace.core.items.library import Draft
+from commonplace.core.items.drafts import Draft
 from commonplace.errors import SOURCE_ERRORS, Invalid
 from commonplace.interfaces.actions.items import Ingest
 from commonplace.interfaces.web.jinja import count

@@ -9,7 +9,7 @@ from commonplace.model import Folder
 
 
 async def create(visit: Visit) -> Response:
-    folder = await visit.services.library.create_folder(
+    folder = await visit.services.folders.create(
         visit.caller, _name((await visit.form()).get("name", ""))
     )
     return visit.go(
@@ -26,7 +26,7 @@ async def show(visit: Visit) -> Response:
 
 async def rename(visit: Visit) -> Response:
     name = _name((await visit.form()).get("name", ""))
-    folder = await visit.services.library.rename_folder(
+    folder = await visit.services.folders.rename(
         visit.caller, visit.request.path_params["folder_id"], name
     )
     return visit.go(f"/?folder={folder.id}", f"It is called “{folder.name}” now.")
@@ -37,9 +37,7 @@ async def delete(visit: Visit) -> Response:
     if items not in ("keep", "delete"):
         raise Invalid("Say what is to become of the items in it.")
     folder_id = visit.request.path_params["folder_id"]
-    await visit.services.library.delete_folder(
-        visit.caller, folder_id, cascade_items=items == "delete"
-    )
+    await visit.services.folders.delete(visit.caller, folder_id, cascade_items=items == "delete")
     return visit.go(
         "/",
         "The folder is deleted, with what lay in no other."
@@ -57,7 +55,7 @@ def _name(text: str) -> str:
 
 async def _folder(visit: Visit) -> Folder:
     wanted = visit.request.path_params["folder_id"]
-    for folder in await visit.services.library.folders(visit.caller):
+    for folder in await visit.services.folders.list_folders(visit.caller):
         if folder.id == wanted:
             return folder
     raise NotFound("Folder not found")

@@ -89,7 +89,7 @@ async def show(visit: Visit) -> Response:
     pages = -(-total // PER_PAGE)
     if page > pages > 0:  # what stood there was archived, filed elsewhere or deleted
         return visit.go(f"{choice.before_page}page={pages}")
-    folders = await library.folders(visit.caller)
+    folders = await visit.services.folders.list_folders(visit.caller)
     jobs = await visit.services.overview.unfinished(visit.caller, [item.id for item in items])
     going = (
         await visit.services.delayed_deletes.pending(visit.caller)
@@ -117,7 +117,7 @@ async def counts(visit: Visit) -> Response:
     """How many there are now, for a page whose list has changed since it was made."""
     library = visit.services.library
     _, total = await library.page(visit.caller, Choice.of(visit).where, limit=1)
-    folders = await library.folders(visit.caller)
+    folders = await visit.services.folders.list_folders(visit.caller)
     return visit.json_answer(
         {
             "total": count(total, "item"),
@@ -132,7 +132,7 @@ async def row_of(visit: Visit, item_id: str) -> str:
     if item is None:
         return ""
     names = {
-        folder.id: folder.name for folder in await visit.services.library.folders(visit.caller)
+        folder.id: folder.name for folder in await visit.services.folders.list_folders(visit.caller)
     }
     state = (await now_of(visit, [item.id]))[item.id]
     return visit.templates.render(
@@ -161,17 +161,17 @@ def _things(number: int) -> str:
 async def _file(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
     name, folder = form.get("new_folder", "").strip(), form.get("folder", "")
     if name:
-        folder = (await visit.services.library.create_folder(visit.caller, name[:200])).id
+        folder = (await visit.services.folders.create(visit.caller, name[:200])).id
     if not folder:
         raise Invalid("Choose a folder, or name a new one.")
     for item_id in chosen:
-        await visit.services.library.file(visit.caller, item_id, [folder])
+        await visit.services.folders.file(visit.caller, item_id, [folder])
     return f"{_things(len(chosen))} filed."
 
 
 async def _unfile(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
     for item_id in chosen:
-        await visit.services.library.unfile(visit.caller, item_id, form.get("from", ""))
+        await visit.services.folders.unfile(visit.caller, item_id, form.get("from", ""))
     return f"{_things(len(chosen))} taken out of the folder."
 
 

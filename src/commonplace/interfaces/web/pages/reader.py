@@ -56,7 +56,7 @@ async def show(visit: Visit) -> Response:
         "item.html",
         reading=reading,
         item=item,
-        folders=await services.library.folders(caller),
+        folders=await services.folders.list_folders(caller),
         sections=sections,
         whole=whole,
         state=states([item], jobs)[item.id],
@@ -197,9 +197,9 @@ async def change(visit: Visit) -> Response:
 
 async def _refile(visit: Visit, item: Item, wanted: set[str]) -> None:
     if wanted - set(item.folders):
-        await visit.services.library.file(visit.caller, item.id, sorted(wanted - set(item.folders)))
+        await visit.services.folders.file(visit.caller, item.id, sorted(wanted - set(item.folders)))
     for folder_id in set(item.folders) - wanted:
-        await visit.services.library.unfile(visit.caller, item.id, folder_id)
+        await visit.services.folders.unfile(visit.caller, item.id, folder_id)
 
 
 async def refresh(visit: Visit) -> Response:

@@ -25,7 +25,7 @@ TIMES = {
 
 async def show(visit: Visit) -> Response:
     query, mode, since = visit.query("q").strip()[:2000], visit.query("mode"), visit.query("since")
-    folders = await visit.services.library.folders(visit.caller)
+    folders = await visit.services.folders.list_folders(visit.caller)
     folder = next((folder for folder in folders if folder.id == visit.query("folder")), None)
     kind = visit.query("type") if visit.query("type") in {*EntityType} else ""
     first, last = _day(visit.query("from")), _day(visit.query("to"))

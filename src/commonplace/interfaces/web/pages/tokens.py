@@ -32,7 +32,7 @@ async def show(visit: Visit) -> Response:
 
 async def _show(visit: Visit, made: tuple[Token, str] | None = None) -> Response:
     tokens = await visit.services.people.tokens(visit.caller)
-    folders = await visit.services.library.folders(visit.caller)
+    folders = await visit.services.folders.list_folders(visit.caller)
     response = visit.page(
         "tokens.html",
         tokens=sorted(tokens, key=lambda token: (token.revoked_at is not None, token.name)),
@@ -122,7 +122,7 @@ async def _connect(
         placeholder=PLACEHOLDER,
         url=url,
         chosen=chosen if chosen in {*Client} else Client.CLAUDE_CODE,
-        folders=await visit.services.library.folders(visit.caller),
+        folders=await visit.services.folders.list_folders(visit.caller),
     )
     response.headers["Cache-Control"] = "no-store"
     return response

@@ -1,0 +1,74 @@
+"""Shapes of an add: a draft or an imported record goes in, an added item comes out."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from commonplace.core.ingest.sources import Source
+from commonplace.model import Caller, Content, EntityType, Item, new_id, new_public_id, now
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What somebody wants kept."""
+
+    kind: str
+    title: str = ""
+    text: str = ""
+    url: str | None = None
+    in_kb: bool = True
+    auto_transform: bool = False
+    tags: tuple[str, ...] = ()
+    entity_type: str = EntityType.DOCUMENT
+    created_at: datetime | None = None  # when it was saved elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An item as it is to be, with its text: what imports bring. See Entry for `once` and `dated`."""
+
+    item: Item
+    text: str
+    once: bool = True
+    origin: str = ""  # as an export says; otherwise that of who imports it
+    dated: bool = False  # whether the source says when it was made
+    describe: bool = (
+        True  # whether a document that brings no summary gets one, with key points and tags
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AddedItem:
+    status: str  # ready, transcribing; queued when it is read later
+    item: Item
+    folder_id: str | None
+    created: bool
+    job_id: str | None = None  # what is left to do after the call
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedSource:
+    """What is at an address, and the item that the caller has of it."""
+
+    key: str
+    source: Source
+    content: Content | None = None
+    item: Item | None = None
+    redirected: tuple[str, ...] = ()  # other keys that are to lead to the content
+
+
+def new_item(caller: Caller, draft: Draft, title: str) -> Item:
+    return Item(
+        id=new_id(),
+        library_id=caller.library_id,
+        public_id=new_public_id(),
+        content_id="",
+        entity_type=draft.entity_type,
+        kind=draft.kind,
+        title=title,
+        url=draft.url,
+        tags=draft.tags,
+        in_kb=draft.in_kb or caller.kb_only,
+        created_by=caller.token_id,
+        origin=caller.origin(draft.kind),
+        created_at=draft.created_at or now(),
+    )

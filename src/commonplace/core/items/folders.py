@@ -1,0 +1,82 @@
+"""Folders of a library, and which items are filed in them."""
+
+from collections.abc import Sequence
+
+from commonplace.core.items.epic_status import Epics
+from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
+from commonplace.errors import ForbiddenScope
+from commonplace.model import Caller, Folder, ItemRef, folder_key, folder_name, new_id, now
+from commonplace.store import Store
+
+
+class Folders:
+    def __init__(self, store: Store, access: Access, epics: Epics) -> None:
+        self._store = store
+        self._access = access
+        self._epics = epics
+
+    async def list_folders(self, caller: Caller) -> list[Folder]:
+        await self._access.admit(caller, READ, "list_folders")
+        return await self._store.folders.list_folders(caller.scope)
+
+    async def create(self, caller: Caller, name: str) -> Folder:
+        await self._access.admit(caller, WRITE, "create_folder", name, needs_full_write=True)
+        folder = Folder(new_id(), caller.library_id, folder_name(name), now())
+        await self._store.folders.create(folder)
+        return folder
+
+    async def rename(self, caller: Caller, folder_id: str, name: str) -> Folder:
+        await self._access.admit(caller, WRITE, "rename_folder", folder_id, needs_full_write=True)
+        return await self._store.folders.rename(caller.scope, folder_id, folder_name(name))
+
+    async def delete(self, caller: Caller, folder_id: str, *, cascade_items: bool = False) -> None:
+        await self._access.admit(caller, DELETE, "delete_folder", folder_id, needs_full_write=True)
+        left = await self._epics.of_folder(caller.library_id, folder_id) if cascade_items else []
+        await self._store.folders.delete(caller.scope, folder_id, cascade_items=cascade_items)
+        await self._epics.follow(caller.library_id, left)
+
+    async def file(self, caller: Caller, item_id: str, folder_ids: Sequence[str]) -> list[str]:
+        """Folders it was newly put in. A token may only file into its own folders, and one of a single folder not at all."""
+        await self._access.admit(caller, WRITE, "file", item_id)
+        if caller.single_folder is not None:
+            raise ForbiddenScope(
+                "A token for one folder files what it adds there by itself, and nowhere else."
+            )
+        outside = (
+            [] if caller.folders is None else [f for f in folder_ids if f not in caller.folders]
+        )
+        if outside:
+            raise ForbiddenScope(
+                "Some folders are out of this token's scope.", out_of_scope=outside
+            )
+        return await self._store.items.file(
+            caller.scope, ItemRef.parse(item_id), folder_ids, token_id=caller.token_id
+        )
+
+    async def unfile(self, caller: Caller, item_id: str, folder_id: str) -> None:
+        await self._access.admit(caller, WRITE, "unfile", item_id)
+        if caller.folders is not None and folder_id not in caller.folders:
+            raise ForbiddenScope(
+                "That folder is out of this token's scope.", out_of_scope=[folder_id]
+            )
+        await self._store.items.unfile(caller.scope, ItemRef.parse(item_id), folder_id)
+
+
+class FolderIds:
+    """Ids of folders by name, for an import. Folders that do not exist yet are created."""
+
+    def __init__(self, folders: Folders, caller: Caller) -> None:
+        self._folders = folders
+        self._caller = caller
+        self._ids: dict[str, str] | None = None
+        self.created = 0
+
+    async def find(self, name: str) -> str:
+        if self._ids is None:
+            known = await self._folders.list_folders(self._caller)
+            self._ids = {folder_key(folder.name): folder.id for folder in known}
+        key = folder_key(name)
+        if key not in self._ids:
+            self._ids[key] = (await self._folders.create(self._caller, name)).id
+            self.created += 1
+        return self._ids[key]
