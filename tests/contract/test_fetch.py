@@ -530,8 +530,7 @@ async def test_names_that_do_not_exist(tmp_path: Path) -> None:
     for resolver in resolvers:
         fetcher = WebFetcher(folder=tmp_path, resolver=resolver)
         assert (
-            await failure(fetcher, "http://nowhere.test/")
-            == "The host nowhere.test was not found."
+            await failure(fetcher, "http://nowhere.test/") == "The host nowhere.test was not found."
         )
 
 
