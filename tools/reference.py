@@ -12,7 +12,7 @@ import typer
 
 from commonplace.app import make_asgi, open_app
 from commonplace.interfaces.cli.main import app as command_line
-from commonplace.interfaces.mcp.server import ALL_TOOLS, DOORS
+from commonplace.interfaces.mcp.server import ALL_TOOLS, TOOLSETS
 from commonplace.interfaces.rest.openapi import openapi
 from commonplace.settings import PREFIX, Settings
 
@@ -58,8 +58,10 @@ def tools_page() -> str:
         "ones. The transports are Streamable HTTP (2026-07-28 and 2025-11-25, stateless) and stdio "
         "(`commonplace mcp`). A token only sees the tools that it can call.",
     ]
-    groups = {f"`/mcp/{door}`": tools for door, tools in DOORS.items()}
-    others = tuple(tool for tool in ALL_TOOLS if not any(tool in tools for tools in DOORS.values()))
+    groups = {f"`/mcp/{door}`": tools for door, tools in TOOLSETS.items()}
+    others = tuple(
+        tool for tool in ALL_TOOLS if not any(tool in tools for tools in TOOLSETS.values())
+    )
     for endpoint, tools in {**groups, "Only at `/mcp` and `/api/mcp`": others}.items():
         lines += ["", f"## {endpoint}"]
         for tool in tools:

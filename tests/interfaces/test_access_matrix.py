@@ -12,7 +12,7 @@ from commonplace.core.entities.validation import NewEntity
 from commonplace.core.memory.memories import Memo
 from commonplace.core.memory.reflection import Notes
 from commonplace.core.people.tokens import NewToken
-from commonplace.interfaces.mcp.server import ALL_TOOLS, DOORS
+from commonplace.interfaces.mcp.server import ALL_TOOLS, TOOLSETS
 from commonplace.model import Caller, FullItem, Role, Subscription, new_id
 from tests.interfaces.house import LONG_TEXT, House, call_tool, open_house, rpc
 
@@ -388,7 +388,7 @@ SIGNED = {
 }  # a secret is: see test_transcription_services.py
 OPEN = {("GET", path) for path in ("/healthz", "/readyz", "/openapi.json", "/docs")}
 METRICS = {("GET", "/metrics")}  # of the server, not of a library: see test_rest_access.py
-MCP = {("*", path) for path in ("/mcp", "/api/mcp", *(f"/mcp/{door}" for door in DOORS))}
+MCP = {("*", path) for path in ("/mcp", "/api/mcp", *(f"/mcp/{door}" for door in TOOLSETS))}
 TOOLS: dict[str, Row] = {
     "search_knowledge_base": Row(tool("search_knowledge_base", query="zebra")),
     "add_to_knowledge": Row(tool("add_to_knowledge", **TEXT), allowed=WRITE),
@@ -768,7 +768,7 @@ async def test_a_token_is_shown_the_tools_it_may_call(house: House, path: str) -
                 tool["name"]
                 for tool in (await rpc(client, "tools/list", path=path))["result"]["tools"]
             }
-            door = {tool.name for tool in DOORS.get(path.removeprefix("/mcp/"), ALL_TOOLS)}
+            door = {tool.name for tool in TOOLSETS.get(path.removeprefix("/mcp/"), ALL_TOOLS)}
             assert shown == {
                 name for name, row in TOOLS.items() if character in row.allowed and name in door
             }

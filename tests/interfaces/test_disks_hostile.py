@@ -318,7 +318,7 @@ async def test_every_page(stage: tuple[House, Planted, list[Item]], signed_in: b
                 await house.app.accounts.open_session(house.stranger.person_id, ""),
                 domain="127.0.0.1",
             )
-        for door in house.asgi.api.state.pages.doors:
+        for door in house.asgi.api.state.pages.routes:
             for text in guesses(items, planted):
                 place = re.sub(
                     r"\{\w+\}",

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from commonplace.interfaces.mcp.fast_calls import PlainCalls
+from commonplace.interfaces.mcp.fast_calls import FastCalls
 from tests.interfaces.house import ADDRESS, House, open_house
 
 pytestmark = pytest.mark.anyio
@@ -532,7 +532,7 @@ async def test_a_call_in_one_piece_is_answered_as_by_the_sdk(
                     answer.json() if kind == "application/json" and answer.text else answer.text,
                 )
             )
-            monkeypatch.setattr(PlainCalls, "answer", _no_answer)
+            monkeypatch.setattr(FastCalls, "answer", _no_answer)
     assert answers[0] == answers[1]
 
 

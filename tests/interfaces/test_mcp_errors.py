@@ -8,7 +8,7 @@ from mcp import Client, MCPError
 
 from commonplace import errors
 from commonplace.interfaces.actions.items import moment
-from commonplace.interfaces.mcp.server import ALL_TOOLS, Door
+from commonplace.interfaces.mcp.server import ALL_TOOLS, Toolset
 from commonplace.model import Caller, Capability, Hit, Mode, Passage, SearchResult, now
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,7 @@ QUOTA = {"resource": "transcription_minutes", "tier": "free", "cap_per_month": 6
 
 
 def client(mode: str, **services: Any) -> Client:
-    return Client(Door(ALL_TOOLS, SimpleNamespace(**services)).server(_caller), mode=mode)  # type: ignore[arg-type]
+    return Client(Toolset(ALL_TOOLS, SimpleNamespace(**services)).server(_caller), mode=mode)  # type: ignore[arg-type]
 
 
 async def _caller(_: object) -> Caller:

@@ -238,8 +238,8 @@ async def send(
 async def test_every_door_has_a_row(house: House) -> None:
     pages = house.asgi.api.state.pages
     assert isinstance(pages, WebApp)
-    assert {(door.method, door.path) for door in pages.doors} == set(ROWS) | OPEN
-    assert {(door.method, door.path) for door in pages.doors if door.open} == OPEN
+    assert {(door.method, door.path) for door in pages.routes} == set(ROWS) | OPEN
+    assert {(door.method, door.path) for door in pages.routes if door.open} == OPEN
 
 
 async def test_nobody_gets_in(house: House) -> None:

@@ -8,14 +8,16 @@ from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from commonplace.core.disks.disk_views import Disk as DiskView, DiskHit, DiskLine
-from commonplace.interfaces.actions.items import NOT_BLANK, Input, Moment, not_blank, whole
+from commonplace.interfaces.actions.items import NOT_BLANK, Input, Moment, not_blank, whole_number
 from commonplace.model import NO_DISK, OpenDisk, OpenSection, OutlinedSection, Published
 
 Visibility = Literal["private", "published"]
 ScopeName = Literal["all", "owned", "saved", "private", "published"]
 Category = Annotated[str | None, Field(max_length=200, description="Exact category name")]
 Tag = Annotated[str | None, Field(max_length=200, description="Exact tag name")]
-Limit = Annotated[int, Field(ge=1, le=100, description="How many disks"), BeforeValidator(whole)]
+Limit = Annotated[
+    int, Field(ge=1, le=100, description="How many disks"), BeforeValidator(whole_number)
+]
 DiskScope = Annotated[
     ScopeName,
     Field(
@@ -39,7 +41,7 @@ class SearchKnowledge(Input):
         BeforeValidator(not_blank),
     ]
     limit: Annotated[
-        int, Field(ge=1, le=25, description="How many sections"), BeforeValidator(whole)
+        int, Field(ge=1, le=25, description="How many sections"), BeforeValidator(whole_number)
     ] = 5
 
 
@@ -60,7 +62,7 @@ def moment(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class Section(TypedDict):
+class DiskSection(TypedDict):
     index: Annotated[int, Field(description="From 1")]
     word_count: int
     key_points: list[str]
@@ -85,7 +87,7 @@ class Disk(TypedDict):
     ai_generated: Annotated[bool, Field(description="Whether a model wrote summary and key points")]
     redacted: Annotated[bool, Field(description="Whether the source's text is left out")]
     tags: list[str]
-    sections: list[Section]
+    sections: list[DiskSection]
     related_disks: list[RelatedDisk]
     text: NotRequired[Annotated[str, Field(description="Only when the disk is not redacted")]]
     created_at: Moment
@@ -107,7 +109,7 @@ def disk(value: DiskView) -> Disk:
         "tags": list(view.tags),
         "sections": [_section(section) for section in view.sections],
         "related_disks": [
-            {"public_id": one.public_id, "title": one.title, "similarity": _share(one.similarity)}
+            {"public_id": one.public_id, "title": one.title, "similarity": _clamp(one.similarity)}
             for one in value.related
         ],
         "created_at": moment(value.created_at),
@@ -117,8 +119,8 @@ def disk(value: DiskView) -> Disk:
     return shown
 
 
-def _section(value: OpenSection | OutlinedSection) -> Section:
-    shown: Section = {
+def _section(value: OpenSection | OutlinedSection) -> DiskSection:
+    shown: DiskSection = {
         "index": value.index,
         "word_count": value.word_count,
         "key_points": list(value.key_points),
@@ -128,7 +130,7 @@ def _section(value: OpenSection | OutlinedSection) -> Section:
     return shown
 
 
-class Line(TypedDict):
+class DiskSummary(TypedDict):
     public_id: str
     title: str
     summary: str
@@ -146,10 +148,10 @@ class Line(TypedDict):
 class DiskList(TypedDict):
     scope: ScopeName
     total: int
-    disks: list[Line]
+    disks: list[DiskSummary]
 
 
-def line(value: DiskLine) -> Line:
+def disk_summary(value: DiskLine) -> DiskSummary:
     return {
         "public_id": value.public_id,
         "title": value.title,
@@ -167,10 +169,10 @@ def line(value: DiskLine) -> Line:
 
 
 def disk_list(scope: ScopeName, lines: Iterable[DiskLine], total: int) -> DiskList:
-    return {"scope": scope, "total": total, "disks": [line(value) for value in lines]}
+    return {"scope": scope, "total": total, "disks": [disk_summary(value) for value in lines]}
 
 
-class Hit(TypedDict):
+class SectionHit(TypedDict):
     disk_public_id: str
     disk_title: str
     section_index: Annotated[int, Field(description="From 1, as in get_disk")]
@@ -185,16 +187,16 @@ class Hit(TypedDict):
     ]
 
 
-def hits(values: Iterable[DiskHit]) -> list[Hit]:
-    return [hit(value) for value in values]
+def section_hits(values: Iterable[DiskHit]) -> list[SectionHit]:
+    return [section_hit(value) for value in values]
 
 
-def hit(value: DiskHit) -> Hit:
-    shown: Hit = {
+def section_hit(value: DiskHit) -> SectionHit:
+    shown: SectionHit = {
         "disk_public_id": value.public_id,
         "disk_title": value.title,
         "section_index": value.section_index,
-        "similarity": _share(value.similarity),
+        "similarity": _clamp(value.similarity),
         "key_points": list(value.key_points),
         "redacted": value.redacted,
     }
@@ -229,13 +231,13 @@ def publication(value: Published) -> Publication:
     }
 
 
-class Saved(TypedDict):
+class SavedDisk(TypedDict):
     public_id: str
     title: str
     saved_at: Moment | None
 
 
-def saved(value: Published) -> Saved:
+def saved_disk(value: Published) -> SavedDisk:
     return {
         "public_id": value.public_id,
         "title": value.view.title,
@@ -250,5 +252,5 @@ def _visibility(value: str) -> Visibility:
     return "published" if value == "published" else "private"
 
 
-def _share(similarity: float) -> float:
+def _clamp(similarity: float) -> float:
     return round(min(max(similarity, 0.0), 1.0), 4)

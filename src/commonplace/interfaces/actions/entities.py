@@ -13,7 +13,14 @@ from commonplace.core.entities.entities import AddedEntity, Entity as CoreEntity
 from commonplace.core.entities.search import EntityHit, EntityQuery
 from commonplace.core.entities.validation import NewEntity, since as parse_since
 from commonplace.core.people.client_setup import address as server_address
-from commonplace.interfaces.actions.items import NOT_BLANK, Input, Moment, moment, not_blank, whole
+from commonplace.interfaces.actions.items import (
+    NOT_BLANK,
+    Input,
+    Moment,
+    moment,
+    not_blank,
+    whole_number,
+)
 from commonplace.settings import Settings
 
 EntityTypeName = Literal[
@@ -45,7 +52,7 @@ References = Annotated[list[Reference], Field(max_length=rules.LONGEST_LIST)]
 _INTERNAL = ("front_matter", "tags_derived")
 
 
-def kept_here(value: object) -> object:
+def refuse_document(value: object) -> object:
     if value == "document":
         raise ValueError(
             "cannot be document: add_to_knowledge and uploads keep documents; here it is one of "
@@ -72,13 +79,13 @@ Since = Annotated[
 def required_not_blank(*names: str) -> Callable[[dict[str, Any]], None]:
     """They have defaults, so that one that is missing is answered as one that is empty, in the same words."""
 
-    def say_so(schema: dict[str, Any]) -> None:
+    def update_schema(schema: dict[str, Any]) -> None:
         schema["required"] = list(names)
         for name in names:
             del schema["properties"][name]["default"]
             schema["properties"][name] |= {"minLength": 1, **NOT_BLANK}
 
-    return say_so
+    return update_schema
 
 
 class AddInput(Input):
@@ -100,7 +107,7 @@ class AddInput(Input):
     ] = ""
     entity_type: Annotated[
         EntityTypeName,
-        BeforeValidator(kept_here),
+        BeforeValidator(refuse_document),
         Field(
             description=(
                 "episode: something learnt; pattern: a practice that works; procedure: a runbook; decision: with its reasons; plan; "
@@ -157,7 +164,7 @@ class AddInput(Input):
         BeforeValidator(lambda value: float(value) if type(value) is int else value),
     ] = THRESHOLD
 
-    def new(self, **more: Any) -> NewEntity:
+    def to_new_entity(self, **more: Any) -> NewEntity:
         return NewEntity(
             title=self.title,
             content=self.content,
@@ -209,7 +216,7 @@ def conflict(value: SimilarItem) -> Conflict:
     }
 
 
-class AddAnswer(TypedDict):
+class AddEntityResult(TypedDict):
     success: bool
     id: str
     message: str
@@ -220,7 +227,7 @@ class AddAnswer(TypedDict):
     ]
 
 
-def added(value: AddedEntity) -> AddAnswer:
+def add_entity_result(value: AddedEntity) -> AddEntityResult:
     return {
         "success": True,
         "id": value.item.entity_id,
@@ -276,7 +283,7 @@ def entity(value: CoreEntity, settings: Settings) -> Entity:
         "project": value.project.entity_id if value.project else None,
         "epic": value.epic.entity_id if value.epic else None,
         "depends_on": [other.entity_id for other in value.depends_on],
-        "metadata": facts(item.metadata),
+        "metadata": public_metadata(item.metadata),
         "summary": item.summary,
         "url": address(item.url, item.public_id, settings),
         "revision": item.revision,
@@ -293,16 +300,16 @@ def entity_in_full(value: CoreEntity, settings: Settings) -> EntityInFull:
     return {**entity(value, settings), "content": value.text or ""}
 
 
-def facts(metadata: dict[str, Any]) -> dict[str, Any]:
+def public_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in metadata.items() if name not in _INTERNAL}
 
 
-def other_facts(metadata: dict[str, Any], said: Iterable[str]) -> dict[str, Any]:
+def remaining_metadata(metadata: dict[str, Any], said: Iterable[str]) -> dict[str, Any]:
     """Those beside what an answer says itself. Metadata is anybody's: it does not say an item's status, or who added it, for
     the item, not even where the item has none."""
     return {
         name: value
-        for name, value in facts(metadata).items()
+        for name, value in public_metadata(metadata).items()
         if name not in {*said, "origin", "added_by"}
     }
 
@@ -346,13 +353,15 @@ class SearchInput(Input):
         Field(description="Only newer ones: ISO date or moment, or how long ago: 12h, 7d, 2w"),
     ] = None
     limit: Annotated[
-        int, Field(ge=1, le=50, description="How many entities to return"), BeforeValidator(whole)
+        int,
+        Field(ge=1, le=50, description="How many entities to return"),
+        BeforeValidator(whole_number),
     ] = 10
     include_content: Annotated[
         bool, Field(description="Whether to return the passage that matches best")
     ] = True
     content_max_chars: Annotated[
-        int, Field(ge=1, le=20_000, description="Characters of it"), BeforeValidator(whole)
+        int, Field(ge=1, le=20_000, description="Characters of it"), BeforeValidator(whole_number)
     ] = 500
 
     @property
@@ -360,7 +369,7 @@ class SearchInput(Input):
         named = ("types", "language", "category", "status", "project", "assignee", "since")
         return {name: value for name in named if (value := getattr(self, name)) is not None}
 
-    def asked(self) -> EntityQuery:
+    def to_query(self) -> EntityQuery:
         return EntityQuery(
             self.query,
             self.project,
@@ -375,7 +384,7 @@ class SearchInput(Input):
         )
 
 
-class Result(TypedDict):
+class EntityResult(TypedDict):
     id: str
     type: str
     title: str
@@ -385,8 +394,8 @@ class Result(TypedDict):
     metadata: dict[str, Any]
 
 
-class Results(TypedDict):
-    results: list[Result]
+class EntityResults(TypedDict):
+    results: list[EntityResult]
     total: Annotated[int, Field(description="Entities found, as far as was looked")]
     query: str
     filters: dict[str, Any]
@@ -396,20 +405,20 @@ class Results(TypedDict):
     ]
 
 
-def results(
-    asked: SearchInput, hits: Sequence[EntityHit], degraded: str | None, settings: Settings
-) -> Results:
+def entity_results(
+    query: SearchInput, hits: Sequence[EntityHit], degraded: str | None, settings: Settings
+) -> EntityResults:
     return {
-        "results": [_result(asked, hit, settings) for hit in hits[: asked.limit]],
+        "results": [_entity_result(query, hit, settings) for hit in hits[: query.limit]],
         "total": len(hits),
-        "query": asked.query,
-        "filters": asked.filters,
-        "has_more": len(hits) > asked.limit,
+        "query": query.query,
+        "filters": query.filters,
+        "has_more": len(hits) > query.limit,
         "degraded": degraded,
     }
 
 
-def _result(asked: SearchInput, hit: EntityHit, settings: Settings) -> Result:
+def _entity_result(query: SearchInput, hit: EntityHit, settings: Settings) -> EntityResult:
     passage = hit.passage
     said = {
         "status": passage.status,
@@ -422,13 +431,13 @@ def _result(asked: SearchInput, hit: EntityHit, settings: Settings) -> Result:
         "id": f"{passage.entity_type}_{passage.public_id}",
         "type": passage.entity_type,
         "title": passage.title,
-        "content": shortened(passage.text, asked.content_max_chars)
-        if asked.include_content
+        "content": shorten(passage.text, query.content_max_chars)
+        if query.include_content
         else None,
         "score": round(hit.score, 4),
         "url": address(passage.url, passage.public_id, settings),
         "metadata": {
-            **other_facts(passage.metadata, said),
+            **remaining_metadata(passage.metadata, said),
             **{name: value for name, value in said.items() if value},
             "created_at": moment(passage.created_at),
             "section_index": passage.position,
@@ -437,5 +446,5 @@ def _result(asked: SearchInput, hit: EntityHit, settings: Settings) -> Result:
     }
 
 
-def shortened(text: str, longest: int) -> str:
+def shorten(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"

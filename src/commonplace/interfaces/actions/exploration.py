@@ -1,27 +1,31 @@
-"""Explore, asked by any face."""
+"""Explore, query by any face."""
 
 from commonplace.core.services import Services
-from commonplace.interfaces.actions import graph as wire
+from commonplace.interfaces.actions import graph as graph_shapes
 from commonplace.model import Caller
 
 
-async def explore(services: Services, caller: Caller, asked: wire.Explore) -> wire.Explored:
-    if asked.entity_id is None or asked.mode == "list":
+async def explore(
+    services: Services, caller: Caller, query: graph_shapes.Explore
+) -> graph_shapes.ExploreResult:
+    if query.entity_id is None or query.mode == "list":
         items, total = await services.graph.list(
-            caller, asked.wanted, limit=asked.limit, offset=asked.offset
+            caller, query.filter, limit=query.limit, offset=query.offset
         )
-        return wire.explored(asked, [wire.node(item) for item in items], total)
-    if asked.mode == "dependencies":
-        return wire.chain(
-            asked, await services.graph.dependencies(caller, asked.entity_id, asked.wanted)
+        return graph_shapes.explore_result(
+            query, [graph_shapes.node(item) for item in items], total
+        )
+    if query.mode == "dependencies":
+        return graph_shapes.chain(
+            query, await services.graph.dependencies(caller, query.entity_id, query.filter)
         )
     found = await services.graph.around(
         caller,
-        asked.entity_id,
-        asked.wanted,
-        kinds=asked.relationship_types or (),
-        limit=asked.limit,
-        offset=asked.offset,
-        depth=asked.depth if asked.mode == "traverse" else 1,
+        query.entity_id,
+        query.filter,
+        kinds=query.relationship_types or (),
+        limit=query.limit,
+        offset=query.offset,
+        depth=query.depth if query.mode == "traverse" else 1,
     )
-    return wire.surroundings(asked, found)
+    return graph_shapes.surroundings(query, found)

@@ -8,8 +8,8 @@ from typing_extensions import TypedDict
 
 from commonplace import model
 from commonplace.core.work.graph import DependencyChain, GraphQuery
-from commonplace.interfaces.actions.entities import AnyTypeName, Statuses, other_facts
-from commonplace.interfaces.actions.items import Input, Moment, moment, whole
+from commonplace.interfaces.actions.entities import AnyTypeName, Statuses, remaining_metadata
+from commonplace.interfaces.actions.items import Input, Moment, moment, whole_number
 
 ExploreMode = Literal["list", "related", "traverse", "dependencies"]
 KindName = Literal[
@@ -28,8 +28,8 @@ DESCRIBED = 200  # characters of an entity's description
 
 
 EntityId = Annotated[str, Field(min_length=1, max_length=200)]
-Limit = Annotated[int, Field(ge=1, le=200), BeforeValidator(whole)]
-Offset = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(whole)]
+Limit = Annotated[int, Field(ge=1, le=200), BeforeValidator(whole_number)]
+Offset = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(whole_number)]
 
 
 class Explore(Input):
@@ -53,7 +53,7 @@ class Explore(Input):
         Field(max_length=20, description="related, traverse: follow only these"),
     ] = None
     depth: Annotated[
-        Annotated[int, Field(ge=1, le=3), BeforeValidator(whole)],
+        Annotated[int, Field(ge=1, le=3), BeforeValidator(whole_number)],
         Field(description="traverse: how many steps"),
     ] = 1
     project: Annotated[
@@ -75,7 +75,7 @@ class Explore(Input):
     ] = 0
 
     @model_validator(mode="after")
-    def _begins_somewhere(self) -> "Explore":
+    def _check_start(self) -> "Explore":
         if self.mode != "list" and self.entity_id is None:
             raise ValueError(
                 f"entity_id required: mode={self.mode} begins at an entity; mode=list finds one"
@@ -87,7 +87,7 @@ class Explore(Input):
         return self
 
     @property
-    def wanted(self) -> GraphQuery:
+    def filter(self) -> GraphQuery:
         statuses = () if self.status is None else (self.status,)
         return GraphQuery(
             tuple(self.types or ()), self.project, statuses, self.language, self.category
@@ -148,7 +148,7 @@ def node(
         "relationship": reached.kind if reached else None,
         "direction": direction if reached else None,
         "via": reached.via if reached else None,
-        "metadata": other_facts(item.metadata, about)
+        "metadata": remaining_metadata(item.metadata, about)
         | {name: value for name, value in about.items() if value},
         "created_at": moment(item.created_at),
     }
@@ -182,7 +182,7 @@ def relation(value: model.Relation, names: dict[str, str]) -> Relation:
     }
 
 
-class Explored(TypedDict):
+class ExploreResult(TypedDict):
     mode: ExploreMode
     entity: Annotated[Node | None, Field(description="Where it began")]
     entities: list[Node]
@@ -214,8 +214,8 @@ class Explored(TypedDict):
     ]
 
 
-def explored(
-    asked: Explore,
+def explore_result(
+    query: Explore,
     nodes: Sequence[Node],
     total: int,
     *,
@@ -223,29 +223,29 @@ def explored(
     relations: Sequence[Relation] = (),
     truncated: bool = False,
     cycles: Sequence[Sequence[str]] = (),
-) -> Explored:
+) -> ExploreResult:
     return {
-        "mode": asked.mode,
+        "mode": query.mode,
         "entity": entity,
         "entities": list(nodes),
         "relations": list(relations),
         "total": total,
-        "limit": asked.limit,
-        "offset": asked.offset,
-        "has_more": asked.offset + len(nodes) < total,
+        "limit": query.limit,
+        "offset": query.offset,
+        "has_more": query.offset + len(nodes) < total,
         "truncated": truncated,
         "cycles": [list(cycle) for cycle in cycles],
-        "filters": asked.model_dump(exclude_defaults=True, exclude={"mode", "limit", "offset"}),
+        "filters": query.model_dump(exclude_defaults=True, exclude={"mode", "limit", "offset"}),
     }
 
 
-def surroundings(asked: Explore, found: model.Neighbourhood) -> Explored:
+def surroundings(query: Explore, found: model.Neighbourhood) -> ExploreResult:
     names = {
         item.id: item.entity_id
         for item in [found.center, *(reached.item for reached in found.reached)]
     }
-    return explored(
-        asked,
+    return explore_result(
+        query,
         [node(reached.item, reached=reached) for reached in found.reached],
         found.total,
         entity=node(found.center, 0),
@@ -254,11 +254,11 @@ def surroundings(asked: Explore, found: model.Neighbourhood) -> Explored:
     )
 
 
-def chain(asked: Explore, found: DependencyChain) -> Explored:
-    page = found.items[asked.offset : asked.offset + asked.limit]
+def chain(query: Explore, found: DependencyChain) -> ExploreResult:
+    page = found.items[query.offset : query.offset + query.limit]
     names = {item.id: item.entity_id for item in [found.center, *page]}
-    return explored(
-        asked,
+    return explore_result(
+        query,
         [node(item, found.distances[item.id]) for item in page],
         len(found.items),
         entity=node(found.center, 0),

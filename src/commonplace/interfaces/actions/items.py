@@ -32,11 +32,11 @@ class Input(BaseModel):
 
     @field_validator("*")
     @classmethod
-    def _well_formed(cls, value: Any) -> Any:
-        return well_formed(value)
+    def _check_text(cls, value: Any) -> Any:
+        return check_text(value)
 
 
-def well_formed(value: Any) -> Any:
+def check_text(value: Any) -> Any:
     """Neither database keeps these; better a sentence here than a failure there."""
     for text in value if isinstance(value, list) else [value]:
         if not isinstance(text, str):
@@ -54,12 +54,12 @@ def not_blank(text: object) -> object:
     return text
 
 
-def whole(number: object) -> object:
+def whole_number(number: object) -> object:
     """8.0 is a whole number in JSON, which knows only one kind of number."""
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
-def _known_kind(kind: object) -> object:
+def _check_kind(kind: object) -> object:
     if kind not in ("url", "text"):
         raise ValueError(f"must be one of url, text; {UPLOADS}")
     return kind
@@ -96,7 +96,7 @@ ModeName = Literal["semantic", "keyword", "hybrid"]
 class Ingest(Input):
     kind: Annotated[
         Literal["url", "text"],
-        BeforeValidator(_known_kind),
+        BeforeValidator(_check_kind),
         Field(description="`url` to read an address, `text` to keep a text you send"),
     ]
     url: Annotated[
@@ -118,7 +118,7 @@ class Ingest(Input):
     ] = False
 
     @model_validator(mode="after")
-    def _fields_of_the_kind(self) -> "Ingest":
+    def _check_fields_of_kind(self) -> "Ingest":
         other = "url" if self.kind == "text" else "text"
         if getattr(self, other) is not None:
             raise ValueError(
@@ -129,7 +129,7 @@ class Ingest(Input):
                 raise ValueError(f"`{needed}` is required when kind={self.kind}")
         return self
 
-    def draft(self) -> Draft:
+    def to_draft(self) -> Draft:
         return Draft(
             kind=self.kind,
             title=self.title or "",
@@ -152,7 +152,9 @@ class SearchRequest(Input):
         BeforeValidator(not_blank),
     ]
     limit: Annotated[
-        int, Field(ge=1, le=20, description="How many passages to return"), BeforeValidator(whole)
+        int,
+        Field(ge=1, le=20, description="How many passages to return"),
+        BeforeValidator(whole_number),
     ] = 8
     mode: Annotated[
         ModeName,
@@ -171,7 +173,7 @@ def moment(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def _moment_or_none(at: datetime | None) -> str | None:
+def _optional_moment(at: datetime | None) -> str | None:
     return None if at is None else moment(at)
 
 
@@ -202,7 +204,7 @@ def feed(value: model.Subscription) -> Feed:
 CUT = "The source has more text than the 5 MB that are kept of one"
 
 
-class Kept(TypedDict):
+class AddResult(TypedDict):
     status: Literal["ready", "transcribing"]
     user_item_id: str
     content_id: str
@@ -211,8 +213,8 @@ class Kept(TypedDict):
     truncated: NotRequired[Annotated[Literal[True], Field(description=CUT)]]
 
 
-def kept(added: AddedItem) -> Kept:
-    answer: Kept = {
+def add_result(added: AddedItem) -> AddResult:
+    answer: AddResult = {
         "status": "transcribing" if added.status == "transcribing" else "ready",
         "user_item_id": added.item.id,
         "content_id": added.item.content_id,
@@ -305,7 +307,7 @@ class FolderRef(TypedDict):
     name: str
 
 
-class Section(TypedDict):
+class ItemSection(TypedDict):
     index: int
     heading: str
     text: str
@@ -319,7 +321,7 @@ class Section(TypedDict):
 
 class ItemInFull(Item):
     text: str
-    sections: list[Section]
+    sections: list[ItemSection]
     folders: list[FolderRef]
     transcription_progress: Annotated[
         float | None, Field(description="0 to 1, while speech is being written down")
@@ -347,7 +349,7 @@ def item_in_full(reading: model.FullItem) -> ItemInFull:
     }
 
 
-def _section(value: model.Section) -> Section:
+def _section(value: model.Section) -> ItemSection:
     return {
         "index": value.position,
         "heading": value.heading,
@@ -395,9 +397,9 @@ def token(value: model.Token) -> Token:
         "folders": None if value.folders is None else sorted(value.folders),
         "kb_only": value.kb_only,
         "created_at": moment(value.created_at),
-        "expires_at": _moment_or_none(value.expires_at),
-        "revoked_at": _moment_or_none(value.revoked_at),
-        "last_used_at": _moment_or_none(value.last_used_at),
+        "expires_at": _optional_moment(value.expires_at),
+        "revoked_at": _optional_moment(value.revoked_at),
+        "last_used_at": _optional_moment(value.last_used_at),
     }
 
 
@@ -436,7 +438,7 @@ def invitation(value: model.Invitation) -> Invitation:
         "invited_by": value.invited_by,
         "created_at": moment(value.created_at),
         "expires_at": moment(value.expires_at),
-        "accepted_at": _moment_or_none(value.accepted_at),
+        "accepted_at": _optional_moment(value.accepted_at),
         "accepted_by": value.accepted_by,
     }
 
@@ -478,7 +480,7 @@ def job(value: model.Job) -> Job:
     }
 
 
-class FromWhere(TypedDict):
+class Provenance(TypedDict):
     origin: Origin
     added_by: NotRequired[
         Annotated[
@@ -492,14 +494,14 @@ class FromWhere(TypedDict):
     ]
 
 
-def from_where(found: model.Passage | DiskHit) -> FromWhere:
-    shown: FromWhere = {"origin": found.origin}
+def provenance(found: model.Passage | DiskHit) -> Provenance:
+    shown: Provenance = {"origin": found.origin}
     if found.added_by is not None:
         shown["added_by"] = found.added_by
     return shown
 
 
-class Hit(FromWhere):
+class Hit(Provenance):
     rank: int
     score: float
     title: str
@@ -521,7 +523,7 @@ def hit(value: model.Hit) -> Hit:
         "text": passage.text,
         "url": passage.url,
         "created_at": moment(passage.created_at),
-        **from_where(passage),
+        **provenance(passage),
     }
 
 

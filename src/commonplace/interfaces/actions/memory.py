@@ -16,7 +16,12 @@ from commonplace.core.entities.validation import (
 )
 from commonplace.core.memory.context import SECTIONS, Goal, Intent, Pack
 from commonplace.core.memory.memories import LONGEST_KEY, Memo, Remembered
-from commonplace.core.memory.reflection import UNTITLED, Notes, ReflectResult, ReviewedCandidate
+from commonplace.core.memory.reflection import (
+    UNTITLED,
+    Notes,
+    ReflectResult as CoreReflectResult,
+    ReviewedCandidate,
+)
 from commonplace.interfaces.actions.entities import (
     Conflict,
     EntityTypeName,
@@ -26,10 +31,17 @@ from commonplace.interfaces.actions.entities import (
     References,
     ShortList,
     conflict,
-    kept_here,
+    refuse_document,
     required_not_blank,
 )
-from commonplace.interfaces.actions.items import NOT_BLANK, Input, Moment, moment, not_blank, whole
+from commonplace.interfaces.actions.items import (
+    NOT_BLANK,
+    Input,
+    Moment,
+    moment,
+    not_blank,
+    whole_number,
+)
 
 
 class Remember(Input):
@@ -53,7 +65,7 @@ class Remember(Input):
     ] = ""
     kind: Annotated[
         EntityTypeName,
-        BeforeValidator(kept_here),
+        BeforeValidator(refuse_document),
         Field(description="What it is; tasks and epics need a project"),
     ] = "episode"
     project: Annotated[
@@ -101,7 +113,7 @@ class Remember(Input):
         ),
     ] = None
 
-    def memo(self) -> Memo:
+    def to_memo(self) -> Memo:
         return Memo(
             NewEntity(
                 title=self.title,
@@ -153,10 +165,12 @@ class Reflect(Input):
         bool, Field(description="With persist: queue all candidates for review instead")
     ] = False
     limit: Annotated[
-        int, Field(ge=1, le=50, description="How many candidates to return"), BeforeValidator(whole)
+        int,
+        Field(ge=1, le=50, description="How many candidates to return"),
+        BeforeValidator(whole_number),
     ] = 12
 
-    def notes(self) -> Notes:
+    def to_notes(self) -> Notes:
         return Notes(
             self.content, self.source_title, self.project, self.limit, self.persist, self.review
         )
@@ -180,26 +194,28 @@ class ContextRequest(Input):
         Reference | None, Field(description="Id of the project: its work and memory come first")
     ] = None
     limit: Annotated[
-        int, Field(ge=1, le=100, description="How many lines at most"), BeforeValidator(whole)
+        int,
+        Field(ge=1, le=100, description="How many lines at most"),
+        BeforeValidator(whole_number),
     ] = 24
     token_budget: Annotated[
         int,
         Field(ge=200, le=32_000, description="How many tokens the pack may take"),
-        BeforeValidator(whole),
+        BeforeValidator(whole_number),
     ] = 4_000
 
-    def wanted(self) -> Goal:
+    def to_goal(self) -> Goal:
         return Goal(self.goal, self.intent, self.project, self.limit, self.token_budget)
 
 
 # -- going out
 
 
-def like_it(found: Iterable[SimilarItem]) -> list[Conflict]:
+def conflicts(found: Iterable[SimilarItem]) -> list[Conflict]:
     return [conflict(one) for one in found]
 
 
-class Kept(TypedDict):
+class RememberResult(TypedDict):
     success: Literal[True]
     id: Annotated[str, Field(description="The entity's id")]
     message: str
@@ -214,13 +230,13 @@ class Kept(TypedDict):
     ]
 
 
-def kept(value: Remembered) -> Kept:
+def remember_result(value: Remembered) -> RememberResult:
     return {
         "success": True,
         "id": value.item.entity_id,
         "message": value.message,
         "timestamp": moment(value.capture.created_at),
-        "conflicts": like_it(value.conflicts),
+        "conflicts": conflicts(value.conflicts),
         "capture_id": value.capture.id,
         "capture_hash": value.capture.hash,
         "repeated": value.repeated,
@@ -277,7 +293,7 @@ def proposal(value: model.Proposal) -> Proposal:
     }
 
 
-class Proposed(Proposal):
+class ReflectedCandidate(Proposal):
     duplicates: list[Conflict]
     contradictions: list[Conflict]
     state: Annotated[
@@ -288,21 +304,21 @@ class Proposed(Proposal):
     candidate_id: Annotated[str | None, Field(description="Its id in the review queue")]
 
 
-def proposed(value: ReviewedCandidate) -> Proposed:
+def reflected_candidate(value: ReviewedCandidate) -> ReflectedCandidate:
     return {
         **proposal(value.proposal),
-        "duplicates": like_it(value.duplicates),
-        "contradictions": like_it(value.contradictions),
+        "duplicates": conflicts(value.duplicates),
+        "contradictions": conflicts(value.contradictions),
         "state": "kept" if value.kept else "queued" if value.queued else "proposed",
         "id": value.kept.entity_id if value.kept else None,
         "candidate_id": value.queued.id if value.queued else None,
     }
 
 
-class Reflections(TypedDict):
+class ReflectResult(TypedDict):
     source_title: str
     source_id: Annotated[str | None, Field(description="The session that the notes were kept as")]
-    candidates: list[Proposed]
+    candidates: list[ReflectedCandidate]
     total: int
     kept: int
     queued: int
@@ -311,11 +327,11 @@ class Reflections(TypedDict):
     ]
 
 
-def reflections(notes: Notes, value: ReflectResult) -> Reflections:
+def reflect_result(notes: Notes, value: CoreReflectResult) -> ReflectResult:
     return {
         "source_title": notes.source_title,
         "source_id": value.source.item.entity_id if value.source else None,
-        "candidates": [proposed(one) for one in value.candidates],
+        "candidates": [reflected_candidate(one) for one in value.candidates],
         "total": len(value.candidates),
         "kept": sum(one.kept is not None for one in value.candidates),
         "queued": sum(one.queued is not None for one in value.candidates),
@@ -343,6 +359,20 @@ def candidate(value: model.Candidate) -> Candidate:
         "item_id": value.item_id,
         "created_at": moment(value.created_at),
         "decided_at": moment(value.decided_at) if value.decided_at else None,
+    }
+
+
+class CandidateInFull(Candidate):
+    duplicates: list[Conflict]
+    contradictions: list[Conflict]
+
+
+def candidate_in_full(value: ReviewedCandidate) -> CandidateInFull:
+    assert value.queued is not None
+    return {
+        **candidate(value.queued),
+        "duplicates": conflicts(value.duplicates),
+        "contradictions": conflicts(value.contradictions),
     }
 
 

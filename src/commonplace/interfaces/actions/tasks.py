@@ -18,10 +18,16 @@ from commonplace.interfaces.actions.entities import (
     Short,
     ShortList,
 )
-from commonplace.interfaces.actions.items import NOT_BLANK, Input, not_blank, web_address, whole
+from commonplace.interfaces.actions.items import (
+    NOT_BLANK,
+    Input,
+    not_blank,
+    web_address,
+    whole_number,
+)
 
 Revision = Annotated[
-    Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole)] | None,
+    Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole_number)] | None,
     Field(
         description=(
             "Change it only if it is still at this revision; otherwise `conflict`, with the present one"
@@ -45,22 +51,22 @@ Hours = Annotated[
 ]
 
 
-class Nothing(Input):
+class StepInput(Input):
     """Nothing but, perhaps, the revision that it must still be at."""
 
     expected_revision: Revision = None
 
     @property
-    def about(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """What is noted in the metadata of what it is about."""
         return {}
 
 
-class Blocking(Nothing):
+class BlockInput(StepInput):
     reason: Annotated[Reason, Field(description="What it waits for")]
 
 
-class Review(Nothing):
+class ReviewInput(StepInput):
     pr_url: Annotated[
         Annotated[str, Field(max_length=2_000), AfterValidator(web_address)] | None,
         Field(description="Where to look at it"),
@@ -68,11 +74,11 @@ class Review(Nothing):
     commit_shas: Annotated[ShortList | None, Field(description="Commits to look at")] = None
 
     @property
-    def about(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return self.model_dump(include={"pr_url", "commit_shas"}, exclude_none=True)
 
 
-class Completion(Nothing):
+class CompleteInput(StepInput):
     learnings: Annotated[
         LongText | None,
         Field(description="What was learnt: becomes an episode derived from the task"),
@@ -82,20 +88,20 @@ class Completion(Nothing):
     ] = None
 
     @property
-    def about(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return self.model_dump(include={"actual_hours"}, exclude_none=True)
 
 
-class Note(Nothing):
+class NoteInput(StepInput):
     content: Annotated[LongText, Field(description="What to note")]
 
     @model_validator(mode="before")
     @classmethod
-    def _by_other_names(cls, value: Any) -> Any:
-        return _renamed(value, {"note": "content", "text": "content"})
+    def _accept_aliases(cls, value: Any) -> Any:
+        return _rename_fields(value, {"note": "content", "text": "content"})
 
 
-class Superseding(Nothing):
+class SupersedeInput(StepInput):
     by: Annotated[Reference | None, Field(description="Id of what replaces it")] = None
     content: Annotated[
         LongText | None, Field(description="Or the text of a new memory that does")
@@ -106,11 +112,11 @@ class Superseding(Nothing):
     reason: Annotated[Reason | None, Field(description="Why")] = None
 
 
-class Marking(Nothing):
+class MarkInput(StepInput):
     reason: Annotated[Reason | None, Field(description="Why")] = None
 
 
-class Changes(Nothing):
+class EpicChanges(StepInput):
     """What is left out stays as it is; something must change."""
 
     title: Annotated[str, Field(max_length=rules.LONGEST_TITLE)] = ""
@@ -127,11 +133,11 @@ class Changes(Nothing):
     project: Annotated[Reference, Field(description="Id of the project to move it to")] = ""
 
     @property
-    def wish(self) -> dict[str, Any]:
+    def changes(self) -> dict[str, Any]:
         return self.model_dump(include=self.model_fields_set - {"expected_revision"})
 
 
-class TaskChanges(Changes):
+class TaskChanges(EpicChanges):
     epic: Annotated[
         Reference | None, Field(description="Id of the epic it is part of; null: of none")
     ] = None
@@ -147,11 +153,11 @@ class TaskChanges(Changes):
 
     @model_validator(mode="before")
     @classmethod
-    def _by_other_names(cls, value: Any) -> Any:
-        return _renamed(value, {"epic_id": "epic", "project_id": "project"})
+    def _accept_aliases(cls, value: Any) -> Any:
+        return _rename_fields(value, {"epic_id": "epic", "project_id": "project"})
 
 
-def _renamed(value: Any, names: dict[str, str]) -> Any:
+def _rename_fields(value: Any, names: dict[str, str]) -> Any:
     """Other words that agents use for a field, as long as that is not there itself."""
     if not isinstance(value, dict):
         return value
@@ -164,7 +170,7 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 # -- going out
 
 
-class Place(TypedDict):
+class RankedTask(TypedDict):
     id: str
     title: str
     status: str
@@ -177,7 +183,7 @@ class Place(TypedDict):
     waits_for: list[str]
 
 
-def place(value: CoreRanked) -> Place:
+def ranked_task(value: CoreRanked) -> RankedTask:
     item = value.item
     return {
         "id": item.entity_id,
@@ -193,12 +199,12 @@ def place(value: CoreRanked) -> Place:
     }
 
 
-class Suggestion(Place):
+class Suggestion(RankedTask):
     action: Annotated[str, Field(description="The action of `manage` that would move it on")]
 
 
 def suggestion(value: CoreSuggestion) -> Suggestion:
-    return {**place(value.ranked), "action": value.action}
+    return {**ranked_task(value.ranked), "action": value.action}
 
 
 class Precedent(TypedDict):

@@ -26,7 +26,7 @@ class Versions(TypedDict):
     versions: list[Version]
 
 
-class Line(TypedDict):
+class DiffLine(TypedDict):
     sign: Annotated[
         Sign, Field(description="Went, came, stayed, or: lines that stayed are left out")
     ]
@@ -40,7 +40,7 @@ class Difference(TypedDict):
         Field(description="Revision that it is compared with; null: what the item says now"),
     ]
     lines: Annotated[
-        list[Line] | None, Field(description="null: the texts are too long to be compared")
+        list[DiffLine] | None, Field(description="null: the texts are too long to be compared")
     ]
 
 
@@ -62,7 +62,7 @@ def versions(values: Iterable[model.Version]) -> Versions:
 
 
 def difference(value: VersionDiff) -> Difference:
-    lines: list[Line] | None = (
+    lines: list[DiffLine] | None = (
         None
         if value.lines is None
         else [

@@ -1,10 +1,10 @@
-"""What every command shares: its options, how it reaches the application, and how it fails."""
+"""Shared parts of all commands: common options, opening the application, output, errors."""
 
 import inspect
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from commonplace.errors import CommonplaceError, ConfigurationError, ForbiddenScope, Invalid
+from commonplace.interfaces.cli import output
 from commonplace.model import Caller
 from commonplace.settings import PREFIX, Settings
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:  # it brings every adapter along, and `--help` should not wait
 
 log = logging.getLogger(__name__)
 Command = Callable[..., Coroutine[Any, Any, None]]
-Asked = TypeVar("Asked", bound="BaseModel")
+Shape = TypeVar("Shape", bound="BaseModel")
 
 DataDir = Annotated[
     Path | None,
@@ -47,8 +48,8 @@ _SHARED = {"data_dir": (DataDir, None), "token": (Token, None), "as_json": (AsJs
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """Where a command works: the settings, who asks, and how to answer."""
+class CommandContext:
+    """The common options of a command, for one that opens the application itself or not at all."""
 
     settings: Settings
     token: str | None
@@ -56,63 +57,103 @@ class Desk:
 
     @asynccontextmanager
     async def open(self, workers: int = 0) -> "AsyncIterator[tuple[Services, Caller]]":
-        """The application, and the caller: the owner, or whom the token belongs to."""
+        """Open the application; yield it and the caller: the owner, or the token's."""
         from commonplace.app import open_app
 
         async with open_app(self.settings, workers=workers) as app:
             await app.people.ensure_owner()
-            yield app, await self.caller(app)
+            yield app, await self.find_caller(app)
 
-    async def caller(self, app: "Services") -> Caller:
-        """Who asks, as of now: a token may have been revoked since the last time."""
+    async def find_caller(self, app: "Services") -> Caller:
+        """Return the caller as of now: a token may have been revoked since the last time."""
         caller = await app.access.identify(self.token) if self.token else await app.access.owner()
         assert caller is not None
         return caller
 
     def require_owner(self) -> None:
-        """For what concerns the whole installation."""
+        """Refuse tokens: the command concerns the whole installation."""
         if self.token:
             raise ForbiddenScope(
                 "Only the owner can do this: leave out --token and COMMONPLACE_TOKEN."
             )
 
+    def show(self, value: Any, text: str | Callable[[], None]) -> None:
+        """Print `value` as JSON with --json; otherwise `text`, or let it print itself."""
+        if self.as_json:
+            output.as_json(value, self.settings)
+        elif callable(text):
+            text()
+        else:
+            output.text(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Session(CommandContext):
+    """An open application, and the caller whom the command acts as."""
+
+    services: "Services"
+    caller: Caller
+
+
+def read_text(text: str) -> str:
+    """Return the text, or standard input when it is -."""
+    from commonplace.text import front_matter
+
+    return front_matter.decode(sys.stdin.buffer.read(), "standard input") if text == "-" else text
+
 
 def item_argument(metavar: str | None = None) -> Any:
-    """The argument that says which item is meant."""
+    """Declare an argument that takes an item's id."""
     return typer.Argument(metavar=metavar, help="Id, public id or entity id.", show_default=False)
 
 
-def command(group: typer.Typer, name: str, **extra: Any) -> Callable[[Command], Command]:
-    """Register `async def function(desk, ...)`. The shared options are added, the desk is made from them."""
+def add_commands(group: typer.Typer, commands: Mapping[str, Command]) -> None:
+    """Register `async def function(context, ...)` by name, and add the common options to each.
 
-    def register(function: Command) -> Command:
-        own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-
-        def run(**values: Any) -> None:
-            data_dir, token, as_json = (values.pop(shared) for shared in _SHARED)
-            _run(lambda: function(Desk(_settings(data_dir), token, as_json), **_texts(values)))
-
-        shared = [
-            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-            for key, (kind, default) in _SHARED.items()
-        ]
-        parameters = [
-            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own
-        ] + shared
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        group.command(name, help=inspect.getdoc(function), **extra)(run)
-        return function
-
-    return register
+    One whose first parameter is a Session runs within the opened application.
+    """
+    for name, function in commands.items():
+        _add_command(group, name, function)
 
 
-def _texts(values: dict[str, Any]) -> dict[str, Any]:
-    """The shell's bytes that are no text, which Python keeps as lone surrogates, fail here: paths alone may have them."""
+def add_group(root: typer.Typer, name: str, help: str, commands: Mapping[str, Command]) -> None:
+    """Register a group of commands, such as `token create` and `token list`."""
+    group = typer.Typer(no_args_is_help=True, help=help)
+    add_commands(group, commands)
+    root.add_typer(group, name=name)
+
+
+def _add_command(group: typer.Typer, name: str, function: Command) -> None:
+    context, *own = inspect.signature(function).parameters.values()
+
+    async def call(values: dict[str, Any]) -> None:
+        data_dir, token, as_json = (values.pop(shared) for shared in _SHARED)
+        given = CommandContext(_settings(data_dir), token, as_json)
+        _check_encoding(values)
+        if context.annotation is not Session:
+            await function(given, **values)
+            return
+        async with given.open() as (services, caller):
+            await function(Session(given.settings, token, as_json, services, caller), **values)
+
+    def run(**values: Any) -> None:
+        _run(call(values))
+
+    shared = [
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for key, (kind, default) in _SHARED.items()
+    ]
+    parameters = [*(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), *shared]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    group.command(name, help=inspect.getdoc(function))(run)
+
+
+def _check_encoding(values: dict[str, Any]) -> None:
+    """Fail on bytes that are not UTF-8: Python keeps them as lone surrogates. Only paths may have them."""
     for value in values.values():
         if isinstance(value, str):
             value.encode()
-    return values
 
 
 def _settings(data_dir: Path | None) -> Settings:
@@ -128,12 +169,12 @@ def _settings(data_dir: Path | None) -> Settings:
     return settings
 
 
-def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def _run(work: Coroutine[Any, Any, None]) -> None:
     import asyncio
 
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(work())
+            runner.run(work)
         sys.stdout.flush()
     except CommonplaceError as error:
         complain(error.message)
@@ -155,8 +196,8 @@ def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         )
 
 
-def asked(shape: "type[Asked]", **values: Any) -> "Asked":
-    """What was asked for in the shape that all faces share, or what is wrong with it, by the option's name."""
+def parse_options(shape: "type[Shape]", **values: Any) -> "Shape":
+    """Return the options as an input of the API; errors name the option."""
     from pydantic import ValidationError
 
     from commonplace.interfaces.actions.validation_messages import mistake
@@ -172,7 +213,7 @@ def asked(shape: "type[Asked]", **values: Any) -> "Asked":
 
 
 def _loop_factory() -> Any:
-    """uvloop where there is one; None: asyncio's own."""
+    """Return uvloop's where it is installed; None means asyncio's own."""
     from importlib.util import find_spec
 
     if find_spec("uvloop") is None:

@@ -6,15 +6,15 @@ import typer
 
 from commonplace.core.people.client_setup import Client, address, instructions
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Desk, command
+from commonplace.interfaces.cli.command import CommandContext, add_commands
 
 
 def register(root: typer.Typer) -> None:
-    command(root, "connect")(connect)
+    add_commands(root, {"connect": connect})
 
 
 async def connect(
-    desk: Desk,
+    context: CommandContext,
     client: Annotated[Client, typer.Argument(help="The client to connect.", show_default=False)],
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Create a token that can only read.")
@@ -23,21 +23,20 @@ async def connect(
     """Print how to connect a client to this library, with a new token or the one of --token."""
     from commonplace.core.people.tokens import NewToken
 
-    secret = desk.token or ""
+    secret = context.token or ""
     # Claude Desktop starts a program of its owner's, which needs a token only to be let do less.
     if not secret and (read_only or client is not Client.CLAUDE_DESKTOP):
-        async with desk.open() as (app, caller):
-            _, secret = await app.people.create_token(caller, NewToken(client, write=not read_only))
-    made = instructions(client, address(desk.settings), secret, desk.settings)
-    if desk.as_json:
-        output.as_json(
-            {
-                "client": client,
-                "where": made.where,
-                "configuration": made.lines,
-                "token": secret or None,
-            }
-        )
-        return
-    output.note(made.where)
-    output.text(made.lines)
+        async with context.open() as (services, caller):
+            _, secret = await services.people.create_token(
+                caller, NewToken(client, write=not read_only)
+            )
+    made = instructions(client, address(context.settings), secret, context.settings)
+    answer = {
+        "client": client,
+        "where": made.where,
+        "configuration": made.lines,
+        "token": secret or None,
+    }
+    if not context.as_json:
+        output.note(made.where)
+    context.show(answer, made.lines)

@@ -4,23 +4,15 @@ from typing import Annotated
 
 import typer
 
-from commonplace.interfaces.cli import output, task_options
-from commonplace.interfaces.cli.command import Desk, command, item_argument
+from commonplace.interfaces.cli.command import Command, Session, item_argument, read_text
+from commonplace.interfaces.cli.task_options import show_done
 
 Memory = Annotated[str, item_argument("ENTITY")]
 Reason = Annotated[str, typer.Option(help="The reason.")]
 
 
-def register(group: typer.Typer) -> None:
-    command(group, "supersede")(supersede)
-    command(group, "mark-wrong")(mark_wrong)
-    command(group, "mark-stale")(mark_stale)
-    command(group, "restore")(restore)
-    command(group, "delete")(delete)
-
-
 async def supersede(
-    desk: Desk,
+    session: Session,
     entity: Memory,
     by: Annotated[str | None, typer.Option(help="Id of the replacement.")] = None,
     content: Annotated[
@@ -30,38 +22,41 @@ async def supersede(
     reason: Reason = "",
 ) -> None:
     """Replace a memory. Search ranks it below its replacement."""
-    text = None if content is None else task_options.typed(content)
-    async with desk.open() as (app, caller):
-        done = await app.memory.supersede(
-            caller, entity, by=by, title=title, content=text, reason=reason
-        )
-        await task_options.answer(desk, app, caller, done)
+    text = None if content is None else read_text(content)
+    done = await session.services.memory.supersede(
+        session.caller, entity, by=by, title=title, content=text, reason=reason
+    )
+    await show_done(session, done)
 
 
-async def mark_wrong(desk: Desk, entity: Memory, reason: Reason = "") -> None:
+async def mark_wrong(session: Session, entity: Memory, reason: Reason = "") -> None:
     """Mark a memory as wrong. Search and context leave it out."""
-    async with desk.open() as (app, caller):
-        await task_options.answer(
-            desk, app, caller, await app.memory.mark_wrong(caller, entity, reason)
-        )
+    done = await session.services.memory.mark_wrong(session.caller, entity, reason)
+    await show_done(session, done)
 
 
-async def mark_stale(desk: Desk, entity: Memory, reason: Reason = "") -> None:
+async def mark_stale(session: Session, entity: Memory, reason: Reason = "") -> None:
     """Mark a memory as stale. Search still finds it and shows its status."""
-    async with desk.open() as (app, caller):
-        await task_options.answer(
-            desk, app, caller, await app.memory.mark_stale(caller, entity, reason)
-        )
+    done = await session.services.memory.mark_stale(session.caller, entity, reason)
+    await show_done(session, done)
 
 
-async def restore(desk: Desk, entity: Memory) -> None:
+async def restore(session: Session, entity: Memory) -> None:
     """Restore a corrected memory."""
-    async with desk.open() as (app, caller):
-        await task_options.answer(desk, app, caller, await app.memory.restore(caller, entity))
+    done = await session.services.memory.restore(session.caller, entity)
+    await show_done(session, done)
 
 
-async def delete(desk: Desk, entity: Memory) -> None:
+async def delete(session: Session, entity: Memory) -> None:
     """Delete an entity or another item, with its capture and relations."""
-    async with desk.open() as (app, caller):
-        item = await app.library.delete(caller, entity)
-    output.as_json({"ok": True}) if desk.as_json else output.text(f"Deleted: {item.title}")
+    item = await session.services.library.delete(session.caller, entity)
+    session.show({"ok": True}, f"Deleted: {item.title}")
+
+
+COMMANDS: dict[str, Command] = {
+    "supersede": supersede,
+    "mark-wrong": mark_wrong,
+    "mark-stale": mark_stale,
+    "restore": restore,
+    "delete": delete,
+}

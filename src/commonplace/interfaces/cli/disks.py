@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Desk, command, item_argument
-from commonplace.model import Audience, DiskFilter, DiskScope
+from commonplace.interfaces.cli.command import Session, add_group, item_argument
+from commonplace.model import Audience, DiskFilter, DiskScope, OpenDisk
 
 if TYPE_CHECKING:
     from commonplace.core.disks.disk_views import Disk
@@ -15,22 +15,24 @@ WhichDisk = Annotated[str, item_argument("DISK")]
 
 
 def register(root: typer.Typer) -> None:
-    disk = typer.Typer(
-        no_args_is_help=True,
-        help="Publish summaries of items, and save those of others.",
+    add_group(
+        root,
+        "disk",
+        "Publish summaries of items, and save those of others.",
+        {
+            "list": list_disks,
+            "get": get_disk,
+            "preview": preview_disk,
+            "publish": publish_disk,
+            "unpublish": unpublish_disk,
+            "save": save_disk,
+            "unsave": unsave_disk,
+        },
     )
-    command(disk, "list")(disk_list)
-    command(disk, "get")(disk_get)
-    command(disk, "preview")(disk_preview)
-    command(disk, "publish")(disk_publish)
-    command(disk, "unpublish")(disk_unpublish)
-    command(disk, "save")(disk_save)
-    command(disk, "unsave")(disk_unsave)
-    root.add_typer(disk, name="disk")
 
 
-async def disk_list(
-    desk: Desk,
+async def list_disks(
+    session: Session,
     scope: Annotated[DiskScope, typer.Option(help="Which disks to list.")] = DiskScope.ALL,
     category: Annotated[str | None, typer.Option(help="Exact category name.")] = None,
     tag: Annotated[str | None, typer.Option(help="Exact tag name.")] = None,
@@ -39,48 +41,38 @@ async def disk_list(
     offset: Annotated[int, typer.Option(min=0, help="Number to skip.")] = 0,
 ) -> None:
     """List your disks and the disks that you saved, newest first."""
-    from commonplace.interfaces.actions import disks
-
-    async with desk.open() as (app, caller):
-        lines, total = await app.disks.page(
-            caller, scope, DiskFilter(category, tag, search), limit=limit, offset=offset
-        )
-    if desk.as_json:
-        output.as_json(disks.disk_list(scope.value, lines, total))
-        return
-    output.table(
-        ["id", "", "category", "title", "by"],
-        [
-            (
-                line.public_id,
-                line.visibility if line.relationship == "owned" else "saved",
-                line.category,
-                line.title,
-                line.owner_name,
-            )
-            for line in lines
-        ],
+    disks, total = await session.services.disks.page(
+        session.caller, scope, DiskFilter(category, tag, search), limit=limit, offset=offset
     )
-    if total > offset + len(lines):
-        output.note(f"{len(lines)} of {total}; --offset {offset + len(lines)} shows more.")
+    rows = [
+        (
+            disk.public_id,
+            disk.visibility if disk.relationship == "owned" else "saved",
+            disk.category,
+            disk.title,
+            disk.owner_name,
+        )
+        for disk in disks
+    ]
+    columns, seen = ["id", "", "category", "title", "by"], offset + len(disks)
+    session.show(
+        {"scope": scope, "total": total, "disks": disks},
+        lambda: output.page(columns, rows, total, seen, f"--offset {seen}"),
+    )
 
 
-async def disk_get(desk: Desk, which: WhichDisk) -> None:
+async def get_disk(session: Session, which: WhichDisk) -> None:
     """Show a disk: your own, a saved one, or any published one."""
-    async with desk.open() as (app, caller):
-        found = await app.disks.get(caller, which)
-    _show(desk, found)
+    _show(session, await session.services.disks.get(session.caller, which))
 
 
-async def disk_preview(desk: Desk, which: WhichDisk) -> None:
+async def preview_disk(session: Session, which: WhichDisk) -> None:
     """Show what others would see of one of your disks."""
-    async with desk.open() as (app, caller):
-        found = await app.disks.preview(caller, which)
-    _show(desk, found)
+    _show(session, await session.services.disks.preview(session.caller, which))
 
 
-async def disk_publish(
-    desk: Desk,
+async def publish_disk(
+    session: Session,
     which: WhichDisk,
     access: Annotated[
         Audience,
@@ -91,67 +83,47 @@ async def disk_publish(
     ] = None,
 ) -> None:
     """Publish a disk. Others see a summary and can save it, but never see the text."""
-    from commonplace.interfaces.actions import disks
-
-    async with desk.open() as (app, caller):
-        published = await app.disks.publish(caller, which, access, summary)
-    shown = disks.publication(published)
-    output.as_json(shown) if desk.as_json else output.text(
-        f"Published: {published.view.title} ({shown['path']})"
-    )
+    published = await session.services.disks.publish(session.caller, which, access, summary)
+    session.show(published, f"Published: {published.view.title} (/d/{published.public_id})")
 
 
-async def disk_unpublish(desk: Desk, which: WhichDisk) -> None:
+async def unpublish_disk(session: Session, which: WhichDisk) -> None:
     """Unpublish a disk, immediately and for everyone."""
-    async with desk.open() as (app, caller):
-        item = await app.disks.unpublish(caller, which)
-    if desk.as_json:
-        output.as_json({"public_id": item.public_id, "visibility": "private"})
-    else:
-        output.text(f"Private: {item.title}")
+    item = await session.services.disks.unpublish(session.caller, which)
+    answer = {"public_id": item.public_id, "visibility": "private"}
+    session.show(answer, f"Private: {item.title}")
 
 
-async def disk_save(desk: Desk, which: WhichDisk) -> None:
+async def save_disk(session: Session, which: WhichDisk) -> None:
     """Save another person's disk."""
-    from commonplace.interfaces.actions import disks
+    from commonplace.interfaces.actions import disks as disk_shapes
 
-    async with desk.open() as (app, caller):
-        saved = disks.saved(await app.disks.save(caller, which))
-    output.as_json(saved) if desk.as_json else output.text(f"Saved: {saved['title']}")
+    saved = disk_shapes.saved_disk(await session.services.disks.save(session.caller, which))
+    session.show(saved, f"Saved: {saved['title']}")
 
 
-async def disk_unsave(desk: Desk, which: WhichDisk) -> None:
+async def unsave_disk(session: Session, which: WhichDisk) -> None:
     """Remove a saved disk."""
-    async with desk.open() as (app, caller):
-        await app.disks.unsave(caller, which)
-    output.as_json({"ok": True}) if desk.as_json else output.text("Forgotten.")
+    await session.services.disks.unsave(session.caller, which)
+    session.show({"ok": True}, "Forgotten.")
 
 
-def _show(desk: Desk, found: "Disk") -> None:
-    from commonplace.interfaces.actions import disks
-
-    shown = disks.disk(found)
-    if desk.as_json:
-        output.as_json(shown)
-        return
+def _show(session: Session, disk: "Disk") -> None:
+    view = disk.view
     facts = [
-        shown["public_id"],
-        shown["visibility"],
-        shown["relationship"],
-        found.owner_name,
-        shown["category"],
-        shown["source_url"],
-        " ".join(f"#{tag}" for tag in shown["tags"]),
-        "redacted" if shown["redacted"] else "",
+        disk.public_id,
+        disk.visibility,
+        disk.relationship,
+        disk.owner_name,
+        view.category,
+        view.source_url,
+        " ".join(f"#{tag}" for tag in view.tags),
+        "" if isinstance(view, OpenDisk) else "redacted",
     ]
-    output.text(shown["title"])
-    output.text(" · ".join(fact for fact in facts if fact))
-    if shown["summary"]:
-        output.text()
-        output.text(shown["summary"])
-    for section in shown["sections"]:
-        output.text()
-        output.text(f"{section['index']}. {'; '.join(section['key_points'])}")
-    if "text" in shown:
-        output.text()
-        output.text(shown["text"])
+    parts = [
+        view.summary,
+        *(f"{section.index}. {'; '.join(section.key_points)}" for section in view.sections),
+        view.text if isinstance(view, OpenDisk) else "",
+    ]
+    lines = [view.title, " · ".join(fact for fact in facts if fact)]
+    session.show(disk, "\n".join(lines) + "".join(f"\n\n{part}" for part in parts if part))

@@ -1,14 +1,20 @@
 """graph add, get, list, search: entities at the command line."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
 
+from commonplace.core.entities.validation import NewEntity
 from commonplace.errors import Invalid
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Desk, asked, command, item_argument
-from commonplace.model import ItemFilter
+from commonplace.interfaces.cli.command import (
+    Command,
+    Session,
+    item_argument,
+    parse_options,
+    read_text,
+)
+from commonplace.model import EntityType, ItemFilter
 
 Title = Annotated[str, typer.Argument(help="Short title.", show_default=False)]
 EntityId = Annotated[str, item_argument()]
@@ -22,17 +28,23 @@ Type = Annotated[
 ]
 Types = Annotated[list[str] | None, typer.Option("--type", help="Only this type (repeatable).")]
 Many = list[str] | None
-
-
-def register(group: typer.Typer) -> None:
-    command(group, "add")(add)
-    command(group, "get")(get)
-    command(group, "list")(list_entities)
-    command(group, "search")(search)
+FACTS = (
+    "status",
+    "priority",
+    "due_date",
+    "project",
+    "epic",
+    "category",
+    "depends_on",
+    "assignees",
+    "languages",
+    "technologies",
+    "tags",
+)
 
 
 async def add(
-    desk: Desk,
+    session: Session,
     title: Title,
     content: Annotated[str, typer.Option(help="The text; - reads standard input.")] = "-",
     entity_type: Type = "episode",
@@ -67,13 +79,9 @@ async def add(
     ] = True,
 ) -> None:
     """Add an entity: an episode, a decision, a project, a task ... Reports duplicates and contradictions."""
-    from commonplace.core.entities.validation import NewEntity
-    from commonplace.interfaces.actions import entities as wire_graph
-
-    text = sys.stdin.read() if content == "-" else content
     new = NewEntity(
         title,
-        text,
+        read_text(content),
         entity_type,
         category=category,
         tags=tuple(tag or ()),
@@ -88,51 +96,34 @@ async def add(
         due_date=due_date,
         repository_url=repository_url,
     )
-    async with desk.open() as (app, caller):
-        added = await app.entities.add(caller, new, sync=True, check_conflicts=check)
-    if desk.as_json:
-        output.as_json(wire_graph.added(added))
-        return
-    output.text(f"{added.message} ({added.item.entity_id})")
-    for found in added.conflicts:
+    added = await session.services.entities.add(
+        session.caller, new, sync=True, check_conflicts=check
+    )
+    session.show(added, f"{added.message} ({added.item.entity_id})")
+    for found in () if session.as_json else added.conflicts:
         output.note(
-            f"{found.kind.replace('_', ' ')} ({found.score:.2f}): {found.name} ({found.entity_id}); {found.reason}"
+            f"{found.kind.replace('_', ' ')} ({found.score:.2f}): {found.name} "
+            f"({found.entity_id}); {found.reason}"
         )
 
 
-async def get(desk: Desk, entity_id: EntityId) -> None:
+async def get(session: Session, entity_id: EntityId) -> None:
     """Show an entity in full."""
-    from commonplace.interfaces.actions import entities as wire_graph
+    from commonplace.interfaces.actions import entities as entity_shapes
 
-    async with desk.open() as (app, caller):
-        entity = await app.entities.get(caller, entity_id)
-        shown = wire_graph.entity_in_full(entity, app.settings)
-    if desk.as_json:
-        output.as_json(shown)
-        return
-    names: tuple[Any, ...] = (
-        "status",
-        "priority",
-        "due_date",
-        "project",
-        "epic",
-        "category",
-        "depends_on",
-        "assignees",
-        "languages",
-        "technologies",
-        "tags",
-    )
-    output.text(f"{shown['title']} ({shown['id']})")
-    for name in names:
-        if value := shown[name]:  # type: ignore[literal-required]
-            output.text(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
-    output.text()
-    output.text(shown["content"])
+    entity = await session.services.entities.get(session.caller, entity_id)
+    shown: dict[str, Any] = {**entity_shapes.entity_in_full(entity, session.settings)}
+    facts = [
+        f"{name}: {', '.join(shown[name]) if isinstance(shown[name], list) else shown[name]}"
+        for name in FACTS
+        if shown[name]
+    ]
+    lines = [f"{shown['title']} ({shown['id']})", *facts, "", shown["content"]]
+    session.show(shown, "\n".join(lines))
 
 
 async def list_entities(
-    desk: Desk,
+    session: Session,
     types: Types = None,
     project: Annotated[str | None, typer.Option(help="Only entities of this project.")] = None,
     status: Annotated[Many, typer.Option("--status", help="Only with this status.")] = None,
@@ -143,40 +134,32 @@ async def list_entities(
 ) -> None:
     """List entities, newest first."""
     from commonplace.core.entities.validation import since as parse_since
-    from commonplace.interfaces.actions import entities as wire_graph
 
     where = ItemFilter(
-        entity_types=_known(types),
+        entity_types=_check_types(types),
         statuses=tuple(status or ()),
         tag=tag,
         since=parse_since(since) if since else None,
     )
-    async with desk.open() as (app, caller):
-        entities, total = await app.entities.page(
-            caller, where, project=project, limit=limit, offset=limit * (page - 1)
-        )
-        shown = [wire_graph.entity(entity, app.settings) for entity in entities]
-    if desk.as_json:
-        output.as_json(
-            {
-                "entities": shown,
-                "total": total,
-                "page": page,
-                "per_page": limit,
-                "has_more": page * limit < total,
-            }
-        )
-        return
-    output.table(
-        ["id", "status", "title", "tags"],
-        [(one["id"], one["status"], one["title"], one["tags"]) for one in shown],
+    entities, total = await session.services.entities.page(
+        session.caller, where, project=project, limit=limit, offset=limit * (page - 1)
     )
-    if total > limit * page:
-        output.note(f"{len(shown)} of {total}; --page {page + 1} shows more.")
+    answer = {
+        "entities": entities,
+        "total": total,
+        "page": page,
+        "per_page": limit,
+        "has_more": page * limit < total,
+    }
+    columns, items = ["id", "status", "title", "tags"], [each.item for each in entities]
+    rows = [(item.entity_id, item.status, item.title, item.tags) for item in items]
+    session.show(
+        answer, lambda: output.page(columns, rows, total, limit * page, f"--page {page + 1}")
+    )
 
 
 async def search(
-    desk: Desk,
+    session: Session,
     query: Annotated[str, typer.Argument(help="What to search for.", show_default=False)],
     types: Types = None,
     project: Annotated[str | None, typer.Option(help="Only entities of this project.")] = None,
@@ -185,39 +168,37 @@ async def search(
     limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number.")] = 10,
 ) -> None:
     """Search entities and documents; each result appears once."""
-    from commonplace.interfaces.actions import entities as wire_graph
+    from commonplace.interfaces.actions import entities as entity_shapes
 
     if not query.strip():
         raise Invalid("Say what to look for.")
-    wanted = asked(
-        wire_graph.SearchInput,
+    wanted = parse_options(
+        entity_shapes.SearchInput,
         query=query,
-        types=list(_known(types)) or None,
+        types=list(_check_types(types)) or None,
         project=project,
         status=status,
         since=since,
         limit=limit,
         content_max_chars=200,
     )
-    async with desk.open() as (app, caller):
-        hits, degraded = await app.entity_search.search(caller, wanted.asked())
-        answer = wire_graph.results(wanted, hits, degraded, app.settings)
-    if desk.as_json:
-        output.as_json(answer)
-        return
-    for rank, result in enumerate(answer["results"], 1):
-        output.text(f"{rank}. ({result['score']:.2f}) {result['title']} ({result['id']})")
-        output.text(f"   {' '.join((result['content'] or '').split())}")
-    if not answer["results"]:
-        output.text("Nothing found.")
-    if degraded:
+    hits, degraded = await session.services.entity_search.search(session.caller, wanted.to_query())
+    answer = entity_shapes.entity_results(wanted, hits, degraded, session.settings)
+    lines = [
+        f"{rank}. ({result['score']:.2f}) {result['title']} ({result['id']})\n"
+        f"   {' '.join((result['content'] or '').split())}"
+        for rank, result in enumerate(answer["results"], 1)
+    ]
+    session.show(answer, "\n".join(lines) or "Nothing found.")
+    if degraded and not session.as_json:
         output.note(degraded)
 
 
-def _known(types: list[str] | None) -> tuple[str, ...]:
-    from commonplace.model import EntityType
-
+def _check_types(types: list[str] | None) -> tuple[str, ...]:
     for name in types or ():
         if name not in set(EntityType):
             raise Invalid(f"Unknown type {name!r}; it is one of: {', '.join(EntityType)}")
     return tuple(types or ())
+
+
+COMMANDS: dict[str, Command] = {"add": add, "get": get, "list": list_entities, "search": search}

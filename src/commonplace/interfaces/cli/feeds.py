@@ -6,7 +6,7 @@ import typer
 
 from commonplace.errors import NotFound
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Desk, command
+from commonplace.interfaces.cli.command import Session, add_group
 from commonplace.interfaces.cli.items import FolderName, find_folder
 
 Address = Annotated[
@@ -20,53 +20,40 @@ Which = Annotated[str, typer.Argument(help="The feed's id or URL.", show_default
 
 
 def register(root: typer.Typer) -> None:
-    feed = typer.Typer(no_args_is_help=True, help="Follow feeds and add their new entries.")
-    command(feed, "add")(feed_add)
-    command(feed, "list")(feed_list)
-    command(feed, "remove")(feed_remove)
-    root.add_typer(feed, name="feed")
+    add_group(
+        root,
+        "feed",
+        "Follow feeds and add their new entries.",
+        {"add": add_feed, "list": list_feeds, "remove": remove_feed},
+    )
 
 
-async def feed_add(
-    desk: Desk, url: Address, folder: FolderName = None, newest: Newest = 10
+async def add_feed(
+    session: Session, url: Address, folder: FolderName = None, newest: Newest = 10
 ) -> None:
     """Follow a feed. Entries are added while `serve` or `worker` runs, the newest within half a minute."""
-    from commonplace.interfaces.actions import items
-
-    async with desk.open() as (app, caller):
-        within = (await find_folder(app, caller, folder)).id if folder else None
-        found = await app.feeds.subscribe(caller, url, within, newest)
-    output.as_json(items.feed(found)) if desk.as_json else output.text(
-        f"Following {found.title} ({found.id})"
-    )
+    within = (await find_folder(session, folder)).id if folder else None
+    feed = await session.services.feeds.subscribe(session.caller, url, within, newest)
+    session.show(feed, f"Following {feed.title} ({feed.id})")
 
 
-async def feed_list(desk: Desk) -> None:
+async def list_feeds(session: Session) -> None:
     """List feeds."""
-    from commonplace.interfaces.actions import items
-
-    async with desk.open() as (app, caller):
-        feeds = await app.feeds.all(caller)
-    if desk.as_json:
-        output.as_json([items.feed(feed) for feed in feeds])
-        return
-    output.table(
-        ["id", "visited", "title", "address", "trouble"],
-        [(feed.id, feed.polled_at, feed.title, feed.url, feed.error) for feed in feeds],
-    )
+    feeds = await session.services.feeds.all(session.caller)
+    rows = [(feed.id, feed.polled_at, feed.title, feed.url, feed.error) for feed in feeds]
+    columns = ["id", "visited", "title", "address", "trouble"]
+    session.show(feeds, lambda: output.table(columns, rows))
 
 
-async def feed_remove(desk: Desk, feed: Which) -> None:
+async def remove_feed(session: Session, feed: Which) -> None:
     """Unfollow a feed. Items that it added stay."""
-    async with desk.open() as (app, caller):
-        found = [known for known in await app.feeds.all(caller) if feed in (known.id, known.url)]
-        if not found:
-            raise NotFound(
-                f"{feed!r} is not followed; `commonplace feed list` shows the feeds that are."
-            )
-        for known in found:
-            await app.feeds.unsubscribe(caller, known.id)
-    if desk.as_json:
-        output.as_json({"ok": True, "ids": [known.id for known in found]})
-        return
-    output.text(f"{found[0].title} is not followed any more.")
+    feeds = session.services.feeds
+    found = [known for known in await feeds.all(session.caller) if feed in (known.id, known.url)]
+    if not found:
+        raise NotFound(
+            f"{feed!r} is not followed; `commonplace feed list` shows the feeds that are."
+        )
+    for known in found:
+        await feeds.unsubscribe(session.caller, known.id)
+    answer = {"ok": True, "ids": [known.id for known in found]}
+    session.show(answer, f"{found[0].title} is not followed any more.")

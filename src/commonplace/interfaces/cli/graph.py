@@ -1,15 +1,15 @@
 """graph explore, link, unlink; and the group that entities.py adds to."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from commonplace.interfaces.cli import corrections, entities, output
-from commonplace.interfaces.cli.command import Desk, asked, command, item_argument
+from commonplace.interfaces.cli.command import Session, add_group, item_argument, parse_options
 from commonplace.model import EntityType, ExploreMode, Kind
 
 if TYPE_CHECKING:
-    from commonplace.interfaces.actions.graph import Explored
+    from commonplace.interfaces.actions.graph import ExploreResult
 
 One = Annotated[str, item_argument("ENTITY")]
 Other = Annotated[
@@ -19,20 +19,23 @@ How = Annotated[Kind, typer.Option("--type", help="Type of the relation.")]
 
 
 def register(root: typer.Typer) -> None:
-    graph = typer.Typer(
-        no_args_is_help=True,
-        help="Add, link and explore entities: projects, tasks, decisions, memories.",
+    text = "Add, link and explore entities: projects, tasks, decisions, memories."
+    add_group(
+        root,
+        "graph",
+        text,
+        {
+            "explore": explore,
+            "link": link,
+            "unlink": unlink,
+            **entities.COMMANDS,
+            **corrections.COMMANDS,
+        },
     )
-    command(graph, "explore")(explore)
-    command(graph, "link")(link)
-    command(graph, "unlink")(unlink)
-    entities.register(graph)
-    corrections.register(graph)
-    root.add_typer(graph, name="graph")
 
 
 async def explore(
-    desk: Desk,
+    session: Session,
     entity: Annotated[
         str | None,
         typer.Argument(
@@ -66,7 +69,7 @@ async def explore(
     from commonplace.interfaces.actions import exploration
     from commonplace.interfaces.actions.graph import Explore
 
-    wanted = asked(
+    wanted = parse_options(
         Explore,
         mode=mode or ("related" if entity else "list"),
         entity_id=entity,
@@ -78,67 +81,57 @@ async def explore(
         limit=limit,
         offset=offset,
     )
-    async with desk.open() as (app, caller):
-        answer = await exploration.explore(app, caller, wanted)
-    output.as_json(answer) if desk.as_json else _show(answer)
+    answer = await exploration.explore(session.services, session.caller, wanted)
+    session.show(answer, lambda: _print_graph(answer))
 
 
-def _show(answer: "Explored") -> None:
-    if answer["mode"] == "list":
-        output.table(
-            ["id", "status", "title"],
-            [(found["id"], found["status"], found["title"]) for found in answer["entities"]],
-        )
-    elif answer["mode"] == "dependencies":
-        output.table(
-            ["", "id", "status", "title"],
-            [
-                (answer["offset"] + place, found["id"], found["status"], found["title"])
-                for place, found in enumerate(answer["entities"], 1)
-            ],
-        )
-    else:
-        output.table(
-            ["steps", "joined", "id", "status", "title"],
-            [
-                (
-                    found["distance"],
-                    f"{'->' if found['direction'] == 'outgoing' else '<-'} {found['relationship']}",
-                    found["id"],
-                    found["status"],
-                    found["title"],
-                )
-                for found in answer["entities"]
-            ],
-        )
+def _print_graph(answer: "ExploreResult") -> None:
+    found = answer["entities"]
+    match answer["mode"]:
+        case "list":
+            columns: list[str] = []
+            before: list[list[Any]] = [[] for _ in found]
+        case "dependencies":
+            columns, before = (
+                [""],
+                [[answer["offset"] + place] for place in range(1, len(found) + 1)],
+            )
+        case _:
+            arrows = {"outgoing": "->", "incoming": "<-", None: "<-"}
+            columns = ["steps", "joined"]
+            before = [
+                [each["distance"], f"{arrows[each['direction']]} {each['relationship']}"]
+                for each in found
+            ]
+    rows = [
+        [*cells, each["id"], each["status"], each["title"]]
+        for cells, each in zip(before, found, strict=True)
+    ]
+    output.table([*columns, "id", "status", "title"], rows)
     for cycle in answer["cycles"]:
         output.note(f"These wait for each other: {' -> '.join(cycle)}")
     if answer["truncated"]:
         output.note("Only the best relations were followed where there were very many.")
     if answer["has_more"]:
-        shown = answer["offset"] + len(answer["entities"])
+        shown = answer["offset"] + len(found)
         output.note(f"{shown} of {answer['total']}; --offset {shown} shows more.")
 
 
-async def link(desk: Desk, one: One, other: Other, kind: How = Kind.RELATED_TO) -> None:
+async def link(session: Session, one: One, other: Other, kind: How = Kind.RELATED_TO) -> None:
     """Link two entities. Rejects dependencies that would create a cycle."""
-    from commonplace.interfaces.actions import graph as wire_explore
+    from commonplace.interfaces.actions import graph as graph_shapes
 
-    async with desk.open() as (app, caller):
-        first, second, relation, new = await app.graph.link(caller, one, kind, other)
-    if desk.as_json:
-        output.as_json(
-            wire_explore.relation(relation, {item.id: item.entity_id for item in (first, second)})
-            | {"created": new}
-        )
-    else:
-        output.text(
-            f"{first.title} -> {kind} -> {second.title}" + ("" if new else " (it was so already)")
-        )
+    first, second, relation, new = await session.services.graph.link(
+        session.caller, one, kind, other
+    )
+    names = {item.id: item.entity_id for item in (first, second)}
+    session.show(
+        graph_shapes.relation(relation, names) | {"created": new},
+        f"{first.title} -> {kind} -> {second.title}{'' if new else ' (it was so already)'}",
+    )
 
 
-async def unlink(desk: Desk, one: One, other: Other, kind: How = Kind.RELATED_TO) -> None:
+async def unlink(session: Session, one: One, other: Other, kind: How = Kind.RELATED_TO) -> None:
     """Remove a relation between two entities."""
-    async with desk.open() as (app, caller):
-        await app.graph.unlink(caller, one, kind, other)
-    output.as_json({"ok": True}) if desk.as_json else output.text("Unlinked.")
+    await session.services.graph.unlink(session.caller, one, kind, other)
+    session.show({"ok": True}, "Unlinked.")

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Desk, command, item_argument
+from commonplace.interfaces.cli.command import Session, add_group, item_argument
 
 WhichItem = Annotated[str, item_argument("ITEM")]
 Revision = Annotated[
@@ -17,50 +17,39 @@ Revision = Annotated[
 
 
 def register(root: typer.Typer) -> None:
-    history = typer.Typer(no_args_is_help=True, help="Show earlier versions of an item.")
-    command(history, "list")(history_list)
-    command(history, "get")(history_get)
-    command(history, "diff")(history_diff)
-    root.add_typer(history, name="history")
-
-
-async def history_list(desk: Desk, item: WhichItem) -> None:
-    """List an item's earlier versions, newest first."""
-    from commonplace.interfaces.actions import versions
-
-    async with desk.open() as (app, caller):
-        found = await app.versions.of(caller, item)
-    if desk.as_json:
-        output.as_json(versions.versions(found))
-        return
-    output.table(
-        ["revision", "until", "words", "title"],
-        [
-            (version.revision, version.replaced_at, version.word_count, version.title)
-            for version in found
-        ],
+    add_group(
+        root,
+        "history",
+        "Show earlier versions of an item.",
+        {"list": list_versions, "get": get_version, "diff": compare_version},
     )
 
 
-async def history_get(desk: Desk, item: WhichItem, revision: Revision) -> None:
+async def list_versions(session: Session, item: WhichItem) -> None:
+    """List an item's earlier versions, newest first."""
+    versions = await session.services.versions.of(session.caller, item)
+    rows = [(each.revision, each.replaced_at, each.word_count, each.title) for each in versions]
+    columns = ["revision", "until", "words", "title"]
+    session.show({"versions": versions}, lambda: output.table(columns, rows))
+
+
+async def get_version(session: Session, item: WhichItem, revision: Revision) -> None:
     """Show an earlier version."""
-    from commonplace.interfaces.actions import versions
+    from commonplace.interfaces.actions import versions as version_shapes
 
-    async with desk.open() as (app, caller):
-        found = await app.versions.get(caller, item, revision)
-    output.as_json(versions.version_in_full(found)) if desk.as_json else output.text(found.text)
+    version = await session.services.versions.get(session.caller, item, revision)
+    session.show(version_shapes.version_in_full(version), version.text)
 
 
-async def history_diff(desk: Desk, item: WhichItem, revision: Revision) -> None:
+async def compare_version(session: Session, item: WhichItem, revision: Revision) -> None:
     """Show what changed in the next version, or since the last one."""
-    from commonplace.interfaces.actions import versions
+    from commonplace.interfaces.actions import versions as version_shapes
 
-    async with desk.open() as (app, caller):
-        found = versions.difference(await app.versions.compare(caller, item, revision))
-    if desk.as_json:
-        output.as_json(found)
-    elif found["lines"] is None:
+    found = version_shapes.difference(
+        await session.services.versions.compare(session.caller, item, revision)
+    )
+    if found["lines"] is None and not session.as_json:
         output.note("The texts are too long to be compared line by line.")
-    else:
-        for line in found["lines"]:
-            output.text(f"{line['sign']} {line['text']}".rstrip())
+        return
+    lines = [f"{line['sign']} {line['text']}".rstrip() for line in found["lines"] or ()]
+    session.show(found, "\n".join(lines))

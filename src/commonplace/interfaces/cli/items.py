@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commonplace.errors import SOURCE_ERRORS, IngestFailed, Invalid
+from commonplace.errors import SOURCE_ERRORS, IngestFailed, Invalid, TranscriptionFailed
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Desk, command, item_argument
-from commonplace.interfaces.cli.job_queue import waiting, work_off
-from commonplace.model import Caller, Folder, Item, ItemFilter, Mode, folder_key
+from commonplace.interfaces.cli.command import Session, add_commands, item_argument
+from commonplace.interfaces.cli.job_queue import count_unfinished, run_jobs
+from commonplace.model import Folder, Hit, Item, ItemFilter, Mode, folder_key
 
 if TYPE_CHECKING:
-    from commonplace.core.items.drafts import AddedItem, Draft
-    from commonplace.core.services import Services
+    from commonplace.core.items.drafts import Draft
 
 LONGEST_TEXT = 500_000
 LONGEST_TITLE = 500
@@ -37,6 +36,7 @@ Title = Annotated[
 ]
 FolderName = Annotated[str | None, typer.Option("--folder", help="Folder, by name or id.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag (repeatable).")]
+WhichItem = Annotated[str, item_argument()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,21 @@ class FileDraft:
 
 
 def register(root: typer.Typer) -> None:
-    command(root, "add")(add)
-    command(root, "search")(search)
-    command(root, "get")(get)
-    command(root, "list")(list_items)
+    add_commands(
+        root,
+        {
+            "add": add,
+            "search": search,
+            "get": get,
+            "list": list_items,
+            "retry": retry,
+            "refresh": refresh,
+        },
+    )
 
 
 async def add(
-    desk: Desk,
+    session: Session,
     sources: Sources,
     title: Title = None,
     folder: FolderName = None,
@@ -63,48 +70,34 @@ async def add(
     kb: Annotated[bool, typer.Option("--kb/--no-kb", help="Make it searchable.")] = True,
 ) -> None:
     """Add web pages, files or standard input. Creates the folder if it does not exist."""
-    from commonplace.interfaces.actions import items as wire
-
     if title is not None and len(sources) > 1:
         raise Invalid("--title names one text; give one source with it.")
     if title is not None and len(title) > LONGEST_TITLE:
         raise Invalid(f"The title has {len(title)} characters; it may have {LONGEST_TITLE}.")
     drafts = [_draft(source, title, tuple(tag or ()), kb) for source in sources]
+    target = None if folder is None else await _find_or_create(session, check_name(folder))
     answers: list[dict[str, Any]] = []
     failed: list[tuple[str, str]] = []
-    async with desk.open() as (app, caller):
-        target = None if folder is None else await _folder(app, caller, named(folder))
-        with output.progress("Adding") as advance:
-            for done, (source, draft) in enumerate(zip(sources, drafts, strict=True), 1):
-                try:
-                    added = await _keep(app, caller, draft, target)
-                    answers.append(
-                        {
-                            **wire.kept(added),
-                            "title": added.item.title,
-                            "created": added.created,
-                            "folder_id": target.id if target else added.folder_id,
-                        }
-                    )
-                except SOURCE_ERRORS as error:
-                    failed.append((source, error.message))
-                advance(done, len(drafts))
-        if await waiting(app) <= 2 * len(
-            drafts
-        ):  # a longer queue is the workers', and nobody should wait for it here
-            spoken = any(answer["status"] == "transcribing" for answer in answers)
-            with output.progress(
-                "Writing down what is said" if spoken else "Making vectors"
-            ) as advance:
-                await work_off(app, advance)
-            await _bring_up_to_date(app, caller, answers)
-    if desk.as_json and answers:
-        output.as_json(answers[0] if len(sources) == 1 else answers)
-    for answer in () if desk.as_json else answers:
-        output.text(
-            f"{'Added' if answer['created'] else 'Already there'}: {answer['title']} ({answer['user_item_id']})"
-            f"{', being written down' if answer['status'] == 'transcribing' else ''}"
-        )
+    with output.progress("Adding") as advance:
+        for done, (source, draft) in enumerate(zip(sources, drafts, strict=True), 1):
+            try:
+                answers.append(await _add_one(session, draft, target))
+            except SOURCE_ERRORS as error:
+                failed.append((source, error.message))
+            advance(done, len(drafts))
+    # A longer queue is the workers', and nobody should wait for it here.
+    if await count_unfinished(session.services) <= 2 * len(drafts):
+        spoken = any(answer["status"] == "transcribing" for answer in answers)
+        await run_jobs(session.services, "Transcribing" if spoken else "Making vectors")
+        await _update_status(session, answers)
+    lines = [
+        f"{'Added' if answer['created'] else 'Already there'}: {answer['title']} "
+        f"({answer['user_item_id']})"
+        f"{', being transcribed' if answer['status'] == 'transcribing' else ''}"
+        for answer in answers
+    ]
+    if answers:
+        session.show(answers[0] if len(sources) == 1 else answers, "\n".join(lines))
     if failed:
         raise IngestFailed(
             "\n".join(
@@ -113,33 +106,43 @@ async def add(
         )
 
 
-async def _keep(
-    app: "Services", caller: Caller, draft: "Draft | FileDraft", target: Folder | None
-) -> "AddedItem":
+async def _add_one(
+    session: Session, draft: "Draft | FileDraft", target: Folder | None
+) -> dict[str, Any]:
+    from commonplace.interfaces.actions import items as item_shapes
+
+    services, caller = session.services, session.caller
     if isinstance(draft, FileDraft):
-        added = await app.uploads.add_file(
+        added = await services.uploads.add_file(
             caller, draft.file, title=draft.title, in_kb=draft.in_kb, tags=draft.tags
         )
     else:
-        added = await app.library.add(caller, draft)
+        added = await services.library.add(caller, draft)
     if target is not None and target.id not in added.item.folders and caller.single_folder is None:
-        await app.folders.file(caller, added.item.id, [target.id])
-    return added
+        await services.folders.file(caller, added.item.id, [target.id])
+    return {
+        **item_shapes.add_result(added),
+        "title": added.item.title,
+        "created": added.created,
+        "folder_id": target.id if target else added.folder_id,
+    }
 
 
-async def _bring_up_to_date(app: "Services", caller: Caller, answers: list[dict[str, Any]]) -> None:
-    """What was to be written down may be by now."""
+async def _update_status(session: Session, answers: list[dict[str, Any]]) -> None:
+    """Update those whose transcription has finished by now."""
     for answer in answers:
         if answer["status"] == "transcribing":
-            reading = await app.library.read(caller, answer["user_item_id"])
-            if reading.transcription is None:
+            job = (
+                await session.services.library.read(session.caller, answer["user_item_id"])
+            ).transcription
+            if job is None:
                 answer["status"] = "ready"
-            elif reading.transcription.error:
-                output.note(f"{answer['title']}: {reading.transcription.error}")
+            elif job.error:
+                output.note(f"{answer['title']}: {job.error}")
 
 
 async def search(
-    desk: Desk,
+    session: Session,
     query: Annotated[str, typer.Argument(help="What to search for.", show_default=False)],
     mode: Annotated[
         Mode, typer.Option(help="Search by meaning, by keywords, or both.")
@@ -147,65 +150,49 @@ async def search(
     limit: Annotated[int, typer.Option(min=1, max=20, help="Maximum number of passages.")] = 8,
 ) -> None:
     """Search passages."""
-    from commonplace.interfaces.actions import items as wire
-
     if not query.strip():
         raise Invalid("Say what to look for.")
-    async with desk.open() as (app, caller):
-        found = await app.search.search(caller, query, limit=limit, mode=mode)
-    if desk.as_json:
-        output.as_json(
-            {
-                "query": found.query,
-                "mode": found.mode,
-                "hits": wire.hits(found.hits),
-                "degraded": found.degraded,
-            }
-        )
-        return
-    for hit in found.hits:
-        passage = hit.passage
-        above = [
-            heading
-            for heading in passage.heading.split(" > ")
-            if heading and heading != passage.title
-        ]
-        output.text(f"{hit.rank}. ({hit.score:.2f}) {' > '.join([passage.title, *above])}")
-        output.text(f"   {_short(passage.text)}")
-        output.text(f"   {passage.url or passage.item_id} #{passage.position} · {passage.origin}")
-    if not found.hits:
-        output.text("Nothing found.")
-    if found.degraded:
+    found = await session.services.search.search(session.caller, query, limit=limit, mode=mode)
+    answer = {
+        "query": found.query,
+        "mode": found.mode,
+        "hits": found.hits,
+        "degraded": found.degraded,
+    }
+    session.show(answer, "\n".join(_hit_lines(hit) for hit in found.hits) or "Nothing found.")
+    if found.degraded and not session.as_json:
         output.note(found.degraded)
 
 
-async def get(desk: Desk, item_id: Annotated[str, item_argument()]) -> None:
-    """Show an item in full."""
-    from commonplace.interfaces.actions import items as wire
+def _hit_lines(hit: Hit) -> str:
+    passage = hit.passage
+    headings = [name for name in passage.heading.split(" > ") if name not in ("", passage.title)]
+    return (
+        f"{hit.rank}. ({hit.score:.2f}) {' > '.join([passage.title, *headings])}\n"
+        f"   {_shorten(passage.text)}\n"
+        f"   {passage.url or passage.item_id} #{passage.position} · {passage.origin}"
+    )
 
-    async with desk.open() as (app, caller):
-        reading = await app.library.read(caller, item_id)
-    if desk.as_json:
-        output.as_json(wire.item_in_full(reading))
-        return
-    item = reading.item
+
+async def get(session: Session, item_id: WhichItem) -> None:
+    """Show an item in full."""
+    full = await session.services.library.read(session.caller, item_id)
+    item = full.item
     facts = [
         item.entity_id,
         item.url,
         f"{item.created_at.astimezone():%Y-%m-%d %H:%M}",
-        ", ".join(folder.name for folder in reading.folders),
+        ", ".join(folder.name for folder in full.folders),
         " ".join(f"#{tag}" for tag in item.tags),
         "" if item.in_kb else "not in the KB",
         _state(item),
     ]
-    output.text(item.title)
-    output.text(" · ".join(fact for fact in facts if fact))
-    output.text()
-    output.text(reading.text)
+    about = " · ".join(fact for fact in facts if fact)
+    session.show(full, f"{item.title}\n{about}\n\n{full.text}")
 
 
 async def list_items(
-    desk: Desk,
+    session: Session,
     folder: FolderName = None,
     text: Annotated[
         str | None, typer.Option("--query", help="Words in the title, tags or URL.")
@@ -214,66 +201,70 @@ async def list_items(
     page: Annotated[int, typer.Option(min=1, help="Page number.")] = 1,
 ) -> None:
     """List items, newest first."""
-    from commonplace.interfaces.actions import items as wire
-
-    async with desk.open() as (app, caller):
-        within = (await find_folder(app, caller, folder)).id if folder else None
-        items, total = await app.library.page(
-            caller, ItemFilter(folder_id=within, text=text), limit=limit, offset=limit * (page - 1)
-        )
-    if desk.as_json:
-        output.as_json(
-            {
-                "items": [wire.item(item) for item in items],
-                "total": total,
-                "page": page,
-                "per_page": limit,
-            }
-        )
-        return
-    output.table(
-        ["id", "created", "title", "tags", "status"],
-        [(item.public_id, item.created_at, item.title, item.tags, _state(item)) for item in items],
+    within = (await find_folder(session, folder)).id if folder else None
+    items, total = await session.services.library.page(
+        session.caller,
+        ItemFilter(folder_id=within, text=text),
+        limit=limit,
+        offset=limit * (page - 1),
     )
-    if total > limit * page:
-        output.note(f"{len(items)} of {total}; --page {page + 1} shows more.")
+    columns = ["id", "created", "title", "tags", "status"]
+    rows = [
+        (item.public_id, item.created_at, item.title, item.tags, _state(item)) for item in items
+    ]
+    session.show(
+        {"items": items, "total": total, "page": page, "per_page": limit},
+        lambda: output.page(columns, rows, total, limit * page, f"--page {page + 1}"),
+    )
+
+
+async def retry(session: Session, item_id: WhichItem) -> None:
+    """Retry failed work of an item: fetching, transcription, vectors, summary."""
+    library, caller = session.services.library, session.caller
+    item = await library.retry(caller, item_id)
+    await run_jobs(session.services, "Trying again")
+    full = await library.read(caller, item.id)
+    if full.item.ingest_status is not None:
+        raise IngestFailed(full.item.status_reason or "It is still queued; try again later.")
+    if full.transcription is not None:
+        raise TranscriptionFailed(
+            full.transcription.error or "It is not done yet; another process is at it."
+        )
+    session.show(full.item, f"Done: {full.item.title} ({full.item.id})")
+
+
+async def refresh(session: Session, item_id: WhichItem) -> None:
+    """Fetch an item's page again."""
+    item = await session.services.library.refresh(session.caller, item_id)
+    await run_jobs(session.services, "Making vectors")
+    session.show(item, f"Refreshed: {item.title} ({item.id})")
 
 
 def _state(item: Item) -> str:
     """Empty for what is ready."""
-    return (
-        ""
-        if item.state == "ready"
-        else f"{item.state}: {item.status_reason}"
-        if item.status_reason
-        else item.state
-    )
+    if item.state == "ready":
+        return ""
+    return f"{item.state}: {item.status_reason}" if item.status_reason else item.state
 
 
-async def find_folder(app: "Services", caller: Caller, name: str) -> Folder:
-    found = await _known_folder(app, caller, name)
+async def find_folder(session: Session, name: str) -> Folder:
+    found = await _known_folder(session, name)
     if found is None:
         raise Invalid(f"There is no folder {name!r}; `commonplace folder list` shows them.")
     return found
 
 
-async def _folder(app: "Services", caller: Caller, name: str) -> Folder:
-    return await _known_folder(app, caller, name) or await app.folders.create(caller, name)
+async def _find_or_create(session: Session, name: str) -> Folder:
+    folders = session.services.folders
+    return await _known_folder(session, name) or await folders.create(session.caller, name)
 
 
-async def _known_folder(app: "Services", caller: Caller, name: str) -> Folder | None:
-    key = folder_key(name)
-    return next(
-        (
-            folder
-            for folder in await app.folders.list_folders(caller)
-            if name == folder.id or key == folder_key(folder.name)
-        ),
-        None,
-    )
+async def _known_folder(session: Session, name: str) -> Folder | None:
+    folders, key = await session.services.folders.list_folders(session.caller), folder_key(name)
+    return next((each for each in folders if name == each.id or key == folder_key(each.name)), None)
 
 
-def named(name: str) -> str:
+def check_name(name: str) -> str:
     if not name.strip() or len(name.strip()) > LONGEST_NAME:
         raise Invalid(f"A name has 1 to {LONGEST_NAME} characters.")
     return name.strip()
@@ -316,6 +307,6 @@ def _draft(
     )
 
 
-def _short(text: str, limit: int = 200) -> str:
+def _shorten(text: str, limit: int = 200) -> str:
     line = " ".join(text.lstrip("# ").split())
     return line if len(line) <= limit else line[:limit].rsplit(" ", 1)[0] + " …"

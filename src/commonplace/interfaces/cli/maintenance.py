@@ -9,8 +9,8 @@ import typer
 
 from commonplace.errors import CommonplaceError, EmbeddingFailed, Invalid
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Desk, command
-from commonplace.interfaces.cli.job_queue import work_off
+from commonplace.interfaces.cli.command import CommandContext, Session, add_commands
+from commonplace.interfaces.cli.job_queue import run_jobs
 from commonplace.model import Caller, ItemFilter
 from commonplace.settings import PREFIX, Settings
 
@@ -21,108 +21,113 @@ ENOUGH_SPACE = 500_000_000
 
 
 def register(root: typer.Typer) -> None:
-    command(root, "reindex")(reindex)
-    command(root, "doctor")(doctor)
-    command(root, "eval")(evaluate)
+    add_commands(root, {"reindex": reindex, "doctor": doctor, "eval": evaluate})
 
 
-async def reindex(desk: Desk) -> None:
+async def reindex(session: Session) -> None:
     """Compute missing vectors, or all vectors after a change of embedder. Search keeps working."""
-    desk.require_owner()
-    async with desk.open() as (app, _):
-        await app.embedder.query("Is it there?")  # else every item would be tried, and postponed
-        queued = await app.store.jobs.enqueue_embedding(app.embedder.stamp)
-        with output.progress("Making vectors") as advance:
-            await work_off(app, advance)
-        left = await app.store.jobs.enqueue_embedding(app.embedder.stamp)
+    session.require_owner()
+    services = session.services
+    await services.embedder.query("Is it there?")  # else every item would be tried, and postponed
+    queued = await services.store.jobs.enqueue_embedding(services.embedder.stamp)
+    await run_jobs(services, "Making vectors")
+    left = await services.store.jobs.enqueue_embedding(services.embedder.stamp)
     if left:
         raise EmbeddingFailed(
-            f"Vectors are still missing of {output.items(left)}; the next worker or reindex tries again."
+            f"Vectors are still missing of {output.count_items(left)}; "
+            "the next worker or reindex tries again."
         )
-    output.as_json({"items": queued, "stamp": app.embedder.stamp}) if desk.as_json else output.text(
-        f"All vectors are made by {app.embedder.stamp} (queued: {output.items(queued)})."
+    stamp = services.embedder.stamp
+    session.show(
+        {"items": queued, "stamp": stamp},
+        f"All vectors are made by {stamp} (queued: {output.count_items(queued)}).",
     )
 
 
 async def doctor(
-    desk: Desk,
+    context: CommandContext,
     settings: Annotated[bool, typer.Option("--settings", help="Also list all settings.")] = False,
 ) -> None:
     """Check the installation and report problems."""
     facts: dict[str, Any] = {
-        "data_dir": str(desk.settings.data_dir),
-        "embedder": desk.settings.embedder,
+        "data_dir": str(context.settings.data_dir),
+        "embedder": context.settings.embedder,
     }
     problems: list[str] = []
     try:
-        async with desk.open() as (app, caller):
-            await _examine(app, caller, facts, problems)
+        async with context.open() as (services, caller):
+            await _examine(services, caller, facts, problems)
     except CommonplaceError as error:
         problems.append(error.message)
     except OSError as error:
         problems.append(f"{error.strerror}: {error.filename}.")
-    values = _settings(desk.settings) if settings else []
-    if desk.as_json:
-        listed = {"settings": {name: value for name, value, _ in values}} if settings else {}
-        output.as_json({"ok": not problems, "problems": problems, **facts, **listed})
-    else:
-        output.table(["", ""], [(name.replace("_", " "), value) for name, value in facts.items()])
-        output.table(["setting", "value", "help"], values)
-        output.text(
-            "\n".join(f"Problem: {problem}" for problem in problems) or "Everything is in order."
-        )
+    values = _list_settings(context.settings) if settings else []
+    answer = {"ok": not problems, "problems": problems, **facts}
+    if settings:
+        answer["settings"] = {name: value for name, value, _ in values}
+    context.show(answer, lambda: _print_report(facts, values, problems))
     if problems:
         raise Invalid(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} found.")
 
 
+def _print_report(
+    facts: dict[str, Any], values: list[tuple[str, str, str]], problems: list[str]
+) -> None:
+    output.table(["", ""], [(name.replace("_", " "), value) for name, value in facts.items()])
+    output.table(["setting", "value", "help"], values)
+    output.text(
+        "\n".join(f"Problem: {problem}" for problem in problems) or "Everything is in order."
+    )
+
+
 async def _examine(
-    app: "Services", caller: Caller, facts: dict[str, Any], problems: list[str]
+    services: "Services", caller: Caller, facts: dict[str, Any], problems: list[str]
 ) -> None:
     from commonplace.core.search.search import incomplete
     from commonplace.model.jobs import EMBED
 
-    engine = await app.store.describe()
-    await app.store.check()
-    done, total = await app.store.sections.coverage(caller.scope, app.embedder.stamp)
-    jobs = await app.store.jobs.counts()
+    engine = await services.store.describe()
+    await services.store.check()
+    done, total = await services.store.sections.coverage(caller.scope, services.embedder.stamp)
+    jobs = await services.store.jobs.counts()
     free = shutil.disk_usage(
-        app.settings.data_dir if app.settings.data_dir.exists() else Path.cwd()
+        services.settings.data_dir if services.settings.data_dir.exists() else Path.cwd()
     ).free
     facts |= {
         "engine": f"{engine['engine']} {engine['version']}",
         "schema": engine["schema"],
-        "embedder": app.embedder.stamp,
-        "people": len(await app.people.all()),
-        "items": (await app.library.page(caller, ItemFilter(), limit=1))[1],
+        "embedder": services.embedder.stamp,
+        "people": len(await services.people.all()),
+        "items": (await services.library.page(caller, ItemFilter(), limit=1))[1],
         "sections": total,
         "sections_with_vectors": done,
         "jobs": jobs,
         "checkpoint_bytes": engine["checkpoint_bytes"],
         "free_bytes": free,
     }
-    if await app.store.sections.has_other_stamp(app.embedder.stamp):
+    if await services.store.sections.has_other_stamp(services.embedder.stamp):
         problems.append("Some vectors were made by another embedder: run `commonplace reindex`.")
     elif done < total and not jobs.get("queued") and not jobs.get("running"):
         problems.append(
             f"{total - done} sections have no vector and no job for one: run `commonplace reindex`."
         )
-    waiting, reason = await app.store.jobs.count_open(EMBED)
+    waiting, reason = await services.store.jobs.count_open(EMBED)
     if reason:
         problems.append(incomplete(waiting, reason) or "")
     if jobs.get("failed"):
         problems.append(
-            f"{jobs['failed']} jobs have failed for good: `commonplace reindex` makes the vectors that are missing, "
-            "`commonplace retry ITEM` tries again what else failed for an item."
+            f"{jobs['failed']} jobs have failed for good: `commonplace reindex` makes the missing "
+            "vectors, `commonplace retry ITEM` tries again what else failed for an item."
         )
     if free < ENOUGH_SPACE:
         problems.append(f"Only {free / 1e6:.0f} MB are free on the disk of the data folder.")
     try:
-        await app.embedder.query("Is it there?")
+        await services.embedder.query("Is it there?")
     except CommonplaceError as error:
         problems.append(f"The embedder does not work: {error.message}")
 
 
-def _settings(settings: Settings) -> list[tuple[str, str, str]]:
+def _list_settings(settings: Settings) -> list[tuple[str, str, str]]:
     return [
         (
             PREFIX + f.name.upper(),
@@ -136,7 +141,7 @@ def _settings(settings: Settings) -> list[tuple[str, str, str]]:
 
 
 async def evaluate(
-    desk: Desk,
+    context: CommandContext,
     directory: Annotated[
         Path,
         typer.Argument(
@@ -149,27 +154,23 @@ async def evaluate(
     from commonplace.core.transfer.evaluation import METRICS, Evaluation, read_set
 
     judged = read_set(directory)
-    async with scratch_app(desk.settings) as app:
-        await app.people.ensure_owner()
-        caller = await app.access.owner()
+    async with scratch_app(context.settings) as services:
+        await services.people.ensure_owner()
+        caller = await services.access.owner()
         assert caller is not None
-        evaluation = Evaluation(app, caller)
+        evaluation = Evaluation(services, caller)
         with output.progress("Reading documents") as advance:
             folders = await evaluation.add(judged.documents, advance)
-        with output.progress("Making vectors") as advance:
-            await work_off(app, advance)
+        await run_jobs(services, "Making vectors")
         with output.progress("Asking queries") as advance:
             modes = await evaluation.run(judged, folders, advance)
-    if desk.as_json:
-        output.as_json(
-            {"docs": len(judged.documents), "queries": len(judged.queries), "modes": modes}
-        )
-        return
-    output.text(f"{len(judged.documents)} documents, {len(judged.queries)} queries")
-    output.table(
-        ["mode", *METRICS],
-        [
-            (mode, *(f"{values[metric]:.4f}" for metric in METRICS))
-            for mode, values in modes.items()
-        ],
+    documents, queries = len(judged.documents), len(judged.queries)
+    if not context.as_json:
+        output.text(f"{documents} documents, {queries} queries")
+    rows = [
+        (mode, *(f"{values[metric]:.4f}" for metric in METRICS)) for mode, values in modes.items()
+    ]
+    context.show(
+        {"docs": documents, "queries": queries, "modes": modes},
+        lambda: output.table(["mode", *METRICS], rows),
     )

@@ -1,14 +1,17 @@
 """remember, reflect, context, review."""
 
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from commonplace.core.entities.validation import NewEntity
 from commonplace.errors import Invalid
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Desk, command
+from commonplace.interfaces.cli.command import Session, add_commands, add_group, read_text
+
+if TYPE_CHECKING:
+    from commonplace.interfaces.actions.memory import ReflectedCandidate
 
 Title = Annotated[str, typer.Argument(help="A short title.", show_default=False)]
 Text = Annotated[str, typer.Argument(help="The text, or - for standard input.", show_default=False)]
@@ -24,20 +27,23 @@ NewContent = Annotated[
 
 
 def register(root: typer.Typer) -> None:
-    command(root, "remember")(remember)
-    command(root, "reflect")(reflect)
-    command(root, "context")(context)
-    review = typer.Typer(no_args_is_help=True, help="Review candidate memories.")
-    command(review, "list")(review_list)
-    command(review, "show")(review_show)
-    command(review, "edit")(review_edit)
-    command(review, "accept")(review_accept)
-    command(review, "reject")(review_reject)
-    root.add_typer(review, name="review")
+    add_commands(root, {"remember": remember, "reflect": reflect, "context": context})
+    add_group(
+        root,
+        "review",
+        "Review candidate memories.",
+        {
+            "list": list_candidates,
+            "show": show_candidate,
+            "edit": edit_candidate,
+            "accept": accept_candidate,
+            "reject": reject_candidate,
+        },
+    )
 
 
 async def remember(
-    desk: Desk,
+    session: Session,
     title: Title,
     text: Text = "-",
     kind: Annotated[str, typer.Option(help="Kind: decision, claim, procedure ...")] = "episode",
@@ -55,35 +61,29 @@ async def remember(
     ] = None,
 ) -> None:
     """Remember a text verbatim."""
-    from commonplace.core.entities.validation import NewEntity
     from commonplace.core.memory.memories import Memo
-    from commonplace.interfaces.actions import memory as wire
 
     new = NewEntity(
         title,
-        _given(text),
+        read_text(text),
         kind,
         category,
         tags=tuple(tag or ()),
         related_to=tuple(related_to or ()),
         project=project,
     )
-    async with desk.open() as (app, caller):
-        kept = wire.kept(
-            await app.memory.remember(caller, Memo(new, key, {"kind": "command line"}), sync=True)
-        )
-    if desk.as_json:
-        output.as_json(kept)
-        return
-    output.text(f"{kept['message']} ({kept['id']})")
-    for other in kept["conflicts"]:
+    remembered = await session.services.memory.remember(
+        session.caller, Memo(new, key, {"kind": "command line"}), sync=True
+    )
+    session.show(remembered, f"{remembered.message} ({remembered.item.entity_id})")
+    for other in () if session.as_json else remembered.conflicts:
         output.note(
-            f"{other['kind']} of {other['id']} ({other['name']}), {other['score']:.2f}: {other['reason']}"
+            f"{other.kind} of {other.entity_id} ({other.name}), {other.score:.2f}: {other.reason}"
         )
 
 
 async def reflect(
-    desk: Desk,
+    session: Session,
     source: Annotated[str, typer.Argument(help="A file of notes, or - for standard input.")] = "-",
     title: Annotated[
         str | None, typer.Option(help="Title of the notes; default: the file name.")
@@ -100,37 +100,40 @@ async def reflect(
 ) -> None:
     """Extract candidate memories from notes or a transcript."""
     from commonplace.core.memory.reflection import UNTITLED, Notes
-    from commonplace.interfaces.actions import memory as wire
+    from commonplace.interfaces.actions import memory as memory_shapes
 
-    text = _given("-") if source == "-" else _file(Path(source))
     notes = Notes(
-        text,
+        read_text("-") if source == "-" else _read_file(Path(source)),
         title or (UNTITLED if source == "-" else Path(source).name[:200]),
         project,
         limit,
         persist,
         review,
     )
-    async with desk.open() as (app, caller):
-        found = wire.reflections(notes, await app.reflection.reflect(caller, notes))
-    if desk.as_json:
-        output.as_json(found)
-        return
-    for one in found["candidates"]:
-        where = one["id"] or one["candidate_id"] or ""
-        output.text(
-            f"{one['kind']} ({one['confidence']:.2f}, {one['state']}) {one['title']}{f' [{where}]' if where else ''}"
-        )
-        for other in (*one["duplicates"], *one["contradictions"]):
-            output.text(
-                f"    {other['kind']} of {other['id']} ({other['name']}): {other['reason']}"
-            )
-    if not found["candidates"]:
+    found = memory_shapes.reflect_result(
+        notes, await session.services.reflection.reflect(session.caller, notes)
+    )
+    lines = [line for one in found["candidates"] for line in _candidate_lines(one)]
+    if lines or session.as_json:
+        session.show(found, "\n".join(lines))
+    else:
         output.note("Nothing was found that is worth remembering.")
 
 
+def _candidate_lines(candidate: "ReflectedCandidate") -> list[str]:
+    where = candidate["id"] or candidate["candidate_id"]
+    about = f"{candidate['kind']} ({candidate['confidence']:.2f}, {candidate['state']})"
+    return [
+        f"{about} {candidate['title']}{f' [{where}]' if where else ''}",
+        *(
+            f"    {other['kind']} of {other['id']} ({other['name']}): {other['reason']}"
+            for other in (*candidate["duplicates"], *candidate["contradictions"])
+        ),
+    ]
+
+
 async def context(
-    desk: Desk,
+    session: Session,
     goal: Annotated[str, typer.Argument(help="What you are about to do.", show_default=False)],
     intent: Annotated[
         str,
@@ -146,82 +149,66 @@ async def context(
 ) -> None:
     """Gather context for a goal, as Markdown for an agent."""
     from commonplace.core.memory.context import INTENTS, Goal
-    from commonplace.interfaces.actions import memory as wire
+    from commonplace.interfaces.actions import memory as memory_shapes
 
     chosen = next((known for known in INTENTS if known == intent), None)
     if chosen is None:
         raise Invalid(f"--intent must be one of {', '.join(INTENTS)}, not {intent!r}.")
     if not goal.strip():
         raise Invalid("Say what the goal is.")
-    async with desk.open() as (app, caller):
-        pack = await app.context.pack(caller, Goal(goal, chosen, project, limit, token_budget))
-    output.as_json(
-        {**wire.context_pack(pack), "markdown": pack.markdown()}
-    ) if desk.as_json else output.text(pack.markdown())
-    if pack.degraded and not desk.as_json:
+    pack = await session.services.context.pack(
+        session.caller, Goal(goal, chosen, project, limit, token_budget)
+    )
+    markdown = pack.markdown()
+    session.show({**memory_shapes.context_pack(pack), "markdown": markdown}, markdown)
+    if pack.degraded and not session.as_json:
         output.note(pack.degraded)
 
 
-async def review_list(
-    desk: Desk,
+async def list_candidates(
+    session: Session,
     state: Annotated[str, typer.Option(help="pending, accepted, rejected or all.")] = "pending",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number.")] = 50,
 ) -> None:
     """List candidate memories."""
-    from commonplace.interfaces.actions import memory as wire
-
     if state not in ("pending", "accepted", "rejected", "all"):
         raise Invalid(f"--state must be pending, accepted, rejected or all, not {state!r}.")
-    async with desk.open() as (app, caller):
-        found, total = await app.reflection.candidates(
-            caller, None if state == "all" else state, limit=limit
-        )
-    if desk.as_json:
-        output.as_json({"candidates": [wire.candidate(one) for one in found], "total": total})
-        return
-    output.table(
-        ["id", "state", "kind", "sure", "title"],
-        [
-            (
-                one.id,
-                one.state.value,
-                one.proposal.kind,
-                f"{one.proposal.confidence:.2f}",
-                one.proposal.title,
-            )
-            for one in found
-        ],
+    found, total = await session.services.reflection.candidates(
+        session.caller, None if state == "all" else state, limit=limit
     )
+    columns = ["id", "state", "kind", "sure", "title"]
+    rows = [
+        (
+            one.id,
+            one.state.value,
+            one.proposal.kind,
+            f"{one.proposal.confidence:.2f}",
+            one.proposal.title,
+        )
+        for one in found
+    ]
+    session.show({"candidates": found, "total": total}, lambda: output.table(columns, rows))
 
 
-async def review_show(desk: Desk, which: Which) -> None:
+async def show_candidate(session: Session, which: Which) -> None:
     """Show a candidate with its source sentences, duplicates and contradictions."""
-    from commonplace.interfaces.actions import memory as wire
+    from commonplace.interfaces.actions import memory as memory_shapes
 
-    async with desk.open() as (app, caller):
-        found = await app.reflection.candidate(caller, which)
-    assert found.queued is not None
-    if desk.as_json:
-        output.as_json(
-            {
-                **wire.candidate(found.queued),
-                "duplicates": wire.like_it(found.duplicates),
-                "contradictions": wire.like_it(found.contradictions),
-            }
-        )
-        return
+    found = await session.services.reflection.candidate(session.caller, which)
     said = found.proposal
-    output.text(
-        f"{said.kind}: {said.title} ({said.confidence:.2f}: {said.reason})\n\n{said.content}\n"
-    )
-    for quote in said.quotes:
-        output.text(f"> {' '.join(quote.text.split())}")
-    for other in (*found.duplicates, *found.contradictions):
-        output.text(f"{other.kind} of {other.entity_id} ({other.name}): {other.reason}")
+    lines = [
+        f"{said.kind}: {said.title} ({said.confidence:.2f}: {said.reason})\n\n{said.content}\n",
+        *(f"> {' '.join(quote.text.split())}" for quote in said.quotes),
+        *(
+            f"{other.kind} of {other.entity_id} ({other.name}): {other.reason}"
+            for other in (*found.duplicates, *found.contradictions)
+        ),
+    ]
+    session.show(memory_shapes.candidate_in_full(found), "\n".join(lines))
 
 
-async def review_edit(
-    desk: Desk,
+async def edit_candidate(
+    session: Session,
     which: Which,
     title: NewTitle = None,
     content: NewContent = None,
@@ -229,17 +216,14 @@ async def review_edit(
     project: Project = None,
 ) -> None:
     """Edit a candidate."""
-    from commonplace.interfaces.actions import memory as wire
-
-    async with desk.open() as (app, caller):
-        changed = await app.reflection.edit(caller, which, _changes(title, content, kind, project))
-    output.as_json(wire.candidate(changed)) if desk.as_json else output.text(
-        f"Changed: {changed.proposal.title}"
+    candidate = await session.services.reflection.edit(
+        session.caller, which, _changes(title, content, kind, project)
     )
+    session.show(candidate, f"Changed: {candidate.proposal.title}")
 
 
-async def review_accept(
-    desk: Desk,
+async def accept_candidate(
+    session: Session,
     which: Which,
     title: NewTitle = None,
     content: NewContent = None,
@@ -247,27 +231,22 @@ async def review_accept(
     project: Project = None,
 ) -> None:
     """Accept a candidate as a memory, with optional changes."""
-    from commonplace.interfaces.actions import memory as wire
+    from commonplace.interfaces.actions import memory as memory_shapes
 
-    async with desk.open() as (app, caller):
-        candidate, kept = await app.reflection.accept(
-            caller, which, _changes(title, content, kind, project)
-        )
-    if desk.as_json:
-        output.as_json({**wire.kept(kept), "candidate": wire.candidate(candidate)})
-    else:
-        output.text(f"Accepted: {kept.item.title} ({kept.item.entity_id})")
-
-
-async def review_reject(desk: Desk, which: Which) -> None:
-    """Reject a candidate. Its notes stay."""
-    from commonplace.interfaces.actions import memory as wire
-
-    async with desk.open() as (app, caller):
-        rejected = await app.reflection.reject(caller, which)
-    output.as_json(wire.candidate(rejected)) if desk.as_json else output.text(
-        f"Rejected: {rejected.proposal.title}"
+    candidate, remembered = await session.services.reflection.accept(
+        session.caller, which, _changes(title, content, kind, project)
     )
+    item = remembered.item
+    session.show(
+        {**memory_shapes.remember_result(remembered), "candidate": candidate},
+        f"Accepted: {item.title} ({item.entity_id})",
+    )
+
+
+async def reject_candidate(session: Session, which: Which) -> None:
+    """Reject a candidate. Its notes stay."""
+    candidate = await session.services.reflection.reject(session.caller, which)
+    session.show(candidate, f"Rejected: {candidate.proposal.title}")
 
 
 def _changes(
@@ -275,22 +254,14 @@ def _changes(
 ) -> dict[str, Any]:
     given = {
         "title": title,
-        "content": None if content is None else _given(content),
+        "content": None if content is None else read_text(content),
         "kind": kind,
         "project": project,
     }
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _given(text: str) -> str:
-    return _decoded(sys.stdin.buffer.read(), "standard input") if text == "-" else text
-
-
-def _file(path: Path) -> str:
-    return _decoded(path.read_bytes(), str(path))
-
-
-def _decoded(data: bytes, name: str) -> str:
+def _read_file(path: Path) -> str:
     from commonplace.text import front_matter
 
-    return front_matter.decode(data, name)
+    return front_matter.decode(path.read_bytes(), str(path))

@@ -1,4 +1,4 @@
-"""How commands answer: JSON alone on stdout, or text for people; progress on stderr, and only to a terminal."""
+"""Output of commands: JSON or text on stdout, notes and progress bars on stderr."""
 
 import json
 import sys
@@ -9,11 +9,14 @@ from typing import Any
 
 import typer
 
+from commonplace.settings import Settings
+
 Advance = Callable[[int, int], None]  # (done so far, in all)
 
 
-def as_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, default=_plain))
+def as_json(value: Any, settings: Settings) -> None:
+    """Print JSON. Values of the model are written in the shapes of the API."""
+    typer.echo(json.dumps(value, ensure_ascii=False, default=lambda each: _plain(each, settings)))
 
 
 def text(line: str = "") -> None:
@@ -21,16 +24,16 @@ def text(line: str = "") -> None:
 
 
 def note(line: str) -> None:
-    """For people, beside the answer."""
+    """Print a line for people, beside the answer."""
     typer.echo(line, err=True)
 
 
-def items(count: int) -> str:
+def count_items(count: int) -> str:
     return f"{count:,} item{'s' * (count != 1)}"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table on a terminal; tab-separated lines in a pipe, where nothing may be cut off."""
+    """Print a table on a terminal, tab-separated lines in a pipe, where nothing may be cut off."""
     if not sys.stdout.isatty():
         for row in rows:
             typer.echo("\t".join(_cell(value) for value in row))
@@ -43,6 +46,15 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     for row in rows:
         drawn.add_row(*(Text(_cell(value)) for value in row))
     Console().print(drawn)
+
+
+def page(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int, seen: int, option: str
+) -> None:
+    """Print a table, and the option that shows more when `seen` is less than `total`."""
+    table(columns, rows)
+    if total > seen:
+        note(f"{len(rows)} of {total}; {option} shows more.")
 
 
 @contextmanager
@@ -82,9 +94,11 @@ def _cell(value: Any) -> str:
     return " ".join(str(value).split())
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, settings: Settings) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, set | frozenset):
         return sorted(value)
-    return str(value)
+    from commonplace.interfaces.cli.json_shapes import to_shape
+
+    return to_shape(value, settings)

@@ -17,7 +17,7 @@ import typer
 from commonplace.core.people.client_setup import PLACEHOLDER, address, claude_code
 from commonplace.errors import CommonplaceError, ConfigurationError
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Desk, command
+from commonplace.interfaces.cli.command import CommandContext, add_commands
 
 if TYPE_CHECKING:
     from commonplace.core.services import Services
@@ -27,13 +27,11 @@ SWITCH_SECONDS = 0.001  # that whoever answers waits for a thread that works in 
 
 
 def register(root: typer.Typer) -> None:
-    command(root, "serve")(serve)
-    command(root, "mcp")(mcp)
-    command(root, "worker")(worker)
+    add_commands(root, {"serve": serve, "mcp": mcp, "worker": worker})
 
 
 async def serve(
-    desk: Desk,
+    context: CommandContext,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
@@ -42,25 +40,30 @@ async def serve(
     """Run the server: web app, MCP, REST and job workers."""
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.disable()  # until all is imported and set up: none of it goes away, and looking for what does takes a tenth of the time
-    listener = _listen(host or desk.settings.host, desk.settings.port if port is None else port)
+    listener = _listen(
+        host or context.settings.host, context.settings.port if port is None else port
+    )
     settings = replace(
-        desk.settings, host=host or desk.settings.host, port=listener.getsockname()[1]
+        context.settings, host=host or context.settings.host, port=listener.getsockname()[1]
     )
     with listener:
-        async with replace(desk, settings=settings, token=None).open(settings.workers) as (app, _):
+        async with replace(context, settings=settings, token=None).open(settings.workers) as (
+            app,
+            _,
+        ):
             await app.store.check()
             secret = await app.people.first_token()
             claim = await app.accounts.first_invitation()
-            await _http(app, listener, lambda: _greet(desk, address(settings), secret, claim))
+            await _http(app, listener, lambda: _greet(context, address(settings), secret, claim))
 
 
-async def mcp(desk: Desk) -> None:
+async def mcp(context: CommandContext) -> None:
     """Serve MCP over standard input and output, for desktop clients."""
     from commonplace.app import serve_stdio
 
     sys.setswitchinterval(SWITCH_SECONDS)
-    async with desk.open(workers=min(1, desk.settings.workers)) as (app, _):
-        serving = asyncio.create_task(serve_stdio(app, lambda: desk.caller(app)))
+    async with context.open(workers=min(1, context.settings.workers)) as (app, _):
+        serving = asyncio.create_task(serve_stdio(app, lambda: context.find_caller(app)))
         told = asyncio.create_task(_stop_signal().wait())
         await _beside(_warm(app), _first_of(serving, told))
     if not serving.done():
@@ -69,9 +72,9 @@ async def mcp(desk: Desk) -> None:
     await serving
 
 
-async def worker(desk: Desk) -> None:
+async def worker(context: CommandContext) -> None:
     """Run jobs outside the server, on this or another machine."""
-    async with replace(desk, token=None).open(workers=1):
+    async with replace(context, token=None).open(workers=1):
         told = _stop_signal()
         output.note("Working on jobs.")
         await told.wait()
@@ -91,12 +94,13 @@ def _listen(host: str, port: int) -> socket.socket:
         raise ConfigurationError(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
 
 
-def _greet(desk: Desk, url: str, secret: str | None, claim: str | None) -> None:
+def _greet(context: CommandContext, url: str, secret: str | None, claim: str | None) -> None:
     line = claude_code(url, secret or PLACEHOLDER)
     link = f"{url}/claim/{claim}" if claim else None
-    if desk.as_json:
+    if context.as_json:
         output.as_json(
-            {"address": url, "mcp": f"{url}/mcp", "token": secret, "connect": line, "claim": link}
+            {"address": url, "mcp": f"{url}/mcp", "token": secret, "connect": line, "claim": link},
+            context.settings,
         )
     else:
         output.text(f"Commonplace is at {url} (MCP at {url}/mcp, documentation at {url}/docs)")

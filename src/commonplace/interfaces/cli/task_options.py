@@ -1,61 +1,66 @@
-"""What the commands on tasks and on epics share: options, listing, showing, and how they answer."""
+"""Options of the task and epic commands, and the code that both share."""
 
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from commonplace.core.entities.validation import NewEntity
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Desk
-from commonplace.model import Caller, ItemFilter
+from commonplace.interfaces.cli.command import Session, read_text
+from commonplace.model import ItemFilter
+from commonplace.model.task_notes import notes
+from commonplace.model.workflow import Machine
 
 if TYPE_CHECKING:
-    from commonplace.core.entities.entities import Entity
-    from commonplace.core.entities.validation import NewEntity
-    from commonplace.core.services import Services
     from commonplace.core.work.tasks import ChangeResult
-    from commonplace.model.workflow import Machine
 
+PRIORITIES = "critical, high, medium, low or someday."
+Title = Annotated[str, typer.Argument(help="Short title.")]
+InProject = Annotated[str, typer.Option(help="Id of the project.")]
+Content = Annotated[
+    str, typer.Option(help="Description; - reads standard input. Default: the title.")
+]
 Project = Annotated[str | None, typer.Option(help="Id of a project.")]
+Epic = Annotated[str | None, typer.Option(help="Id of an epic.")]
+Statuses = Annotated[list[str] | None, typer.Option(help="Only this status (repeatable).")]
+Limit = Annotated[int, typer.Option(min=1, max=1000)]
 Assignees = Annotated[
     list[str] | None, typer.Option("--assignee", help="Name of an assignee (repeatable).")
 ]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag (repeatable).")]
-Priority = Annotated[str, typer.Option(help="critical, high, medium, low or someday.")]
+Priority = Annotated[str, typer.Option(help=PRIORITIES)]
+Due = Annotated[str | None, typer.Option(help="ISO date.")]
+Note = Annotated[str, typer.Argument(help="The note; - reads standard input.")]
+NewTitle = Annotated[str | None, typer.Option(help="New title.")]
+NewStatus = Annotated[str | None, typer.Option(help="New status; must be an allowed transition.")]
+NewPriority = Annotated[str | None, typer.Option(help=PRIORITIES)]
+NewProject = Annotated[str | None, typer.Option(help="Id of the project to move it to.")]
+NewDue = Annotated[str | None, typer.Option(help="ISO date; '' removes it.")]
 COLUMNS = ["id", "status", "priority", "due", "title"]
 
 
-async def listed(
-    desk: Desk, where: ItemFilter, *, project: str | None, limit: int, epic: str | None = None
+async def list_work(
+    session: Session, where: ItemFilter, *, project: str | None, limit: int, epic: str | None = None
 ) -> None:
-    async with desk.open() as (app, caller):
-        found, total = await app.tasks.page(
-            caller, where, project=project, epic=epic, limit=limit, offset=0
-        )
-    if desk.as_json:
-        from commonplace.interfaces.actions import entities
-
-        output.as_json([entities.entity(entity, desk.settings) for entity in found])
-        return
-    output.table(COLUMNS, [row(entity) for entity in found])
-    if total > len(found):
+    found, total = await session.services.tasks.page(
+        session.caller, where, project=project, epic=epic, limit=limit, offset=0
+    )
+    items = [entity.item for entity in found]
+    rows = [
+        (item.entity_id, item.status, item.priority, item.due_date, item.title) for item in items
+    ]
+    session.show(found, lambda: output.table(COLUMNS, rows))
+    if total > len(found) and not session.as_json:
         output.note(f"{total - len(found)} more; --limit shows them.")
 
 
-async def shown(desk: Desk, entity_id: str, machine: "Machine") -> None:
-    from commonplace.model.task_notes import notes
+async def show_work(session: Session, entity_id: str, machine: Machine) -> None:
+    from commonplace.interfaces.actions import entities as entity_shapes
 
-    async with desk.open() as (app, caller):
-        entity = await app.entities.get(caller, entity_id)
+    entity = await session.services.entities.get(session.caller, entity_id)
     item = entity.item
     machine.require(item)
-    if desk.as_json:
-        from commonplace.interfaces.actions import entities
-
-        output.as_json(entities.entity_in_full(entity, desk.settings))
-        return
-    output.text(f"{item.title} ({item.entity_id})")
     facts = {
         "status": item.status,
         "priority": item.priority,
@@ -66,50 +71,60 @@ async def shown(desk: Desk, entity_id: str, machine: "Machine") -> None:
         "depends on": ", ".join(other.title for other in entity.depends_on),
         "blocked": item.metadata.get("blocked_reason"),
     }
-    for name, value in facts.items():
-        if value:
-            output.text(f"  {name}: {value}")
-    output.text(f"\n{entity.text}")
-    for said in notes(item):
-        output.text(f"\n{said['at'][:16].replace('T', ' ')} {said['author']}: {said['text']}")
+    lines = [
+        f"{item.title} ({item.entity_id})",
+        *(f"  {name}: {value}" for name, value in facts.items() if value),
+        f"\n{entity.text}",
+        *(
+            f"\n{note['at'][:16].replace('T', ' ')} {note['author']}: {note['text']}"
+            for note in notes(item)
+        ),
+    ]
+    session.show(entity_shapes.entity_in_full(entity, session.settings), "\n".join(lines))
 
 
-async def added(desk: Desk, new: "NewEntity") -> None:
-    """`content`: - stands for standard input; without any, the title says it all."""
+async def add_work(session: Session, new: NewEntity) -> None:
+    """Add a task or an epic. Its content is read from standard input for -, and defaults to the title."""
     from commonplace.core.work.tasks import ChangeResult
 
-    new = replace(new, content=typed(new.content) or new.title)
-    async with desk.open() as (app, caller):
-        kept = await app.entities.add(caller, new, sync=True)
-        await answer(
-            desk, app, caller, ChangeResult(kept.item, f"{kept.message} ({kept.item.entity_id})")
-        )
+    new = replace(new, content=read_text(new.content) or new.title)
+    added = await session.services.entities.add(session.caller, new, sync=True)
+    await show_done(session, ChangeResult(added.item, f"{added.message} ({added.item.entity_id})"))
 
 
-async def noted(desk: Desk, entity_id: str, text: str) -> None:
-    async with desk.open() as (app, caller):
-        await answer(desk, app, caller, await app.tasks.note(caller, entity_id, typed(text)))
+async def update_work(
+    session: Session, entity_id: str, machine: Machine, options: dict[str, Any]
+) -> None:
+    """Apply the options that were given; an empty `epic` or `due_date` removes it."""
+    changes = {
+        name: (value or None) if name in ("epic", "due_date") else value
+        for name, value in options.items()
+        if value is not None
+    }
+    await show_done(
+        session, await session.services.tasks.update(session.caller, entity_id, machine, changes)
+    )
 
 
-def typed(text: str) -> str:
-    return sys.stdin.read() if text == "-" else text
+async def add_note(session: Session, entity_id: str, text: str) -> None:
+    await show_done(
+        session, await session.services.tasks.note(session.caller, entity_id, read_text(text))
+    )
 
 
-async def step(desk: Desk, entity_id: str, action: str, **more: Any) -> None:
-    async with desk.open() as (app, caller):
-        await answer(desk, app, caller, await app.tasks.step(caller, entity_id, action, **more))
+async def run_step(session: Session, entity_id: str, action: str, **more: Any) -> None:
+    await show_done(
+        session, await session.services.tasks.step(session.caller, entity_id, action, **more)
+    )
 
 
-async def answer(desk: Desk, app: "Services", caller: Caller, done: "ChangeResult") -> None:
-    if not desk.as_json:
+async def show_done(session: Session, done: "ChangeResult") -> None:
+    """Print the message of a change, or the changed entity as JSON."""
+    if not session.as_json:
         output.text(done.message)
         return
-    from commonplace.interfaces.actions import entities
+    from commonplace.interfaces.actions import entities as entity_shapes
 
-    [entity] = await app.entities.described(caller, [done.item])
-    output.as_json({**entities.entity(entity, desk.settings), **done.more, "message": done.message})
-
-
-def row(entity: "Entity") -> tuple[Any, ...]:
-    item = entity.item
-    return item.entity_id, item.status, item.priority, item.due_date, item.title
+    [entity] = await session.services.entities.described(session.caller, [done.item])
+    shown = entity_shapes.entity(entity, session.settings)
+    output.as_json({**shown, **done.more, "message": done.message}, session.settings)

@@ -1,54 +1,97 @@
-"""task: work in projects, moved along the drawing; and the epics that it is part of."""
+"""task and epic: add, list, show, update, and move through their states."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from commonplace.interfaces.cli import epics, output, task_options
-from commonplace.interfaces.cli.command import Desk, command
-from commonplace.interfaces.cli.task_options import Assignees, Priority, Project, Tags
+from commonplace.core.entities import validation as rules
+from commonplace.core.entities.validation import NewEntity
+from commonplace.interfaces.cli import output
+from commonplace.interfaces.cli.command import Session, add_group
+from commonplace.interfaces.cli.task_options import (
+    Assignees,
+    Content,
+    Due,
+    Epic,
+    InProject,
+    Limit,
+    NewDue,
+    NewPriority,
+    NewProject,
+    NewStatus,
+    NewTitle,
+    Note,
+    Priority,
+    Project,
+    Statuses,
+    Tags,
+    Title,
+    add_note,
+    add_work,
+    list_work,
+    run_step,
+    show_work,
+    update_work,
+)
 from commonplace.model import ItemFilter
+from commonplace.model.workflow import EPIC, TASK
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The task's id.", show_default=False)]
+EpicId = Annotated[str, typer.Argument(metavar="EPIC", help="The epic's id.", show_default=False)]
 
 
 def register(root: typer.Typer) -> None:
-    task = typer.Typer(no_args_is_help=True, help="Manage tasks.")
-    command(task, "add")(add)
-    command(task, "list")(list_tasks)
-    command(task, "next")(next_tasks)
-    command(task, "show")(show_task)
-    command(task, "update")(update)
-    command(task, "start")(start)
-    command(task, "block")(block)
-    command(task, "unblock")(unblock)
-    command(task, "review")(review)
-    command(task, "complete")(complete)
-    command(task, "archive")(archive)
-    command(task, "note")(note)
-    root.add_typer(task, name="task")
-    epics.register(root)
+    add_group(
+        root,
+        "task",
+        "Manage tasks.",
+        {
+            "add": add_task,
+            "list": list_tasks,
+            "next": next_tasks,
+            "show": show_task,
+            "update": update_task,
+            "start": start_task,
+            "block": block_task,
+            "unblock": unblock_task,
+            "review": submit_review,
+            "complete": complete_task,
+            "archive": archive_task,
+            "note": note_on_task,
+        },
+    )
+    add_group(
+        root,
+        "epic",
+        "Manage epics (`task add --epic`, `task list --epic`).",
+        {
+            "add": add_epic,
+            "list": list_epics,
+            "show": show_epic,
+            "update": update_epic,
+            "start": start_epic,
+            "complete": complete_epic,
+            "archive": archive_epic,
+            "note": note_on_epic,
+        },
+    )
 
 
-async def add(
-    desk: Desk,
-    title: Annotated[str, typer.Argument(help="Short title.")],
-    project: Annotated[str, typer.Option(help="Id of the project.")],
-    content: Annotated[
-        str, typer.Option(help="Description; - reads standard input. Default: the title.")
-    ] = "",
+async def add_task(
+    session: Session,
+    title: Title,
+    project: InProject,
+    content: Content = "",
     priority: Priority = "medium",
-    epic: Annotated[str | None, typer.Option(help="Id of an epic.")] = None,
+    epic: Epic = None,
     assignee: Assignees = None,
-    due: Annotated[str | None, typer.Option(help="ISO date.")] = None,
+    due: Due = None,
     tag: Tags = None,
     depends_on: Annotated[
         list[str] | None, typer.Option(help="Id of a task that must be done first.")
     ] = None,
 ) -> None:
     """Add a task to a project."""
-    from commonplace.core.entities.validation import NewEntity
-
     new = NewEntity(
         title,
         content,
@@ -61,32 +104,30 @@ async def add(
         tags=tuple(tag or ()),
         depends_on=tuple(depends_on or ()),
     )
-    await task_options.added(desk, new)
+    await add_work(session, new)
 
 
 async def list_tasks(
-    desk: Desk,
+    session: Session,
     project: Project = None,
-    epic: Annotated[str | None, typer.Option(help="Id of an epic.")] = None,
-    status: Annotated[list[str] | None, typer.Option(help="Only this status (repeatable).")] = None,
+    epic: Epic = None,
+    status: Statuses = None,
     assignee: Annotated[str | None, typer.Option(help="Only tasks of this assignee.")] = None,
     priority: Annotated[str | None, typer.Option(help="Only this priority.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
+    limit: Limit = 50,
 ) -> None:
     """List tasks, newest first."""
-    from commonplace.core.entities import validation as rules
-
     where = ItemFilter(
         entity_types=("task",),
         statuses=tuple(status or ()),
         assignee=assignee,
         priority=rules.priority(priority) if priority is not None else None,
     )
-    await task_options.listed(desk, where, project=project, epic=epic, limit=limit)
+    await list_work(session, where, project=project, epic=epic, limit=limit)
 
 
 async def next_tasks(
-    desk: Desk,
+    session: Session,
     project: Project = None,
     assignee: Annotated[
         str | None, typer.Option(help="Only tasks of this assignee, and unassigned ones.")
@@ -94,47 +135,35 @@ async def next_tasks(
     limit: Annotated[int, typer.Option(min=1, max=100)] = 5,
 ) -> None:
     """Suggest what to do next, with reasons."""
-    async with desk.open() as (app, caller):
-        found, message = await app.planning.suggest(caller, project, assignee=assignee, limit=limit)
-    if desk.as_json:
-        from commonplace.interfaces.actions import tasks
-
-        output.as_json(
-            {
-                "suggestions": [tasks.suggestion(suggestion) for suggestion in found],
-                "message": message,
-            }
-        )
+    found, message = await session.services.planning.suggest(
+        session.caller, project, assignee=assignee, limit=limit
+    )
+    if session.as_json:
+        output.as_json({"suggestions": found, "message": message}, session.settings)
         return
-    for suggestion in found:
-        output.text(f"{suggestion.ranked.item.entity_id}  {suggestion.ranked.item.title}")
-        output.text(f"    {'; '.join(suggestion.ranked.reasons)}")
+    for ranked in (suggestion.ranked for suggestion in found):
+        output.text(f"{ranked.item.entity_id}  {ranked.item.title}")
+        output.text(f"    {'; '.join(ranked.reasons)}")
     output.note(message)
 
 
-async def show_task(desk: Desk, task: TaskId) -> None:
+async def show_task(session: Session, task: TaskId) -> None:
     """Show a task with its text and notes."""
-    from commonplace.model.workflow import TASK
-
-    await task_options.shown(desk, task, TASK)
+    await show_work(session, task, TASK)
 
 
-async def update(
-    desk: Desk,
+async def update_task(
+    session: Session,
     task: TaskId,
-    title: Annotated[str | None, typer.Option(help="New title.")] = None,
-    status: Annotated[
-        str | None, typer.Option(help="New status; must be an allowed transition.")
-    ] = None,
-    priority: Annotated[
-        str | None, typer.Option(help="critical, high, medium, low or someday.")
-    ] = None,
-    project: Annotated[str | None, typer.Option(help="Id of the project to move it to.")] = None,
+    title: NewTitle = None,
+    status: NewStatus = None,
+    priority: NewPriority = None,
+    project: NewProject = None,
     epic: Annotated[
         str | None, typer.Option(help="Id of the epic; '' removes the task from it.")
     ] = None,
     assignee: Assignees = None,
-    due: Annotated[str | None, typer.Option(help="ISO date; '' removes it.")] = None,
+    due: NewDue = None,
     tag: Tags = None,
     depends_on: Annotated[
         list[str] | None,
@@ -142,53 +171,44 @@ async def update(
     ] = None,
 ) -> None:
     """Update a task. Lists replace the current values."""
-    from commonplace.model.workflow import TASK
-
-    given = {
+    options = {
         "title": title,
         "status": status,
         "priority": priority,
         "project": project,
+        "epic": epic,
         "assignees": assignee,
+        "due_date": due,
         "tags": tag,
         "depends_on": depends_on,
     }
-    wish: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    wish |= {
-        name: value or None
-        for name, value in (("epic", epic), ("due_date", due))
-        if value is not None
-    }
-    async with desk.open() as (app, caller):
-        await task_options.answer(
-            desk, app, caller, await app.tasks.update(caller, task, TASK, wish)
-        )
+    await update_work(session, task, TASK, options)
 
 
-async def start(desk: Desk, task: TaskId) -> None:
+async def start_task(session: Session, task: TaskId) -> None:
     """Start a task, or resume it after a review."""
-    await task_options.step(desk, task, "start_task")
+    await run_step(session, task, "start_task")
 
 
-async def block(
-    desk: Desk, task: TaskId, reason: Annotated[str, typer.Option(help="Why it is blocked.")]
+async def block_task(
+    session: Session, task: TaskId, reason: Annotated[str, typer.Option(help="Why it is blocked.")]
 ) -> None:
     """Block a task, with a reason."""
-    await task_options.step(desk, task, "block_task", reason=reason)
+    await run_step(session, task, "block_task", reason=reason)
 
 
-async def unblock(desk: Desk, task: TaskId) -> None:
+async def unblock_task(session: Session, task: TaskId) -> None:
     """Unblock a task."""
-    await task_options.step(desk, task, "unblock_task")
+    await run_step(session, task, "unblock_task")
 
 
-async def review(desk: Desk, task: TaskId) -> None:
+async def submit_review(session: Session, task: TaskId) -> None:
     """Submit a task for review."""
-    await task_options.step(desk, task, "submit_review")
+    await run_step(session, task, "submit_review")
 
 
-async def complete(
-    desk: Desk,
+async def complete_task(
+    session: Session,
     task: TaskId,
     learnings: Annotated[str, typer.Option(help="What you learned; stored as an episode.")] = "",
     hours: Annotated[
@@ -196,24 +216,102 @@ async def complete(
     ] = None,
 ) -> None:
     """Complete a task."""
-    await task_options.step(
-        desk,
-        task,
-        "complete_task",
-        learnings=learnings,
-        about={"actual_hours": hours} if hours else {},
+    about = {"actual_hours": hours} if hours else {}
+    await run_step(session, task, "complete_task", learnings=learnings, about=about)
+
+
+async def archive_task(session: Session, task: TaskId) -> None:
+    """Archive a task."""
+    await run_step(session, task, "archive_task")
+
+
+async def note_on_task(session: Session, task: TaskId, text: Note) -> None:
+    """Add a searchable note to a task."""
+    await add_note(session, task, text)
+
+
+async def add_epic(
+    session: Session,
+    title: Title,
+    project: InProject,
+    content: Content = "",
+    priority: Priority = "medium",
+    assignee: Assignees = None,
+    due: Due = None,
+    tag: Tags = None,
+    depends_on: Annotated[
+        list[str] | None, typer.Option(help="Id of a task or epic that must be done first.")
+    ] = None,
+) -> None:
+    """Add an epic to a project."""
+    await add_work(
+        session,
+        NewEntity(
+            title,
+            content,
+            "epic",
+            project=project,
+            priority=priority,
+            assignees=tuple(assignee or ()),
+            due_date=due,
+            tags=tuple(tag or ()),
+            depends_on=tuple(depends_on or ()),
+        ),
     )
 
 
-async def archive(desk: Desk, task: TaskId) -> None:
-    """Archive a task."""
-    await task_options.step(desk, task, "archive_task")
-
-
-async def note(
-    desk: Desk,
-    task: TaskId,
-    text: Annotated[str, typer.Argument(help="The note; - reads standard input.")],
+async def list_epics(
+    session: Session, project: Project = None, status: Statuses = None, limit: Limit = 50
 ) -> None:
-    """Add a searchable note to a task."""
-    await task_options.noted(desk, task, text)
+    """List epics, newest first."""
+    where = ItemFilter(entity_types=("epic",), statuses=tuple(status or ()))
+    await list_work(session, where, project=project, limit=limit)
+
+
+async def show_epic(session: Session, epic: EpicId) -> None:
+    """Show an epic with its text and notes. `task list --epic` lists its tasks."""
+    await show_work(session, epic, EPIC)
+
+
+async def update_epic(
+    session: Session,
+    epic: EpicId,
+    title: NewTitle = None,
+    status: NewStatus = None,
+    priority: NewPriority = None,
+    project: NewProject = None,
+    assignee: Assignees = None,
+    due: NewDue = None,
+    tag: Tags = None,
+) -> None:
+    """Update an epic. Lists replace the current values."""
+    options = {
+        "title": title,
+        "status": status,
+        "priority": priority,
+        "project": project,
+        "assignees": assignee,
+        "due_date": due,
+        "tags": tag,
+    }
+    await update_work(session, epic, EPIC, options)
+
+
+async def start_epic(session: Session, epic: EpicId) -> None:
+    """Start an epic, or reopen a completed one."""
+    await run_step(session, epic, "start_epic")
+
+
+async def complete_epic(session: Session, epic: EpicId) -> None:
+    """Complete an epic that has no open tasks."""
+    await run_step(session, epic, "complete_epic")
+
+
+async def archive_epic(session: Session, epic: EpicId) -> None:
+    """Archive an epic. Its tasks do not change."""
+    await run_step(session, epic, "archive_epic")
+
+
+async def note_on_epic(session: Session, epic: EpicId, text: Note) -> None:
+    """Add a searchable note to an epic."""
+    await add_note(session, epic, text)

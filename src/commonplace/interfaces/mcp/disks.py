@@ -7,41 +7,43 @@ from typing_extensions import TypedDict
 
 from commonplace.core.services import Services
 from commonplace.errors import NotFound
-from commonplace.interfaces.actions import disks
+from commonplace.interfaces.actions import disks as disk_shapes
 from commonplace.interfaces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability, DiskFilter, DiskScope
 
 
-class Results(TypedDict):
-    results: list[disks.Hit]
+class DiskHits(TypedDict):
+    results: list[disk_shapes.SectionHit]
     degraded: Annotated[
         str | None, Field(description="Why the answer is less than was asked for; null: it is not")
     ]
 
 
 async def _search(
-    services: Services, caller: Caller, args: disks.SearchKnowledge
-) -> tuple[str, Results]:
+    services: Services, caller: Caller, args: disk_shapes.SearchKnowledge
+) -> tuple[str, DiskHits]:
     found, degraded = await services.disks.search(caller, args.query, args.limit)
-    results = disks.hits(found)
+    results = disk_shapes.section_hits(found)
     return as_text(results), {"results": results, "degraded": degraded}
 
 
-async def _get(services: Services, caller: Caller, args: disks.GetDisk) -> tuple[str, disks.Disk]:
+async def _get(
+    services: Services, caller: Caller, args: disk_shapes.GetDisk
+) -> tuple[str, disk_shapes.Disk]:
     try:
-        answer = disks.disk(await services.disks.get(caller, args.disk_id))
+        answer = disk_shapes.disk(await services.disks.get(caller, args.disk_id))
     except NotFound:
-        answer = cast(disks.Disk, disks.NOT_FOUND)  # see `may_miss`
+        answer = cast(disk_shapes.Disk, disk_shapes.NOT_FOUND)  # see `may_miss`
     return as_text(answer), answer
 
 
 async def _list(
-    services: Services, caller: Caller, args: disks.ListDisks
-) -> tuple[str, disks.DiskList]:
+    services: Services, caller: Caller, args: disk_shapes.ListDisks
+) -> tuple[str, disk_shapes.DiskList]:
     lines, total = await services.disks.page(
         caller, DiskScope(args.scope), DiskFilter(args.category, args.tag), limit=args.limit
     )
-    answer = disks.disk_list(args.scope, lines, total)
+    answer = disk_shapes.disk_list(args.scope, lines, total)
     return as_text(answer), answer
 
 
@@ -53,8 +55,8 @@ TOOLS = (
         "answers it. A hit has either section_text (the section itself) or, when redacted is true, snippet (what the section "
         "is about): use section_text ?? snippet. Pass disk_public_id to get_disk to read the disk.",
         Capability.READ,
-        disks.SearchKnowledge,
-        Results,
+        disk_shapes.SearchKnowledge,
+        DiskHits,
         _search,
     ),
     Tool(
@@ -64,8 +66,8 @@ TOOLS = (
         "that are alike. The user's own private disks come with their text; published and saved ones are redacted: check "
         "redacted before you take anything for the source's own words.",
         Capability.READ,
-        disks.GetDisk,
-        disks.Disk,
+        disk_shapes.GetDisk,
+        disk_shapes.Disk,
         _get,
         may_miss=True,
     ),
@@ -75,8 +77,8 @@ TOOLS = (
         "List the user's own disks and those of others that they saved, newest first. Use it to choose from the library "
         "before get_disk; scope, category and tag narrow it down.",
         Capability.READ,
-        disks.ListDisks,
-        disks.DiskList,
+        disk_shapes.ListDisks,
+        disk_shapes.DiskList,
         _list,
     ),
 )

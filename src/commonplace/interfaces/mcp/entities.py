@@ -6,27 +6,29 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from commonplace.core.services import Services
-from commonplace.interfaces.actions import entities, items
+from commonplace.interfaces.actions import entities as entity_shapes, items as item_shapes
 from commonplace.interfaces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability
 
 
 async def _add(
-    services: Services, caller: Caller, args: entities.AddInput
-) -> tuple[str, entities.AddAnswer]:
-    answer = entities.added(await services.entities.add(caller, args.new(), **args.checks))
+    services: Services, caller: Caller, args: entity_shapes.AddInput
+) -> tuple[str, entity_shapes.AddEntityResult]:
+    answer = entity_shapes.add_entity_result(
+        await services.entities.add(caller, args.to_new_entity(), **args.checks)
+    )
     return as_text(answer), answer
 
 
 async def _search(
-    services: Services, caller: Caller, args: entities.SearchInput
-) -> tuple[str, entities.Results]:
-    hits, degraded = await services.entity_search.search(caller, args.asked())
-    answer = entities.results(args, hits, degraded, services.settings)
+    services: Services, caller: Caller, args: entity_shapes.SearchInput
+) -> tuple[str, entity_shapes.EntityResults]:
+    hits, degraded = await services.entity_search.search(caller, args.to_query())
+    answer = entity_shapes.entity_results(args, hits, degraded, services.settings)
     return as_text(answer), answer
 
 
-class FetchInput(items.Input):
+class FetchInput(item_shapes.Input):
     id: Annotated[
         str,
         Field(
@@ -37,7 +39,7 @@ class FetchInput(items.Input):
     ]
 
 
-class Fetched(TypedDict):
+class FetchResult(TypedDict):
     id: str
     title: str
     text: str
@@ -45,21 +47,21 @@ class Fetched(TypedDict):
     metadata: dict[str, Any]
 
 
-async def _fetch(services: Services, caller: Caller, args: FetchInput) -> tuple[str, Fetched]:
+async def _fetch(services: Services, caller: Caller, args: FetchInput) -> tuple[str, FetchResult]:
     entity = await services.entities.get(caller, args.id)
-    shown = entities.entity(entity, services.settings)
+    shown = entity_shapes.entity(entity, services.settings)
     told = {
         name: value
         for name, value in shown.items()
         if name not in ("id", "title", "name", "url", "metadata") and value
     }
-    answer: Fetched = {
+    answer: FetchResult = {
         "id": shown["id"],
         "title": shown["title"],
         "text": entity.text or "",
         "url": shown["url"],
         "metadata": {
-            **entities.other_facts(shown["metadata"], shown),
+            **entity_shapes.remaining_metadata(shown["metadata"], shown),
             **told,
             "origin": entity.item.origin,
         },
@@ -78,8 +80,8 @@ TOOLS = (
         "`conflicts` names what is there already and says the same, nearly the same, or the opposite: look at it before you "
         "add more, nothing was merged. For memories with their verbatim source, use remember.",
         Capability.WRITE,
-        entities.AddInput,
-        entities.AddAnswer,
+        entity_shapes.AddInput,
+        entity_shapes.AddEntityResult,
         _add,
         idempotent=False,
     ),
@@ -90,8 +92,8 @@ TOOLS = (
         "result is one entity with the passage that fits best. Filter by types, language, category, status, project, "
         "assignee, or since when; `include_content` brings the passage itself.",
         Capability.READ,
-        entities.SearchInput,
-        entities.Results,
+        entity_shapes.SearchInput,
+        entity_shapes.EntityResults,
         _search,
     ),
 )
@@ -104,6 +106,6 @@ FETCH = Tool(
     "search result.",
     Capability.READ,
     FetchInput,
-    Fetched,
+    FetchResult,
     _fetch,
 )

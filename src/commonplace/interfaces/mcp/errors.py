@@ -28,7 +28,7 @@ _CODES: dict[type[CommonplaceError], int] = {
 }
 
 
-def to_wire(error: CommonplaceError) -> MCPError:
+def to_mcp_error(error: CommonplaceError) -> MCPError:
     code = _CODES.get(type(error), INTERNAL_ERROR)
     data = {"error": error.code, **error.data}
     if code == QUOTA_EXCEEDED:
@@ -36,7 +36,7 @@ def to_wire(error: CommonplaceError) -> MCPError:
     return MCPError(code, error.message, data)
 
 
-def guarded(handler: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+def with_json_rpc_errors(handler: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
     """A handler whose failures all reach the client as JSON-RPC errors, and whose surprises reach the log."""
 
     @wraps(handler)
@@ -46,10 +46,10 @@ def guarded(handler: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
         except MCPError:
             raise
         except CommonplaceError as error:
-            raise to_wire(error) from error
+            raise to_mcp_error(error) from error
         except Exception as error:
             logger.exception("An MCP request failed unexpectedly")
-            raise to_wire(CommonplaceError("The server failed; its log says why.")) from error
+            raise to_mcp_error(CommonplaceError("The server failed; its log says why.")) from error
 
     return call
 
@@ -62,18 +62,18 @@ async def explain_params(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -
         if (error.code, error.data) != (INVALID_PARAMS, ""):
             raise
         early = f"{ctx.method}: send `initialize` first, or say the protocol's version in `params._meta`."
-        raise to_wire(Invalid(early)) from error
+        raise to_mcp_error(Invalid(early)) from error
     except ValidationError as error:
-        raise malformed(ctx.method, error) from error
+        raise invalid_params_error(ctx.method, error) from error
 
 
-def malformed(method: str, error: ValidationError) -> MCPError:
+def invalid_params_error(method: str, error: ValidationError) -> MCPError:
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"])
-    return to_wire(Invalid(f"{method}: `{where}`: {first['msg']}."))
+    return to_mcp_error(Invalid(f"{method}: `{where}`: {first['msg']}."))
 
 
-def no_message(body: bytes) -> JSONRPCError | None:
+def refuse_non_message(body: bytes) -> JSONRPCError | None:
     """The refusal of JSON that is no JSON-RPC message, of which the SDK says only what its own classes think of it."""
     try:
         message = orjson.loads(body)
@@ -102,7 +102,7 @@ def no_message(body: bytes) -> JSONRPCError | None:
     )
 
 
-def lone_surrogates(message: bytes | str) -> JSONRPCError | None:
+def refuse_lone_surrogates(message: bytes | str) -> JSONRPCError | None:
     """The refusal of half a surrogate pair, which is JSON but no text. The SDK answers it, or not, by transport."""
     marks: tuple[Any, Any] = (b"\\ud", b"\\uD") if isinstance(message, bytes) else ("\\ud", "\\uD")
     if not any(mark in message for mark in marks):
@@ -112,7 +112,7 @@ def lone_surrogates(message: bytes | str) -> JSONRPCError | None:
         json.dumps(request, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         request_id = request.get("id") if isinstance(request, dict) else None
-        refusal = to_wire(
+        refusal = to_mcp_error(
             Invalid("The request is not valid Unicode (a lone surrogate); send well-formed text.")
         )
         return JSONRPCError(jsonrpc="2.0", id=request_id, error=refusal.error)

@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from commonplace.interfaces.http.gate import Json
-from commonplace.interfaces.mcp.errors import guarded, malformed
+from commonplace.interfaces.mcp.errors import invalid_params_error, with_json_rpc_errors
 from commonplace.model import Caller, Json as Body
 
 METHOD = "tools/call"
@@ -35,12 +35,12 @@ _LONG_NUMBER = (
 Call = Callable[[Caller, str, Body | None], Awaitable[tuple[str, Mapping[str, Any]]]]
 
 
-class PlainCalls:
+class FastCalls:
     def __init__(self, server: Server[Any], call: Call) -> None:
         """`call`: of a tool by its name, with its arguments, none of which has to be in a header as well."""
-        self._call = guarded(call)
-        self._around = {
-            version: _around(server, version)
+        self._call = with_json_rpc_errors(call)
+        self._envelopes = {
+            version: _empty_answer(server, version)
             for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
         }
 
@@ -48,7 +48,9 @@ class PlainCalls:
         self, caller: Caller, headers: Mapping[str, str], body: bytes
     ) -> Response | None:
         """None: not one of these."""
-        if not _takes_json(headers.get("accept", "")) or _LONG_NUMBER in body.translate(_AS_ZEROS):
+        if not _accepts_json(headers.get("accept", "")) or _LONG_NUMBER in body.translate(
+            _AS_ZEROS
+        ):
             return None
         try:
             message = orjson.loads(body)
@@ -76,7 +78,7 @@ class PlainCalls:
             ValidationError,
         ) as error:  # calls are guarded, so what is not valid is the request
             told = modern_error_data(
-                malformed(METHOD, error) if isinstance(error, ValidationError) else error
+                invalid_params_error(METHOD, error) if isinstance(error, ValidationError) else error
             )
             status = (
                 ERROR_CODE_HTTP_STATUS.get(told.code, 200)
@@ -91,14 +93,14 @@ class PlainCalls:
                 },
                 status,
             )
-        around = self._around[version]
+        around = self._envelopes[version]
         result = {**around, "content": [{"type": "text", "text": text}]}
         if "structuredContent" in around:
             result["structuredContent"] = structured
         return Json({"jsonrpc": "2.0", "id": number, "result": result})
 
 
-def _around(server: Server[Any], version: str) -> Body:
+def _empty_answer(server: Server[Any], version: str) -> Body:
     """An answer that says nothing, as clients of this revision get it."""
     nothing = CallToolResult(content=[], structured_content={}).model_dump(
         by_alias=True, mode="json", exclude_none=True
@@ -112,7 +114,7 @@ def _around(server: Server[Any], version: str) -> Body:
 
 
 @lru_cache(maxsize=256)
-def _takes_json(accept: str) -> bool:
+def _accepts_json(accept: str) -> bool:
     return check_accept_headers(
         Request({"type": "http", "headers": [(b"accept", accept.encode("latin-1"))]})
     )[0]

@@ -1,14 +1,14 @@
 """The graph door's map: what there is, and how it hangs together."""
 
 from commonplace.core.services import Services
-from commonplace.interfaces.actions import exploration, graph as wire
+from commonplace.interfaces.actions import exploration, graph as graph_shapes
 from commonplace.interfaces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability
 
 
 async def _explore(
-    services: Services, caller: Caller, args: wire.Explore
-) -> tuple[str, wire.Explored]:
+    services: Services, caller: Caller, args: graph_shapes.Explore
+) -> tuple[str, graph_shapes.ExploreResult]:
     answer = await exploration.explore(services, caller, args)
     return as_text(answer), answer
 
@@ -24,8 +24,8 @@ TOOLS = (
         "the task itself last, and names cycles. Entities whose status is superseded, wrong or stale are not to be relied on. "
         "When has_more is true, ask again with a larger offset. To find something by what it says, use search.",
         Capability.READ,
-        wire.Explore,
-        wire.Explored,
+        graph_shapes.Explore,
+        graph_shapes.ExploreResult,
         _explore,
     ),
 )

@@ -12,9 +12,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from commonplace.core.services import Services
 from commonplace.interfaces.http.gate import MAX_BODY, headers_of, not_json, problem
-from commonplace.interfaces.mcp.errors import lone_surrogates, no_message
-from commonplace.interfaces.mcp.fast_calls import Call, PlainCalls
-from commonplace.interfaces.mcp.server import ALL_TOOLS, DOORS, Context, Door
+from commonplace.interfaces.mcp.errors import refuse_lone_surrogates, refuse_non_message
+from commonplace.interfaces.mcp.fast_calls import Call, FastCalls
+from commonplace.interfaces.mcp.server import ALL_TOOLS, TOOLSETS, Context, Toolset
 from commonplace.model import Caller
 
 
@@ -22,23 +22,25 @@ def mcp_endpoints(
     services: Services,
 ) -> tuple[dict[str, "Endpoint"], AbstractAsyncContextManager[None]]:
     """Return the endpoints by path, and the context that they are served within. They expect the gate in front."""
-    everything = _endpoint(Door(ALL_TOOLS, services))
-    doors = {f"/mcp/{name}": _endpoint(Door(tools, services)) for name, tools in DOORS.items()}
-    endpoints = {"/mcp": everything, "/api/mcp": everything, **doors}
-    return endpoints, _running([everything, *doors.values()])
+    everything = _make_endpoint(Toolset(ALL_TOOLS, services))
+    toolsets = {
+        f"/mcp/{name}": _make_endpoint(Toolset(tools, services)) for name, tools in TOOLSETS.items()
+    }
+    endpoints = {"/mcp": everything, "/api/mcp": everything, **toolsets}
+    return endpoints, _run_all([everything, *toolsets.values()])
 
 
-def _endpoint(door: Door) -> "Endpoint":
-    return Endpoint(door.server(_caller), door.call)
+def _make_endpoint(toolset: Toolset) -> "Endpoint":
+    return Endpoint(toolset.server(_get_caller), toolset.call)
 
 
-async def _caller(ctx: Context) -> Caller:
+async def _get_caller(ctx: Context) -> Caller:
     request = cast(Request, ctx.request)
     return cast(Caller, request.state.caller)
 
 
 @asynccontextmanager
-async def _running(endpoints: "Iterable[Endpoint]") -> AsyncIterator[None]:
+async def _run_all(endpoints: "Iterable[Endpoint]") -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         for endpoint in endpoints:
             await stack.enter_async_context(endpoint.run())
@@ -54,7 +56,7 @@ class Endpoint:
     def __init__(
         self, server: Server[Any], call: Call | None = None, *, stateful: bool = False
     ) -> None:
-        self._stateful, self._calls = stateful, PlainCalls(server, call) if call else None
+        self._stateful, self._calls = stateful, FastCalls(server, call) if call else None
         self._streaming = StreamableHTTPSessionManager(
             server, stateless=not stateful, max_request_body_size=MAX_BODY
         )
@@ -85,7 +87,7 @@ class Endpoint:
             await not_json()(scope, receive, send)
             return
         body = await _read(receive)
-        if (garbled := lone_surrogates(body)) is not None:
+        if (garbled := refuse_lone_surrogates(body)) is not None:
             await JSONResponse(garbled.model_dump(), status_code=400)(scope, receive, send)
             return
         tells = b'"progressToken"' in body
@@ -96,7 +98,7 @@ class Endpoint:
             if answer is not None:
                 await answer(scope, receive, send)
                 return
-        if (garbled := no_message(body)) is not None:
+        if (garbled := refuse_non_message(body)) is not None:
             await JSONResponse(garbled.model_dump(), status_code=400)(scope, receive, send)
             return
         manager = self._streaming if tells else self._plain

@@ -6,13 +6,13 @@ from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from commonplace.core.services import Services
-from commonplace.interfaces.actions import items as wire
+from commonplace.interfaces.actions import items as item_shapes
 from commonplace.interfaces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability, FullItem, Item, Mode, SearchResult
 from commonplace.model.progress import Progress, no_progress
 
 
-class Kept(TypedDict):
+class McpAddResult(TypedDict):
     status: Annotated[
         str,
         Field(
@@ -28,10 +28,10 @@ class Kept(TypedDict):
 
 
 async def _add(
-    services: Services, caller: Caller, args: wire.Ingest, tell: Progress = no_progress
-) -> tuple[str, Kept]:
-    added = await services.library.add(caller, args.draft(), tell)
-    answer: Kept = {
+    services: Services, caller: Caller, args: item_shapes.Ingest, tell: Progress = no_progress
+) -> tuple[str, McpAddResult]:
+    added = await services.library.add(caller, args.to_draft(), tell)
+    answer: McpAddResult = {
         "status": added.status,
         "user_item_id": added.item.id,
         "content_id": added.item.content_id,
@@ -40,21 +40,23 @@ async def _add(
     return as_text(answer), answer
 
 
-class Hits(TypedDict):
+class SearchHits(TypedDict):
     query: str
-    mode: wire.ModeName
-    hits: list[wire.Hit]
+    mode: item_shapes.ModeName
+    hits: list[item_shapes.Hit]
     degraded: Annotated[
         str | None, Field(description="Why the answer is less than was asked for; null: it is not")
     ]
 
 
-async def _search(services: Services, caller: Caller, args: wire.SearchRequest) -> tuple[str, Hits]:
+async def _search(
+    services: Services, caller: Caller, args: item_shapes.SearchRequest
+) -> tuple[str, SearchHits]:
     found = await services.search.search(caller, args.query, limit=args.limit, mode=Mode(args.mode))
     return _hits_as_text(found), {
         "query": found.query,
         "mode": found.mode.value,
-        "hits": wire.hits(found.hits),
+        "hits": item_shapes.hits(found.hits),
         "degraded": found.degraded,
     }
 
@@ -78,16 +80,18 @@ def _on_one_line(title: str) -> str:
     return " ".join(title.split())
 
 
-class GetItem(wire.Input):
+class GetItem(item_shapes.Input):
     item_id: Annotated[
         str,
         Field(min_length=1, max_length=200, description="Id of an item, as other tools give it"),
     ]
 
 
-async def _get(services: Services, caller: Caller, args: GetItem) -> tuple[str, wire.ItemInFull]:
+async def _get(
+    services: Services, caller: Caller, args: GetItem
+) -> tuple[str, item_shapes.ItemInFull]:
     reading = await services.library.read(caller, args.item_id)
-    return _item_as_markdown(reading), wire.item_in_full(reading)
+    return _item_as_markdown(reading), item_shapes.item_in_full(reading)
 
 
 def _item_as_markdown(reading: FullItem) -> str:
@@ -127,22 +131,22 @@ def _transcription(reading: FullItem) -> str | None:
     )
 
 
-class ListRecent(wire.Input):
+class ListRecent(item_shapes.Input):
     limit: Annotated[
         int,
         Field(ge=1, le=100, description="How many items to return"),
-        BeforeValidator(wire.whole),
+        BeforeValidator(item_shapes.whole_number),
     ] = 20
 
 
-class Recent(TypedDict):
-    items: list[wire.Item]
+class RecentItems(TypedDict):
+    items: list[item_shapes.Item]
 
 
-async def _recent(services: Services, caller: Caller, args: ListRecent) -> tuple[str, Recent]:
+async def _recent(services: Services, caller: Caller, args: ListRecent) -> tuple[str, RecentItems]:
     items = await services.library.recent(caller, args.limit)
     text = "\n".join(_recent_line(number, item) for number, item in enumerate(items, 1))
-    return text or "Nothing here yet.", {"items": [wire.item(item) for item in items]}
+    return text or "Nothing here yet.", {"items": [item_shapes.item(item) for item in items]}
 
 
 def _recent_line(number: int, item: Item) -> str:
@@ -159,8 +163,8 @@ TOOLS = (
         "default mode, hybrid, suits most questions; use keyword for exact strings such as function names and error "
         "codes, semantic for paraphrases. Each hit has an item_id: pass it to get_item to read the whole item.",
         Capability.READ,
-        wire.SearchRequest,
-        Hits,
+        item_shapes.SearchRequest,
+        SearchHits,
         _search,
     ),
     Tool(
@@ -171,8 +175,8 @@ TOOLS = (
         "get_item until transcription_status is done. Adding what is there already gives back the item that is "
         "there. To change, delete or file items, or to upload files, use the REST API.",
         Capability.WRITE,
-        wire.Ingest,
-        Kept,
+        item_shapes.Ingest,
+        McpAddResult,
         _add,
         open_world=True,
         telling=_add,
@@ -184,7 +188,7 @@ TOOLS = (
         "Use it when a passage from search_knowledge_base is not enough, or to see how far a transcription is.",
         Capability.READ,
         GetItem,
-        wire.ItemInFull,
+        item_shapes.ItemInFull,
         _get,
     ),
     Tool(
@@ -194,7 +198,7 @@ TOOLS = (
         "something that was just added.",
         Capability.READ,
         ListRecent,
-        Recent,
+        RecentItems,
         _recent,
     ),
 )

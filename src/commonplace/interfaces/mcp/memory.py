@@ -1,32 +1,32 @@
 """The graph door's memory: remember, reflect, and the context that an agent starts with."""
 
 from commonplace.core.services import Services
-from commonplace.interfaces.actions import memory as wire
+from commonplace.interfaces.actions import memory as memory_shapes
 from commonplace.interfaces.mcp.tools import Tool, as_text
 from commonplace.model import Caller, Capability
 
 
 async def _remember(
-    services: Services, caller: Caller, args: wire.Remember
-) -> tuple[str, wire.Kept]:
-    answer = wire.kept(await services.memory.remember(caller, args.memo()))
+    services: Services, caller: Caller, args: memory_shapes.Remember
+) -> tuple[str, memory_shapes.RememberResult]:
+    answer = memory_shapes.remember_result(await services.memory.remember(caller, args.to_memo()))
     return as_text(answer), answer
 
 
 async def _reflect(
-    services: Services, caller: Caller, args: wire.Reflect
-) -> tuple[str, wire.Reflections]:
-    notes = args.notes()
-    answer = wire.reflections(notes, await services.reflection.reflect(caller, notes))
+    services: Services, caller: Caller, args: memory_shapes.Reflect
+) -> tuple[str, memory_shapes.ReflectResult]:
+    notes = args.to_notes()
+    answer = memory_shapes.reflect_result(notes, await services.reflection.reflect(caller, notes))
     return as_text(answer), answer
 
 
 async def _context(
-    services: Services, caller: Caller, args: wire.ContextRequest
-) -> tuple[str, wire.ContextPack]:
-    pack = await services.context.pack(caller, args.wanted())
+    services: Services, caller: Caller, args: memory_shapes.ContextRequest
+) -> tuple[str, memory_shapes.ContextPack]:
+    pack = await services.context.pack(caller, args.to_goal())
     note = f"Note: {pack.degraded}\n\n" if pack.degraded else ""
-    return note + pack.markdown(), wire.context_pack(pack)
+    return note + pack.markdown(), memory_shapes.context_pack(pack)
 
 
 TOOLS = (
@@ -39,8 +39,8 @@ TOOLS = (
         "Name the project when you know it, and the intent (build, plan, debug, decide, research, review, learn, ideate) to "
         "shift what weighs more. `left_out` says what there was no room for.",
         Capability.READ,
-        wire.ContextRequest,
-        wire.ContextPack,
+        memory_shapes.ContextRequest,
+        memory_shapes.ContextPack,
         _context,
     ),
     Tool(
@@ -52,8 +52,8 @@ TOOLS = (
         "something. Send an idempotency_key when you may have to repeat the call: the same key answers with the first result. "
         "`conflicts` names what is known already and alike or says otherwise; nothing is merged or thrown away.",
         Capability.WRITE,
-        wire.Remember,
-        wire.Kept,
+        memory_shapes.Remember,
+        memory_shapes.RememberResult,
         _remember,
         idempotent=False,
     ),
@@ -67,8 +67,8 @@ TOOLS = (
         "contradicting ones wait in the review queue (with review=true, all of them do). Reflecting on "
         "the same notes again stores nothing twice.",
         Capability.READ,
-        wire.Reflect,
-        wire.Reflections,
+        memory_shapes.Reflect,
+        memory_shapes.ReflectResult,
         _reflect,
         writes=True,
     ),

@@ -18,19 +18,19 @@ from commonplace.core.people.authorization import WRITE
 from commonplace.core.services import Services
 from commonplace.errors import Invalid
 from commonplace.interfaces.mcp import disks, entities, graph, items, memory, tasks
-from commonplace.interfaces.mcp.errors import explain_params, guarded
+from commonplace.interfaces.mcp.errors import explain_params, with_json_rpc_errors
 from commonplace.interfaces.mcp.tools import Tool
 from commonplace.model import Caller, Json
 from commonplace.model.progress import Progress
 
 AnyTool = Tool[Any, Any]
 
-DOORS: dict[str, tuple[AnyTool, ...]] = {
+TOOLSETS: dict[str, tuple[AnyTool, ...]] = {
     "knowledge": items.TOOLS,
     "graph": (*entities.TOOLS, *graph.TOOLS, *tasks.TOOLS, *memory.TOOLS),
     "disks": disks.TOOLS,
 }
-ALL_TOOLS = (*(tool for tools in DOORS.values() for tool in tools), entities.FETCH)
+ALL_TOOLS = (*(tool for tools in TOOLSETS.values() for tool in tools), entities.FETCH)
 
 INSTRUCTIONS = (
     "Commonplace is the user's library: what they saved, searchable by meaning and by words. Search it before "
@@ -47,14 +47,14 @@ Report = Callable[
 ]  # progress, heard by clients that asked for it
 
 
-async def unheard(progress: float, total: float | None, message: str | None) -> None:
+async def ignore_progress(progress: float, total: float | None, message: str | None) -> None:
     return None
 
 
 def new_server(**handlers: Any) -> Server[Any]:
     """A server whose handlers (`on_list_tools=`, ...) answer failures as errors.py says."""
     options: dict[str, Any] = {
-        name: guarded(handler) if name.startswith("on_") else handler
+        name: with_json_rpc_errors(handler) if name.startswith("on_") else handler
         for name, handler in handlers.items()
     }
     server: Server[Any] = Server(
@@ -71,7 +71,7 @@ def new_server(**handlers: Any) -> Server[Any]:
     return server
 
 
-class Door:
+class Toolset:
     """A choice of tools. The SDK's handlers and the short way of plain.py end in the same call."""
 
     def __init__(self, tools: Sequence[AnyTool], services: Services) -> None:
@@ -79,7 +79,7 @@ class Door:
         self._services = services
 
     async def call(
-        self, caller: Caller, name: str, arguments: Json | None, report: Report = unheard
+        self, caller: Caller, name: str, arguments: Json | None, report: Report = ignore_progress
     ) -> tuple[str, Mapping[str, Any]]:
         """What the tool answers, in words and as a value."""
         tool = self._tools.get(name)
@@ -91,40 +91,42 @@ class Door:
             await self._services.access.admit(caller, WRITE, tool.name)
         args = tool.parse(arguments)
         if tool.telling is not None:
-            text, answer = await tool.telling(self._services, caller, args, _teller(report))
+            text, answer = await tool.telling(
+                self._services, caller, args, _progress_reporter(report)
+            )
         else:
             text, answer = await tool.run(self._services, caller, args)
         if (share := answer.get("transcription_progress")) is not None:
             await report(share, 1.0, None)
         return text, answer
 
-    def server(self, caller_of: Callable[[Context], Awaitable[Caller]]) -> Server[Any]:
+    def server(self, get_caller: Callable[[Context], Awaitable[Caller]]) -> Server[Any]:
         async def list_tools(
             ctx: Context, params: PaginatedRequestParams | None
         ) -> ListToolsResult:
-            have = (await caller_of(ctx)).capabilities
+            have = (await get_caller(ctx)).capabilities
             return ListToolsResult(
                 tools=[tool.listing for tool in self._tools.values() if tool.needs in have]
             )
 
         async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
             text, answer = await self.call(
-                await caller_of(ctx), params.name, params.arguments, ctx.session.report_progress
+                await get_caller(ctx), params.name, params.arguments, ctx.session.report_progress
             )
             return CallToolResult(
                 content=[TextContent(type="text", text=text)], structured_content=answer
             )
 
         return new_server(
-            on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=_of_headers
+            on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=_header_schema
         )
 
 
-def _of_headers(name: str) -> None:
+def _header_schema(name: str) -> None:
     """What of a tool's arguments has to be in headers too (`x-mcp-header`): no tool of ours asks for any."""
 
 
-def _teller(report: Report) -> Progress:
+def _progress_reporter(report: Report) -> Progress:
     """Steps as progress. It only ever grows, also when a step is done again."""
     told = 0.0
 

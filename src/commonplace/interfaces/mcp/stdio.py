@@ -20,8 +20,8 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from commonplace.core.services import Services
-from commonplace.interfaces.mcp.errors import lone_surrogates
-from commonplace.interfaces.mcp.server import ALL_TOOLS, Door
+from commonplace.interfaces.mcp.errors import refuse_lone_surrogates
+from commonplace.interfaces.mcp.server import ALL_TOOLS, Toolset
 from commonplace.model import Caller
 
 Line = SessionMessage | Exception
@@ -29,7 +29,7 @@ PATIENCE = 60.0  # seconds after the input's end for what was asked before it
 
 
 @dataclass
-class Asked:
+class PendingRequests:
     """Requests that are not answered yet."""
 
     ids: set[RequestId | None] = field(default_factory=set)
@@ -54,9 +54,9 @@ async def serve_stdio(services: Services, caller: Callable[[], Awaitable[Caller]
     async def agent(_: Any) -> Caller:
         return replace(await caller(), agent=True)
 
-    server = Door(ALL_TOOLS, services).server(agent)
+    server = Toolset(ALL_TOOLS, services).server(agent)
     async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
-        asked = Asked()
+        asked = PendingRequests()
         legible_in, legible_out = anyio.create_memory_object_stream[Line]()
         answers_in, answers_out = anyio.create_memory_object_stream[SessionMessage]()
         tasks.start_soon(_sort_out, read, legible_in, write, asked)
@@ -69,7 +69,7 @@ async def _sort_out(
     read: ObjectReceiveStream[Line],
     legible: ObjectSendStream[Line],
     write: ObjectSendStream[SessionMessage],
-    asked: Asked,
+    asked: PendingRequests,
 ) -> None:
     """Answer lines that are no messages: the SDK would pass them over, and the client would wait forever.
 
@@ -93,7 +93,7 @@ async def _sort_out(
 async def _pass_on(
     answers: ObjectReceiveStream[SessionMessage],
     write: ObjectSendStream[SessionMessage],
-    asked: Asked,
+    asked: PendingRequests,
 ) -> None:
     async with answers, write:
         async for item in answers:
@@ -104,7 +104,7 @@ async def _pass_on(
 
 def _refusal(unread: Exception) -> JSONRPCError:
     line = unread.errors()[0]["input"] if isinstance(unread, ValidationError) else None
-    garbled = lone_surrogates(line) if isinstance(line, str) else None
+    garbled = refuse_lone_surrogates(line) if isinstance(line, str) else None
     unknown = ErrorData(
         code=PARSE_ERROR,
         message="The line is no JSON-RPC message.",

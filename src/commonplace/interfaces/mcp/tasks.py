@@ -10,16 +10,16 @@ from typing_extensions import TypedDict
 from commonplace.core.services import Services
 from commonplace.core.work.tasks import ChangeResult
 from commonplace.errors import Invalid
-from commonplace.interfaces.actions import entities, tasks as wire
+from commonplace.interfaces.actions import entities as entity_shapes, tasks as task_shapes
 from commonplace.interfaces.actions.entities import Reference, Short
-from commonplace.interfaces.actions.items import Input, whole
-from commonplace.interfaces.mcp.tools import Tool, as_text, parsed
+from commonplace.interfaces.actions.items import Input, whole_number
+from commonplace.interfaces.mcp.tools import Tool, as_text, parse_arguments
 from commonplace.model import Caller, Capability, Item, Json
 from commonplace.model.workflow import EPIC, STEPS, TASK, Machine
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ActionResult:
     """What an action came to. `item` is what it was about, when it was about one."""
 
     message: str
@@ -28,7 +28,7 @@ class Answer:
     more: Mapping[str, Any] | None = None  # beside the item
 
 
-Run = Callable[[Services, Caller, str, Any], Awaitable[Answer]]
+Run = Callable[[Services, Caller, str, Any], Awaitable[ActionResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +38,22 @@ class Action:
     of: bool = True  # whether an entity_id is needed
 
 
-def _answer(done: ChangeResult) -> Answer:
-    return Answer(done.message, done.item, more=done.more)
+def _result(done: ChangeResult) -> ActionResult:
+    return ActionResult(done.message, done.item, more=done.more)
 
 
-def _step(name: str, data: type[wire.Nothing]) -> Action:
+def _step(name: str, data: type[task_shapes.StepInput]) -> Action:
     async def run(
-        services: Services, caller: Caller, entity_id: str, given: wire.Nothing
-    ) -> Answer:
-        return _answer(
+        services: Services, caller: Caller, entity_id: str, given: task_shapes.StepInput
+    ) -> ActionResult:
+        return _result(
             await services.tasks.step(
                 caller,
                 entity_id,
                 name,
                 reason=getattr(given, "reason", ""),
                 learnings=getattr(given, "learnings", None) or "",
-                about=given.about,
+                about=given.metadata,
                 expected_revision=given.expected_revision,
             )
         )
@@ -61,80 +61,90 @@ def _step(name: str, data: type[wire.Nothing]) -> Action:
     return Action(data, run)
 
 
-def _update(machine: Machine, data: type[wire.Changes]) -> Action:
+def _update(machine: Machine, data: type[task_shapes.EpicChanges]) -> Action:
     async def run(
-        services: Services, caller: Caller, entity_id: str, given: wire.Changes
-    ) -> Answer:
-        return _answer(
+        services: Services, caller: Caller, entity_id: str, given: task_shapes.EpicChanges
+    ) -> ActionResult:
+        return _result(
             await services.tasks.update(
-                caller, entity_id, machine, given.wish, given.expected_revision
+                caller, entity_id, machine, given.changes, given.expected_revision
             )
         )
 
     return Action(data, run)
 
 
-async def _note(services: Services, caller: Caller, entity_id: str, given: wire.Note) -> Answer:
-    return _answer(
+async def _note(
+    services: Services, caller: Caller, entity_id: str, given: task_shapes.NoteInput
+) -> ActionResult:
+    return _result(
         await services.tasks.note(caller, entity_id, given.content, given.expected_revision)
     )
 
 
-class Project(Input):
+class ProjectInput(Input):
     project: Annotated[
         Reference | None, Field(description="Id of a project; left out: all that is open")
     ] = None
-    limit: Annotated[int, Field(ge=1, le=100), BeforeValidator(whole)] = 20
+    limit: Annotated[int, Field(ge=1, le=100), BeforeValidator(whole_number)] = 20
 
 
-class Wanting(Project):
+class SuggestInput(ProjectInput):
     assignee: Annotated[Short | None, Field(description="Only their tasks, and nobody's")] = None
-    limit: Annotated[int, Field(ge=1, le=100), BeforeValidator(whole)] = 5
+    limit: Annotated[int, Field(ge=1, le=100), BeforeValidator(whole_number)] = 5
 
 
-async def _estimate(services: Services, caller: Caller, entity_id: str, given: Input) -> Answer:
+async def _estimate(
+    services: Services, caller: Caller, entity_id: str, given: Input
+) -> ActionResult:
     task, estimate = await services.planning.estimate(caller, entity_id)
-    return Answer(estimate.explanation, task, {**wire.estimate(estimate)})
+    return ActionResult(estimate.explanation, task, {**task_shapes.estimate(estimate)})
 
 
-async def _prioritize(services: Services, caller: Caller, entity_id: str, given: Project) -> Answer:
+async def _prioritize(
+    services: Services, caller: Caller, entity_id: str, given: ProjectInput
+) -> ActionResult:
     ranked, total = await services.planning.prioritize(
         caller, _project(entity_id, given), limit=given.limit
     )
     said = f"{total} open task{'s' * (total != 1)}, most important first."
-    return Answer(said, data={"tasks": [wire.place(r) for r in ranked], "total": total})
+    return ActionResult(
+        said, data={"tasks": [task_shapes.ranked_task(r) for r in ranked], "total": total}
+    )
 
 
-async def _suggest(services: Services, caller: Caller, entity_id: str, given: Wanting) -> Answer:
+async def _suggest(
+    services: Services, caller: Caller, entity_id: str, given: SuggestInput
+) -> ActionResult:
     found, said = await services.planning.suggest(
         caller, _project(entity_id, given), assignee=given.assignee, limit=given.limit
     )
-    return Answer(said, data={"suggestions": [wire.suggestion(s) for s in found]})
+    return ActionResult(said, data={"suggestions": [task_shapes.suggestion(s) for s in found]})
 
 
 async def _detect_cycles(
-    services: Services, caller: Caller, entity_id: str, given: Project
-) -> Answer:
+    services: Services, caller: Caller, entity_id: str, given: ProjectInput
+) -> ActionResult:
     cycles = (await services.planning.cycles(caller, _project(entity_id, given)))[: given.limit]
     said = "; ".join(" -> ".join(item.title for item in cycle) for cycle in cycles)
-    return Answer(
+    return ActionResult(
         f"{len(cycles)} cycle{'s' * (len(cycles) != 1)}: {said}"
         if cycles
         else "No task waits for itself.",
-        data={"cycles": [wire.cycle(cycle) for cycle in cycles], "has_cycles": bool(cycles)},
+        data={"cycles": [task_shapes.cycle(cycle) for cycle in cycles], "has_cycles": bool(cycles)},
     )
 
 
-def _project(entity_id: str, given: Project) -> str | None:
+def _project(entity_id: str, given: ProjectInput) -> str | None:
     if entity_id and given.project not in (None, entity_id):
         raise Invalid("`entity_id` and `data.project` name two projects; name one.")
     return entity_id or given.project
 
 
 async def _supersede(
-    services: Services, caller: Caller, entity_id: str, given: wire.Superseding
-) -> Answer:
-    return _answer(
+    services: Services, caller: Caller, entity_id: str, given: task_shapes.SupersedeInput
+) -> ActionResult:
+    return _result(
         await services.memory.supersede(
             caller,
             entity_id,
@@ -148,9 +158,9 @@ async def _supersede(
 
 
 async def _mark_wrong(
-    services: Services, caller: Caller, entity_id: str, given: wire.Marking
-) -> Answer:
-    return _answer(
+    services: Services, caller: Caller, entity_id: str, given: task_shapes.MarkInput
+) -> ActionResult:
+    return _result(
         await services.memory.mark_wrong(
             caller, entity_id, given.reason or "", given.expected_revision
         )
@@ -158,9 +168,9 @@ async def _mark_wrong(
 
 
 async def _mark_stale(
-    services: Services, caller: Caller, entity_id: str, given: wire.Marking
-) -> Answer:
-    return _answer(
+    services: Services, caller: Caller, entity_id: str, given: task_shapes.MarkInput
+) -> ActionResult:
+    return _result(
         await services.memory.mark_stale(
             caller, entity_id, given.reason or "", given.expected_revision
         )
@@ -168,41 +178,41 @@ async def _mark_stale(
 
 
 async def _restore(
-    services: Services, caller: Caller, entity_id: str, given: wire.Nothing
-) -> Answer:
-    return _answer(await services.memory.restore(caller, entity_id, given.expected_revision))
+    services: Services, caller: Caller, entity_id: str, given: task_shapes.StepInput
+) -> ActionResult:
+    return _result(await services.memory.restore(caller, entity_id, given.expected_revision))
 
 
 async def _delete(
-    services: Services, caller: Caller, entity_id: str, given: wire.Nothing
-) -> Answer:
+    services: Services, caller: Caller, entity_id: str, given: task_shapes.StepInput
+) -> ActionResult:
     item = await services.library.delete(caller, entity_id, given.expected_revision)
-    return Answer(f"Deleted: {item.title}", item, {"deleted": True})
+    return ActionResult(f"Deleted: {item.title}", item, {"deleted": True})
 
 
-class Bare(Input):
+class NoInput(Input):
     """Nothing goes with it."""
 
 
-_GIVEN: dict[str, type[wire.Nothing]] = {
-    "block_task": wire.Blocking,
-    "submit_review": wire.Review,
-    "complete_task": wire.Completion,
+_STEP_INPUTS: dict[str, type[task_shapes.StepInput]] = {
+    "block_task": task_shapes.BlockInput,
+    "submit_review": task_shapes.ReviewInput,
+    "complete_task": task_shapes.CompleteInput,
 }
 ACTIONS: dict[str, Action] = {
-    **{name: _step(name, _GIVEN.get(name, wire.Nothing)) for name in STEPS},
-    "update_task": _update(TASK, wire.TaskChanges),
-    "update_epic": _update(EPIC, wire.Changes),
-    "add_note": Action(wire.Note, _note),
-    "estimate": Action(Bare, _estimate),
-    "prioritize": Action(Project, _prioritize, of=False),
-    "detect_cycles": Action(Project, _detect_cycles, of=False),
-    "suggest": Action(Wanting, _suggest, of=False),
-    "supersede": Action(wire.Superseding, _supersede),
-    "mark_wrong": Action(wire.Marking, _mark_wrong),
-    "mark_stale": Action(wire.Marking, _mark_stale),
-    "restore": Action(wire.Nothing, _restore),
-    "delete": Action(wire.Nothing, _delete),
+    **{name: _step(name, _STEP_INPUTS.get(name, task_shapes.StepInput)) for name in STEPS},
+    "update_task": _update(TASK, task_shapes.TaskChanges),
+    "update_epic": _update(EPIC, task_shapes.EpicChanges),
+    "add_note": Action(task_shapes.NoteInput, _note),
+    "estimate": Action(NoInput, _estimate),
+    "prioritize": Action(ProjectInput, _prioritize, of=False),
+    "detect_cycles": Action(ProjectInput, _detect_cycles, of=False),
+    "suggest": Action(SuggestInput, _suggest, of=False),
+    "supersede": Action(task_shapes.SupersedeInput, _supersede),
+    "mark_wrong": Action(task_shapes.MarkInput, _mark_wrong),
+    "mark_stale": Action(task_shapes.MarkInput, _mark_stale),
+    "restore": Action(task_shapes.StepInput, _restore),
+    "delete": Action(task_shapes.StepInput, _delete),
 }
 ActionName = Literal[
     "start_task",
@@ -253,10 +263,10 @@ class Manage(Input):
             ),
         ),
     ]
-    expected_revision: wire.Revision = None
+    expected_revision: task_shapes.Revision = None
 
 
-class Managed(TypedDict):
+class ManageResult(TypedDict):
     success: bool
     action: str
     entity_id: Annotated[str | None, Field(description="What it was about")]
@@ -267,18 +277,21 @@ class Managed(TypedDict):
     revision: Annotated[int | None, Field(description="Of the entity, for expected_revision")]
 
 
-async def _manage(services: Services, caller: Caller, args: Manage) -> tuple[str, Managed]:
+async def _manage(services: Services, caller: Caller, args: Manage) -> tuple[str, ManageResult]:
     action = ACTIONS[args.action]
     if action.of and args.entity_id is None:
         raise Invalid(f"`entity_id` is required for {args.action}.")
     done = await action.run(
-        services, caller, args.entity_id or "", parsed(action.data, _data(args), "In `data`: ")
+        services,
+        caller,
+        args.entity_id or "",
+        parse_arguments(action.data, _data(args), "In `data`: "),
     )
     data: Json = dict(done.data or {})
     if done.item is not None and done.data is None:
         [entity] = await services.entities.described(caller, [done.item])
-        data = {**entities.entity(entity, services.settings), **(done.more or {})}
-    answer: Managed = {
+        data = {**entity_shapes.entity(entity, services.settings), **(done.more or {})}
+    answer: ManageResult = {
         "success": True,
         "action": args.action,
         "entity_id": done.item.entity_id if done.item else args.entity_id,
@@ -311,7 +324,7 @@ TOOLS = (
         "read as expected_revision to be sure that nobody changed it meanwhile.",
         Capability.WRITE,
         Manage,
-        Managed,
+        ManageResult,
         _manage,
         idempotent=False,
         destructive=True,

@@ -75,14 +75,14 @@ class Tool(Generic[Args, Answer]):
         return {**schema, "properties": schema["properties"] | missed, "required": []}
 
     def parse(self, arguments: Json | None) -> Args:
-        return parsed(self.args, arguments or {})
+        return parse_arguments(self.args, arguments or {})
 
 
 def as_text(answer: Any) -> str:
     return json.dumps(answer, indent=2, ensure_ascii=False)
 
 
-def parsed(shape: type[Args], arguments: Json, where: str = "") -> Args:
+def parse_arguments(shape: type[Args], arguments: Json, where: str = "") -> Args:
     """The arguments, or what to do about them in words."""
     try:
         return shape.model_validate(arguments)
@@ -104,7 +104,7 @@ def _sentence(detail: ErrorDetails, schema: Json) -> str:
     field, properties = str(detail["loc"][0]), schema.get("properties", {})
     match detail["type"]:
         case "missing":
-            return f"`{field}` is required: {_expected(properties[field])}."
+            return f"`{field}` is required: {_describe(properties[field])}."
         case "extra_forbidden":
             known = f"the fields are: {', '.join(properties)}" if properties else "there are none"
             return f"Unknown field `{field}`; {known}."
@@ -113,26 +113,26 @@ def _sentence(detail: ErrorDetails, schema: Json) -> str:
         case "value_error":
             return f"`{field}` {detail['ctx']['error']}."
         case _:
-            return f"`{field}` must be {_expected(properties[field])}."
+            return f"`{field}` must be {_describe(properties[field])}."
 
 
-def _expected(schema: Json) -> str:
+def _describe(schema: Json) -> str:
     if "anyOf" in schema:
         return " or ".join(
-            _expected(option) for option in schema["anyOf"] if option.get("type") != "null"
+            _describe(option) for option in schema["anyOf"] if option.get("type") != "null"
         )
     if "enum" in schema:
         return f"one of {', '.join(schema['enum'])}"
     match schema.get("type"):
         case "integer":
-            return f"a whole number{_range(schema.get('minimum'), schema.get('maximum'))}"
+            return f"a whole number{_describe_range(schema.get('minimum'), schema.get('maximum'))}"
         case "string":
-            return f"text{_range(schema.get('minLength'), schema.get('maxLength'), ' characters')}"
+            return f"text{_describe_range(schema.get('minLength'), schema.get('maxLength'), ' characters')}"
         case "number":
-            return f"a number{_range(schema.get('minimum'), schema.get('maximum'))}"
+            return f"a number{_describe_range(schema.get('minimum'), schema.get('maximum'))}"
         case "array":
             most = f" of at most {schema['maxItems']}" if "maxItems" in schema else ""
-            return f"a list{most}, each entry {_expected(schema['items'])}"
+            return f"a list{most}, each entry {_describe(schema['items'])}"
         case "object":
             return "an object"
         case "boolean":
@@ -141,7 +141,7 @@ def _expected(schema: Json) -> str:
             return str(other)
 
 
-def _range(low: float | None, high: float | None, unit: str = "") -> str:
+def _describe_range(low: float | None, high: float | None, unit: str = "") -> str:
     match low, high:
         case None, None:
             return ""

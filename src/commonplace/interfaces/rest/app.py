@@ -72,12 +72,12 @@ def rest_app(
         redoc_url=None,
         openapi_url=None,
         telemetry=NO_TELEMETRY,
-        lifespan=lambda app: _serving(app, services, running),
+        lifespan=lambda app: _lifespan(app, services, running),
         exception_handlers={
-            CommonplaceError: _ours,
-            RequestValidationError: _invalid,
-            HTTPException: _http,
-            Exception: _unexpected,
+            CommonplaceError: _handle_error,
+            RequestValidationError: _handle_invalid,
+            HTTPException: _handle_http,
+            Exception: _handle_unexpected,
         },
     )
     app.state.services, app.state.meters, app.state.embedder = services, meters, "loading"
@@ -100,12 +100,12 @@ def rest_app(
     )
     own = [route for part in parts for route in part.router.routes]
     app.router.routes.extend([*own, *docs_routes()])
-    app.router.default = _Elsewhere(pages)
+    app.router.default = _Pages(pages)
     app.state.pages = pages
     return app
 
 
-class _Elsewhere:
+class _Pages:
     """What no route takes is a page's; under the API's own paths, it is nothing."""
 
     def __init__(self, pages: ASGIApp) -> None:
@@ -118,7 +118,7 @@ class _Elsewhere:
 
 
 @asynccontextmanager
-async def _serving(
+async def _lifespan(
     app: FastAPI, services: Services, running: AbstractAsyncContextManager[None]
 ) -> AsyncIterator[None]:
     async with running:
@@ -145,16 +145,16 @@ async def _warm_up(app: FastAPI, services: Services) -> None:
 # -- errors
 
 
-async def _ours(request: Request, error: Exception) -> Response:
+async def _handle_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, CommonplaceError)
     return error_response(error)
 
 
-async def _unexpected(request: Request, error: Exception) -> Response:
+async def _handle_unexpected(request: Request, error: Exception) -> Response:
     return internal_error()  # the gate logs it
 
 
-async def _invalid(request: Request, error: Exception) -> Response:
+async def _handle_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     details = error.errors()
     if details[0]["type"] == "json_invalid":
@@ -183,7 +183,7 @@ def _sentence(detail: dict[str, Any]) -> str:
             return f"{name} {mistake(detail)}."
 
 
-async def _http(request: Request, error: Exception) -> Response:
+async def _handle_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     match error.status_code:
         case 400:  # what Python's JSON reader gives up on without saying where
@@ -200,7 +200,7 @@ async def _http(request: Request, error: Exception) -> Response:
                 "There is nothing at this path; /openapi.json names the paths there are.",
             )
         case 405:
-            allowed = ", ".join(_allowed(request))
+            allowed = ", ".join(_allowed_methods(request))
             return problem(
                 405, "method_not_allowed", f"This path takes {allowed}.", {"Allow": allowed}
             )
@@ -210,7 +210,7 @@ async def _http(request: Request, error: Exception) -> Response:
             return problem(status, "invalid_request", f"{error.detail}.")
 
 
-def _allowed(request: Request) -> list[str]:
+def _allowed_methods(request: Request) -> list[str]:
     """The methods of all routes at this path; the router itself names only the first one's."""
     at_path = [
         route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE

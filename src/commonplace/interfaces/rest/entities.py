@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.validation import since
-from commonplace.interfaces.actions import entities as wire_graph
+from commonplace.interfaces.actions import entities as entity_shapes
 from commonplace.interfaces.actions.entities import (
     AnyTypeName,
     DueDate,
@@ -19,8 +19,8 @@ from commonplace.interfaces.actions.entities import (
     ShortList,
     Since,
 )
-from commonplace.interfaces.actions.items import Input, whole
-from commonplace.interfaces.rest.routes import OK, AtRevision, Desk, ItemId, Ok, api_router
+from commonplace.interfaces.actions.items import Input, whole_number
+from commonplace.interfaces.rest.routes import OK, ApiRequest, AtRevision, ItemId, Ok, api_router
 from commonplace.model import ItemFilter
 
 router = api_router("entities", "/api")
@@ -32,7 +32,7 @@ EXAMPLE = {
 }
 
 
-class AddBody(wire_graph.AddInput):
+class AddBody(entity_shapes.AddInput):
     epic: Annotated[
         Reference | None, Field(description="Of a task: id of the epic it is part of")
     ] = None
@@ -46,7 +46,7 @@ class AddQuery(Input):
     ] = False
 
 
-class AddedEntity(wire_graph.AddAnswer, wire_graph.EntityInFull):
+class AddedEntity(entity_shapes.AddEntityResult, entity_shapes.EntityInFull):
     """What was added, and how it is kept."""
 
 
@@ -62,21 +62,21 @@ class AddedEntity(wire_graph.AddAnswer, wire_graph.EntityInFull):
     },
 )
 async def add_entity(
-    desk: Desk,
+    api: ApiRequest,
     query: Annotated[AddQuery, Query()],
     body: Annotated[AddBody, Body(examples=[EXAMPLE])],
     response: Response,
 ) -> AddedEntity:
     """Takes the parameters of the MCP tool `add`. With `sync=true`, the entity is linked and searchable
     when the call returns."""
-    entities = desk.services.entities
+    entities = api.services.entities
     added = await entities.add(
-        desk.caller, body.new(epic=body.epic), sync=query.sync, **body.checks
+        api.caller, body.to_new_entity(epic=body.epic), sync=query.sync, **body.checks
     )
-    [entity] = await entities.described(desk.caller, [added.item])
+    [entity] = await entities.described(api.caller, [added.item])
     response.status_code = 202 if added.queued else 201
-    shown = wire_graph.entity(entity, desk.services.settings)
-    return {**shown, "content": body.content, **wire_graph.added(added)}
+    shown = entity_shapes.entity(entity, api.services.settings)
+    return {**shown, "content": body.content, **entity_shapes.add_entity_result(added)}
 
 
 class EntitiesQuery(Input):
@@ -105,7 +105,7 @@ class EntitiesQuery(Input):
 
 
 class EntitiesPage(TypedDict):
-    entities: list[wire_graph.Entity]
+    entities: list[entity_shapes.Entity]
     total: int
     page: int
     per_page: int
@@ -113,7 +113,7 @@ class EntitiesPage(TypedDict):
 
 
 @router.get("/entities", summary="List entities, newest first")
-async def list_entities(desk: Desk, query: Annotated[EntitiesQuery, Query()]) -> EntitiesPage:
+async def list_entities(api: ApiRequest, query: Annotated[EntitiesQuery, Query()]) -> EntitiesPage:
     where = ItemFilter(
         entity_types=tuple(query.entity_type),
         statuses=tuple(query.status),
@@ -125,11 +125,11 @@ async def list_entities(desk: Desk, query: Annotated[EntitiesQuery, Query()]) ->
         since=since(query.since) if query.since is not None else None,
     )
     offset = (query.page - 1) * query.per_page
-    entities, total = await desk.services.entities.page(
-        desk.caller, where, project=query.project, limit=query.per_page, offset=offset
+    entities, total = await api.services.entities.page(
+        api.caller, where, project=query.project, limit=query.per_page, offset=offset
     )
     return {
-        "entities": [wire_graph.entity(entity, desk.services.settings) for entity in entities],
+        "entities": [entity_shapes.entity(entity, api.services.settings) for entity in entities],
         "total": total,
         "page": query.page,
         "per_page": query.per_page,
@@ -138,9 +138,9 @@ async def list_entities(desk: Desk, query: Annotated[EntitiesQuery, Query()]) ->
 
 
 @router.get("/entities/{item_id}", summary="Read an entity in full")
-async def read_entity(desk: Desk, item_id: ItemId) -> wire_graph.EntityInFull:
-    return wire_graph.entity_in_full(
-        await desk.services.entities.get(desk.caller, item_id), desk.services.settings
+async def read_entity(api: ApiRequest, item_id: ItemId) -> entity_shapes.EntityInFull:
+    return entity_shapes.entity_in_full(
+        await api.services.entities.get(api.caller, item_id), api.services.settings
     )
 
 
@@ -187,7 +187,7 @@ class EntityChanges(Input):
         dict[str, Any] | None, Field(description="Joined with what is there; null takes a key away")
     ] = None
     expected_revision: Annotated[
-        Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole)] | None,
+        Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole_number)] | None,
         Field(
             description=("Change it only if it is still at this revision; otherwise 409 `conflict`")
         ),
@@ -195,7 +195,7 @@ class EntityChanges(Input):
 
     @model_validator(mode="before")
     @classmethod
-    def _states_are_moved_elsewhere(cls, value: Any) -> Any:
+    def _refuse_status(cls, value: Any) -> Any:
         if isinstance(value, dict) and "status" in value:
             raise ValueError(
                 "`status` is moved along by /api/tasks and the MCP tool manage, which know what may follow what"
@@ -205,20 +205,20 @@ class EntityChanges(Input):
 
 @router.patch("/entities/{item_id}", summary="Update an entity")
 async def change_entity(
-    desk: Desk, item_id: ItemId, body: EntityChanges
-) -> wire_graph.EntityInFull:
+    api: ApiRequest, item_id: ItemId, body: EntityChanges
+) -> entity_shapes.EntityInFull:
     changes = body.model_dump(exclude_none=True, exclude={"expected_revision", "metadata"})
     if body.metadata is not None:
         changes["metadata"] = body.metadata
-    item = await desk.services.entities.update(
-        desk.caller, item_id, changes, body.expected_revision
-    )
-    return wire_graph.entity_in_full(
-        await desk.services.entities.in_full(desk.caller, item), desk.services.settings
+    item = await api.services.entities.update(api.caller, item_id, changes, body.expected_revision)
+    return entity_shapes.entity_in_full(
+        await api.services.entities.in_full(api.caller, item), api.services.settings
     )
 
 
 @router.delete("/entities/{item_id}", summary="Delete an entity")
-async def delete_entity(desk: Desk, item_id: ItemId, expected_revision: AtRevision = None) -> Ok:
-    await desk.services.library.delete(desk.caller, item_id, expected_revision)
+async def delete_entity(
+    api: ApiRequest, item_id: ItemId, expected_revision: AtRevision = None
+) -> Ok:
+    await api.services.library.delete(api.caller, item_id, expected_revision)
     return OK

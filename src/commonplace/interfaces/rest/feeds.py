@@ -5,14 +5,14 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 from typing_extensions import TypedDict
 
-from commonplace.interfaces.actions import items
-from commonplace.interfaces.actions.items import Input, web_address, whole
-from commonplace.interfaces.rest.routes import OK, Desk, Id, Ok, api_router
+from commonplace.interfaces.actions import items as item_shapes
+from commonplace.interfaces.actions.items import Input, web_address, whole_number
+from commonplace.interfaces.rest.routes import OK, ApiRequest, Id, Ok, api_router
 
 router = api_router("feeds")
 
 
-class Subscribe(Input):
+class FeedRequest(Input):
     url: Annotated[
         str,
         Field(
@@ -27,34 +27,34 @@ class Subscribe(Input):
     ] = None
     newest: Annotated[
         int,
-        BeforeValidator(whole),
+        BeforeValidator(whole_number),
         Field(ge=0, le=100, description=("How many of the entries that are there now to take")),
     ] = 10
 
 
 class Feeds(TypedDict):
-    feeds: list[items.Feed]
+    feeds: list[item_shapes.Feed]
     total: int
 
 
 @router.post("/feeds", status_code=201, summary="Follow a feed")
-async def subscribe(desk: Desk, body: Subscribe) -> items.Feed:
+async def subscribe(api: ApiRequest, body: FeedRequest) -> item_shapes.Feed:
     """New entries are added automatically, with the rights of this token. Following a feed again
     returns the same feed."""
-    return items.feed(
-        await desk.services.feeds.subscribe(desk.caller, body.url, body.folder_id, body.newest)
+    return item_shapes.feed(
+        await api.services.feeds.subscribe(api.caller, body.url, body.folder_id, body.newest)
     )
 
 
 @router.get("/feeds", summary="List feeds")
-async def list_feeds(desk: Desk) -> Feeds:
+async def list_feeds(api: ApiRequest) -> Feeds:
     """Tokens limited to folders or the KB see only the feeds that they follow themselves."""
-    found = await desk.services.feeds.all(desk.caller)
-    return {"feeds": [items.feed(feed) for feed in found], "total": len(found)}
+    found = await api.services.feeds.all(api.caller)
+    return {"feeds": [item_shapes.feed(feed) for feed in found], "total": len(found)}
 
 
 @router.delete("/feeds/{feed_id}", summary="Unfollow a feed")
-async def unsubscribe(desk: Desk, feed_id: Id) -> Ok:
+async def unsubscribe(api: ApiRequest, feed_id: Id) -> Ok:
     """Items that it added stay."""
-    await desk.services.feeds.unsubscribe(desk.caller, feed_id)
+    await api.services.feeds.unsubscribe(api.caller, feed_id)
     return OK

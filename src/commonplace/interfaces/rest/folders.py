@@ -6,9 +6,9 @@ from fastapi import Query
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
-from commonplace.interfaces.actions import items
+from commonplace.interfaces.actions import items as item_shapes
 from commonplace.interfaces.actions.items import Input, Name
-from commonplace.interfaces.rest.routes import OK, Desk, Id, Ok, api_router
+from commonplace.interfaces.rest.routes import OK, ApiRequest, Id, Ok, api_router
 
 router = api_router("folders")
 
@@ -20,7 +20,7 @@ class FolderName(Input):
 
 
 class Folders(TypedDict):
-    folders: list[items.Folder]
+    folders: list[item_shapes.Folder]
     total: int
 
 
@@ -33,23 +33,25 @@ class FolderDeletion(Input):
 
 
 @router.get("/folders", summary="List the folders in the token's scope")
-async def list_folders(desk: Desk) -> Folders:
-    folders = await desk.services.folders.list_folders(desk.caller)
-    return {"folders": [items.folder(folder) for folder in folders], "total": len(folders)}
+async def list_folders(api: ApiRequest) -> Folders:
+    folders = await api.services.folders.list_folders(api.caller)
+    return {"folders": [item_shapes.folder(folder) for folder in folders], "total": len(folders)}
 
 
 @router.post("/folders", status_code=201, summary="Create a folder")
-async def create_folder(desk: Desk, body: FolderName) -> items.Folder:
-    return items.folder(await desk.services.folders.create(desk.caller, body.name))
+async def create_folder(api: ApiRequest, body: FolderName) -> item_shapes.Folder:
+    return item_shapes.folder(await api.services.folders.create(api.caller, body.name))
 
 
 @router.patch("/folders/{folder_id}", summary="Rename a folder")
-async def rename_folder(desk: Desk, folder_id: Id, body: FolderName) -> items.Folder:
-    return items.folder(await desk.services.folders.rename(desk.caller, folder_id, body.name))
+async def rename_folder(api: ApiRequest, folder_id: Id, body: FolderName) -> item_shapes.Folder:
+    return item_shapes.folder(await api.services.folders.rename(api.caller, folder_id, body.name))
 
 
 @router.delete("/folders/{folder_id}", summary="Delete a folder")
-async def delete_folder(desk: Desk, folder_id: Id, query: Annotated[FolderDeletion, Query()]) -> Ok:
+async def delete_folder(
+    api: ApiRequest, folder_id: Id, query: Annotated[FolderDeletion, Query()]
+) -> Ok:
     """Revokes tokens that had no other folder."""
-    await desk.services.folders.delete(desk.caller, folder_id, cascade_items=query.cascade_items)
+    await api.services.folders.delete(api.caller, folder_id, cascade_items=query.cascade_items)
     return OK

@@ -6,7 +6,7 @@ from fastapi import Body, Query, Response
 from pydantic import BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from commonplace.interfaces.actions import disks, items as wire
+from commonplace.interfaces.actions import disks as disk_shapes, items as item_shapes
 from commonplace.interfaces.actions.items import (
     NOT_BLANK,
     Ingest,
@@ -15,10 +15,18 @@ from commonplace.interfaces.actions.items import (
     SearchRequest,
     Title,
     not_blank,
-    whole,
+    whole_number,
 )
 from commonplace.interfaces.http.gate import Json
-from commonplace.interfaces.rest.routes import OK, AtRevision, Desk, Id, ItemId, Ok, api_router
+from commonplace.interfaces.rest.routes import (
+    OK,
+    ApiRequest,
+    AtRevision,
+    Id,
+    ItemId,
+    Ok,
+    api_router,
+)
 from commonplace.model import ItemFilter, Mode
 
 router = api_router("items")
@@ -71,16 +79,16 @@ class IngestBody(Ingest):
     summary="Add a text or the content of a URL",
     responses={
         200: {
-            "model": wire.Kept,
+            "model": item_shapes.AddResult,
             "description": "The library already has it: returns the existing item",
         }
     },
 )
-async def ingest(desk: Desk, body: IngestBody, response: Response) -> wire.Kept:
+async def ingest(api: ApiRequest, body: IngestBody, response: Response) -> item_shapes.AddResult:
     """Takes the parameters of the MCP tool `add_to_knowledge`. Items with status `ready` are searchable."""
-    added = await desk.services.library.add(desk.caller, body.draft())
+    added = await api.services.library.add(api.caller, body.to_draft())
     response.status_code = 201 if added.created else 200
-    return wire.kept(added)
+    return item_shapes.add_result(added)
 
 
 class ItemsQuery(Input):
@@ -100,22 +108,22 @@ class ItemsQuery(Input):
 
 
 class ItemsPage(TypedDict):
-    items: list[wire.Item]
+    items: list[item_shapes.Item]
     total: int
     page: int
     per_page: int
 
 
 @router.get("/items", summary="List items, newest first")
-async def list_items(desk: Desk, query: Annotated[ItemsQuery, Query()]) -> ItemsPage:
+async def list_items(api: ApiRequest, query: Annotated[ItemsQuery, Query()]) -> ItemsPage:
     where = ItemFilter(
         folder_id=query.folder_id, in_kb=query.in_kb, archived=query.archived, text=query.q
     )
-    items, total = await desk.services.library.page(
-        desk.caller, where, limit=query.per_page, offset=(query.page - 1) * query.per_page
+    items, total = await api.services.library.page(
+        api.caller, where, limit=query.per_page, offset=(query.page - 1) * query.per_page
     )
     return {
-        "items": [wire.item(item) for item in items],
+        "items": [item_shapes.item(item) for item in items],
         "total": total,
         "page": query.page,
         "per_page": query.per_page,
@@ -123,8 +131,8 @@ async def list_items(desk: Desk, query: Annotated[ItemsQuery, Query()]) -> Items
 
 
 @router.get("/items/{item_id}", summary="Read an item in full")
-async def read_item(desk: Desk, item_id: ItemId) -> wire.ItemInFull:
-    return wire.item_in_full(await desk.services.library.read(desk.caller, item_id))
+async def read_item(api: ApiRequest, item_id: ItemId) -> item_shapes.ItemInFull:
+    return item_shapes.item_in_full(await api.services.library.read(api.caller, item_id))
 
 
 CHANGEABLE = ("title", "tags", "category", "in_kb", "archived")
@@ -150,7 +158,7 @@ class ItemChanges(Input):
     in_kb: Annotated[bool | None, Field(description="Whether search finds it")] = None
     archived: bool | None = None
     expected_revision: Annotated[
-        Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole)] | None,
+        Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole_number)] | None,
         Field(
             description=("Change it only if it is still at this revision; otherwise 409 `conflict`")
         ),
@@ -158,54 +166,54 @@ class ItemChanges(Input):
 
 
 @router.patch("/items/{item_id}", summary="Update an item")
-async def change_item(desk: Desk, item_id: ItemId, body: ItemChanges) -> wire.Item:
+async def change_item(api: ApiRequest, item_id: ItemId, body: ItemChanges) -> item_shapes.Item:
     changes = body.model_dump(exclude_none=True, exclude={"expected_revision"})
     if "tags" in changes:
         changes["tags"] = tuple(dict.fromkeys(changes["tags"]))
-    return wire.item(
-        await desk.services.library.update(desk.caller, item_id, changes, body.expected_revision)
+    return item_shapes.item(
+        await api.services.library.update(api.caller, item_id, changes, body.expected_revision)
     )
 
 
 @router.delete("/items/{item_id}", summary="Delete an item")
-async def delete_item(desk: Desk, item_id: ItemId, expected_revision: AtRevision = None) -> Ok:
-    await desk.services.library.delete(desk.caller, item_id, expected_revision)
+async def delete_item(api: ApiRequest, item_id: ItemId, expected_revision: AtRevision = None) -> Ok:
+    await api.services.library.delete(api.caller, item_id, expected_revision)
     return OK
 
 
 @router.post("/items/{item_id}/refresh", summary="Fetch an item's page again")
-async def refresh_item(desk: Desk, item_id: ItemId) -> wire.Item:
+async def refresh_item(api: ApiRequest, item_id: ItemId) -> item_shapes.Item:
     """Replaces text and sections in one transaction; your title and tags stay. Other libraries keep
     their text; new additions of the URL get the new text."""
-    return wire.item(await desk.services.library.refresh(desk.caller, item_id))
+    return item_shapes.item(await api.services.library.refresh(api.caller, item_id))
 
 
 @router.post("/items/{item_id}/retry", summary="Retry failed work of an item")
-async def retry_item(desk: Desk, item_id: ItemId) -> wire.Item:
-    return wire.item(await desk.services.library.retry(desk.caller, item_id))
+async def retry_item(api: ApiRequest, item_id: ItemId) -> item_shapes.Item:
+    return item_shapes.item(await api.services.library.retry(api.caller, item_id))
 
 
-class Filing(Input):
+class FilingRequest(Input):
     folder_ids: Annotated[list[IdText], Field(min_length=1, max_length=100)]
 
 
-class Filed(Ok):
+class FilingResult(Ok):
     added_folder_ids: list[str]
 
 
 @router.post("/items/{item_id}/folders", summary="File an item in folders")
-async def file_item(desk: Desk, item_id: ItemId, body: Filing) -> Filed:
+async def file_item(api: ApiRequest, item_id: ItemId, body: FilingRequest) -> FilingResult:
     """Every folder must be in the token's scope. Tokens for one folder file automatically and cannot
     use this."""
     return {
         "ok": True,
-        "added_folder_ids": await desk.services.folders.file(desk.caller, item_id, body.folder_ids),
+        "added_folder_ids": await api.services.folders.file(api.caller, item_id, body.folder_ids),
     }
 
 
 @router.delete("/items/{item_id}/folders/{folder_id}", summary="Remove an item from a folder")
-async def unfile_item(desk: Desk, item_id: ItemId, folder_id: Id) -> Ok:
-    await desk.services.folders.unfile(desk.caller, item_id, folder_id)
+async def unfile_item(api: ApiRequest, item_id: ItemId, folder_id: Id) -> Ok:
+    await api.services.folders.unfile(api.caller, item_id, folder_id)
     return OK
 
 
@@ -216,14 +224,14 @@ SEARCH_EXAMPLE = {
 }
 
 
-class SearchResult(disks.Hit, wire.FromWhere):
+class SearchResult(disk_shapes.SectionHit, item_shapes.Provenance):
     pass
 
 
 class SearchAnswer(TypedDict):
     query: str
     mode: ModeName
-    hits: list[wire.Hit]
+    hits: list[item_shapes.Hit]
     results: list[
         SearchResult
     ]  # the same passages as disks show them; those of tasks and the like are left out
@@ -234,32 +242,34 @@ class SearchAnswer(TypedDict):
     "/search", summary="Search by meaning, by keywords, or both", response_model=SearchAnswer
 )
 async def search(
-    desk: Desk, body: Annotated[SearchRequest, Body(examples=[SEARCH_EXAMPLE])]
+    api: ApiRequest, body: Annotated[SearchRequest, Body(examples=[SEARCH_EXAMPLE])]
 ) -> Response:
     """Takes the parameters of the MCP tool `search_knowledge_base`. `degraded` says why a result is
     incomplete."""
-    found = await desk.services.search.search(
-        desk.caller, body.query, limit=body.limit, mode=Mode(body.mode)
+    found = await api.services.search.search(
+        api.caller, body.query, limit=body.limit, mode=Mode(body.mode)
     )
-    hits = wire.hits(found.hits)
-    results = await desk.services.disks.hits(
-        desk.caller, [(hit.score, hit.passage) for hit in found.hits]
+    hits = item_shapes.hits(found.hits)
+    results = await api.services.disks.hits(
+        api.caller, [(hit.score, hit.passage) for hit in found.hits]
     )
     answer: SearchAnswer = {
         "query": found.query,
         "mode": found.mode.value,
         "hits": hits,
         "degraded": found.degraded,
-        "results": [{**disks.hit(each), **wire.from_where(each)} for each in results],
+        "results": [
+            {**disk_shapes.section_hit(each), **item_shapes.provenance(each)} for each in results
+        ],
     }
     return Json(answer)
 
 
 @router.get("/jobs/{job_id}", summary="Read the status of a job")
-async def read_job(desk: Desk, job_id: Id) -> wire.Job:
-    return wire.job(await desk.services.library.job(desk.caller, job_id))
+async def read_job(api: ApiRequest, job_id: Id) -> item_shapes.Job:
+    return item_shapes.job(await api.services.library.job(api.caller, job_id))
 
 
 @router.post("/jobs/{job_id}/retry", summary="Retry a failed job")
-async def retry_job(desk: Desk, job_id: Id) -> wire.Job:
-    return wire.job(await desk.services.library.retry_job(desk.caller, job_id))
+async def retry_job(api: ApiRequest, job_id: Id) -> item_shapes.Job:
+    return item_shapes.job(await api.services.library.retry_job(api.caller, job_id))

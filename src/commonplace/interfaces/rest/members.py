@@ -6,9 +6,9 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from commonplace.core.people.members import INVITATION_DAYS
-from commonplace.interfaces.actions import items
-from commonplace.interfaces.actions.items import Email, Input, Name, whole
-from commonplace.interfaces.rest.routes import OK, Desk, Id, Ok, api_router
+from commonplace.interfaces.actions import items as item_shapes
+from commonplace.interfaces.actions.items import Email, Input, Name, whole_number
+from commonplace.interfaces.rest.routes import OK, ApiRequest, Id, Ok, api_router
 from commonplace.model import Role
 
 router = api_router("members")
@@ -16,14 +16,14 @@ RoleName = Literal["owner", "admin", "member", "viewer"]
 
 
 class Members(TypedDict):
-    members: list[items.Member]
+    members: list[item_shapes.Member]
     total: int
 
 
 @router.get("/members", summary="List members of the library")
-async def list_members(desk: Desk) -> Members:
-    members = await desk.services.members.all(desk.caller)
-    return {"members": [items.member(member) for member in members], "total": len(members)}
+async def list_members(api: ApiRequest) -> Members:
+    members = await api.services.members.all(api.caller)
+    return {"members": [item_shapes.member(member) for member in members], "total": len(members)}
 
 
 class RoleChange(Input):
@@ -36,18 +36,18 @@ class RoleChange(Input):
 
 
 @router.patch("/members/{person_id}", summary="Change a member's role")
-async def change_role(desk: Desk, person_id: Id, body: RoleChange) -> items.Member:
+async def change_role(api: ApiRequest, person_id: Id, body: RoleChange) -> item_shapes.Member:
     """Takes effect immediately for all of their tokens. Admins cannot appoint or change owners; the
     last owner cannot be changed."""
-    return items.member(
-        await desk.services.members.change_role(desk.caller, person_id, Role(body.role))
+    return item_shapes.member(
+        await api.services.members.change_role(api.caller, person_id, Role(body.role))
     )
 
 
 @router.delete("/members/{person_id}", summary="Remove a member")
-async def remove_member(desk: Desk, person_id: Id) -> Ok:
+async def remove_member(api: ApiRequest, person_id: Id) -> Ok:
     """Revokes their tokens for this library. Items that they added stay."""
-    await desk.services.members.remove(desk.caller, person_id)
+    await api.services.members.remove(api.caller, person_id)
     return OK
 
 
@@ -64,42 +64,44 @@ class InvitationRequest(Input):
             "the secret"
         ),
     ] = None
-    expires_days: Annotated[int, Field(ge=1, le=90), BeforeValidator(whole)] = INVITATION_DAYS
+    expires_days: Annotated[int, Field(ge=1, le=90), BeforeValidator(whole_number)] = (
+        INVITATION_DAYS
+    )
 
 
-class NewInvitation(items.Invitation):
+class NewInvitation(item_shapes.Invitation):
     token: Annotated[str, Field(description="The secret to send on. It is shown this once")]
 
 
 class Invitations(TypedDict):
-    invitations: list[items.Invitation]
+    invitations: list[item_shapes.Invitation]
     total: int
 
 
 @router.post("/invitations", status_code=201, summary="Invite a person to the library")
-async def invite(desk: Desk, body: InvitationRequest) -> NewInvitation:
-    invitation, secret = await desk.services.members.invite(
-        desk.caller, Role(body.role), body.email, body.expires_days
+async def invite(api: ApiRequest, body: InvitationRequest) -> NewInvitation:
+    invitation, secret = await api.services.members.invite(
+        api.caller, Role(body.role), body.email, body.expires_days
     )
-    return {**items.invitation(invitation), "token": secret}
+    return {**item_shapes.invitation(invitation), "token": secret}
 
 
 @router.get("/invitations", summary="List invitations")
-async def list_invitations(desk: Desk) -> Invitations:
-    invitations = await desk.services.members.invitations(desk.caller)
+async def list_invitations(api: ApiRequest) -> Invitations:
+    invitations = await api.services.members.invitations(api.caller)
     return {
-        "invitations": [items.invitation(invitation) for invitation in invitations],
+        "invitations": [item_shapes.invitation(invitation) for invitation in invitations],
         "total": len(invitations),
     }
 
 
 @router.delete("/invitations/{invitation_id}", summary="Withdraw an invitation")
-async def withdraw(desk: Desk, invitation_id: Id) -> Ok:
-    await desk.services.members.withdraw(desk.caller, invitation_id)
+async def withdraw(api: ApiRequest, invitation_id: Id) -> Ok:
+    await api.services.members.withdraw(api.caller, invitation_id)
     return OK
 
 
-class Acceptance(Input):
+class AcceptRequest(Input):
     token: Annotated[
         str, Field(min_length=1, max_length=200, description="The invitation's secret")
     ]
@@ -110,7 +112,7 @@ class Acceptance(Input):
     ] = None
 
 
-class Accepted(TypedDict):
+class AcceptedInvitation(TypedDict):
     person_id: str
     library_id: str
     role: RoleName
@@ -119,10 +121,10 @@ class Accepted(TypedDict):
 
 
 @router.post("/invitations/accept", status_code=201, summary="Accept an invitation")
-async def accept(desk: Desk, body: Acceptance) -> Accepted:
+async def accept(api: ApiRequest, body: AcceptRequest) -> AcceptedInvitation:
     """Send your own token, or `name` and `email` to create an account."""
-    caller = desk.caller if desk.caller.person_id else None
-    done = await desk.services.members.accept(caller, body.token, body.name, body.email)
+    caller = api.caller if api.caller.person_id else None
+    done = await api.services.members.accept(caller, body.token, body.name, body.email)
     return {
         "person_id": done.person_id,
         "library_id": done.library_id,

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from commonplace.interfaces.http.gate import OPEN, Json
-from commonplace.interfaces.rest.routes import DeskRoute
+from commonplace.interfaces.rest.routes import ApiRoute
 from commonplace.model import Json as Schema
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -40,7 +40,9 @@ async def _docs(request: Request) -> Response:
 def openapi(app: FastAPI) -> Schema:
     """FastAPI's own document (made once), with the bearer token that the gate in front asks for."""
     if app.openapi_schema is None:
-        routes = [route.told() if isinstance(route, DeskRoute) else route for route in app.routes]
+        routes = [
+            route.for_schema() if isinstance(route, ApiRoute) else route for route in app.routes
+        ]
         schema = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=routes
         )

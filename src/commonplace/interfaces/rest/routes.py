@@ -12,44 +12,44 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from commonplace.core.services import Services
-from commonplace.interfaces.actions.items import well_formed
+from commonplace.interfaces.actions.items import check_text
 from commonplace.interfaces.http.gate import Json
 from commonplace.model import Caller
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ApiRequest:
     services: Services
     caller: Caller
 
 
-class DeskRoute(APIRoute):
-    """A route whose function is handed the desk, and whose answer is written as it is: its annotation is the schema, and mypy
+class ApiRoute(APIRoute):
+    """A route whose function is handed an ApiRequest, and whose answer is written as it is: its annotation is the schema, and mypy
     has seen to it. FastAPI's own ways to both take longer than reading an item."""
 
     def __init__(self, path: str, endpoint: Callable[..., Awaitable[Any]], **options: Any) -> None:
         self._options = options
         super().__init__(
             path,
-            _at_desk(endpoint, options.get("status_code") or 200),
+            _with_request(endpoint, options.get("status_code") or 200),
             **options | {"response_model": None},
         )
 
-    def told(self) -> APIRoute:
+    def for_schema(self) -> APIRoute:
         """With the schema of its answer, for the API's document alone: to make them all takes a tenth of a start."""
         return APIRoute(self.path, self.endpoint, **self._options)
 
 
-def _at_desk(
+def _with_request(
     endpoint: Callable[..., Awaitable[Any]], status: int
 ) -> Callable[..., Awaitable[Response]]:
     signature = inspect.signature(endpoint)
-    takes_desk, takes_request = "desk" in signature.parameters, "request" in signature.parameters
+    takes_api, takes_request = "api" in signature.parameters, "request" in signature.parameters
 
     @wraps(endpoint)
     async def run(request: Request, **values: Any) -> Response:
-        if takes_desk:
-            values["desk"] = Desk(request.app.state.services, request.state.caller)
+        if takes_api:
+            values["api"] = ApiRequest(request.app.state.services, request.state.caller)
         if takes_request:
             values["request"] = request
         answer = await endpoint(**values)
@@ -61,14 +61,12 @@ def _at_desk(
     asked = inspect.Parameter(
         "request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request
     )
-    others = [
-        each for name, each in signature.parameters.items() if name not in ("desk", "request")
-    ]
+    others = [each for name, each in signature.parameters.items() if name not in ("api", "request")]
     run.__signature__ = signature.replace(parameters=[asked, *others])  # type: ignore[attr-defined]
     return run
 
 
-_Id = Annotated[str, Field(max_length=200), AfterValidator(well_formed)]
+_Id = Annotated[str, Field(max_length=200), AfterValidator(check_text)]
 ItemId = Annotated[
     _Id,
     Path(
@@ -121,4 +119,4 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 def api_router(tag: str, prefix: str = "/api/v1") -> APIRouter:
-    return APIRouter(prefix=prefix, tags=[tag], responses=RESPONSES, route_class=DeskRoute)
+    return APIRouter(prefix=prefix, tags=[tag], responses=RESPONSES, route_class=ApiRoute)

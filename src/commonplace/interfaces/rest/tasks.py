@@ -9,10 +9,10 @@ from typing_extensions import TypedDict
 
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.work.tasks import ChangeResult
-from commonplace.interfaces.actions import entities, tasks as wire
+from commonplace.interfaces.actions import entities as entity_shapes, tasks as task_shapes
 from commonplace.interfaces.actions.entities import PriorityName, Reference, Short
 from commonplace.interfaces.actions.items import Input
-from commonplace.interfaces.rest.routes import Desk, ItemId, api_router
+from commonplace.interfaces.rest.routes import ApiRequest, ItemId, api_router
 from commonplace.model import ItemFilter
 from commonplace.model.workflow import EPIC, TASK, Machine
 
@@ -25,12 +25,12 @@ EXAMPLE = {
 }
 
 
-class Changed(entities.Entity):
+class ChangedEntity(entity_shapes.Entity):
     message: Annotated[str, Field(description="What was done, and what came of it")]
 
 
-class Added(Changed):
-    conflicts: list[entities.Conflict]
+class AddedWork(ChangedEntity):
+    conflicts: list[entity_shapes.Conflict]
 
 
 class Page(TypedDict):
@@ -41,11 +41,11 @@ class Page(TypedDict):
 
 
 class TasksPage(Page):
-    tasks: list[entities.Entity]
+    tasks: list[entity_shapes.Entity]
 
 
 class EpicsPage(Page):
-    epics: list[entities.Entity]
+    epics: list[entity_shapes.Entity]
 
 
 class WorkQuery(Input):
@@ -66,25 +66,27 @@ class TasksQuery(WorkQuery):
     epic: Annotated[Reference | None, Field(description="Id of an epic: only its tasks")] = None
 
 
-class NewTask(entities.AddInput):
+class NewTask(entity_shapes.AddInput):
     entity_type: Literal["task"] = "task"
     epic: Annotated[Reference | None, Field(description="Id of the epic it is part of")] = None
 
 
-class NewEpic(entities.AddInput):
+class NewEpic(entity_shapes.AddInput):
     entity_type: Literal["epic"] = "epic"
 
 
 @router.get("/tasks", summary="List tasks, newest first")
-async def list_tasks(desk: Desk, query: Annotated[TasksQuery, Query()]) -> TasksPage:
-    tasks, page = await _page(desk, TASK, query, query.epic)
+async def list_tasks(api: ApiRequest, query: Annotated[TasksQuery, Query()]) -> TasksPage:
+    tasks, page = await _page(api, TASK, query, query.epic)
     return {"tasks": tasks, **page}
 
 
 @router.post("/tasks", status_code=201, summary="Add a task")
-async def add_task(desk: Desk, body: Annotated[NewTask, Body(examples=[EXAMPLE])]) -> Added:
+async def add_task(
+    api: ApiRequest, body: Annotated[NewTask, Body(examples=[EXAMPLE])]
+) -> AddedWork:
     """The task is `todo`, and searchable when the call returns."""
-    return await _add(desk, body, body.new(epic=body.epic))
+    return await _add(api, body, body.to_new_entity(epic=body.epic))
 
 
 class NextQuery(Input):
@@ -95,101 +97,113 @@ class NextQuery(Input):
     limit: Annotated[int, Field(ge=1, le=100)] = 5
 
 
-class Next(TypedDict):
-    suggestions: list[wire.Suggestion]
+class NextTasks(TypedDict):
+    suggestions: list[task_shapes.Suggestion]
     message: str
 
 
 @router.get("/tasks/next", summary="Suggest what to do next, with reasons")
-async def next_tasks(desk: Desk, query: Annotated[NextQuery, Query()]) -> Next:
-    found, message = await desk.services.planning.suggest(
-        desk.caller, query.project, assignee=query.assignee, limit=query.limit
+async def next_tasks(api: ApiRequest, query: Annotated[NextQuery, Query()]) -> NextTasks:
+    found, message = await api.services.planning.suggest(
+        api.caller, query.project, assignee=query.assignee, limit=query.limit
     )
     return {
-        "suggestions": [wire.suggestion(suggestion) for suggestion in found],
+        "suggestions": [task_shapes.suggestion(suggestion) for suggestion in found],
         "message": message,
     }
 
 
 @router.get("/tasks/{item_id}", summary="Read a task in full")
-async def read_task(desk: Desk, item_id: ItemId) -> entities.EntityInFull:
-    return await _read(desk, TASK, item_id)
+async def read_task(api: ApiRequest, item_id: ItemId) -> entity_shapes.EntityInFull:
+    return await _read(api, TASK, item_id)
 
 
 @router.patch("/tasks/{item_id}", summary="Update a task")
-async def change_task(desk: Desk, item_id: ItemId, body: wire.TaskChanges) -> Changed:
+async def change_task(
+    api: ApiRequest, item_id: ItemId, body: task_shapes.TaskChanges
+) -> ChangedEntity:
     """`status` must be an allowed transition; the error lists the allowed ones."""
-    return await changed(
-        desk,
-        await desk.services.tasks.update(
-            desk.caller, item_id, TASK, body.wish, body.expected_revision
+    return await changed_entity(
+        api,
+        await api.services.tasks.update(
+            api.caller, item_id, TASK, body.changes, body.expected_revision
         ),
     )
 
 
 @router.get("/tasks/{item_id}/estimate", summary="Estimate a task from similar finished tasks")
-async def estimate_task(desk: Desk, item_id: ItemId) -> wire.Estimate:
-    return wire.estimate((await desk.services.planning.estimate(desk.caller, item_id))[1])
+async def estimate_task(api: ApiRequest, item_id: ItemId) -> task_shapes.Estimate:
+    return task_shapes.estimate((await api.services.planning.estimate(api.caller, item_id))[1])
 
 
 @router.post("/tasks/{item_id}/block", summary="Block a task, with a reason")
-async def block_task(desk: Desk, item_id: ItemId, body: wire.Blocking) -> Changed:
-    return await _step(desk, item_id, "block_task", body, reason=body.reason)
+async def block_task(
+    api: ApiRequest, item_id: ItemId, body: task_shapes.BlockInput
+) -> ChangedEntity:
+    return await _step(api, item_id, "block_task", body, reason=body.reason)
 
 
 @router.post("/tasks/{item_id}/review", summary="Submit a task for review")
-async def submit_review(desk: Desk, item_id: ItemId, body: wire.Review | None = None) -> Changed:
-    return await _step(desk, item_id, "submit_review", body)
+async def submit_review(
+    api: ApiRequest, item_id: ItemId, body: task_shapes.ReviewInput | None = None
+) -> ChangedEntity:
+    return await _step(api, item_id, "submit_review", body)
 
 
 @router.post("/tasks/{item_id}/complete", summary="Complete a task")
 async def complete_task(
-    desk: Desk, item_id: ItemId, body: wire.Completion | None = None
-) -> Changed:
+    api: ApiRequest, item_id: ItemId, body: task_shapes.CompleteInput | None = None
+) -> ChangedEntity:
     """`learnings` are stored as an episode that is derived from the task."""
     return await _step(
-        desk, item_id, "complete_task", body, learnings=(body.learnings if body else None) or ""
+        api, item_id, "complete_task", body, learnings=(body.learnings if body else None) or ""
     )
 
 
 @router.post("/tasks/{item_id}/notes", summary="Add a note to a task")
-async def note_on_task(desk: Desk, item_id: ItemId, body: wire.Note) -> Changed:
-    return await changed(
-        desk,
-        await desk.services.tasks.note(desk.caller, item_id, body.content, body.expected_revision),
+async def note_on_task(
+    api: ApiRequest, item_id: ItemId, body: task_shapes.NoteInput
+) -> ChangedEntity:
+    return await changed_entity(
+        api,
+        await api.services.tasks.note(api.caller, item_id, body.content, body.expected_revision),
     )
 
 
 @router.get("/epics", summary="List epics, newest first")
-async def list_epics(desk: Desk, query: Annotated[WorkQuery, Query()]) -> EpicsPage:
-    epics, page = await _page(desk, EPIC, query)
+async def list_epics(api: ApiRequest, query: Annotated[WorkQuery, Query()]) -> EpicsPage:
+    epics, page = await _page(api, EPIC, query)
     return {"epics": epics, **page}
 
 
 @router.post("/epics", status_code=201, summary="Add an epic")
-async def add_epic(desk: Desk, body: NewEpic) -> Added:
+async def add_epic(api: ApiRequest, body: NewEpic) -> AddedWork:
     """The epic is `planning`; its status follows its tasks."""
-    return await _add(desk, body, body.new())
+    return await _add(api, body, body.to_new_entity())
 
 
 @router.get("/epics/{item_id}", summary="Read an epic in full")
-async def read_epic(desk: Desk, item_id: ItemId) -> entities.EntityInFull:
-    return await _read(desk, EPIC, item_id)
+async def read_epic(api: ApiRequest, item_id: ItemId) -> entity_shapes.EntityInFull:
+    return await _read(api, EPIC, item_id)
 
 
 @router.patch("/epics/{item_id}", summary="Update an epic")
-async def change_epic(desk: Desk, item_id: ItemId, body: wire.Changes) -> Changed:
-    return await changed(
-        desk,
-        await desk.services.tasks.update(
-            desk.caller, item_id, EPIC, body.wish, body.expected_revision
+async def change_epic(
+    api: ApiRequest, item_id: ItemId, body: task_shapes.EpicChanges
+) -> ChangedEntity:
+    return await changed_entity(
+        api,
+        await api.services.tasks.update(
+            api.caller, item_id, EPIC, body.changes, body.expected_revision
         ),
     )
 
 
-def _plain(action: str) -> Callable[..., Any]:
-    async def step(desk: Desk, item_id: ItemId, body: wire.Nothing | None = None) -> Changed:
-        return await _step(desk, item_id, action, body)
+def _step_route(action: str) -> Callable[..., Any]:
+    async def step(
+        api: ApiRequest, item_id: ItemId, body: task_shapes.StepInput | None = None
+    ) -> ChangedEntity:
+        return await _step(api, item_id, action, body)
 
     step.__name__ = action
     return step
@@ -203,20 +217,20 @@ for _path, _action, _summary in (
     ("/epics/{item_id}/complete", "complete_epic", "Complete an epic that has no open tasks"),
     ("/epics/{item_id}/archive", "archive_epic", "Archive an epic"),
 ):
-    router.post(_path, summary=_summary)(_plain(_action))
+    router.post(_path, summary=_summary)(_step_route(_action))
 
 
-async def _add(desk: Desk, body: entities.AddInput, new: NewEntity) -> Added:
-    added = await desk.services.entities.add(desk.caller, new, sync=True, **body.checks)
+async def _add(api: ApiRequest, body: entity_shapes.AddInput, new: NewEntity) -> AddedWork:
+    added = await api.services.entities.add(api.caller, new, sync=True, **body.checks)
     return {
-        **await changed(desk, ChangeResult(added.item, added.message)),
-        "conflicts": entities.added(added)["conflicts"],
+        **await changed_entity(api, ChangeResult(added.item, added.message)),
+        "conflicts": entity_shapes.add_entity_result(added)["conflicts"],
     }
 
 
 async def _page(
-    desk: Desk, machine: Machine, query: WorkQuery, epic: str | None = None
-) -> tuple[list[entities.Entity], Page]:
+    api: ApiRequest, machine: Machine, query: WorkQuery, epic: str | None = None
+) -> tuple[list[entity_shapes.Entity], Page]:
     where = ItemFilter(
         entity_types=(machine.entity_type,),
         statuses=tuple(query.status),
@@ -224,10 +238,10 @@ async def _page(
         priority=query.priority,
     )
     offset = (query.page - 1) * query.per_page
-    found, total = await desk.services.tasks.page(
-        desk.caller, where, project=query.project, epic=epic, limit=query.per_page, offset=offset
+    found, total = await api.services.tasks.page(
+        api.caller, where, project=query.project, epic=epic, limit=query.per_page, offset=offset
     )
-    return [entities.entity(entity, desk.services.settings) for entity in found], {
+    return [entity_shapes.entity(entity, api.services.settings) for entity in found], {
         "total": total,
         "page": query.page,
         "per_page": query.per_page,
@@ -235,29 +249,29 @@ async def _page(
     }
 
 
-async def _read(desk: Desk, machine: Machine, item_id: str) -> entities.EntityInFull:
-    entity = await desk.services.entities.get(desk.caller, item_id)
+async def _read(api: ApiRequest, machine: Machine, item_id: str) -> entity_shapes.EntityInFull:
+    entity = await api.services.entities.get(api.caller, item_id)
     machine.require(entity.item)
-    return entities.entity_in_full(entity, desk.services.settings)
+    return entity_shapes.entity_in_full(entity, api.services.settings)
 
 
 async def _step(
-    desk: Desk, item_id: str, action: str, body: wire.Nothing | None, **words: str
-) -> Changed:
-    given = body or wire.Nothing()
-    return await changed(
-        desk,
-        await desk.services.tasks.step(
-            desk.caller,
+    api: ApiRequest, item_id: str, action: str, body: task_shapes.StepInput | None, **words: str
+) -> ChangedEntity:
+    given = body or task_shapes.StepInput()
+    return await changed_entity(
+        api,
+        await api.services.tasks.step(
+            api.caller,
             item_id,
             action,
-            about=given.about,
+            about=given.metadata,
             expected_revision=given.expected_revision,
             **words,
         ),
     )
 
 
-async def changed(desk: Desk, done: ChangeResult) -> Changed:
-    [entity] = await desk.services.entities.described(desk.caller, [done.item])
-    return {**entities.entity(entity, desk.services.settings), "message": done.message}
+async def changed_entity(api: ApiRequest, done: ChangeResult) -> ChangedEntity:
+    [entity] = await api.services.entities.described(api.caller, [done.item])
+    return {**entity_shapes.entity(entity, api.services.settings), "message": done.message}

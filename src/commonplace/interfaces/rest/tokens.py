@@ -6,9 +6,9 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
 from commonplace.core.people.tokens import DEFAULT_EXPIRY_DAYS, NewToken
-from commonplace.interfaces.actions import items
-from commonplace.interfaces.actions.items import Input, Name, whole
-from commonplace.interfaces.rest.routes import OK, Desk, Id, Ok, api_router
+from commonplace.interfaces.actions import items as item_shapes
+from commonplace.interfaces.actions.items import Input, Name, whole_number
+from commonplace.interfaces.rest.routes import OK, ApiRequest, Id, Ok, api_router
 
 router = api_router("tokens")
 
@@ -37,12 +37,12 @@ class TokenRequest(Input):
     ] = None
     kb_only: Annotated[bool, Field(description="It sees only what is in the KB")] = False
     expires_days: Annotated[
-        Annotated[int, Field(ge=1, le=36_500), BeforeValidator(whole)] | None,
+        Annotated[int, Field(ge=1, le=36_500), BeforeValidator(whole_number)] | None,
         Field(description="null: it never expires"),
     ] = DEFAULT_EXPIRY_DAYS
 
     @model_validator(mode="after")
-    def _one_way_to_say_it(self) -> "TokenRequest":
+    def _check_one_field(self) -> "TokenRequest":
         if {"write", "capabilities"} <= self.model_fields_set:
             raise ValueError("say `write` or `capabilities`, not both")
         return self
@@ -58,43 +58,43 @@ class TokenRequest(Input):
         )
 
 
-class NewTokenAnswer(items.Token):
+class NewTokenAnswer(item_shapes.Token):
     token: str
 
 
 class Tokens(TypedDict):
-    tokens: list[items.Token]
+    tokens: list[item_shapes.Token]
     total: int
 
 
-class Activity(TypedDict):
-    events: list[items.Event]
+class TokenActivity(TypedDict):
+    events: list[item_shapes.Event]
 
 
 @router.get("/tokens", summary="List the library's tokens")
-async def list_tokens(desk: Desk) -> Tokens:
-    tokens = await desk.services.people.tokens(desk.caller)
-    return {"tokens": [items.token(token) for token in tokens], "total": len(tokens)}
+async def list_tokens(api: ApiRequest) -> Tokens:
+    tokens = await api.services.people.tokens(api.caller)
+    return {"tokens": [item_shapes.token(token) for token in tokens], "total": len(tokens)}
 
 
 @router.post("/tokens", status_code=201, summary="Create a token")
-async def create_token(desk: Desk, body: TokenRequest) -> NewTokenAnswer:
+async def create_token(api: ApiRequest, body: TokenRequest) -> NewTokenAnswer:
     """`token` is the secret. Only its hash is stored, so this is the only time that it is shown."""
-    token, secret = await desk.services.people.create_token(desk.caller, body.new_token())
-    return {**items.token(token), "token": secret}
+    token, secret = await api.services.people.create_token(api.caller, body.new_token())
+    return {**item_shapes.token(token), "token": secret}
 
 
 @router.delete("/tokens/{token_id}", summary="Revoke a token")
-async def revoke_token(desk: Desk, token_id: Id) -> Ok:
-    await desk.services.people.revoke_token(desk.caller, token_id)
+async def revoke_token(api: ApiRequest, token_id: Id) -> Ok:
+    await api.services.people.revoke_token(api.caller, token_id)
     return OK
 
 
 @router.get("/tokens/{token_id}/activity", summary="List the recent activity of a token")
-async def token_activity(desk: Desk, token_id: Id) -> Activity:
+async def token_activity(api: ApiRequest, token_id: Id) -> TokenActivity:
     return {
         "events": [
-            items.event(event)
-            for event in await desk.services.people.activity(desk.caller, token_id)
+            item_shapes.event(event)
+            for event in await api.services.people.activity(api.caller, token_id)
         ]
     }

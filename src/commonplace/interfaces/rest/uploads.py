@@ -10,9 +10,9 @@ from typing_extensions import TypedDict
 
 from commonplace.core.items.uploads import Part
 from commonplace.errors import Invalid
-from commonplace.interfaces.actions import items
-from commonplace.interfaces.actions.items import Input, Name, Title, whole
-from commonplace.interfaces.rest.routes import Desk, api_router
+from commonplace.interfaces.actions import items as item_shapes
+from commonplace.interfaces.actions.items import Input, Name, Title, whole_number
+from commonplace.interfaces.rest.routes import ApiRequest, api_router
 
 router = api_router("uploads")
 _RANGE = re.compile(r"bytes (?:(\d{1,15})-(\d{1,15})|\*)/(\d{1,15})")
@@ -25,7 +25,7 @@ def _media_type(text: str) -> str:
     return text
 
 
-class Promise(Input):
+class UploadRequest(Input):
     filename: Annotated[Name, Field(description="With its ending", examples=["report.pdf"])]
     content_type: Annotated[
         str,
@@ -40,7 +40,7 @@ class Promise(Input):
     ]
     size: Annotated[
         int,
-        BeforeValidator(whole),
+        BeforeValidator(whole_number),
         Field(ge=1, le=2**40, description="In bytes, exactly", examples=[48_213]),
     ]
 
@@ -48,7 +48,7 @@ class Promise(Input):
 class SignedUrl(TypedDict):
     upload_id: str
     url: str
-    expires_at: items.Moment
+    expires_at: item_shapes.Moment
 
 
 @router.post(
@@ -56,19 +56,19 @@ class SignedUrl(TypedDict):
     status_code=201,
     summary="Create an upload and get a signed URL",
 )
-async def signed_url(desk: Desk, body: Promise, request: Request) -> SignedUrl:
+async def signed_url(api: ApiRequest, body: UploadRequest, request: Request) -> SignedUrl:
     """Step 1 of 3. PUT the bytes to `url` before `expires_at`; no token is needed. To resume, send
     `Content-Range: bytes FROM-TO/SIZE`; an empty PUT with `Content-Range: bytes */SIZE` returns how
     many bytes have arrived."""
-    upload, url = await desk.services.uploads.announce(
-        desk.caller, body.filename, body.content_type, body.size
+    upload, url = await api.services.uploads.announce(
+        api.caller, body.filename, body.content_type, body.size
     )
     if url.startswith("/"):
-        url = (desk.services.settings.public_url or str(request.base_url)).rstrip("/") + url
-    return {"upload_id": upload.id, "url": url, "expires_at": items.moment(upload.expires_at)}
+        url = (api.services.settings.public_url or str(request.base_url)).rstrip("/") + url
+    return {"upload_id": upload.id, "url": url, "expires_at": item_shapes.moment(upload.expires_at)}
 
 
-class Received(TypedDict):
+class ReceivedBytes(TypedDict):
     upload_id: str
     received: int
 
@@ -77,7 +77,7 @@ class Received(TypedDict):
 @router.put("/uploads/{upload_id}/content", include_in_schema=False)
 async def receive(
     upload_id: str, request: Request, expires: str = "", signature: str = ""
-) -> Received:
+) -> ReceivedBytes:
     uploads = request.app.state.services.uploads
     part = _part(request.headers.get("content-range"))
     try:
@@ -108,7 +108,7 @@ def _part(header: str | None) -> Part:
 UploadId = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class Finish(Input):
+class FinalizeRequest(Input):
     upload_id: UploadId
     title: Annotated[Title | None, Field(description="Otherwise the file's own, or its name")] = (
         None
@@ -117,7 +117,10 @@ class Finish(Input):
 
 
 _AGAIN: dict[int | str, dict[str, Any]] = {
-    200: {"model": items.Kept, "description": "The library had it already: the item that is there"}
+    200: {
+        "model": item_shapes.AddResult,
+        "description": "The library had it already: the item that is there",
+    }
 }
 
 
@@ -127,9 +130,11 @@ _AGAIN: dict[int | str, dict[str, Any]] = {
     summary="Finish the upload of a recording",
     responses=_AGAIN,
 )
-async def finalize(desk: Desk, body: Annotated[Finish, Body()], response: Response) -> items.Kept:
+async def finalize(
+    api: ApiRequest, body: Annotated[FinalizeRequest, Body()], response: Response
+) -> item_shapes.AddResult:
     """Step 3 for audio and video: the item is `transcribing` until the transcript is ready."""
-    return await _finish(desk, body, response, document=False)
+    return await _finish(api, body, response, document=False)
 
 
 @router.post(
@@ -139,15 +144,17 @@ async def finalize(desk: Desk, body: Annotated[Finish, Body()], response: Respon
     responses=_AGAIN,
 )
 async def finalize_document(
-    desk: Desk, body: Annotated[Finish, Body()], response: Response
-) -> items.Kept:
+    api: ApiRequest, body: Annotated[FinalizeRequest, Body()], response: Response
+) -> item_shapes.AddResult:
     """Step 3 for PDF, images, Office files, HTML, Markdown and text: read within the call, then `ready`."""
-    return await _finish(desk, body, response, document=True)
+    return await _finish(api, body, response, document=True)
 
 
-async def _finish(desk: Desk, body: Finish, response: Response, *, document: bool) -> items.Kept:
-    added = await desk.services.uploads.finish(
-        desk.caller, body.upload_id, document=document, title=body.title or "", in_kb=body.in_kb
+async def _finish(
+    api: ApiRequest, body: FinalizeRequest, response: Response, *, document: bool
+) -> item_shapes.AddResult:
+    added = await api.services.uploads.finish(
+        api.caller, body.upload_id, document=document, title=body.title or "", in_kb=body.in_kb
     )
     response.status_code = 201 if added.created else 200
-    return items.kept(added)
+    return item_shapes.add_result(added)

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from functools import partial
 from urllib.parse import quote
 
+from starlette import routing
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
 from commonplace.core.services import Services
@@ -39,26 +39,26 @@ from commonplace.interfaces.web.pages import (
     tasks,
     tokens,
 )
-from commonplace.interfaces.web.request import Visit
-from commonplace.interfaces.web.route import Door
+from commonplace.interfaces.web.request import WebRequest
+from commonplace.interfaces.web.route import Route
 
 log = logging.getLogger(__name__)
-PARTS: Sequence[Sequence[Door]] = (
-    library.DOORS,
-    folders.DOORS,
-    add.DOORS,
-    reader.DOORS,
-    published_disk.DOORS,
-    search.DOORS,
-    tasks.DOORS,
-    graph.DOORS,
-    disks.DOORS,
-    review.DOORS,
-    tokens.DOORS,
-    people.DOORS,
-    health.DOORS,
-    account.DOORS,
-    sign_in.DOORS,
+PARTS: Sequence[Sequence[Route]] = (
+    library.ROUTES,
+    folders.ROUTES,
+    add.ROUTES,
+    reader.ROUTES,
+    published_disk.ROUTES,
+    search.ROUTES,
+    tasks.ROUTES,
+    graph.ROUTES,
+    disks.ROUTES,
+    review.ROUTES,
+    tokens.ROUTES,
+    people.ROUTES,
+    health.ROUTES,
+    account.ROUTES,
+    sign_in.ROUTES,
 )
 HEADERS = {
     "Content-Security-Policy": (
@@ -80,14 +80,14 @@ class WebApp:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._templates = Templates()
-        self.doors = [door for part in PARTS for door in part]
-        routes = [
-            Route(door.path, partial(self._answer, door), methods=[door.method])
-            for door in self.doors
+        self.routes = [route for part in PARTS for route in part]
+        static = routing.Route("/static/{version}/{name}", self._static, methods=["GET"])
+        icon = routing.Route("/favicon.ico", self._icon, methods=["GET"])
+        pages = [
+            routing.Route(route.path, partial(self._answer, route), methods=[route.method])
+            for route in self.routes
         ]
-        static = Route("/static/{version}/{name}", self._static, methods=["GET"])
-        icon = Route("/favicon.ico", self._icon, methods=["GET"])
-        self._router = Router([static, icon, *routes], redirect_slashes=False)
+        self._router = routing.Router([static, icon, *pages], redirect_slashes=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_hardened(message: Message) -> None:
@@ -100,45 +100,47 @@ class WebApp:
         try:
             await self._router(scope, receive, send_hardened)
         except HTTPException as error:
-            response = await self._nothing(Request(scope, receive), error)
+            response = await self._answer_missing(Request(scope, receive), error)
             await response(scope, receive, send_hardened)
 
-    async def _nothing(self, request: Request, error: HTTPException) -> Response:
-        visit = await Visit.begin(request, self._services, self._templates)
-        return visit.seal(_no_entry(visit) if visit.visitor is None else _refused(visit, error))
+    async def _answer_missing(self, http: Request, error: HTTPException) -> Response:
+        request = await WebRequest.begin(http, self._services, self._templates)
+        return request.set_cookies(
+            _ask_to_sign_in(request)
+            if request.visitor is None
+            else _http_error_page(request, error)
+        )
 
-    async def _answer(self, door: Door, request: Request) -> Response:
-        visit = await Visit.begin(request, self._services, self._templates)
+    async def _answer(self, route: Route, http: Request) -> Response:
+        request = await WebRequest.begin(http, self._services, self._templates)
         try:
-            if visit.visitor is None and not door.open:
-                return visit.seal(_no_entry(visit))
-            if request.method not in ("GET", "HEAD"):
-                if visit.visitor is None:
-                    visit.request = Request(
-                        request.scope, bounded(request.receive, MAX_ANONYMOUS_BODY)
-                    )
-                await visit.checked_form()
-            if await visit.sent_nul():
+            if request.visitor is None and not route.open:
+                return request.set_cookies(_ask_to_sign_in(request))
+            if http.method not in ("GET", "HEAD"):
+                if request.visitor is None:
+                    request.http = Request(http.scope, bounded(http.receive, MAX_ANONYMOUS_BODY))
+                await request.check_form()
+            if await request.has_nul():
                 raise Invalid(
                     "What was sent contains a NUL character; remove it."
                 )  # Postgres keeps none
-            return visit.seal(await door.handler(visit))
+            return request.set_cookies(await route.handler(request))
         except CommonplaceError as error:
-            return visit.seal(_failed(visit, error))
+            return request.set_cookies(_error_page(request, error))
         except HTTPException:
             raise
         except Exception:
-            log.exception("%s %s failed unexpectedly", request.method, request.url.path)
+            log.exception("%s %s failed unexpectedly", http.method, http.url.path)
             message = "The server failed; its log says why."
-            if not visit.wants_page:
+            if not request.wants_page:
                 return problem(500, "internal_error", message)
-            return visit.seal(
-                visit.page("error.html", 500, title="Something broke", message=message)
+            return request.set_cookies(
+                request.page("error.html", 500, title="Something broke", message=message)
             )
         finally:
-            await visit.request.close()  # the files that a form brought
+            await request.http.close()  # the files that a form brought
 
-    async def _icon(self, request: Request) -> Response:
+    async def _icon(self, http: Request) -> Response:
         """Asked for beside what is no page of ours, such as a PDF."""
         return Response(
             self._templates.static["mark.svg"],
@@ -146,18 +148,18 @@ class WebApp:
             headers={"Cache-Control": "public, max-age=86400"},
         )
 
-    async def _static(self, request: Request) -> Response:
+    async def _static(self, http: Request) -> Response:
         """Packed where the browser can unpack it. Pages are not: their length would tell of what is in them."""
         name, packs = (
-            request.path_params["name"],
-            "gzip" in request.headers.get("accept-encoding", ""),
+            http.path_params["name"],
+            "gzip" in http.headers.get("accept-encoding", ""),
         )
         body = (self._templates.packed if packs else self._templates.static).get(name)
         if body is None:
-            return await self._nothing(request, HTTPException(404))
+            return await self._answer_missing(http, HTTPException(404))
         kept = (
             "public, max-age=31536000, immutable"
-            if request.path_params["version"] == self._templates.version
+            if http.path_params["version"] == self._templates.version
             else "no-cache"
         )
         ending = name[name.rindex(".") :]
@@ -172,12 +174,12 @@ class WebApp:
         )
 
 
-def _no_entry(visit: Visit) -> Response:
+def _ask_to_sign_in(request: WebRequest) -> Response:
     """To the sign-in page, and from there to where they wanted to go."""
-    if visit.request.method in ("GET", "HEAD") and visit.wants_page:
-        url = visit.request.url
+    if request.http.method in ("GET", "HEAD") and request.wants_page:
+        url = request.http.url
         wanted = url.path + (f"?{url.query}" if url.query else "")
-        return visit.go("/sign-in" if wanted == "/" else f"/sign-in?next={quote(wanted)}")
+        return request.redirect("/sign-in" if wanted == "/" else f"/sign-in?next={quote(wanted)}")
     return error_response(
         Unauthorized(
             "Sign in first; programs send `Authorization: Bearer sk_...` to /api and /mcp."
@@ -185,14 +187,14 @@ def _no_entry(visit: Visit) -> Response:
     )
 
 
-def _failed(visit: Visit, error: CommonplaceError) -> Response:
-    if not visit.wants_page:
+def _error_page(request: WebRequest, error: CommonplaceError) -> Response:
+    if not request.wants_page:
         return error_response(error)
-    if visit.request.method == "POST" and visit.visitor is not None and visit.came_from:
-        return visit.go(visit.back, error.message, wrong=True)
+    if request.http.method == "POST" and request.visitor is not None and request.referrer:
+        return request.redirect(request.back, error.message, wrong=True)
     status = STATUS.get(type(error), 500)
     titles = {401: "Not signed in", 403: "Not allowed", 404: "Not found", 429: "Slow down"}
-    page = visit.page(
+    page = request.page(
         "error.html", status, title=titles.get(status, "That did not work"), message=error.message
     )
     if "retry_after_sec" in error.data:
@@ -200,15 +202,15 @@ def _failed(visit: Visit, error: CommonplaceError) -> Response:
     return page
 
 
-def _refused(visit: Visit, error: HTTPException) -> Response:
+def _http_error_page(request: WebRequest, error: HTTPException) -> Response:
     message = (
         "There is nothing at this address." if error.status_code == 404 else f"{error.detail}."
     )
-    if not visit.wants_page:
+    if not request.wants_page:
         return problem(
             error.status_code,
             "not_found" if error.status_code == 404 else "invalid_request",
             message,
         )
     title = "Not found" if error.status_code == 404 else "That did not work"
-    return visit.page("error.html", error.status_code, title=title, message=message)
+    return request.page("error.html", error.status_code, title=title, message=message)

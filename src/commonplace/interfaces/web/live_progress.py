@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from starlette.responses import Response, StreamingResponse
 
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.model import Item, Job, JobState
 from commonplace.model.jobs import EMBED, INGEST, REMOVE, TRANSCRIBE, TRANSFORM
 
@@ -60,14 +60,16 @@ def _state(item: Item, jobs: Sequence[Job]) -> State:
     return State("archived" if item.archived else "" if item.in_kb else "not searched")
 
 
-async def now_of(visit: Visit, item_ids: Sequence[str]) -> dict[str, State]:
+async def now_of(request: WebRequest, item_ids: Sequence[str]) -> dict[str, State]:
     """Of those that are still there."""
     found = {
-        item_id: await visit.services.library.find(visit.caller, item_id) for item_id in item_ids
+        item_id: await request.services.library.find(request.caller, item_id)
+        for item_id in item_ids
     }
     there = {item.id: item for item in found.values() if item is not None}
     now = states(
-        list(there.values()), await visit.services.overview.unfinished(visit.caller, list(there))
+        list(there.values()),
+        await request.services.overview.unfinished(request.caller, list(there)),
     )
     return {
         item_id: now[item.id] for item_id, item in found.items() if item is not None
@@ -85,13 +87,13 @@ def events(lines: AsyncIterator[dict[str, Any]]) -> Response:
 
 
 async def watch(
-    visit: Visit, item_ids: Sequence[str], row: Callable[[str], Awaitable[str]]
+    request: WebRequest, item_ids: Sequence[str], row: Callable[[str], Awaitable[str]]
 ) -> AsyncIterator[dict[str, Any]]:
     """Each change of these items' states, until nothing is left to happen."""
     known: dict[str, State] = {}
     waiting, passed = list(item_ids), 0.0
     while waiting and passed < LONGEST:
-        now = await now_of(visit, waiting)
+        now = await now_of(request, waiting)
         for item_id in list(waiting):
             state = now.get(item_id)
             if state is None or not state.open:

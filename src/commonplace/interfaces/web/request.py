@@ -21,7 +21,7 @@ from commonplace.interfaces.http.gate import host_name, network_of
 from commonplace.interfaces.web.jinja import Templates
 from commonplace.model import Caller
 
-SESSION, VISIT, NOTE, DEVICE = (
+SESSION, ANONYMOUS, NOTE, DEVICE = (
     "commonplace",
     "commonplace_visit",
     "commonplace_note",
@@ -31,8 +31,8 @@ MANY = 10_000
 
 
 @dataclass(slots=True)
-class Visit:
-    request: Request
+class WebRequest:
+    http: Request
     services: Services
     templates: Templates
     visitor: Visitor | None
@@ -42,60 +42,60 @@ class Visit:
     )  # to set: value and seconds; 0 seconds: delete
 
     @classmethod
-    async def begin(cls, request: Request, services: Services, templates: Templates) -> "Visit":
-        kept = request.cookies.get(_name(SESSION, request, services))
+    async def begin(cls, http: Request, services: Services, templates: Templates) -> "WebRequest":
+        kept = http.cookies.get(_cookie_name(SESSION, http, services))
         visitor = await services.accounts.visitor(kept)
         if visitor is not None and kept:
-            visit = cls(request, services, templates, visitor, kept)
+            request = cls(http, services, templates, visitor, kept)
             if visitor.prolonged:
-                visit.cookies[SESSION] = (kept, int(LIFETIME.total_seconds()))
-            return visit
-        passing = request.cookies.get(_name(VISIT, request, services))
-        visit = cls(request, services, templates, None, passing or secrets.token_urlsafe(24))
+                request.cookies[SESSION] = (kept, int(LIFETIME.total_seconds()))
+            return request
+        passing = http.cookies.get(_cookie_name(ANONYMOUS, http, services))
+        request = cls(http, services, templates, None, passing or secrets.token_urlsafe(24))
         if passing is None:
-            visit.cookies[VISIT] = (visit.secret, int(LIFETIME.total_seconds()))
-        return visit
+            request.cookies[ANONYMOUS] = (request.secret, int(LIFETIME.total_seconds()))
+        return request
 
     # -- who
 
     @property
-    def known(self) -> Visitor:
+    def user(self) -> Visitor:
         if self.visitor is None:
             raise Unauthorized("Sign in first.")
         return self.visitor
 
     @property
     def caller(self) -> Caller:
-        return self.known.caller
+        return self.user.caller
 
     @property
     def address(self) -> str:
-        return network_of(self.request.client.host) if self.request.client else "unknown"
+        return network_of(self.http.client.host) if self.http.client else "unknown"
 
     @property
     def browser(self) -> str:
-        return self.request.headers.get("user-agent", "")
+        return self.http.headers.get("user-agent", "")
 
     @property
     def site(self) -> Site:
-        host = self.request.headers.get("host", "")
+        host = self.http.headers.get("host", "")
         return Site(
             host_name(host).strip("[]"),
-            f"{'https' if _is_https(self.request, self.services) else 'http'}://{host}",
+            f"{'https' if _is_https(self.http, self.services) else 'http'}://{host}",
         )
 
     @property
     def device(self) -> str | None:
         """What the browser was given when somebody signed in with it before."""
-        return self.request.cookies.get(_name(DEVICE, self.request, self.services))
+        return self.http.cookies.get(_cookie_name(DEVICE, self.http, self.services))
 
-    async def enter(self, secret: str) -> None:
+    async def start_session(self, secret: str) -> None:
         self.cookies[SESSION] = (secret, int(LIFETIME.total_seconds()))
-        self.cookies[VISIT] = ("", 0)
+        self.cookies[ANONYMOUS] = ("", 0)
         device = await self.services.accounts.remember_device(secret, self.device)
         self.cookies[DEVICE] = (device, int(DEVICE_LIFETIME.total_seconds()))
 
-    def leave(self) -> None:
+    def end_session(self) -> None:
         self.cookies[SESSION] = ("", 0)
 
     # -- what it sends
@@ -107,15 +107,15 @@ class Visit:
         library = self.visitor.library.library_id if self.visitor else ""
         return hashlib.sha256(f"csrf:{self.secret}:{library}".encode()).hexdigest()[:43]
 
-    async def checked_form(self) -> FormData:
+    async def check_form(self) -> FormData:
         """A form, or JSON with the token in a header; from our own pages only."""
-        headers = self.request.headers
+        headers = self.http.headers
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise ForbiddenScope("Forms are taken from this server's own pages only.")
         is_form = headers.get("content-type", "").startswith(
             ("application/x-www-form-urlencoded", "multipart/form-data")
         )
-        form = await self.request.form(max_fields=MANY) if is_form else FormData()
+        form = await self.http.form(max_fields=MANY) if is_form else FormData()
         sent = headers.get("x-csrf-token") or form.get("csrf")
         if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), self.csrf.encode()):
             raise ForbiddenScope(
@@ -124,45 +124,45 @@ class Visit:
         return form
 
     async def form(self) -> Mapping[str, str]:
-        form = await self.request.form(max_fields=MANY)
+        form = await self.http.form(max_fields=MANY)
         return {name: value for name, value in form.items() if isinstance(value, str)}
 
-    async def several(self, name: str) -> list[str]:
-        form = await self.request.form(max_fields=MANY)
+    async def form_list(self, name: str) -> list[str]:
+        form = await self.http.form(max_fields=MANY)
         return [value for value in form.getlist(name) if isinstance(value, str)]
 
     async def files(self, name: str) -> list[UploadFile]:
         """Those that were chosen in a form; a field that was left alone sends one without a name."""
-        form = await self.request.form(max_fields=MANY)
+        form = await self.http.form(max_fields=MANY)
         return [
             file for file in form.getlist(name) if isinstance(file, UploadFile) and file.filename
         ]
 
     async def json(self) -> dict[str, Any]:
         try:
-            body = await self.request.json()
+            body = await self.http.json()
         except (ValueError, UnicodeDecodeError):
             raise Invalid("The body is not JSON.") from None
         if not isinstance(body, dict):
             raise Invalid("The body must be an object.")
         return body
 
-    async def sent_nul(self) -> bool:
+    async def has_nul(self) -> bool:
         """In the address, or in a form."""
-        form = (
-            await self.request.form(max_fields=MANY)
-            if self.request.method == "POST"
-            else FormData()
-        )
+        form = await self.http.form(max_fields=MANY) if self.http.method == "POST" else FormData()
         named = (
-            *self.request.path_params.items(),
-            *self.request.query_params.multi_items(),
+            *self.http.path_params.items(),
+            *self.http.query_params.multi_items(),
             *form.multi_items(),
         )
         return any("\0" in value for _, value in named if isinstance(value, str))
 
+    def path(self, name: str) -> str:
+        """Return a parameter of the path."""
+        return str(self.http.path_params[name])
+
     def query(self, name: str, default: str = "") -> str:
-        return self.request.query_params.get(name, default)
+        return self.http.query_params.get(name, default)
 
     def number(self, name: str, default: int, least: int = 1, most: int = 1_000_000) -> int:
         text = self.query(name)
@@ -175,31 +175,31 @@ class Visit:
     @property
     def wants_page(self) -> bool:
         """A browser that goes somewhere, rather than a script that asks for something."""
-        return "text/html" in self.request.headers.get("accept", "")
+        return "text/html" in self.http.headers.get("accept", "")
 
     # -- answers
 
     def page(self, template: str, /, status: int = 200, **values: Any) -> Response:
-        note = self.request.cookies.get(_name(NOTE, self.request, self.services))
+        note = self.http.cookies.get(_cookie_name(NOTE, self.http, self.services))
         if note is not None:
             self.cookies.setdefault(NOTE, ("", 0))
         return HTMLResponse(
             self.templates.render(
-                template, visit=self, me=self.visitor, note=_note(note), **values
+                template, request=self, me=self.visitor, note=_parse_note(note), **values
             ),
             status,
         )
 
-    def part(self, template: str, /, **values: Any) -> Response:
+    def fragment(self, template: str, /, **values: Any) -> Response:
         """A piece of a page, for a script that puts it in."""
         return HTMLResponse(
-            self.templates.render(template, visit=self, me=self.visitor, note=None, **values)
+            self.templates.render(template, request=self, me=self.visitor, note=None, **values)
         )
 
-    def json_answer(self, value: Any, status: int = 200) -> Response:
+    def json_response(self, value: Any, status: int = 200) -> Response:
         return JSONResponse(value, status)
 
-    def go(self, path: str, note: str = "", *, wrong: bool = False) -> Response:
+    def redirect(self, path: str, note: str = "", *, wrong: bool = False) -> Response:
         if note:
             self.cookies[NOTE] = (quote(json.dumps([note[:500], wrong])), 60)
         return RedirectResponse(path, 303)
@@ -207,21 +207,21 @@ class Visit:
     @property
     def back(self) -> str:
         """The page that a form was on."""
-        return self.came_from or "/"
+        return self.referrer or "/"
 
     @property
-    def came_from(self) -> str:
+    def referrer(self) -> str:
         """The same; nothing when the browser does not say, or it was not ours."""
-        before = urlsplit(self.request.headers.get("referer", ""))
-        if before.netloc != self.request.headers.get("host", "") or not before.path.startswith("/"):
+        before = urlsplit(self.http.headers.get("referer", ""))
+        if before.netloc != self.http.headers.get("host", "") or not before.path.startswith("/"):
             return ""
         return ("/" + before.path.lstrip("/")) + (f"?{before.query}" if before.query else "")
 
-    def seal(self, response: Response) -> Response:
-        secure = _is_https(self.request, self.services)
+    def set_cookies(self, response: Response) -> Response:
+        secure = _is_https(self.http, self.services)
         for name, (value, seconds) in self.cookies.items():
             response.set_cookie(
-                _name(name, self.request, self.services),
+                _cookie_name(name, self.http, self.services),
                 value,
                 max_age=seconds,
                 path="/",
@@ -232,7 +232,7 @@ class Visit:
         return response
 
 
-def _note(cookie: str | None) -> tuple[str, bool] | None:
+def _parse_note(cookie: str | None) -> tuple[str, bool] | None:
     try:
         text, wrong = json.loads(unquote(cookie or ""))
         return str(text), bool(wrong)
@@ -240,15 +240,15 @@ def _note(cookie: str | None) -> tuple[str, bool] | None:
         return None
 
 
-def _is_https(request: Request, services: Services) -> bool:
+def _is_https(http: Request, services: Services) -> bool:
     public = urlsplit(services.settings.public_url)
-    return request.url.scheme == "https" or (
-        public.scheme == "https" and public.netloc == request.headers.get("host")
+    return http.url.scheme == "https" or (
+        public.scheme == "https" and public.netloc == http.headers.get("host")
     )
 
 
-def _name(cookie: str, request: Request, services: Services) -> str:
+def _cookie_name(cookie: str, http: Request, services: Services) -> str:
     """Cookies know no ports, so their names do: another server of the machine must not overwrite or be mistaken for ours."""
-    host = request.headers.get("host", "")
+    host = http.headers.get("host", "")
     named = f"{cookie}{host[len(host_name(host)) :].replace(':', '_')}"
-    return f"__Host-{named}" if _is_https(request, services) else named
+    return f"__Host-{named}" if _is_https(http, services) else named

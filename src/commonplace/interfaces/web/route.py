@@ -5,22 +5,22 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 
-Handler = Callable[[Visit], Awaitable[Response]]
+Handler = Callable[[WebRequest], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class Route:
     method: str
     path: str
     handler: Handler
     open: bool = False  # also for those who are not signed in
 
 
-def get(path: str, handler: Handler, *, open: bool = False) -> Door:
-    return Door("GET", path, handler, open)
+def get(path: str, handler: Handler, *, open: bool = False) -> Route:
+    return Route("GET", path, handler, open)
 
 
-def post(path: str, handler: Handler, *, open: bool = False) -> Door:
-    return Door("POST", path, handler, open)
+def post(path: str, handler: Handler, *, open: bool = False) -> Route:
+    return Route("POST", path, handler, open)

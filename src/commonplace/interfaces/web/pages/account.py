@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from commonplace.errors import Invalid
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
 
 # What stands first here stands in others' names, too: they call themselves after each other.
@@ -24,9 +24,9 @@ SYSTEMS = {
 }
 
 
-async def account(visit: Visit) -> Response:
-    services, me = visit.services, visit.known
-    return visit.page(
+async def account(request: WebRequest) -> Response:
+    services, me = request.services, request.user
+    return request.page(
         "account.html",
         person=me.person,
         has_password=await services.accounts.has_password(me),
@@ -36,39 +36,41 @@ async def account(visit: Visit) -> Response:
     )
 
 
-async def rename(visit: Visit) -> Response:
-    form = await visit.form()
-    await visit.services.accounts.rename(visit.known, form.get("name", ""), form.get("email", ""))
-    return visit.go("/account", "Saved.")
-
-
-async def change_password(visit: Visit) -> Response:
-    form = await visit.form()
-    await visit.services.accounts.change_password(
-        visit.known, form.get("old", ""), form.get("new", "")
+async def rename(request: WebRequest) -> Response:
+    form = await request.form()
+    await request.services.accounts.rename(
+        request.user, form.get("name", ""), form.get("email", "")
     )
-    return visit.go("/account", "The password is changed; all other browsers are signed out.")
+    return request.redirect("/account", "Saved.")
 
 
-async def sign_out_others(visit: Visit) -> Response:
-    await visit.services.accounts.sign_out(visit.known, others=True)
-    return visit.go("/account", "All other browsers are signed out.")
-
-
-async def close_session(visit: Visit) -> Response:
-    await visit.services.accounts.close_session(
-        visit.known, visit.request.path_params["session_id"]
+async def change_password(request: WebRequest) -> Response:
+    form = await request.form()
+    await request.services.accounts.change_password(
+        request.user, form.get("old", ""), form.get("new", "")
     )
-    return visit.go("/account", "That browser is signed out.")
-
-
-async def delete(visit: Visit) -> Response:
-    form = await visit.form()
-    await visit.services.account_deletion.delete(
-        visit.known, form.get("email", ""), form.get("password", "")
+    return request.redirect(
+        "/account", "The password is changed; all other browsers are signed out."
     )
-    visit.leave()
-    return visit.go("/sign-in", "Your account and your library are deleted.")
+
+
+async def sign_out_others(request: WebRequest) -> Response:
+    await request.services.accounts.sign_out(request.user, others=True)
+    return request.redirect("/account", "All other browsers are signed out.")
+
+
+async def close_session(request: WebRequest) -> Response:
+    await request.services.accounts.close_session(request.user, request.path("session_id"))
+    return request.redirect("/account", "That browser is signed out.")
+
+
+async def delete(request: WebRequest) -> Response:
+    form = await request.form()
+    await request.services.account_deletion.delete(
+        request.user, form.get("email", ""), form.get("password", "")
+    )
+    request.end_session()
+    return request.redirect("/sign-in", "Your account and your library are deleted.")
 
 
 def named(agent: str) -> str:
@@ -85,30 +87,30 @@ def named(agent: str) -> str:
 # -- passkeys: asked for and answered by static/passkeys.js
 
 
-async def offer_passkey(visit: Visit) -> Response:
-    return visit.json_answer(
-        await visit.services.passkeys.registration_options(visit.known.person, visit.site)
+async def offer_passkey(request: WebRequest) -> Response:
+    return request.json_response(
+        await request.services.passkeys.registration_options(request.user.person, request.site)
     )
 
 
-async def add_passkey(visit: Visit) -> Response:
-    body = await visit.json()
+async def add_passkey(request: WebRequest) -> Response:
+    body = await request.json()
     credential = body.get("credential")
     if not isinstance(credential, dict):
         raise Invalid("`credential` is required.")
-    made = await visit.services.passkeys.add(
-        visit.known.person.id, visit.site, credential, str(body.get("name", ""))
+    made = await request.services.passkeys.add(
+        request.user.person.id, request.site, credential, str(body.get("name", ""))
     )
-    visit.go("/account", f"The passkey “{made.name}” is ready.")
-    return visit.json_answer({"ok": True})
+    request.redirect("/account", f"The passkey “{made.name}” is ready.")
+    return request.json_response({"ok": True})
 
 
-async def remove_passkey(visit: Visit) -> Response:
-    await visit.services.passkeys.remove(visit.known, visit.request.path_params["passkey_id"])
-    return visit.go("/account", "The passkey is removed.")
+async def remove_passkey(request: WebRequest) -> Response:
+    await request.services.passkeys.remove(request.user, request.path("passkey_id"))
+    return request.redirect("/account", "The passkey is removed.")
 
 
-DOORS = (
+ROUTES = (
     get("/account", account),
     post("/account", rename),
     post("/account/password", change_password),

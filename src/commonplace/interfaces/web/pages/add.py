@@ -16,7 +16,7 @@ from commonplace.interfaces.actions.items import Ingest
 from commonplace.interfaces.web.jinja import count
 from commonplace.interfaces.web.live_progress import events, watch
 from commonplace.interfaces.web.pages.library import row_of
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import Item
 
@@ -25,30 +25,34 @@ TITLE = 120
 MOST_WATCHED = 60
 
 
-async def add(visit: Visit) -> Response:
+async def add(request: WebRequest) -> Response:
     """Store what was sent and answer with its item: as a page, or as its row in the list for a script."""
-    form, files = await visit.form(), await visit.files("file")
+    form, files = await request.form(), await request.files("file")
     upload, text, folder = (
         form.get("upload", ""),
         form.get("text", "").strip(),
         form.get("folder", ""),
     )
     if files:
-        return await _add_files(visit, files, text, folder)
+        return await _add_files(request, files, text, folder)
     if upload:
-        added = await visit.services.uploads.submitted_item(visit.caller, upload)
+        added = await request.services.uploads.submitted_item(request.caller, upload)
     else:
         draft = _draft(text, form.get("title", "").strip())
-        added = await visit.services.unread.submit(visit.caller, draft, folder or None)
-    if not visit.wants_page:
-        return visit.json_answer({"id": added.item.id, "row": await row_of(visit, added.item.id)})
-    return visit.go(
+        added = await request.services.unread.submit(request.caller, draft, folder or None)
+    if not request.wants_page:
+        return request.json_response(
+            {"id": added.item.id, "row": await row_of(request, added.item.id)}
+        )
+    return request.redirect(
         f"/items/{added.item.public_id}",
         "Added." if added.created else "The library already has it.",
     )
 
 
-async def _add_files(visit: Visit, files: list[UploadFile], text: str, folder: str) -> Response:
+async def _add_files(
+    request: WebRequest, files: list[UploadFile], text: str, folder: str
+) -> Response:
     """Files as a browser without scripts sends them, all in one form; those that are refused are named, the rest is kept."""
     if text:
         raise Invalid(
@@ -59,7 +63,7 @@ async def _add_files(visit: Visit, files: list[UploadFile], text: str, folder: s
     for file in files:
         name = PurePath((file.filename or "").replace("\\", "/")).name[-200:] or "file"
         try:
-            kept.append(await _add_file(visit, file, name, folder))
+            kept.append(await _add_file(request, file, name, folder))
         except SOURCE_ERRORS as error:
             failed.append(f"{name}: {error.message}")
     if failed:
@@ -67,11 +71,11 @@ async def _add_files(visit: Visit, files: list[UploadFile], text: str, folder: s
             " ".join([*failed, f"The other {len(kept)} are in the library."] if kept else failed)
         )
     if len(kept) == 1:
-        return visit.go(f"/items/{kept[0].public_id}", "Added.")
-    return visit.go("/", f"{count(len(kept), 'file')} added.")
+        return request.redirect(f"/items/{kept[0].public_id}", "Added.")
+    return request.redirect("/", f"{count(len(kept), 'file')} added.")
 
 
-async def _add_file(visit: Visit, file: UploadFile, name: str, folder: str) -> Item:
+async def _add_file(request: WebRequest, file: UploadFile, name: str, folder: str) -> Item:
     if not file.size:
         raise Invalid("The file is empty.")
     with TemporaryDirectory(prefix="commonplace-") as temporary:
@@ -82,7 +86,7 @@ async def _add_file(visit: Visit, file: UploadFile, name: str, folder: str) -> I
             await asyncio.to_thread(shutil.copyfileobj, file.file, out)
         kind = file.content_type or "application/octet-stream"
         return (
-            await visit.services.uploads.submit_file(visit.caller, place, name, kind, folder)
+            await request.services.uploads.submit_file(request.caller, place, name, kind, folder)
         ).item
 
 
@@ -90,9 +94,9 @@ def _draft(text: str, title: str) -> Draft:
     """One address alone is fetched; everything else is a note, called after its first line."""
     try:
         if _ADDRESS.fullmatch(text):
-            return Ingest(kind="url", url=text, title=title or None).draft()
+            return Ingest(kind="url", url=text, title=title or None).to_draft()
         first = text.splitlines()[0].strip("# ") if text else ""
-        return Ingest(kind="text", text=text, title=title or first[:TITLE]).draft()
+        return Ingest(kind="text", text=text, title=title or first[:TITLE]).to_draft()
     except ValidationError as error:
         raise Invalid(_said(error)) from None
 
@@ -107,9 +111,9 @@ def _said(error: ValidationError) -> str:
     return f"That cannot be kept: {detail['msg'].removeprefix('Value error, ')}."
 
 
-async def promise(visit: Visit) -> Response:
+async def promise(request: WebRequest) -> Response:
     """Where to send the bytes of a file. It is queued when the last one arrives, whether or not the page is still open."""
-    body = await visit.json()
+    body = await request.json()
     name, kind, size = (
         body.get("name"),
         body.get("type") or "application/octet-stream",
@@ -128,15 +132,15 @@ async def promise(visit: Visit) -> Response:
     if size == 0:
         raise Invalid("The file is empty.")
     # Through this server also where files lie in an object store: the page's policy lets it speak to nobody else.
-    upload, url = await visit.services.uploads.announce(
-        visit.caller, name, kind, size, on_arrival={"folder": folder}
+    upload, url = await request.services.uploads.announce(
+        request.caller, name, kind, size, on_arrival={"folder": folder}
     )
-    return visit.json_answer({"upload": upload.id, "url": url})
+    return request.json_response({"upload": upload.id, "url": url})
 
 
-async def live(visit: Visit) -> Response:
-    wanted = visit.request.query_params.getlist("item")[:MOST_WATCHED]
-    return events(watch(visit, wanted, lambda item_id: row_of(visit, item_id)))
+async def live(request: WebRequest) -> Response:
+    wanted = request.http.query_params.getlist("item")[:MOST_WATCHED]
+    return events(watch(request, wanted, lambda item_id: row_of(request, item_id)))
 
 
-DOORS = (post("/add", add), post("/uploads", promise), get("/live", live))
+ROUTES = (post("/add", add), post("/uploads", promise), get("/live", live))

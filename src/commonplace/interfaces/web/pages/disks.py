@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from commonplace.errors import Invalid, NotFound
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import Audience, DiskFilter, DiskScope
 
@@ -16,51 +16,51 @@ PER_PAGE = 30
 LONGEST_SUMMARY = 2_000
 
 
-async def show(visit: Visit) -> Response:
-    shelf = visit.query("shelf", DiskScope.PUBLISHED)
+async def show(request: WebRequest) -> Response:
+    shelf = request.query("shelf", DiskScope.PUBLISHED)
     shelf = shelf if shelf in {*SHELVES} else DiskScope.PUBLISHED
-    page = visit.number("page", 1)
-    disks, total = await visit.services.disks.page(
-        visit.caller, DiskScope(shelf), DiskFilter(), limit=PER_PAGE, offset=(page - 1) * PER_PAGE
+    page = request.number("page", 1)
+    disks, total = await request.services.disks.page(
+        request.caller, DiskScope(shelf), DiskFilter(), limit=PER_PAGE, offset=(page - 1) * PER_PAGE
     )
     pages = -(-total // PER_PAGE)
     if page > pages > 0:
-        return visit.go(f"/disks?shelf={shelf}&page={pages}")
-    return visit.page(
+        return request.redirect(f"/disks?shelf={shelf}&page={pages}")
+    return request.page(
         "disks.html", disks=disks, total=total, page=page, pages=pages, shelves=SHELVES, shelf=shelf
     )
 
 
-async def preview(visit: Visit) -> Response:
-    disk = await visit.services.disks.preview(visit.caller, visit.request.path_params["disk_id"])
+async def preview(request: WebRequest) -> Response:
+    disk = await request.services.disks.preview(request.caller, request.path("disk_id"))
     try:
-        now, _ = await visit.services.disks.public(disk.public_id, visit.caller)
+        now, _ = await request.services.disks.public(disk.public_id, request.caller)
     except NotFound:
         now = None
-    return visit.page("publish.html", disk=disk, audiences=AUDIENCES, published=now)
+    return request.page("publish.html", disk=disk, audiences=AUDIENCES, published=now)
 
 
-async def publish(visit: Visit) -> Response:
-    form = await visit.form()
+async def publish(request: WebRequest) -> Response:
+    form = await request.form()
     audience, summary = form.get("audience", Audience.ANYONE), form.get("summary")
     if audience not in {*Audience}:
         raise Invalid("Choose who may read it.")
     if summary and len(summary) > LONGEST_SUMMARY:
         raise Invalid(f"Shorten the summary to {LONGEST_SUMMARY:,} characters.")
-    published = await visit.services.disks.publish(
-        visit.caller, visit.request.path_params["disk_id"], Audience(audience), summary
+    published = await request.services.disks.publish(
+        request.caller, request.path("disk_id"), Audience(audience), summary
     )
-    return visit.go(
+    return request.redirect(
         f"/d/{published.public_id}", "It is published; this is the page that others see."
     )
 
 
-async def unpublish(visit: Visit) -> Response:
-    await visit.services.disks.unpublish(visit.caller, visit.request.path_params["disk_id"])
-    return visit.go("/disks", "It is private again.")
+async def unpublish(request: WebRequest) -> Response:
+    await request.services.disks.unpublish(request.caller, request.path("disk_id"))
+    return request.redirect("/disks", "It is private again.")
 
 
-DOORS = (
+ROUTES = (
     get("/disks", show),
     get("/disks/{disk_id}/publish", preview),
     post("/disks/{disk_id}/publish", publish),

@@ -3,42 +3,42 @@
 from starlette.responses import Response
 
 from commonplace.errors import Invalid, NotFound
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import Folder
 
 
-async def create(visit: Visit) -> Response:
-    folder = await visit.services.folders.create(
-        visit.caller, _name((await visit.form()).get("name", ""))
+async def create(request: WebRequest) -> Response:
+    folder = await request.services.folders.create(
+        request.caller, _name((await request.form()).get("name", ""))
     )
-    return visit.go(
+    return request.redirect(
         f"/?folder={folder.id}",
         f"“{folder.name}” is there; file things into it from the list, or add them here.",
     )
 
 
-async def show(visit: Visit) -> Response:
-    folder = await _folder(visit)
-    stakes = await visit.services.overview.folder_impact(visit.caller, folder.id)
-    return visit.page("folder.html", folder=folder, stakes=stakes)
+async def show(request: WebRequest) -> Response:
+    folder = await _folder(request)
+    stakes = await request.services.overview.folder_impact(request.caller, folder.id)
+    return request.page("folder.html", folder=folder, stakes=stakes)
 
 
-async def rename(visit: Visit) -> Response:
-    name = _name((await visit.form()).get("name", ""))
-    folder = await visit.services.folders.rename(
-        visit.caller, visit.request.path_params["folder_id"], name
-    )
-    return visit.go(f"/?folder={folder.id}", f"It is called “{folder.name}” now.")
+async def rename(request: WebRequest) -> Response:
+    name = _name((await request.form()).get("name", ""))
+    folder = await request.services.folders.rename(request.caller, request.path("folder_id"), name)
+    return request.redirect(f"/?folder={folder.id}", f"It is called “{folder.name}” now.")
 
 
-async def delete(visit: Visit) -> Response:
-    items = (await visit.form()).get("items", "")
+async def delete(request: WebRequest) -> Response:
+    items = (await request.form()).get("items", "")
     if items not in ("keep", "delete"):
         raise Invalid("Say what is to become of the items in it.")
-    folder_id = visit.request.path_params["folder_id"]
-    await visit.services.folders.delete(visit.caller, folder_id, cascade_items=items == "delete")
-    return visit.go(
+    folder_id = request.path("folder_id")
+    await request.services.folders.delete(
+        request.caller, folder_id, cascade_items=items == "delete"
+    )
+    return request.redirect(
         "/",
         "The folder is deleted, with what lay in no other."
         if items == "delete"
@@ -53,15 +53,15 @@ def _name(text: str) -> str:
     return name
 
 
-async def _folder(visit: Visit) -> Folder:
-    wanted = visit.request.path_params["folder_id"]
-    for folder in await visit.services.folders.list_folders(visit.caller):
+async def _folder(request: WebRequest) -> Folder:
+    wanted = request.path("folder_id")
+    for folder in await request.services.folders.list_folders(request.caller):
         if folder.id == wanted:
             return folder
     raise NotFound("Folder not found")
 
 
-DOORS = (
+ROUTES = (
     post("/folders", create),
     get("/folders/{folder_id}", show),
     post("/folders/{folder_id}", rename),

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from commonplace.core.work.graph import GraphQuery
 from commonplace.interfaces.web.graph_svg import Edge, Node, picture, whole_map
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get
 from commonplace.model import Item, Relation
 
@@ -23,12 +23,12 @@ def edges_of(items: Sequence[Item], relations: Sequence[Relation]) -> list[Edge]
     ]
 
 
-async def show(visit: Visit) -> Response:
-    chart = await visit.services.library_map.chart(visit.caller)
+async def show(request: WebRequest) -> Response:
+    chart = await request.services.library_map.chart(request.caller)
     shown = len(chart.items)
     said = f"{shown} items in {len(chart.regions)} clusters, joined by {len(chart.relations)} relations"
     drawn = await asyncio.to_thread(whole_map, chart, said) if chart.items else None
-    return visit.page(
+    return request.page(
         "map.html",
         drawing=drawn,
         shown=shown,
@@ -43,17 +43,17 @@ async def show(visit: Visit) -> Response:
     )
 
 
-async def near(visit: Visit) -> Response:
-    depth = visit.number("depth", 2, 1, 3)
-    found = await visit.services.graph.around(
-        visit.caller, visit.request.path_params["item_id"], GraphQuery(), depth=depth, limit=NEAR
+async def near(request: WebRequest) -> Response:
+    depth = request.number("depth", 2, 1, 3)
+    found = await request.services.graph.around(
+        request.caller, request.path("item_id"), GraphQuery(), depth=depth, limit=NEAR
     )
     items = [found.center, *(reached.item for reached in found.reached)]
     nodes = [Node(item, f"/graph/{item.public_id}", item.id == found.center.id) for item in items]
     drawn = await asyncio.to_thread(
         picture, nodes, edges_of(items, found.relations), f"What {found.center.title} is joined to"
     )
-    return visit.page(
+    return request.page(
         "near.html",
         center=found.center,
         reached=found.reached,
@@ -64,4 +64,4 @@ async def near(visit: Visit) -> Response:
     )
 
 
-DOORS = (get("/graph", show), get("/graph/{item_id}", near))
+ROUTES = (get("/graph", show), get("/graph/{item_id}", near))

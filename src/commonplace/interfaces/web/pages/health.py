@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, Response
 from commonplace.core.transfer.markdown_folder import export_folder
 from commonplace.errors import ForbiddenScope
 from commonplace.interfaces.web.chart_svg import bars, growth, shares
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import now
 from commonplace.model.progress import no_advance
@@ -20,8 +20,8 @@ from commonplace.model.progress import no_advance
 TOP = 8
 
 
-async def show(visit: Visit) -> Response:
-    report = await visit.services.overview.report(visit.caller)
+async def show(request: WebRequest) -> Response:
+    report = await request.services.overview.report(request.caller)
     fullest = {
         folder.name: folder.item_count for folder in report.folders[:TOP] if folder.item_count
     }
@@ -31,27 +31,27 @@ async def show(visit: Visit) -> Response:
         "folders": shares(fullest, "Items by folder") if fullest else "",
         "types": shares(dict(list(report.totals.by_type.items())[:TOP]), "Items by type"),
     }
-    return visit.page(
+    return request.page(
         "health.html",
         report=report,
         plots=plots,
-        backs_up=await visit.services.overview.may_back_up(visit.caller),
+        backs_up=await request.services.overview.may_back_up(request.caller),
     )
 
 
-async def retry(visit: Visit) -> Response:
-    await visit.services.library.retry_job(visit.caller, visit.request.path_params["job_id"])
-    return visit.go(visit.back, "It is tried again.")
+async def retry(request: WebRequest) -> Response:
+    await request.services.library.retry_job(request.caller, request.path("job_id"))
+    return request.redirect(request.back, "It is tried again.")
 
 
-async def export(visit: Visit) -> Response:
+async def export(request: WebRequest) -> Response:
     """Every item as Markdown, in one zip."""
     folder = Path(await asyncio.to_thread(mkdtemp, prefix="commonplace-export-"))
     try:
         await export_folder(
-            visit.services.library,
-            visit.services.versions,
-            visit.caller,
+            request.services.library,
+            request.services.versions,
+            request.caller,
             folder / "library",
             no_advance,
         )
@@ -64,15 +64,15 @@ async def export(visit: Visit) -> Response:
     )
 
 
-async def backup(visit: Visit) -> Response:
+async def backup(request: WebRequest) -> Response:
     """All libraries of this server, as `commonplace restore` takes them."""
-    if not await visit.services.overview.may_back_up(visit.caller):
+    if not await request.services.overview.may_back_up(request.caller):
         raise ForbiddenScope(
             "A backup holds everybody's libraries: it is for the person whose server this is."
         )
     folder = Path(await asyncio.to_thread(mkdtemp, prefix="commonplace-backup-"))
     try:
-        await visit.services.store.dump(folder / "backup.gz")
+        await request.services.store.dump(folder / "backup.gz")
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, folder)
         raise
@@ -94,7 +94,7 @@ def _zip(folder: Path, file: Path) -> None:
                 out.write(path, path.relative_to(folder))
 
 
-DOORS = (
+ROUTES = (
     get("/health", show),
     post("/jobs/{job_id}/retry", retry),
     post("/export", export),

@@ -10,7 +10,7 @@ from commonplace.core.items.delayed_delete import GRACE
 from commonplace.errors import Invalid
 from commonplace.interfaces.web.jinja import count
 from commonplace.interfaces.web.live_progress import now_of, states
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import EntityType, ItemFilter, Order
 
@@ -39,9 +39,9 @@ class Choice:
     order: str = ""
 
     @classmethod
-    def of(cls, visit: Visit) -> "Choice":
+    def of(cls, request: WebRequest) -> "Choice":
         known = {"type": {*EntityType}, "state": {*STATES}, "order": {*ORDERS}}
-        values = {name: visit.query(name)[:500] for name in cls.__slots__}
+        values = {name: request.query(name)[:500] for name in cls.__slots__}
         return cls(
             **{
                 name: value if name not in known or value in known[name] else ""
@@ -77,10 +77,10 @@ class Choice:
         return f"/?{query}" if query else "/"
 
 
-async def show(visit: Visit) -> Response:
-    library, choice, page = visit.services.library, Choice.of(visit), visit.number("page", 1)
+async def show(request: WebRequest) -> Response:
+    library, choice, page = request.services.library, Choice.of(request), request.number("page", 1)
     items, total = await library.page(
-        visit.caller,
+        request.caller,
         choice.where,
         limit=PER_PAGE,
         offset=(page - 1) * PER_PAGE,
@@ -88,15 +88,15 @@ async def show(visit: Visit) -> Response:
     )
     pages = -(-total // PER_PAGE)
     if page > pages > 0:  # what stood there was archived, filed elsewhere or deleted
-        return visit.go(f"{choice.before_page}page={pages}")
-    folders = await visit.services.folders.list_folders(visit.caller)
-    jobs = await visit.services.overview.unfinished(visit.caller, [item.id for item in items])
+        return request.redirect(f"{choice.before_page}page={pages}")
+    folders = await request.services.folders.list_folders(request.caller)
+    jobs = await request.services.overview.unfinished(request.caller, [item.id for item in items])
     going = (
-        await visit.services.delayed_deletes.pending(visit.caller)
-        if visit.known.has_full_write
+        await request.services.delayed_deletes.pending(request.caller)
+        if request.user.has_full_write
         else []
     )
-    return visit.page(
+    return request.page(
         "library.html",
         items=items,
         total=total,
@@ -113,12 +113,12 @@ async def show(visit: Visit) -> Response:
     )
 
 
-async def counts(visit: Visit) -> Response:
+async def counts(request: WebRequest) -> Response:
     """How many there are now, for a page whose list has changed since it was made."""
-    library = visit.services.library
-    _, total = await library.page(visit.caller, Choice.of(visit).where, limit=1)
-    folders = await visit.services.folders.list_folders(visit.caller)
-    return visit.json_answer(
+    library = request.services.library
+    _, total = await library.page(request.caller, Choice.of(request).where, limit=1)
+    folders = await request.services.folders.list_folders(request.caller)
+    return request.json_response(
         {
             "total": count(total, "item"),
             "folders": {folder.id: folder.item_count for folder in folders},
@@ -126,31 +126,32 @@ async def counts(visit: Visit) -> Response:
     )
 
 
-async def row_of(visit: Visit, item_id: str) -> str:
+async def row_of(request: WebRequest, item_id: str) -> str:
     """One row of the list, as it would be now."""
-    item = await visit.services.library.find(visit.caller, item_id)
+    item = await request.services.library.find(request.caller, item_id)
     if item is None:
         return ""
     names = {
-        folder.id: folder.name for folder in await visit.services.folders.list_folders(visit.caller)
+        folder.id: folder.name
+        for folder in await request.services.folders.list_folders(request.caller)
     }
-    state = (await now_of(visit, [item.id]))[item.id]
-    return visit.templates.render(
-        "row.html", item=item, names=names, state=state, rules=visit.known.has_full_write
+    state = (await now_of(request, [item.id]))[item.id]
+    return request.templates.render(
+        "row.html", item=item, names=names, state=state, rules=request.user.has_full_write
     )
 
 
-async def bulk(visit: Visit) -> Response:
-    form, chosen = await visit.form(), (await visit.several("item"))[:AT_ONCE]
+async def bulk(request: WebRequest) -> Response:
+    form, chosen = await request.form(), (await request.form_list("item"))[:AT_ONCE]
     action = form.get("action", "")
     if action not in ACTIONS:
         raise Invalid("Say what is to be done with them.")
     if not chosen:
         raise Invalid("Choose something first.")
-    said = await ACTIONS[action](visit, chosen, dict(form))
+    said = await ACTIONS[action](request, chosen, dict(form))
     # What is deleted in the reader can be taken back in the list.
-    return visit.go(
-        "/" if action == "delete" and visit.back.startswith("/items/") else visit.back, said
+    return request.redirect(
+        "/" if action == "delete" and request.back.startswith("/items/") else request.back, said
     )
 
 
@@ -158,41 +159,41 @@ def _things(number: int) -> str:
     return count(number, "item")
 
 
-async def _file(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+async def _file(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
     name, folder = form.get("new_folder", "").strip(), form.get("folder", "")
     if name:
-        folder = (await visit.services.folders.create(visit.caller, name[:200])).id
+        folder = (await request.services.folders.create(request.caller, name[:200])).id
     if not folder:
         raise Invalid("Choose a folder, or name a new one.")
     for item_id in chosen:
-        await visit.services.folders.file(visit.caller, item_id, [folder])
+        await request.services.folders.file(request.caller, item_id, [folder])
     return f"{_things(len(chosen))} filed."
 
 
-async def _unfile(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+async def _unfile(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
     for item_id in chosen:
-        await visit.services.folders.unfile(visit.caller, item_id, form.get("from", ""))
+        await request.services.folders.unfile(request.caller, item_id, form.get("from", ""))
     return f"{_things(len(chosen))} taken out of the folder."
 
 
-async def _tag(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+async def _tag(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
     wanted = [" ".join(tag.split())[:100] for tag in form.get("tags", "").split(",") if tag.strip()]
     if not wanted:
         raise Invalid("Write a tag, or several with commas between them.")
     for item_id in chosen:
-        item = await visit.services.library.find(visit.caller, item_id)
+        item = await request.services.library.find(request.caller, item_id)
         if item is not None and set(wanted) - set(item.tags):
-            await visit.services.library.update(
-                visit.caller, item_id, {"tags": tuple(dict.fromkeys([*item.tags, *wanted]))[:50]}
+            await request.services.library.update(
+                request.caller, item_id, {"tags": tuple(dict.fromkeys([*item.tags, *wanted]))[:50]}
             )
     return f"{_things(len(chosen))} tagged."
 
 
-async def _archive(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
+async def _archive(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
     back, refused = form.get("action") == "restore", list[str]()
     for item_id in chosen:
         try:
-            await visit.services.library.update(visit.caller, item_id, {"archived": not back})
+            await request.services.library.update(request.caller, item_id, {"archived": not back})
         except Invalid as error:  # a task that is under way, say: no reason to leave the others
             refused.append(error.message)
     said = f"{_things(len(chosen) - len(refused))} {'back in use' if back else 'archived'}."
@@ -201,13 +202,13 @@ async def _archive(visit: Visit, chosen: list[str], form: dict[str, str]) -> str
     return said
 
 
-async def _delete(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
-    await visit.services.delayed_deletes.schedule(visit.caller, chosen)
+async def _delete(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
+    await request.services.delayed_deletes.schedule(request.caller, chosen)
     return ""
 
 
-async def _undo(visit: Visit, chosen: list[str], form: dict[str, str]) -> str:
-    kept = await visit.services.delayed_deletes.undo(visit.caller, chosen)
+async def _undo(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
+    kept = await request.services.delayed_deletes.undo(request.caller, chosen)
     return (
         f"{_things(kept)} kept."
         if kept == len(chosen)
@@ -224,4 +225,4 @@ ACTIONS = {
     "delete": _delete,
     "undo": _undo,
 }
-DOORS = (get("/", show), get("/counts", counts), post("/items", bulk))
+ROUTES = (get("/", show), get("/counts", counts), post("/items", bulk))

@@ -6,7 +6,7 @@ from commonplace.core.people.client_setup import address
 from commonplace.core.people.members import INVITATION_DAYS
 from commonplace.errors import CommonplaceError, Invalid, NotFound
 from commonplace.interfaces.http.gate import STATUS
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import Invitation, Role, now
 
@@ -19,16 +19,16 @@ ROLES = {
 TERMS = {"1": "a day", str(INVITATION_DAYS): "a week", "30": "a month", "90": "three months"}
 
 
-async def show(visit: Visit) -> Response:
-    return await _show(visit)
+async def show(request: WebRequest) -> Response:
+    return await _show(request)
 
 
-async def _show(visit: Visit, made: tuple[Invitation, str] | None = None) -> Response:
-    services, me = visit.services, visit.known
-    members = await services.members.all(visit.caller)
-    asked = await services.members.invitations(visit.caller) if me.manages_members else []
-    base = address(services.settings) if services.settings.public_url else visit.site.origin
-    response = visit.page(
+async def _show(request: WebRequest, made: tuple[Invitation, str] | None = None) -> Response:
+    services, me = request.services, request.user
+    members = await services.members.all(request.caller)
+    asked = await services.members.invitations(request.caller) if me.manages_members else []
+    base = address(services.settings) if services.settings.public_url else request.site.origin
+    response = request.page(
         "people.html",
         members=members,
         invitations=[each for each in asked if each.accepted_at is None],
@@ -38,15 +38,15 @@ async def _show(visit: Visit, made: tuple[Invitation, str] | None = None) -> Res
         terms=TERMS,
         default_term=str(INVITATION_DAYS),
         made=(made[0], f"{base}/join/{made[1]}") if made else None,
-        mine=visit.caller.library_id == me.person.id,
+        mine=request.caller.library_id == me.person.id,
         gives=[role for role in ROLES if role is not Role.OWNER or me.library.role is Role.OWNER],
     )
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
-async def invite(visit: Visit) -> Response:
-    form = await visit.form()
+async def invite(request: WebRequest) -> Response:
+    form = await request.form()
     days, email = form.get("days", str(INVITATION_DAYS)), form.get("email", "").strip()
     if days not in TERMS:
         raise Invalid("Choose how long the invitation is good for.")
@@ -54,46 +54,49 @@ async def invite(visit: Visit) -> Response:
         raise Invalid("That is no e-mail address; leave it empty to invite whoever has the link.")
     role = _role(form.get("role", ""))
     return await _show(
-        visit, await visit.services.members.invite(visit.caller, role, email or None, int(days))
+        request,
+        await request.services.members.invite(request.caller, role, email or None, int(days)),
     )
 
 
-async def withdraw(visit: Visit) -> Response:
-    await visit.services.members.withdraw(visit.caller, visit.request.path_params["invitation_id"])
-    return visit.go("/people", "The invitation is withdrawn: its link leads nowhere now.")
+async def withdraw(request: WebRequest) -> Response:
+    await request.services.members.withdraw(request.caller, request.path("invitation_id"))
+    return request.redirect("/people", "The invitation is withdrawn: its link leads nowhere now.")
 
 
-async def change_role(visit: Visit) -> Response:
-    role = _role((await visit.form()).get("role", ""))
-    member = await visit.services.members.change_role(
-        visit.caller, visit.request.path_params["person_id"], role
+async def change_role(request: WebRequest) -> Response:
+    role = _role((await request.form()).get("role", ""))
+    member = await request.services.members.change_role(
+        request.caller, request.path("person_id"), role
     )
-    return visit.go("/people", f"{member.name} is {member.role} now.")
+    return request.redirect("/people", f"{member.name} is {member.role} now.")
 
 
-async def remove(visit: Visit) -> Response:
-    await visit.services.members.remove(visit.caller, visit.request.path_params["person_id"])
-    return visit.go(
+async def remove(request: WebRequest) -> Response:
+    await request.services.members.remove(request.caller, request.path("person_id"))
+    return request.redirect(
         "/people", "They are out, and so are their tokens for this library. What they added stays."
     )
 
 
-async def leave(visit: Visit) -> Response:
-    name = visit.known.library.name
-    await visit.services.members.leave(visit.caller)
-    return visit.go("/", f"You have left “{name}”; this is your own library.")
+async def leave(request: WebRequest) -> Response:
+    name = request.user.library.name
+    await request.services.members.leave(request.caller)
+    return request.redirect("/", f"You have left “{name}”; this is your own library.")
 
 
-async def rename(visit: Visit) -> Response:
-    await visit.services.members.rename_library(visit.caller, (await visit.form()).get("name", ""))
-    return visit.go("/people", "The library has a new name.")
-
-
-async def turn_to(visit: Visit) -> Response:
-    library = await visit.services.accounts.switch_library(
-        visit.known, (await visit.form()).get("library", "")
+async def rename(request: WebRequest) -> Response:
+    await request.services.members.rename_library(
+        request.caller, (await request.form()).get("name", "")
     )
-    return visit.go("/", f"You are in “{library.name}” now.")
+    return request.redirect("/people", "The library has a new name.")
+
+
+async def turn_to(request: WebRequest) -> Response:
+    library = await request.services.accounts.switch_library(
+        request.user, (await request.form()).get("library", "")
+    )
+    return request.redirect("/", f"You are in “{library.name}” now.")
 
 
 def _role(text: str) -> Role:
@@ -105,19 +108,19 @@ def _role(text: str) -> Role:
 # -- accepting
 
 
-async def show_invitation(visit: Visit) -> Response:
-    return await _invitation(visit)
+async def show_invitation(request: WebRequest) -> Response:
+    return await _invitation(request)
 
 
 async def _invitation(
-    visit: Visit, status: int = 200, error: str = "", name: str = "", email: str = ""
+    request: WebRequest, status: int = 200, error: str = "", name: str = "", email: str = ""
 ) -> Response:
-    secret = visit.request.path_params["secret"]
-    asked = await visit.services.invitations.asked(secret)
-    already = visit.visitor is not None and any(
-        each.library_id == asked.invitation.library_id for each in visit.visitor.libraries
+    secret = request.path("secret")
+    asked = await request.services.invitations.asked(secret)
+    already = request.visitor is not None and any(
+        each.library_id == asked.invitation.library_id for each in request.visitor.libraries
     )
-    response = visit.page(
+    response = request.page(
         "join.html",
         status,
         asked=asked,
@@ -132,61 +135,63 @@ async def _invitation(
     return response
 
 
-async def accept(visit: Visit) -> Response:
+async def accept(request: WebRequest) -> Response:
     """As who they are; or with a name, an address and a password, as somebody new."""
     secret, form, joining = (
-        visit.request.path_params["secret"],
-        await visit.form(),
-        visit.services.invitations,
+        request.path("secret"),
+        await request.form(),
+        request.services.invitations,
     )
-    if visit.visitor is not None:
-        done = await joining.as_known(visit.visitor, secret)
-        return visit.go("/", f"Welcome: you are {done.role} of this library now.")
+    if request.visitor is not None:
+        done = await joining.as_known(request.visitor, secret)
+        return request.redirect("/", f"Welcome: you are {done.role} of this library now.")
     name, email = form.get("name", ""), form.get("email", "")
     try:
-        await visit.enter(
+        await request.start_session(
             await joining.with_password(
-                secret, name, email, form.get("password", ""), about=visit.browser
+                secret, name, email, form.get("password", ""), about=request.browser
             )
         )
     except NotFound:
         raise
     except CommonplaceError as error:
-        return await _invitation(visit, STATUS.get(type(error), 500), error.message, name, email)
-    return visit.go("/", "Welcome. You also have a library of your own; the names are at the top.")
+        return await _invitation(request, STATUS.get(type(error), 500), error.message, name, email)
+    return request.redirect(
+        "/", "Welcome. You also have a library of your own; the names are at the top."
+    )
 
 
-async def offer_passkey(visit: Visit) -> Response:
-    body = await visit.json()
-    return visit.json_answer(
-        await visit.services.invitations.offer_passkey(
-            visit.request.path_params["secret"],
+async def offer_passkey(request: WebRequest) -> Response:
+    body = await request.json()
+    return request.json_response(
+        await request.services.invitations.offer_passkey(
+            request.path("secret"),
             str(body.get("name", "")),
             str(body.get("email", "")),
-            visit.site,
+            request.site,
         )
     )
 
 
-async def accept_by_passkey(visit: Visit) -> Response:
-    body = await visit.json()
+async def accept_by_passkey(request: WebRequest) -> Response:
+    body = await request.json()
     credential = body.get("credential")
     if not isinstance(credential, dict):
         raise Invalid("`credential` is required.")
-    await visit.enter(
-        await visit.services.invitations.with_passkey(
-            visit.request.path_params["secret"],
+    await request.start_session(
+        await request.services.invitations.with_passkey(
+            request.path("secret"),
             str(body.get("name", "")),
             str(body.get("email", "")),
-            visit.site,
+            request.site,
             credential,
-            about=visit.browser,
+            about=request.browser,
         )
     )
-    return visit.json_answer({"ok": True})
+    return request.json_response({"ok": True})
 
 
-DOORS = (
+ROUTES = (
     get("/people", show),
     post("/people", invite),
     post("/people/invitations/{invitation_id}/withdraw", withdraw),

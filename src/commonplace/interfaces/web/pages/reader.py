@@ -19,7 +19,7 @@ from commonplace.interfaces.web.markdown_html import (
     resumed,
     without_title,
 )
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import NOT_DISKS, FullItem, Item, Kind, Neighbour, Section, Upload
 from commonplace.model.task_notes import notes, searchable
@@ -40,9 +40,9 @@ PDF, SHOWN = (
 )
 
 
-async def show(visit: Visit) -> Response:
-    services, caller = visit.services, visit.caller
-    reading = await services.library.read(caller, visit.request.path_params["item_id"])
+async def show(request: WebRequest) -> Response:
+    services, caller = request.services, request.caller
+    reading = await services.library.read(caller, request.path("item_id"))
     item = reading.item
     jobs = await services.overview.unfinished(caller, [item.id])
     original = await services.uploads.original(caller, item.id)
@@ -52,7 +52,7 @@ async def show(visit: Visit) -> Response:
     sections, whole = await asyncio.to_thread(
         _set, reading
     )  # a book takes seconds, and others are waiting
-    return visit.page(
+    return request.page(
         "item.html",
         reading=reading,
         item=item,
@@ -74,7 +74,7 @@ async def show(visit: Visit) -> Response:
         versions=await services.versions.of(caller, item.id),
         links=[link for link in around if not _is_note(link)],
         about=_about(item, around),
-        related=await _related(visit, item, {reached.item.public_id for reached in around}),
+        related=await _related(request, item, {reached.item.public_id for reached in around}),
         notes=notes(item),
     )
 
@@ -166,16 +166,16 @@ def _is_note(link: Neighbour) -> bool:
     return link.kind == Kind.ANNOTATES and link.direction == "incoming"
 
 
-async def _related(visit: Visit, item: Item, linked: set[str]) -> list[tuple[str, str]]:
-    """Alike, and not joined already."""
+async def _related(request: WebRequest, item: Item, linked: set[str]) -> list[tuple[str, str]]:
+    """SimilarItem, and not joined already."""
     if item.entity_type in NOT_DISKS:
         return []
-    found = (await visit.services.disks.get(visit.caller, item.id)).related
+    found = (await request.services.disks.get(request.caller, item.id)).related
     return [(one.public_id, one.title) for one in found if one.public_id not in linked]
 
 
-async def change(visit: Visit) -> Response:
-    form, item_id = await visit.form(), visit.request.path_params["item_id"]
+async def change(request: WebRequest) -> Response:
+    form, item_id = await request.form(), request.path("item_id")
     title = " ".join(form.get("title", "").split())
     if not 0 < len(title) <= 500:
         raise Invalid("A title has 1 to 500 characters.")
@@ -185,40 +185,42 @@ async def change(visit: Visit) -> Response:
         )
     )
     changes = {"title": title, "tags": tags[:50], "in_kb": form.get("in_kb") == "1"}
-    item = await visit.services.library.find(visit.caller, item_id)
+    item = await request.services.library.find(request.caller, item_id)
     if item is None:
         raise NotFound("Item not found")
     changes = {name: value for name, value in changes.items() if getattr(item, name) != value}
     if changes:
-        await visit.services.library.update(visit.caller, item_id, changes)
-    await _refile(visit, item, set(await visit.several("folder")))
-    return visit.go(f"/items/{item.public_id}", "Saved.")
+        await request.services.library.update(request.caller, item_id, changes)
+    await _refile(request, item, set(await request.form_list("folder")))
+    return request.redirect(f"/items/{item.public_id}", "Saved.")
 
 
-async def _refile(visit: Visit, item: Item, wanted: set[str]) -> None:
+async def _refile(request: WebRequest, item: Item, wanted: set[str]) -> None:
     if wanted - set(item.folders):
-        await visit.services.folders.file(visit.caller, item.id, sorted(wanted - set(item.folders)))
+        await request.services.folders.file(
+            request.caller, item.id, sorted(wanted - set(item.folders))
+        )
     for folder_id in set(item.folders) - wanted:
-        await visit.services.folders.unfile(visit.caller, item.id, folder_id)
+        await request.services.folders.unfile(request.caller, item.id, folder_id)
 
 
-async def refresh(visit: Visit) -> Response:
-    item = await visit.services.library.refresh(visit.caller, visit.request.path_params["item_id"])
-    return visit.go(f"/items/{item.public_id}", "Fetched again.")
+async def refresh(request: WebRequest) -> Response:
+    item = await request.services.library.refresh(request.caller, request.path("item_id"))
+    return request.redirect(f"/items/{item.public_id}", "Fetched again.")
 
 
-async def retry(visit: Visit) -> Response:
-    item = await visit.services.library.retry(visit.caller, visit.request.path_params["item_id"])
-    return visit.go(visit.came_from or f"/items/{item.public_id}", "It is tried again.")
+async def retry(request: WebRequest) -> Response:
+    item = await request.services.library.retry(request.caller, request.path("item_id"))
+    return request.redirect(request.referrer or f"/items/{item.public_id}", "It is tried again.")
 
 
-async def original(visit: Visit) -> Response:
-    item = await visit.services.library.find(visit.caller, visit.request.path_params["item_id"])
-    upload = await visit.services.uploads.original(visit.caller, item.id) if item else None
+async def original(request: WebRequest) -> Response:
+    item = await request.services.library.find(request.caller, request.path("item_id"))
+    upload = await request.services.uploads.original(request.caller, item.id) if item else None
     if upload is None:
         raise NotFound("The file was not kept.")
     stack = AsyncExitStack()
-    file = await stack.enter_async_context(visit.services.uploads.open_original(upload))
+    file = await stack.enter_async_context(request.services.uploads.open_original(upload))
     kind = upload.content_type.partition(";")[0].lower()
     close = BackgroundTask(stack.aclose)
     if await asyncio.to_thread(_is_pdf, file):
@@ -241,11 +243,11 @@ def _is_pdf(file: Path) -> bool:
         return opened.read(len(PDF)) == PDF
 
 
-async def annotate(visit: Visit) -> Response:
-    form, item_id = await visit.form(), visit.request.path_params["item_id"]
+async def annotate(request: WebRequest) -> Response:
+    form, item_id = await request.form(), request.path("item_id")
     position = form.get("position", "")
-    await visit.services.annotations.add(
-        visit.caller,
+    await request.services.annotations.add(
+        request.caller,
         item_id,
         form.get("text", ""),
         quote=form.get("quote", ""),
@@ -253,24 +255,24 @@ async def annotate(visit: Visit) -> Response:
         if position.isascii() and position.isdigit() and len(position) < 8
         else None,
     )
-    return visit.go(f"/items/{item_id}#notes", "Noted.")
+    return request.redirect(f"/items/{item_id}#notes", "Noted.")
 
 
-async def version(visit: Visit) -> Response:
+async def version(request: WebRequest) -> Response:
     """What it said before: what was changed by what came after, or the text as it was."""
-    revision = visit.request.path_params["revision"]
+    revision = request.path("revision")
     if not (revision.isascii() and revision.isdigit() and len(revision) < 8):
         raise NotFound("Version not found")
-    found = await visit.services.versions.compare(
-        visit.caller, visit.request.path_params["item_id"], int(revision)
+    found = await request.services.versions.compare(
+        request.caller, request.path("item_id"), int(revision)
     )
-    as_text = visit.query("view") == "text" or found.lines is None
+    as_text = request.query("view") == "text" or found.lines is None
     text = (
         await asyncio.to_thread(rendered, without_title(found.version.text, found.version.title))
         if as_text
         else None
     )
-    return visit.page(
+    return request.page(
         "version.html",
         found=found,
         item=found.item,
@@ -280,7 +282,7 @@ async def version(visit: Visit) -> Response:
     )
 
 
-DOORS = (
+ROUTES = (
     get("/items/{item_id}", show),
     post("/items/{item_id}", change),
     post("/items/{item_id}/refresh", refresh),

@@ -10,7 +10,7 @@ from commonplace.core.memory.reflection import Notes, ReviewedCandidate
 from commonplace.errors import Invalid
 from commonplace.interfaces.web.markdown_html import plain_text
 from commonplace.interfaces.web.pages.tasks import projects_of
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import Kind
 
@@ -36,24 +36,24 @@ class Beside:
     contradicts: bool
 
 
-async def show(visit: Visit) -> Response:
-    reflection = visit.services.reflection
-    candidates, total = await reflection.candidates(visit.caller, limit=SHOWN)
+async def show(request: WebRequest) -> Response:
+    reflection = request.services.reflection
+    candidates, total = await reflection.candidates(request.caller, limit=SHOWN)
     waiting = []
     for candidate in candidates:
-        judged = await reflection.candidate(visit.caller, candidate.id)
-        waiting.append((candidate, [*await _beside(visit, judged)]))
-    return visit.page(
+        judged = await reflection.candidate(request.caller, candidate.id)
+        waiting.append((candidate, [*await _beside(request, judged)]))
+    return request.page(
         "review.html",
         waiting=waiting,
         total=total,
         kinds=rules.TYPES,
         of_projects=rules.WORK,
-        projects=[each.item for each in await projects_of(visit)],
+        projects=[each.item for each in await projects_of(request)],
     )
 
 
-async def _beside(visit: Visit, judged: ReviewedCandidate) -> list[Beside]:
+async def _beside(request: WebRequest, judged: ReviewedCandidate) -> list[Beside]:
     shown = []
     source = (
         judged.queued.source_id if judged.queued else None
@@ -62,61 +62,61 @@ async def _beside(visit: Visit, judged: ReviewedCandidate) -> list[Beside]:
         alike for alike in (*judged.contradictions, *judged.duplicates) if alike.item_id != source
     ]
     for alike in alikes[:3]:
-        reading = await visit.services.library.read(visit.caller, alike.item_id)
+        reading = await request.services.library.read(request.caller, alike.item_id)
         excerpt = plain_text(reading.text[: 4 * EXCERPT])[:EXCERPT]
         shown.append(Beside(alike, excerpt, alike in judged.contradictions))
     return shown
 
 
-async def captures(visit: Visit) -> Response:
+async def captures(request: WebRequest) -> Response:
     """What was captured, word for word. There is nothing to press here: captures are never changed."""
-    page = visit.number("page", 1)
-    kept, total = await visit.services.memory.captures(
-        visit.caller, limit=SHOWN, offset=(page - 1) * SHOWN
+    page = request.number("page", 1)
+    kept, total = await request.services.memory.captures(
+        request.caller, limit=SHOWN, offset=(page - 1) * SHOWN
     )
     pages = -(-total // SHOWN)
     if page > pages > 0:
-        return visit.go(f"/review/captures?page={pages}")
-    return visit.page("captures.html", kept=kept, total=total, page=page, pages=pages)
+        return request.redirect(f"/review/captures?page={pages}")
+    return request.page("captures.html", kept=kept, total=total, page=page, pages=pages)
 
 
-async def reflect(visit: Visit) -> Response:
-    form = await visit.form()
+async def reflect(request: WebRequest) -> Response:
+    form = await request.form()
     notes = Notes(
         form.get("content", ""), form.get("title", "").strip() or "Notes", persist=True, review=True
     )
-    found = await visit.services.reflection.reflect(visit.caller, notes)
+    found = await request.services.reflection.reflect(request.caller, notes)
     many = len(found.candidates)
-    return visit.go(
+    return request.redirect(
         "/review", f"{many} to look at." if many else "There is nothing to remember in it."
     )
 
 
-async def decide(visit: Visit) -> Response:
+async def decide(request: WebRequest) -> Response:
     """What its fields say now is what is kept: they can be changed in the same form."""
-    form, candidate_id = await visit.form(), visit.request.path_params["candidate_id"]
+    form, candidate_id = await request.form(), request.path("candidate_id")
     action, _, other = form.get("action", "").partition(":")  # supersede:<id> of what is known
     if action not in SAID:
         raise Invalid("Say what is to become of it.")
     if action in ("supersede", *LINKS) and not other:
         raise Invalid("Choose what it is compared with.")
     if action == "reject":
-        await visit.services.reflection.reject(visit.caller, candidate_id)
-        return visit.go("/review", SAID[action])
+        await request.services.reflection.reject(request.caller, candidate_id)
+        return request.redirect("/review", SAID[action])
     changes: dict[str, str | None] = {
         name: form[name].replace("\r\n", "\n") for name in FIELDS if name in form
     }
     if "project" in form:
         changes["project"] = form["project"] or None
-    _, kept = await visit.services.reflection.accept(visit.caller, candidate_id, changes)
+    _, kept = await request.services.reflection.accept(request.caller, candidate_id, changes)
     if action == "supersede":
-        await visit.services.memory.supersede(visit.caller, other, by=kept.item.entity_id)
+        await request.services.memory.supersede(request.caller, other, by=kept.item.entity_id)
     elif action in LINKS:
-        await visit.services.graph.link(visit.caller, kept.item.id, LINKS[action], other)
-    return visit.go("/review", SAID[action])
+        await request.services.graph.link(request.caller, kept.item.id, LINKS[action], other)
+    return request.redirect("/review", SAID[action])
 
 
-DOORS = (
+ROUTES = (
     get("/review", show),
     get("/review/captures", captures),
     post("/review", reflect),

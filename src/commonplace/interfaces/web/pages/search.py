@@ -9,7 +9,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from commonplace.interfaces.web.markdown_html import snippet
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get
 from commonplace.model import EntityType, ItemFilter, Mode, SearchResult, now
 
@@ -23,12 +23,16 @@ TIMES = {
 }  # in days
 
 
-async def show(visit: Visit) -> Response:
-    query, mode, since = visit.query("q").strip()[:2000], visit.query("mode"), visit.query("since")
-    folders = await visit.services.folders.list_folders(visit.caller)
-    folder = next((folder for folder in folders if folder.id == visit.query("folder")), None)
-    kind = visit.query("type") if visit.query("type") in {*EntityType} else ""
-    first, last = _day(visit.query("from")), _day(visit.query("to"))
+async def show(request: WebRequest) -> Response:
+    query, mode, since = (
+        request.query("q").strip()[:2000],
+        request.query("mode"),
+        request.query("since"),
+    )
+    folders = await request.services.folders.list_folders(request.caller)
+    folder = next((folder for folder in folders if folder.id == request.query("folder")), None)
+    kind = request.query("type") if request.query("type") in {*EntityType} else ""
+    first, last = _day(request.query("from")), _day(request.query("to"))
     shown: dict[str, Any] = {
         "query": query,
         "mode": mode if mode in {*Mode} else Mode.HYBRID,
@@ -53,17 +57,17 @@ async def show(visit: Visit) -> Response:
         )
         # Narrowing to a folder is what a token of that folder would see: inside the query, as all scopes are.
         caller = (
-            visit.caller
+            request.caller
             if folder is None
-            else replace(visit.caller, folders=frozenset({folder.id}))
+            else replace(request.caller, folders=frozenset({folder.id}))
         )
-        found = await visit.services.search.search(
+        found = await request.services.search.search(
             caller, query, limit=LIMIT, mode=Mode(shown["mode"]), where=where
         )
         shown |= {"found": found, "snippets": _snippets(found)}
-    if visit.query("part"):
-        return visit.part("hits.html", **shown)
-    return visit.page("search.html", folders=folders, **shown)
+    if request.query("part"):
+        return request.fragment("hits.html", **shown)
+    return request.page("search.html", folders=folders, **shown)
 
 
 def _day(text: str) -> datetime | None:
@@ -105,4 +109,4 @@ def _snippets(found: SearchResult) -> list[Markup]:
     return [snippet(hit.passage.text, found.query) for hit in found.hits]
 
 
-DOORS = (get("/search", show),)
+ROUTES = (get("/search", show),)

@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from commonplace.errors import CommonplaceError, Invalid, NameTaken, Unauthorized
 from commonplace.interfaces.http.gate import STATUS
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
 
 
@@ -14,62 +14,69 @@ def _next(path: str) -> str:
     return path if safe else "/"
 
 
-async def show(visit: Visit) -> Response:
-    if visit.visitor is not None:
-        return visit.go(_next(visit.query("next", "/")))
-    return await _show(visit)
+async def show(request: WebRequest) -> Response:
+    if request.visitor is not None:
+        return request.redirect(_next(request.query("next", "/")))
+    return await _show(request)
 
 
 async def _show(
-    visit: Visit, error: CommonplaceError | None = None, email: str = "", wanted: str | None = None
+    request: WebRequest,
+    error: CommonplaceError | None = None,
+    email: str = "",
+    wanted: str | None = None,
 ) -> Response:
     status = 200 if error is None else STATUS.get(type(error), 500)
-    return visit.page(
+    return request.page(
         "signin.html",
         status,
         error=error.message if error else "",
         email=email,
-        next=_next(visit.query("next", "/") if wanted is None else wanted),
+        next=_next(request.query("next", "/") if wanted is None else wanted),
     )
 
 
-async def sign_in(visit: Visit) -> Response:
-    form = await visit.form()
+async def sign_in(request: WebRequest) -> Response:
+    form = await request.form()
     try:
-        secret = await visit.services.accounts.sign_in(
+        secret = await request.services.accounts.sign_in(
             form.get("email", ""),
             form.get("password", ""),
-            address=visit.address,
-            about=visit.browser,
-            device=visit.device,
+            address=request.address,
+            about=request.browser,
+            device=request.device,
         )
     except CommonplaceError as error:
-        return await _show(visit, error, form.get("email", ""), form.get("next", "/"))
-    await visit.enter(secret)
-    return visit.go(_next(form.get("next", "/")))
+        return await _show(request, error, form.get("email", ""), form.get("next", "/"))
+    await request.start_session(secret)
+    return request.redirect(_next(form.get("next", "/")))
 
 
-async def sign_out(visit: Visit) -> Response:
-    await visit.services.accounts.sign_out(visit.known)
-    visit.leave()
-    response = visit.go("/sign-in", "You are signed out.")
+async def sign_out(request: WebRequest) -> Response:
+    await request.services.accounts.sign_out(request.user)
+    request.end_session()
+    response = request.redirect("/sign-in", "You are signed out.")
     response.headers["Clear-Site-Data"] = '"cache"'
     return response
 
 
-async def show_claim(visit: Visit) -> Response:
-    person = await visit.services.accounts.invited(visit.request.path_params["secret"])
+async def show_claim(request: WebRequest) -> Response:
+    person = await request.services.accounts.invited(request.path("secret"))
     made_up = person.email.endswith("@localhost")
     return await _show_claim(
-        visit, person.id, "" if made_up else person.name, "" if made_up else person.email
+        request, person.id, "" if made_up else person.name, "" if made_up else person.email
     )
 
 
 async def _show_claim(
-    visit: Visit, person_id: str, name: str, email: str, error: CommonplaceError | None = None
+    request: WebRequest,
+    person_id: str,
+    name: str,
+    email: str,
+    error: CommonplaceError | None = None,
 ) -> Response:
-    known = bool(name) and await visit.services.accounts.can_sign_in(person_id)
-    return visit.page(
+    known = bool(name) and await request.services.accounts.can_sign_in(person_id)
+    return request.page(
         "claim.html",
         STATUS[type(error)] if error else 200,
         name=name,
@@ -79,44 +86,50 @@ async def _show_claim(
     )
 
 
-async def claim(visit: Visit) -> Response:
+async def claim(request: WebRequest) -> Response:
     form, accounts, link = (
-        await visit.form(),
-        visit.services.accounts,
-        visit.request.path_params["secret"],
+        await request.form(),
+        request.services.accounts,
+        request.path("secret"),
     )
     name, email = form.get("name", ""), form.get("email", "")
     try:
         secret = await accounts.claim(
-            link, name, email, form.get("password", ""), about=visit.browser
+            link, name, email, form.get("password", ""), about=request.browser
         )
     except (Invalid, NameTaken) as error:
-        return await _show_claim(visit, (await accounts.invited(link)).id, name, email, error)
-    await visit.enter(secret)
-    return visit.go("/", "The library is yours. Welcome.")
+        return await _show_claim(request, (await accounts.invited(link)).id, name, email, error)
+    await request.start_session(secret)
+    return request.redirect("/", "The library is yours. Welcome.")
 
 
 # -- passkeys: asked for and answered by static/passkeys.js
 
 
-async def ask_passkey(visit: Visit) -> Response:
-    return visit.json_answer(await visit.services.passkeys.authentication_options(visit.site))
+async def ask_passkey(request: WebRequest) -> Response:
+    return request.json_response(
+        await request.services.passkeys.authentication_options(request.site)
+    )
 
 
-async def use_passkey(visit: Visit) -> Response:
-    body = await visit.json()
+async def use_passkey(request: WebRequest) -> Response:
+    body = await request.json()
     credential = body.get("credential")
     if not isinstance(credential, dict):
         raise Unauthorized("`credential` is required.")
-    await visit.enter(
-        await visit.services.passkeys.sign_in(
-            visit.site, credential, address=visit.address, about=visit.browser, device=visit.device
+    await request.start_session(
+        await request.services.passkeys.sign_in(
+            request.site,
+            credential,
+            address=request.address,
+            about=request.browser,
+            device=request.device,
         )
     )
-    return visit.json_answer({"ok": True, "next": _next(str(body.get("next", "/")))})
+    return request.json_response({"ok": True, "next": _next(str(body.get("next", "/")))})
 
 
-DOORS = (
+ROUTES = (
     get("/sign-in", show, open=True),
     post("/sign-in", sign_in, open=True),
     get("/claim/{secret}", show_claim, open=True),

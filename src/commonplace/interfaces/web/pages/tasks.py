@@ -14,7 +14,7 @@ from commonplace.errors import Invalid
 from commonplace.interfaces.web.graph_svg import Node, picture
 from commonplace.interfaces.web.markdown_html import rendered
 from commonplace.interfaces.web.pages.graph import edges_of
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import EntityType, ItemFilter, Kind, now
 from commonplace.model.task_notes import notes
@@ -33,17 +33,17 @@ MOST = 300
 KINDS = (EntityType.TASK, EntityType.EPIC, EntityType.PROJECT)
 
 
-async def show(visit: Visit) -> Response:
-    entities, project = visit.services.entities, visit.query("project") or None
-    projects, epics = await projects_of(visit), await _epics(visit, project)
+async def show(request: WebRequest) -> Response:
+    entities, project = request.services.entities, request.query("project") or None
+    projects, epics = await projects_of(request), await _epics(request, project)
     tasks, total = await entities.page(
-        visit.caller,
+        request.caller,
         ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",)),
         project=project,
         limit=MOST,
     )
     board = {state: [task for task in tasks if TASK.state(task.item) == state] for state in COLUMNS}
-    return visit.page(
+    return request.page(
         "work.html",
         projects=projects,
         epics=epics,
@@ -55,32 +55,34 @@ async def show(visit: Visit) -> Response:
         state_of={epic.item.id: EPIC.state(epic.item) for epic in epics}
         | {task.item.id: TASK.state(task.item) for task in tasks},
         project=project,
-        as_list=visit.query("view") == "list",
+        as_list=request.query("view") == "list",
         named=_named,
         priorities=PRIORITIES,
         today=f"{now():%Y-%m-%d}",
     )
 
 
-async def projects_of(visit: Visit) -> list[Entity]:
+async def projects_of(request: WebRequest) -> list[Entity]:
     return (
-        await visit.services.entities.page(
-            visit.caller, ItemFilter(entity_types=(EntityType.PROJECT,)), limit=100
+        await request.services.entities.page(
+            request.caller, ItemFilter(entity_types=(EntityType.PROJECT,)), limit=100
         )
     )[0]
 
 
-async def _epics(visit: Visit, project: str | None) -> list[Entity]:
+async def _epics(request: WebRequest, project: str | None) -> list[Entity]:
     where = ItemFilter(entity_types=(EntityType.EPIC,), not_statuses=("archived",))
-    return (await visit.services.entities.page(visit.caller, where, project=project, limit=100))[0]
+    return (
+        await request.services.entities.page(request.caller, where, project=project, limit=100)
+    )[0]
 
 
 def _named(entities: Sequence[Entity]) -> list[tuple[str, str]]:
     return [(each.item.entity_id, each.item.title) for each in entities]
 
 
-async def create(visit: Visit) -> Response:
-    form = await visit.form()
+async def create(request: WebRequest) -> Response:
+    form = await request.form()
     kind, title = form.get("kind", "task"), form.get("title", "").strip()
     if kind not in {*KINDS}:
         raise Invalid("Choose a task, an epic or a project.")
@@ -92,19 +94,19 @@ async def create(visit: Visit) -> Response:
         epic=form.get("epic") or None,
         priority=form.get("priority") or None,
     )
-    added = await visit.services.entities.add(visit.caller, new, sync=True)
-    return visit.go(
-        visit.back if kind != EntityType.PROJECT else f"/work?project={added.item.entity_id}",
+    added = await request.services.entities.add(request.caller, new, sync=True)
+    return request.redirect(
+        request.back if kind != EntityType.PROJECT else f"/work?project={added.item.entity_id}",
         added.message,
     )
 
 
-async def one(visit: Visit) -> Response:
-    entity = await visit.services.entities.get(visit.caller, visit.request.path_params["entity_id"])
+async def one(request: WebRequest) -> Response:
+    entity = await request.services.entities.get(request.caller, request.path("entity_id"))
     item = entity.item
     machine = MACHINES.get(item.entity_type)
     chain = (
-        await visit.services.graph.dependencies(visit.caller, item.id, GraphQuery())
+        await request.services.graph.dependencies(request.caller, item.id, GraphQuery())
         if machine
         else None
     )
@@ -120,8 +122,8 @@ async def one(visit: Visit) -> Response:
         )
     tasks = (
         (
-            await visit.services.tasks.page(
-                visit.caller,
+            await request.services.tasks.page(
+                request.caller,
                 ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",)),
                 epic=item.id,
                 limit=MOST,
@@ -131,7 +133,7 @@ async def one(visit: Visit) -> Response:
         if machine is EPIC
         else []
     )
-    return visit.page(
+    return request.page(
         "task.html",
         entity=entity,
         item=item,
@@ -139,8 +141,8 @@ async def one(visit: Visit) -> Response:
         columns=COLUMNS,
         named=_named,
         priorities=PRIORITIES,
-        projects=await projects_of(visit),
-        epics=await _epics(visit, None),
+        projects=await projects_of(request),
+        epics=await _epics(request, None),
         today=f"{now():%Y-%m-%d}",
         text=rendered(entity.text or ""),
         notes=notes(item),
@@ -148,27 +150,27 @@ async def one(visit: Visit) -> Response:
         next=machine.next[machine.state(item)] if machine else (),
         drawing=drawn,
         cycles=chain.cycles if chain else (),
-        open=await _open_beside(visit, entity),
+        open=await _open_beside(request, entity),
     )
 
 
-async def _open_beside(visit: Visit, entity: Entity) -> list[Entity]:
+async def _open_beside(request: WebRequest, entity: Entity) -> list[Entity]:
     """What it could wait for: the open work of its project."""
-    if entity.item.entity_type not in MACHINES or not visit.known.has_full_write:
+    if entity.item.entity_type not in MACHINES or not request.user.has_full_write:
         return []
     where = ItemFilter(entity_types=tuple(MACHINES), not_statuses=ENDED)
-    found, _ = await visit.services.entities.page(
-        visit.caller, where, limit=MOST, project=entity.project.id if entity.project else None
+    found, _ = await request.services.entities.page(
+        request.caller, where, limit=MOST, project=entity.project.id if entity.project else None
     )
     held = {entity.item.id, *(each.id for each in entity.depends_on)}
     return [each for each in found if each.item.id not in held]
 
 
-async def change(visit: Visit) -> Response:
+async def change(request: WebRequest) -> Response:
     """Only what differs is written, and nothing over what somebody else wrote since the page was made."""
     form, entity = (
-        await visit.form(),
-        await visit.services.entities.get(visit.caller, visit.request.path_params["entity_id"]),
+        await request.form(),
+        await request.services.entities.get(request.caller, request.path("entity_id")),
     )
     item, revision = entity.item, form.get("revision", "")
     if item.entity_type not in {*KINDS}:
@@ -189,8 +191,8 @@ async def change(visit: Visit) -> Response:
         )
     changes = {name: value for name, value in wanted.items() if value != was[name]}
     if changes:
-        await visit.services.entities.update(
-            visit.caller, item.id, changes, int(revision) if revision.isdecimal() else None
+        await request.services.entities.update(
+            request.caller, item.id, changes, int(revision) if revision.isdecimal() else None
         )
     held = {
         name: its.entity_id if its else ""
@@ -198,55 +200,53 @@ async def change(visit: Visit) -> Response:
     }
     joins = {name: form[name] or None for name, at in held.items() if form.get(name, at) != at}
     if joins and item.entity_type in MACHINES:
-        await visit.services.tasks.update(visit.caller, item.id, MACHINES[item.entity_type], joins)
-    return visit.go(
+        await request.services.tasks.update(
+            request.caller, item.id, MACHINES[item.entity_type], joins
+        )
+    return request.redirect(
         f"/work/{item.public_id}", "Saved." if changes or joins else "Nothing was changed."
     )
 
 
-async def move(visit: Visit) -> Response:
+async def move(request: WebRequest) -> Response:
     """Along the drawing of states; anything else is refused, with the states that can follow."""
-    item = (
-        await visit.services.entities.get(visit.caller, visit.request.path_params["entity_id"])
-    ).item
+    item = (await request.services.entities.get(request.caller, request.path("entity_id"))).item
     if item.entity_type not in MACHINES:
         raise Invalid("Only tasks and epics have states to go through.")
-    to = (await visit.form()).get("status", "")
-    done = await visit.services.tasks.update(
-        visit.caller, item.id, MACHINES[item.entity_type], {"status": to}
+    to = (await request.form()).get("status", "")
+    done = await request.services.tasks.update(
+        request.caller, item.id, MACHINES[item.entity_type], {"status": to}
     )
     return (
-        visit.go(visit.back, done.message)
-        if visit.wants_page
-        else visit.json_answer(
+        request.redirect(request.back, done.message)
+        if request.wants_page
+        else request.json_response(
             {"ok": True, "status": done.item.status, "next": TASK.next.get(done.item.status, ())}
         )
     )
 
 
-async def wait(visit: Visit) -> Response:
+async def wait(request: WebRequest) -> Response:
     """For another task or epic; or no more."""
-    form, entity_id = await visit.form(), visit.request.path_params["entity_id"]
+    form, entity_id = await request.form(), request.path("entity_id")
     if form.get("action") == "drop":
-        await visit.services.graph.unlink(
-            visit.caller, entity_id, Kind.DEPENDS_ON, form.get("on", "")
+        await request.services.graph.unlink(
+            request.caller, entity_id, Kind.DEPENDS_ON, form.get("on", "")
         )
-        return visit.go(visit.back, "It waits for that no more.")
-    _, other, _, _ = await visit.services.graph.link(
-        visit.caller, entity_id, Kind.DEPENDS_ON, form.get("on", "")
+        return request.redirect(request.back, "It waits for that no more.")
+    _, other, _, _ = await request.services.graph.link(
+        request.caller, entity_id, Kind.DEPENDS_ON, form.get("on", "")
     )
-    return visit.go(visit.back, f"It waits for {other.title}.")
+    return request.redirect(request.back, f"It waits for {other.title}.")
 
 
-async def note(visit: Visit) -> Response:
-    text = (await visit.form()).get("text", "").strip()
-    done = await visit.services.tasks.note(
-        visit.caller, visit.request.path_params["entity_id"], text
-    )
-    return visit.go(f"/work/{done.item.public_id}", "Noted.")
+async def note(request: WebRequest) -> Response:
+    text = (await request.form()).get("text", "").strip()
+    done = await request.services.tasks.note(request.caller, request.path("entity_id"), text)
+    return request.redirect(f"/work/{done.item.public_id}", "Noted.")
 
 
-DOORS = (
+ROUTES = (
     get("/work", show),
     post("/work", create),
     get("/work/{entity_id}", one),

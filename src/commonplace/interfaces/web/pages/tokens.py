@@ -10,7 +10,7 @@ from commonplace.core.people.client_setup import PLACEHOLDER, Client, address, i
 from commonplace.core.people.tokens import DEFAULT_EXPIRY_DAYS, NewToken
 from commonplace.errors import Invalid, NotFound
 from commonplace.interfaces.web.live_progress import events
-from commonplace.interfaces.web.request import Visit
+from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
 from commonplace.model import Token, now
 
@@ -26,14 +26,14 @@ EXPIRIES = {"30": "a month", "90": "three months", str(DEFAULT_EXPIRY_DAYS): "a 
 EVERY, LONGEST = 1.0, 1800
 
 
-async def show(visit: Visit) -> Response:
-    return await _show(visit)
+async def show(request: WebRequest) -> Response:
+    return await _show(request)
 
 
-async def _show(visit: Visit, made: tuple[Token, str] | None = None) -> Response:
-    tokens = await visit.services.people.tokens(visit.caller)
-    folders = await visit.services.folders.list_folders(visit.caller)
-    response = visit.page(
+async def _show(request: WebRequest, made: tuple[Token, str] | None = None) -> Response:
+    tokens = await request.services.people.tokens(request.caller)
+    folders = await request.services.folders.list_folders(request.caller)
+    response = request.page(
         "tokens.html",
         tokens=sorted(tokens, key=lambda token: (token.revoked_at is not None, token.name)),
         folders=folders,
@@ -47,13 +47,13 @@ async def _show(visit: Visit, made: tuple[Token, str] | None = None) -> Response
     return response
 
 
-async def create(visit: Visit) -> Response:
-    token = await visit.services.people.create_token(visit.caller, await _wanted(visit))
-    return await _show(visit, token)
+async def create(request: WebRequest) -> Response:
+    token = await request.services.people.create_token(request.caller, await _wanted(request))
+    return await _show(request, token)
 
 
-async def _wanted(visit: Visit) -> NewToken:
-    form = await visit.form()
+async def _wanted(request: WebRequest) -> NewToken:
+    form = await request.form()
     name, expires = (
         " ".join(form.get("name", "").split()),
         form.get("expires", str(DEFAULT_EXPIRY_DAYS)),
@@ -62,7 +62,7 @@ async def _wanted(visit: Visit) -> NewToken:
         raise Invalid("Give the token a name of up to 200 characters: what it is for.")
     if expires not in EXPIRIES:
         raise Invalid("Choose how long the token is good for.")
-    folders = tuple(await visit.several("folder")) if form.get("sees") == "folders" else None
+    folders = tuple(await request.form_list("folder")) if form.get("sees") == "folders" else None
     return NewToken(
         name,
         form.get("write") == "1",
@@ -72,27 +72,29 @@ async def _wanted(visit: Visit) -> NewToken:
     )
 
 
-async def revoke(visit: Visit) -> Response:
-    await visit.services.people.revoke_token(visit.caller, visit.request.path_params["token_id"])
-    return visit.go("/tokens", "The token is revoked: whoever has it is out.")
+async def revoke(request: WebRequest) -> Response:
+    await request.services.people.revoke_token(request.caller, request.path("token_id"))
+    return request.redirect("/tokens", "The token is revoked: whoever has it is out.")
 
 
-async def activity(visit: Visit) -> Response:
-    token = await _token(visit)
-    events = await visit.services.people.activity(visit.caller, token.id)
-    return visit.page("activity.html", token=token, events=events)
+async def activity(request: WebRequest) -> Response:
+    token = await _token(request)
+    events = await request.services.people.activity(request.caller, token.id)
+    return request.page("activity.html", token=token, events=events)
 
 
-async def view_as(visit: Visit) -> Response:
-    token_id = (await visit.form()).get("token") or None
-    await visit.services.accounts.view_as(visit.known, token_id)
-    return visit.go("/" if token_id else "/tokens")
+async def view_as(request: WebRequest) -> Response:
+    token_id = (await request.form()).get("token") or None
+    await request.services.accounts.view_as(request.user, token_id)
+    return request.redirect("/" if token_id else "/tokens")
 
 
-async def _token(visit: Visit) -> Token:
-    wanted = visit.request.path_params["token_id"]
+async def _token(request: WebRequest) -> Token:
+    wanted = request.path("token_id")
     found = [
-        token for token in await visit.services.people.tokens(visit.caller) if token.id == wanted
+        token
+        for token in await request.services.people.tokens(request.caller)
+        if token.id == wanted
     ]
     if not found:
         raise NotFound("Token not found")
@@ -102,19 +104,19 @@ async def _token(visit: Visit) -> Token:
 # -- connecting
 
 
-async def connect(visit: Visit) -> Response:
-    return await _connect(visit)
+async def connect(request: WebRequest) -> Response:
+    return await _connect(request)
 
 
 async def _connect(
-    visit: Visit, made: tuple[Token, str] | None = None, client: str = ""
+    request: WebRequest, made: tuple[Token, str] | None = None, client: str = ""
 ) -> Response:
-    settings = visit.services.settings
-    url = address(settings) if settings.public_url else visit.site.origin
+    settings = request.services.settings
+    url = address(settings) if settings.public_url else request.site.origin
     secret = made[1] if made else PLACEHOLDER
     lines = {client: instructions(client, url, secret, settings) for client in Client}
-    chosen = client if client in {*Client} else visit.query("client", Client.CLAUDE_CODE)
-    response = visit.page(
+    chosen = client if client in {*Client} else request.query("client", Client.CLAUDE_CODE)
+    response = request.page(
         "connect.html",
         clients=NAMES,
         lines=lines,
@@ -122,34 +124,34 @@ async def _connect(
         placeholder=PLACEHOLDER,
         url=url,
         chosen=chosen if chosen in {*Client} else Client.CLAUDE_CODE,
-        folders=await visit.services.folders.list_folders(visit.caller),
+        folders=await request.services.folders.list_folders(request.caller),
     )
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
-async def connect_with(visit: Visit) -> Response:
+async def connect_with(request: WebRequest) -> Response:
     """A new token for the client, and its lines with the token in them."""
-    form = await visit.form()
+    form = await request.form()
     client = form.get("client", "")
     if client not in {*Client}:
         raise Invalid("Choose a client.")
     folder = form.get("folder")
     wish = NewToken(NAMES[Client(client)], form.get("write") == "1", (folder,) if folder else None)
     return await _connect(
-        visit, await visit.services.people.create_token(visit.caller, wish), client
+        request, await request.services.people.create_token(request.caller, wish), client
     )
 
 
-async def first_call(visit: Visit) -> Response:
+async def first_call(request: WebRequest) -> Response:
     """Tells when the token's first call has come."""
-    token = await _token(visit)
-    return events(_first_call(visit, token.id))
+    token = await _token(request)
+    return events(_first_call(request, token.id))
 
 
-async def _first_call(visit: Visit, token_id: str) -> AsyncIterator[dict[str, Any]]:
+async def _first_call(request: WebRequest, token_id: str) -> AsyncIterator[dict[str, Any]]:
     for _ in range(int(LONGEST / EVERY)):
-        done = await visit.services.people.activity(visit.caller, token_id, limit=1)
+        done = await request.services.people.activity(request.caller, token_id, limit=1)
         if done:
             yield {"connected": True, "action": done[0].action}
             return
@@ -157,7 +159,7 @@ async def _first_call(visit: Visit, token_id: str) -> AsyncIterator[dict[str, An
         await asyncio.sleep(EVERY)
 
 
-DOORS = (
+ROUTES = (
     get("/tokens", show),
     post("/tokens", create),
     post("/tokens/{token_id}/revoke", revoke),
