@@ -43,7 +43,7 @@ def pages(results: dict) -> dict[str, str]:
     parts, made = [_head(results), _who(results), _absent(), _when(results)], {}
     for count in counts:
         parts += [f"## {count:,} notes", *_of(results, count)]
-    parts.append("## How it grows and how many it serves")
+    parts.append("## Scaling and throughput")
     for mode in MODES:
         for name, title, drawn in (*_grows(results, counts, mode), *_serves(results, counts, mode)):
             made[f"pictures/{name}.svg"] = drawn
@@ -82,7 +82,7 @@ requested says so; † marks code that was not committed."""
 
 def _who(results: dict) -> str:
     lines = [
-        "## Who was measured",
+        "## Systems",
         "",
         "| | version | reached by | a search brings | on disk when answered | install, s | install, MB | remark |",
         "|---" * 8 + "|",
@@ -110,7 +110,7 @@ def _absent() -> str:
 
 def _when(results: dict) -> str:
     lines = [
-        "## When each row was measured",
+        "## Dates and revisions",
         "",
         "| | notes | when | revision | load before | what is missing |",
         "|---|---|---|---|---|---|",
@@ -187,7 +187,7 @@ def _of(results: dict, count: int) -> list[str]:
             ("Search in a narrow scope, and recall against exact", narrow),
             ("Calls a second", alone | many),
             ("Writing", writing),
-            ("Keeping", keeping),
+            ("Storage", keeping),
         )
     ]
 
@@ -275,9 +275,9 @@ def exponent(points: list[tuple[int, float]]) -> float | None:
 
 def _exponents(results: dict, counts: list[int]) -> str:
     lines = [
-        "### How cost grows with the number of notes",
+        "### Growth of cost with the number of notes",
         "",
-        "The exponent b of p50 = a x notes^b: 0 is no growth, 1 is as fast as the notes.",
+        "The exponent b of p50 = a x notes^b: 0 means constant, 1 means linear.",
         "",
         "| | " + " | ".join(MODES) + " |",
         "|---" * (len(MODES) + 1) + "|",
@@ -312,8 +312,8 @@ def _quality(results: dict) -> list[str]:
         parts.append("\n".join(lines))
     return (
         [
-            "## Retrieval quality\n\nThe same `static` vectors for all; keyword and hybrid are each one's own. Ours is what "
-            "`commonplace eval` says, which embeds titles and headings with the text.",
+            "## Retrieval quality\n\nAll systems use the same `static` vectors; keyword and hybrid scoring are their own. "
+            "Commonplace is measured by `commonplace eval`, which embeds titles and headings with the text.",
             *parts,
         ]
         if parts
@@ -327,10 +327,9 @@ def _grown(results: dict) -> list[str]:
     lines = [
         "## Many sections in one store",
         "",
-        "Items of twenty sections, texts and vectors used over and over, each vector with a little noise; written twenty items and more",
-        "at a time. *First answer*: from a process that was just started to the answer to a hybrid search, with the file that an earlier",
-        "process left of what is searched, and without it, when every row is read. Memory is that of all processes after the searches;",
-        "cpu includes the database server's.",
+        "Items have twenty sections each. Texts and vectors repeat, each vector with a little noise; twenty or more items are written at a",
+        "time. *First answer*: from the start of a process to the result of a hybrid search, with the index file of an earlier process, and",
+        "without it, when every row is read. Memory is that of all processes after the searches; cpu includes the database server.",
         "",
         "| | sections | added, a second | in the last tenth | cpu ms a section | first answer, s | of it our processor | every row read, s | "
         "memory, MB | disk, MB |",

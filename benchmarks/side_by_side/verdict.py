@@ -16,17 +16,16 @@ ENOUGH = 0.97  # recall@10 of an engine that is compared as one that finds what 
 
 def targets(results: dict) -> str:
     lines = [
-        "## How far from the targets",
+        "## Targets",
         "",
-        "Against products: ours should be 5 x as fast as the fastest of those that are reached in the same way, over MCP, over REST or as a",
-        "library. Against engines: ours should take no more than 2 x the time of the fastest; searches by meaning are compared besides",
-        f"with the fastest of those that find at least {ENOUGH} of the true nearest ten. Below, how many times as fast as the fastest other ours is,",
-        "at the largest number of notes that both were given (a row with fewer than that says so): by p50, or by calls or notes a second.",
-        "Where the two took turns it is the median of what the rounds say; *apart*: they did not, and the ratio holds what the processors'",
-        "speed did in between. Below 1 it is slower. *Nobody*: what the target asks for is less than a bare server or the embedder alone",
-        "takes here.",
+        "Commonplace should be 5 times as fast as the fastest product that is reached the same way (MCP, REST or library), and take at most",
+        "twice the time of the fastest engine. Semantic search is also compared with the fastest engine whose recall@10 is at least",
+        f"{ENOUGH}. The ratio is Commonplace's speed divided by the other's, at the largest number of notes that both were given (a row with",
+        "fewer notes says so): by p50, or by calls or notes per second; below 1, Commonplace is slower. For interleaved rows it is the",
+        "median of the rounds; *apart* marks rows that were not interleaved, whose ratio includes changes in the machine's speed. *Nobody*",
+        "marks a target that a bare server or the embedder alone cannot meet here.",
         "",
-        "| call | notes | ours | the fastest other | times as fast | target | met |",
+        "| call | notes | ours | fastest other | ratio | target | met |",
         "|---|---|---|---|---|---|---|",
     ]
     for call, what in (
@@ -120,13 +119,13 @@ def limits(results: dict, counts: list[int]) -> str:
     rate, width = found["memory"]["gb_per_s"], found["memory"]["bytes_a_vector"]
     hello, alone = found["calls"], found["embedder"]
     lines = [
-        "## How far from the limit",
+        "## Lower bounds on this machine",
         "",
-        "What nobody can beat on this machine, measured in the same way: one pass over the vectors as they are kept (16 bits a number;",
-        f"memory is read at {figure(rate)} GB/s), a bare Starlette server that parses and writes a line of JSON, and the embedder alone.",
+        "Work that no implementation can avoid, measured the same way: one pass over the stored vectors (16 bits per number; memory is read",
+        f"at {figure(rate)} GB/s), a bare Starlette server that parses and writes a line of JSON, and the embedder alone.",
         f"Measured {when['date']} at load {when['load']}.",
         "",
-        "| what | notes | ours | the limit | times the limit |",
+        "| what | notes | ours | bound | ratio |",
         "|---|---|---|---|---|",
     ]
     for count in counts:
@@ -185,11 +184,11 @@ def mended(changes: list[dict]) -> str:
     if not changes:
         return ""
     lines = [
-        "## What was mended",
+        "## Improvements",
         "",
-        "Each change with the same thing measured before and after it.",
+        "Each change, with the same measurement before and after it.",
         "",
-        "| change | measured | before | after | times | revision |",
+        "| change | measured | before | after | ratio | revision |",
         "|---|---|---|---|---|---|",
     ]
     lines += [
