@@ -218,7 +218,7 @@ def test_the_proof_takes_what_is_linear(pattern: str) -> None:
 
 
 def transformed(text: str) -> None:
-    extractive.transformed(text[:300], [section.text for section in chunking.cut(text)])
+    extractive.summarize(text[:300], [section.text for section in chunking.cut(text)])
 
 
 def compared(text: str) -> None:
@@ -242,8 +242,8 @@ def read_plain(text: str) -> None:
 READERS: dict[str, Callable[[str], object]] = {
     "masking": secret_masking.mask_secrets,
     "redaction": redacted,
-    "reflect notes": lambda text: note_parser.blocks(text, frozenset()),
-    "reflect rules": lambda text: rules.reflected(text, 20),
+    "reflect notes": lambda text: note_parser.parse_blocks(text, frozenset()),
+    "reflect rules": lambda text: rules.reflect(text, 20),
     "sectioning": chunking.cut,
     "transform": transformed,
     "prose": sentences.sentences,

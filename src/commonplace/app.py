@@ -19,7 +19,7 @@ from commonplace.adapters.summarize import make_transformer
 from commonplace.adapters.transcribe import duration, make_transcriber
 from commonplace.adapters.wakeup import make_wake
 from commonplace.adapters.youtube.audio import YouTubeSound
-from commonplace.adapters.youtube.captions import Captions as YouTubeCaptions
+from commonplace.adapters.youtube.captions import YouTubeCaptions
 from commonplace.core.disks.disks import Disks
 from commonplace.core.disks.publishing import Publisher
 from commonplace.core.entities.annotations import Annotations

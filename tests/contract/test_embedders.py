@@ -245,7 +245,7 @@ class TestServices:
         self, make_api: MakeApi, service: EmbeddingService
     ) -> None:
         message = await failure(make_api(key="wrong-key"))
-        assert "refused the key (HTTP 401); check COMMONPLACE_EMBEDDER_KEY" in message
+        assert "rejected the key (HTTP 401); check COMMONPLACE_EMBEDDER_KEY" in message
         assert "wrong-key" not in message
         assert len(service.bodies) == 1
 
@@ -301,8 +301,8 @@ class TestServices:
         ("body", "words"),
         [
             ("<html>", "not JSON"),
-            ("[]", "not understood"),
-            ('{"data": [{"index": 0}]}', "not understood"),
+            ("[]", "unexpected answer"),
+            ('{"data": [{"index": 0}]}', "unexpected answer"),
             ('{"data": []}', "0 answers to 1"),
         ],
     )
@@ -313,7 +313,7 @@ class TestServices:
         assert words in await failure(make_api())
 
     @pytest.mark.parametrize(
-        ("numbers", "words"), [("[1.0, 2.0]", "vectors of 2 numbers"), ('["a"]', "not understood")]
+        ("numbers", "words"), [("[1.0, 2.0]", "vectors of 2 numbers"), ('["a"]', "unexpected answer")]
     )
     async def test_a_vector_that_does_not_fit(
         self, make_api: MakeApi, service: EmbeddingService, numbers: str, words: str

@@ -170,7 +170,7 @@ def make(
         transcriber_url=url or service.url,
     )
     kind = {"assemblyai": AssemblyAITranscriber, "gladia": GladiaTranscriber}[name]
-    return kind(settings, **{"pauses": (0.01, 0.01), "look": 0.01, "timeout": 5.0} | patience)
+    return kind(settings, **{"pauses": (0.01, 0.01), "poll": 0.01, "timeout": 5.0} | patience)
 
 
 class TestEveryTranscriber:
@@ -362,7 +362,7 @@ class TestServices:
         self, make_api: MakeApi, service: SpeechService, hum: Path
     ) -> None:
         message = await failure(make_api(key="wrong-key"), hum)
-        assert "refused the key (HTTP 401); check COMMONPLACE_TRANSCRIBER_KEY" in message
+        assert "rejected the key (HTTP 401); check COMMONPLACE_TRANSCRIBER_KEY" in message
         assert "wrong-key" not in message
         assert len(service.requests) == 1
 
@@ -438,14 +438,14 @@ class TestServices:
     ) -> None:
         service.mishaps = {"job-0": [Mishap(body=answer)]}
         message = await failure(make_api(), hum)
-        assert "not understood" in message or "not JSON" in message
+        assert "unexpected answer" in message or "not JSON" in message
 
     @pytest.mark.parametrize("body", ['{"upload_url": 7, "audio_url": null}', "{}"])
     async def test_an_upload_without_an_address(
         self, make_api: MakeApi, service: SpeechService, hum: Path, body: str
     ) -> None:
         service.mishaps = {"/v2/upload": [Mishap(body=body)]}
-        assert "not understood" in await failure(make_api(), hum)
+        assert "unexpected answer" in await failure(make_api(), hum)
 
     @pytest.mark.parametrize(
         ("api", "error", "kind"),

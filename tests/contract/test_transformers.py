@@ -399,7 +399,7 @@ class TestAnthropic:
         self, make_api: MakeApi, service: MessagesService
     ) -> None:
         message = await failure(make_api(key="wrong-key"))
-        assert "refused the key (HTTP 401); check COMMONPLACE_ANTHROPIC_KEY" in message
+        assert "rejected the key (HTTP 401); check COMMONPLACE_ANTHROPIC_KEY" in message
         assert "wrong-key" not in message
         assert len(service.requests) == 1
 
@@ -440,7 +440,7 @@ class TestAnthropic:
         self, make_api: MakeApi, service: MessagesService, text: str
     ) -> None:
         service.text = text
-        assert "not understood" in await failure(make_api())
+        assert "unexpected answer" in await failure(make_api())
 
     @pytest.mark.parametrize("body", ["{}", '{"usage": {}, "content": 5}', "<html>"])
     async def test_a_body_that_makes_no_sense(
@@ -448,4 +448,4 @@ class TestAnthropic:
     ) -> None:
         service.mishaps = {"/v1/messages": [Mishap(body=body)]}
         message = await failure(make_api())
-        assert "not understood" in message or "not JSON" in message
+        assert "unexpected answer" in message or "not JSON" in message

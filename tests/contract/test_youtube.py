@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from commonplace.adapters.youtube.captions import Captions
+from commonplace.adapters.youtube.captions import YouTubeCaptions
 from commonplace.errors import IngestFailed
 from commonplace.model import Fetched, Mark
 
@@ -61,8 +61,8 @@ def watch(tracks: list[dict], **status: str) -> str:
 
 
 @pytest.fixture
-def captions(tmp_path: Path) -> Callable[..., Captions]:
-    def serve(page: str, timed: str = "", languages: tuple[str, ...] = ("en",)) -> Captions:
+def captions(tmp_path: Path) -> Callable[..., YouTubeCaptions]:
+    def serve(page: str, timed: str = "", languages: tuple[str, ...] = ("en",)) -> YouTubeCaptions:
         @asynccontextmanager
         async def get(url: str, *, max_bytes: int) -> AsyncIterator[Fetched]:
             asked = urlsplit(url)
@@ -71,7 +71,7 @@ def captions(tmp_path: Path) -> Callable[..., Captions]:
             path.write_text(page if asked.path == "/watch" else timed)
             yield Fetched(url, "text/html", "utf-8", path, path.stat().st_size)
 
-        return Captions(SimpleNamespace(get=get), languages)
+        return YouTubeCaptions(SimpleNamespace(get=get), languages)
 
     asked_for: list = []
     serve.asked_for = asked_for

@@ -60,7 +60,7 @@ async def opened(
         "fetch_allow_hosts": web.host,
     } | more
     transcriber = ADAPTERS[provider](
-        Settings(data_dir=data_dir, **wanted), look=0.01, pauses=(0.01,)
+        Settings(data_dir=data_dir, **wanted), poll=0.01, pauses=(0.01,)
     )
     async with (
         open_house(data_dir, own={"own_transcriber": transcriber}, **wanted) as house,

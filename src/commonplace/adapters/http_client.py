@@ -1,4 +1,4 @@
-"""One way to ask a service over HTTP: retries, time-outs, and reasons that a person understands."""
+"""A client for JSON services over HTTP: retries, timeouts and readable errors."""
 
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
@@ -12,13 +12,16 @@ from commonplace.model import Json
 
 PAUSES: Sequence[float] = (0.5, 1, 2, 4)
 TIMEOUT = 30.0
-Failure = Callable[
-    [str, int | None], CommonplaceError
-]  # of a sentence, and the HTTP status where there was one
+# Makes an error from a sentence and the HTTP status, if there was one.
+Failure = Callable[[str, int | None], CommonplaceError]
 
 
-class Service:
-    """`setting` begins the names of its settings; `pauses` are the seconds between attempts, unless it says Retry-After."""
+class HttpService:
+    """A service over HTTP.
+
+    `setting`: the prefix of its settings' names, for messages.
+    `pauses`: the seconds between attempts, unless the response has a Retry-After header.
+    """
 
     def __init__(
         self,
@@ -29,14 +32,14 @@ class Service:
         headers: Mapping[str, str],
         setting: str,
         failure: Failure,
-        pauses: Sequence[float],
-        timeout: float,
+        pauses: Sequence[float] = PAUSES,
+        timeout: float = TIMEOUT,
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise ConfigurationError(
                 f"{setting}_URL must begin with http:// or https://, not {url!r}."
             )
-        self._name, self._key, self._setting, self._failure = name, key, setting, failure
+        self._service, self._key, self._setting, self._failure = name, key, setting, failure
         self._pauses, self._timeout = pauses, timeout
         self._client = httpx.AsyncClient(base_url=url, headers=headers if key else {})
 
@@ -44,52 +47,45 @@ class Service:
         self,
         method: str,
         path: str,
-        patience: float,
+        seconds: float,
         body: Callable[[], Json] = dict,
         *,
         repeatable: bool = True,
     ) -> Json:
-        """The answer's JSON. An attempt that could not begin within the patience is not made.
+        """Send a request, with retries that begin within `seconds`, and return the JSON.
 
-        `body` makes httpx's arguments anew for each attempt. What is not `repeatable` is asked again only when the
-        service has surely not begun with it.
+        `body` makes httpx's arguments for each attempt. A request that is not `repeatable` is
+        retried only when the service has certainly not begun to process it.
         """
-        deadline = monotonic() + patience
+        deadline = monotonic() + seconds
         pauses = iter(self._pauses)
         while True:
             pause = next(pauses, None)
             try:
                 response = await self._client.request(
-                    method, path, timeout=min(self._timeout, patience), **body()
+                    method, path, timeout=min(self._timeout, seconds), **body()
                 )
-            except httpx.TimeoutException as error:
-                untouched = isinstance(error, httpx.ConnectTimeout)
-                wait, failure = pause, _mark_transient(self.failed("did not answer in time"))
             except httpx.TransportError as error:
-                untouched = isinstance(error, httpx.ConnectError)
-                wait, failure = (
-                    pause,
-                    _mark_transient(
-                        self.failed(f"cannot be reached ({error or type(error).__name__})")
-                    ),
-                )
+                late = isinstance(error, httpx.TimeoutException)
+                untouched = isinstance(error, httpx.ConnectTimeout | httpx.ConnectError)
+                reason = f"cannot be reached ({error or type(error).__name__})"
+                wait = pause
+                failure = self.failure("did not answer in time" if late else reason)
+                failure.transient = True
             else:
                 if response.is_success:
                     return self._json(response)
                 untouched = response.status_code in (429, 503, 529)
-                wait, failure = (
-                    _wait(response, pause),
-                    _mark_transient(self._refused(response), response.status_code),
-                )
+                wait, failure = _wait(response, pause), self._status_failure(response)
             if wait is None or not (repeatable or untouched) or monotonic() + wait > deadline:
                 raise failure
             await anyio.sleep(wait)
 
-    def failed(self, what: str, status: int | None = None) -> CommonplaceError:
-        return self._failure(f"The {self._name} service {what}.", status)
+    def failure(self, problem: str, status: int | None = None) -> CommonplaceError:
+        return self._failure(f"The {self._service} service {problem}.", status)
 
-    def puzzled(self) -> CommonplaceError:
-        return self.failed("gave an answer that is not understood")
+    def unexpected(self) -> CommonplaceError:
+        return self.failure("gave an unexpected answer")
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -98,31 +94,28 @@ class Service:
         try:
             answer: Any = response.json()
         except ValueError:
-            raise self.failed("gave an answer that is not JSON") from None
+            raise self.failure("gave an answer that is not JSON") from None
         return answer if isinstance(answer, dict) else {}
 
-    def _refused(self, response: httpx.Response) -> CommonplaceError:
+    def _status_failure(self, response: httpx.Response) -> CommonplaceError:
+        """Describe a refusal; it is transient unless the service refuses the request's content."""
         status = response.status_code
         if status in (401, 403):
-            return self.failed(
-                f"refused the key (HTTP {status}); check {self._setting}_KEY", status
-            )
-        if status == 429:
-            return self.failed("is over its rate limit (HTTP 429)", status)
-        if status >= 500:
-            return self.failed(f"is out of order (HTTP {status})", status)
-        said = response.text.replace(self._key, "***") if self._key else response.text
-        return self.failed(f"refused the request (HTTP {status}: {said[:300]})", status)
-
-
-def _mark_transient(error: CommonplaceError, status: int = 503) -> CommonplaceError:
-    """Mark the failure of a service that is down, over its limit or without its key, not that of one that refuses a text."""
-    error.transient = status in (401, 403, 408, 429) or status >= 500
-    return error
+            reason = f"rejected the key (HTTP {status}); check {self._setting}_KEY"
+        elif status == 429:
+            reason = "is over its rate limit (HTTP 429)"
+        elif status >= 500:
+            reason = f"is out of order (HTTP {status})"
+        else:
+            text = response.text.replace(self._key, "***") if self._key else response.text
+            reason = f"refused the request (HTTP {status}: {text[:300]})"
+        failure = self.failure(reason, status)
+        failure.transient = status in (401, 403, 408, 429) or status >= 500
+        return failure
 
 
 def _wait(response: httpx.Response, pause: float | None) -> float | None:
-    """Seconds until another attempt makes sense; None: never."""
+    """Return the seconds until the next attempt; None if there should be none."""
     if pause is None or not (response.status_code in (408, 429) or response.status_code >= 500):
         return None
     try:

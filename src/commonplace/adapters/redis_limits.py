@@ -1,4 +1,4 @@
-"""Allowances on Redis, for several servers."""
+"""Rate limits on Redis, shared by several servers."""
 
 import time
 
@@ -14,9 +14,9 @@ from commonplace.ports import Limits
 
 
 class RedisLimits:
-    """A lost Redis means that each server counts for itself meanwhile: better than to refuse everybody."""
+    """Limits on Redis. While it is down, each server counts for itself with `fallback`."""
 
-    def __init__(self, url: str, meanwhile: Limits) -> None:
+    def __init__(self, url: str, fallback: Limits) -> None:
         self._pool = ConnectionPool.from_url(url, retry=Retry(NoBackoff(), 1))
         storage = RedisStorage(
             f"async+{url}",
@@ -24,7 +24,7 @@ class RedisLimits:
             connection_pool=self._pool,  # type: ignore[arg-type]
         )
         self._window = MovingWindowRateLimiter(storage)
-        self._meanwhile = meanwhile
+        self._fallback = fallback
         self._breaker = Breaker("This server counts requests by itself")
 
     async def hit(self, key: str, amount: int, seconds: int) -> float | None:
@@ -33,7 +33,7 @@ class RedisLimits:
                 lambda: self._hit(key, RateLimitItemPerSecond(amount, seconds))
             )
         except Unavailable:
-            return await self._meanwhile.hit(key, amount, seconds)
+            return await self._fallback.hit(key, amount, seconds)
 
     async def _hit(self, key: str, allowance: RateLimitItemPerSecond) -> float | None:
         if await self._window.hit(allowance, key):

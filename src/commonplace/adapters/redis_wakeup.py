@@ -1,4 +1,4 @@
-"""Waking workers on other machines, by a Redis channel."""
+"""Wake workers on other machines through a Redis channel."""
 
 import asyncio
 import logging
@@ -13,20 +13,20 @@ from commonplace.ports import Wake
 
 log = logging.getLogger(__name__)
 CHANNEL = "commonplace:jobs"
-AGAIN_SECONDS = 5.0
+RETRY_SECONDS = 5.0
 
 
 class RedisWake:
-    """A lost Redis makes jobs start a poll later, nothing worse."""
+    """Signals on Redis. While it is down, jobs start with the next poll."""
 
-    def __init__(self, url: str, here: Wake) -> None:
+    def __init__(self, url: str, local: Wake) -> None:
         self._redis = Redis.from_url(url, retry=Retry(NoBackoff(), 1))
-        self._here = here
+        self._local = local
         self._breaker = Breaker("Workers on other machines find new jobs at their next poll")
         self._listener: asyncio.Task[None] | None = None
 
     async def signal(self) -> bool:
-        await self._here.signal()
+        await self._local.signal()
         try:
             await self._breaker.call(lambda: self._redis.publish(CHANNEL, "job"))
         except Unavailable:
@@ -36,7 +36,7 @@ class RedisWake:
     async def wait(self, seconds: float) -> None:
         if self._listener is None:
             self._listener = asyncio.create_task(self._listen())
-        await self._here.wait(seconds)
+        await self._local.wait(seconds)
 
     async def close(self) -> None:
         if self._listener is not None:
@@ -46,13 +46,13 @@ class RedisWake:
         await self._redis.aclose()
 
     async def _listen(self) -> None:
-        """One ear for all workers of this process: a channel must not be read by two at once."""
+        """Pass signals on to all workers of this process; only one task may read a channel."""
         while True:
             try:
                 async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
                     await channel.subscribe(CHANNEL)
                     async for _ in channel.listen():
-                        await self._here.signal()
+                        await self._local.signal()
             except RedisError as error:
-                log.warning("Redis cannot be listened to (%s); trying again in a moment", error)
-                await asyncio.sleep(AGAIN_SECONDS)
+                log.warning("Lost the Redis channel (%s); retrying in %.0f s", error, RETRY_SECONDS)
+                await asyncio.sleep(RETRY_SECONDS)

@@ -1,4 +1,4 @@
-"""Waking workers: an event within the process, a Redis channel between machines."""
+"""Wake workers: an event within the process, a Redis channel between machines."""
 
 import asyncio
 
@@ -22,14 +22,12 @@ class LocalWake:
         self._event.clear()
 
     async def close(self) -> None:
-        return None
+        """Do nothing: an event needs no cleaning up."""
 
 
 def make_wake(settings: Settings) -> Wake:
     if not settings.redis_url:
         return LocalWake()
-    from commonplace.adapters.redis_wakeup import (
-        RedisWake,
-    )  # its client takes a tenth of a second to import
+    from commonplace.adapters.redis_wakeup import RedisWake  # slow to import
 
     return RedisWake(settings.redis_url, LocalWake())

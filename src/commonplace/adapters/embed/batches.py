@@ -1,4 +1,4 @@
-"""What the embedders have in common: flat lists of passages, unit vectors."""
+"""Helpers of the embedders: batches of passages, unit vectors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def require_own(settings: Settings, model: str, dimensions: int) -> None:
-    """For embedders that are one model of one dimension: a setting that asks for another is a mistake, not a wish."""
+    """Refuse settings for another model, where an embedder has only one."""
     if settings.embedder_model not in ("", model):
         raise ConfigurationError(
             f"The {settings.embedder} embedder is always {model}; "
@@ -36,37 +36,34 @@ def regroup(vectors: Vectors, documents: Sequence[Sequence[str]]) -> list[Vector
 
 
 def clean(text: str, limit: int) -> str:
-    """At most `limit` bytes of UTF-8, without lone surrogates: neither tokenisers nor JSON can carry those."""
+    """Cut to `limit` bytes of UTF-8; replace lone surrogates, which JSON cannot carry."""
     return text[:limit].encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
 
 
-def worded(text: str, limit: int) -> str:
-    """The same for services that refuse a text without a word in it."""
+def clean_or_placeholder(text: str, limit: int) -> str:
+    """Clean a text for services that refuse an empty one."""
     text = clean(text, limit).replace("\0", " ")
     return text if text.strip() else "(empty)"
 
 
-def packed(
-    things: Iterable[T], size: Callable[[T], int], limit: int, most: int
-) -> Iterator[list[T]]:
-    """Runs of neighbours, `most` at most, that are within the limit together (a thing alone may be over it)."""
+def batch(items: Iterable[T], size: Callable[[T], int], limit: int, most: int) -> Iterator[list[T]]:
+    """Group neighbours, up to `most` with a total size of `limit`; one alone may be larger."""
     run: list[T] = []
     used = 0
-    for thing in things:
-        if run and (used + size(thing) > limit or len(run) == most):
+    for item in items:
+        if run and (used + size(item) > limit or len(run) == most):
             yield run
             run, used = [], 0
-        run.append(thing)
-        used += size(thing)
+        run.append(item)
+        used += size(item)
     if run:
         yield run
 
 
 def unit(vectors: Vectors) -> Vectors:
     lengths: Vectors = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units = np.full_like(
-        vectors, vectors.shape[1] ** -0.5
-    )  # a text without a known word has to point somewhere
+    # A text without a known word has to point somewhere.
+    units = np.full_like(vectors, vectors.shape[1] ** -0.5)
     np.divide(vectors, lengths, out=units, where=lengths > 0)
     return units
 

@@ -1,4 +1,4 @@
-"""Reflectors: what reads memories out of notes. The setting that chooses the transformer chooses this too."""
+"""Reflectors extract memories from notes. The setting `transformer` chooses one."""
 
 from commonplace.adapters.lazy_import import chosen
 from commonplace.ports import Reflector

@@ -1,5 +1,4 @@
-"""Notes as a reader takes them in: under headings, in paragraphs and lists, said by somebody; sentence by sentence, and where
-each of them stands in the text."""
+"""Parse notes: headings, paragraphs, lists, speakers, and the position of each sentence."""
 
 import re
 from collections import Counter
@@ -18,19 +17,18 @@ _LEAD = re.compile(
 )
 _STAMP = r"(?:\[?\(?\d{1,2}:\d{2}(?::\d{2})?(?:[ \t]?[APap][Mm])?\)?\]?[ \t]*+(?:[-–][ \t]*)?)?"
 _LETTERS = r"(?:[^\W_]|[.'’-]|_(?!_))*+"  # of a name; two underscores are emphasis
-# `Alice:`, `[10:32] Bob Smith:`, `**Carol** (PM):`. At most three words with capitals, so that no sentence is taken for a name.
+# `Alice:`, `[10:32] Bob Smith:`, `**Carol** (PM):`. At most three words with capitals, so that a
+# sentence is not taken for a name.
 _SPEAKER = re.compile(
-    _STAMP
-    + rf"(?P<mark>\*\*|__)?(?P<name>[^\W\d_]{_LETTERS}(?:[ \t][^\W\d_a-z]{_LETTERS}){{0,2}})(?:[ \t]\([^)\n]{{1,30}}\))?"
+    _STAMP + rf"(?P<mark>\*\*|__)?(?P<name>[^\W\d_]{_LETTERS}(?:[ \t][^\W\d_a-z]{_LETTERS}){{0,2}})"
+    r"(?:[ \t]\([^)\n]{1,30}\))?"
     r"(?(mark):?(?:\*\*|__)):?(?<=[:*_])[ \t]+(?=\S)"
 )
 _LABEL = re.compile(
-    r"(?:\*\*|__)?(?P<label>[A-Za-z][A-Za-z /-]{1,30}?)(?:\*\*|__)?(?:[ \t]*:|[ \t]+[–—-][ \t])(?:\*\*|__)?[ \t]*"
-    r"(?=\S)"
+    r"(?:\*\*|__)?(?P<label>[A-Za-z][A-Za-z /-]{1,30}?)(?:\*\*|__)?"
+    r"(?:[ \t]*:|[ \t]+[–—-][ \t])(?:\*\*|__)?[ \t]*(?=\S)"
 )
-_WRAPPED = (
-    60  # characters from which on a line may have been broken by its width, and go on in the next
-)
+_WRAPPED = 60  # characters; a longer line may continue in the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,56 +40,46 @@ class Sentence:
 
 @dataclass(slots=True)
 class Block:
-    """A paragraph, a list item or what somebody said at a stretch."""
+    """A paragraph, a list item or one turn of a speaker."""
 
     heading: str
     number: int | None = None  # in a numbered list
-    box: bool | None = None  # a check box, and whether it is ticked
+    box: bool | None = None  # whether its check box is ticked, if it has one
     label: str = ""  # `Decision: ...`
     speaker: str = ""
+    start: int = 0
+    end: int = 0
     sentences: list[Sentence] = field(default_factory=list)
 
 
-def blocks(text: str, labels: frozenset[str]) -> list[Block]:
-    """`labels`: what may stand before a colon and is no name."""
+def parse_blocks(text: str, labels: frozenset[str]) -> list[Block]:
+    """Split notes into blocks. `labels` may precede a colon without being a speaker's name."""
+    names = _speakers(text, labels)
     found: list[Block] = []
     heading = ""
-    start = end = 0
-    names = _speakers(text, labels)
-    before = ""
-    open_block: Block | None = None
-
-    def close() -> None:
-        nonlocal open_block
-        if open_block is not None:
-            open_block.sentences = list(_sentences(text, start, end))
-            if open_block.sentences:
-                found.append(open_block)
-        open_block = None
-
+    before = ""  # the last line of the open block
     for at, line in _lines(text):
-        stands_alone = open_block is None or line.rstrip().endswith((":", "*"))
+        stands_alone = not before or line.rstrip().endswith((":", "*"))
         title = _HEADING.match(line) or (_TITLE_LINE.match(line) if stands_alone else None)
         if not line.strip() or _NOT_PROSE.match(line) or title:
-            close()
+            before = ""
             heading = title["text"].rstrip("# \t\r\n").strip("* :") if title else heading
             continue
-        block, begin = _opened(line, heading, labels, names)
+        block, begin = _start_block(line, heading, labels, names)
         indent = len(line) - len(line.lstrip())
-        if (
-            open_block is None
-            or begin > indent
-            or (len(before) < _WRAPPED and line[indent].isupper())
-        ):
-            close()
-            open_block, start = block, at + begin
-        end, before = at + len(line.rstrip()), line.rstrip()
-    close()
-    return found
+        is_new = not before or (len(before) < _WRAPPED and line[indent].isupper())
+        if is_new or begin > indent:
+            block.start = at + begin
+            found.append(block)
+        before = line.rstrip()
+        found[-1].end = at + len(before)
+    for block in found:
+        block.sentences = list(_sentences(text, block.start, block.end))
+    return [block for block in found if block.sentences]
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Where each line begins; what is inside a code fence is no prose, and reads as empty."""
+    """Yield each line with its position; lines of a code block as empty."""
     at, fence = 0, ""
     for line in text.splitlines(keepends=True):
         mark = _FENCE.match(line)
@@ -103,20 +91,23 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _speakers(text: str, labels: frozenset[str]) -> frozenset[str]:
-    """Who is quoted: names before a colon that come back, or that half of all lines begin with. `Redis: ...` is no speaker."""
+    """Return the names before a colon that recur, or that half of all lines begin with.
+
+    A single `Redis: ...` is not a speaker.
+    """
     lines = [line for line in text.splitlines() if line.strip()]
     starts = (_LEAD.match(line) for line in lines)
-    spoken = (_SPEAKER.match(start.string, start.end()) for start in starts if start)
-    found = [match["name"] for match in spoken if match]
+    matches = (_SPEAKER.match(start.string, start.end()) for start in starts if start)
+    found = (match["name"] for match in matches if match)
     names = Counter(name for name in found if name.lower() not in labels)
     is_talk = 2 * names.total() >= len(lines)
     return frozenset(name for name, count in names.items() if is_talk or count > 1)
 
 
-def _opened(
+def _start_block(
     line: str, heading: str, labels: frozenset[str], names: frozenset[str]
 ) -> tuple[Block, int]:
-    """A block that begins with this line, and where in the line its words begin."""
+    """Return a block that begins with this line, and where in the line its text begins."""
     block = Block(heading)
     lead = _LEAD.match(line)
     begin = lead.end() if lead else 0
@@ -137,15 +128,11 @@ def _opened(
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[Sentence]:
-    at = start
-    for gap in END.finditer(text, start, end):
-        yield from _sentence(text, at, gap.start() + len(gap[0].rstrip()))
-        at = gap.end()
-    yield from _sentence(text, at, end)
-
-
-def _sentence(text: str, start: int, end: int) -> Iterator[Sentence]:
-    whole = text[start:end]
-    if stripped := whole.strip():
-        start += len(whole) - len(whole.lstrip())
-        yield Sentence(start, start + len(stripped), stripped)
+    gaps = list(END.finditer(text, start, end))
+    starts = [start, *(gap.end() for gap in gaps)]
+    ends = [*(gap.start() + len(gap[0].rstrip()) for gap in gaps), end]
+    for first, last in zip(starts, ends, strict=True):
+        whole = text[first:last]
+        if stripped := whole.strip():
+            begin = first + len(whole) - len(whole.lstrip())
+            yield Sentence(begin, begin + len(stripped), stripped)

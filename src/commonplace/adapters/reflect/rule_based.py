@@ -1,4 +1,4 @@
-"""The default reflector: rules on cue words and on how notes are laid out. Free, quick, and always the same."""
+"""The default reflector: rules on cue words and layout. Free, fast and deterministic."""
 
 from anyio import to_thread
 
@@ -8,14 +8,12 @@ from commonplace.settings import Settings
 
 class LocalReflector:
     def __init__(self, settings: Settings) -> None:
-        pass
+        """Take no settings."""
 
     async def reflect(self, title: str, text: str, limit: int) -> list[Proposal]:
-        from commonplace.adapters.reflect.rules import (
-            reflected,
-        )  # fifty patterns, which few processes need
+        from commonplace.adapters.reflect import rules  # fifty patterns, which few processes need
 
-        return await to_thread.run_sync(reflected, text, limit)
+        return await to_thread.run_sync(rules.reflect, text, limit)
 
     async def close(self) -> None:
-        pass
+        """Do nothing: no model is loaded."""

@@ -1,91 +1,84 @@
-"""What the default reflector goes by: cue words, and how notes are laid out."""
+"""The rules of the default reflector: cue words, and the layout of notes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from commonplace.adapters.reflect import cue_words
-from commonplace.adapters.reflect.note_parser import Block, Sentence, blocks
+from commonplace.adapters.reflect.note_parser import Block, Sentence, parse_blocks
 from commonplace.model import EntityType, Proposal, Quote
 from commonplace.text.sentences import cut
 
 TITLE_CHARS = 120
-_READ = 1_000  # characters of a sentence that are looked at
-_LEAST = 0.4  # what is less sure is no candidate
+_READ = 1_000  # characters of a sentence that are examined
+_LEAST = 0.4  # a less confident candidate is dropped
 _LABELLED, _MILDLY = 0.88, 0.55
-_ASKED = 0.62  # how sure a request is to be a task
-_FEWEST_WORDS, _FEWEST_TOLD = (
-    3,
-    2,
-)  # in a sentence, and in one whose label, heading or box says what it is
+_REQUESTED = 0.62  # confidence that a request is a task
+_FEWEST_WORDS, _FEWEST_MARKED = 3, 2  # in a sentence, and in one with a label, heading or box
 _LONGEST_QUESTION_WORDS = 60
-_MOST_SUPPORT = 2  # sentences that a candidate may take along because they give its reasons
+_MOST_SUPPORT = 2  # following sentences that give a candidate's reasons
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Candidate:
     kind: str
     confidence: float
     reason: str
     sentences: tuple[Sentence, ...]
-    name: str = ""  # where its first sentence is no title for it
+    name: str = ""  # set where the first sentence is not a title for it
 
 
-def reflected(text: str, limit: int) -> list[Proposal]:
+def reflect(text: str, limit: int) -> list[Proposal]:
+    """Return up to `limit` candidate memories, surest first."""
     found = [
-        each for run in _runs(blocks(text, frozenset(cue_words.LABELS))) for each in _found(run)
+        candidate
+        for run in _runs(parse_blocks(text, frozenset(cue_words.LABELS)))
+        for candidate in _candidates(run)
     ]
-    merged = _merged(found)
-    best = sorted(merged, key=lambda one: (-one.confidence, one.sentences[0].start))[:limit]
-    return [_proposal(one) for one in best]
+    best = sorted(_merge(found), key=lambda one: (-one.confidence, one.sentences[0].start))
+    return [_proposal(one) for one in best[:limit]]
 
 
-def _runs(all_blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Numbered lists together with the line that leads to them, everything else by itself."""
-    rest = list(all_blocks)
+def _runs(blocks: Sequence[Block]) -> Iterator[list[Block]]:
+    """Group numbered lists with the line that introduces them; yield other blocks alone."""
+    rest = list(blocks)
     while rest:
         first = rest.pop(0)
         run = [first]
-        leads = first.number is None and first.sentences[-1].text.endswith(":")
-        if first.number is not None or leads:
+        introduces = first.number is None and first.sentences[-1].text.endswith(":")
+        if first.number is not None or introduces:
             while rest and rest[0].number is not None and (len(run) == 1 or rest[0].number > 1):
                 run.append(rest.pop(0))
         yield run
 
 
-def _found(run: list[Block]) -> Iterator[_Found]:
+def _candidates(run: list[Block]) -> Iterator[_Candidate]:
     steps = [block for block in run if block.number is not None]
     commands = sum(bool(cue_words.IMPERATIVE.match(block.sentences[0].text)) for block in steps)
-    told = _labelled(run[0]) in (EntityType.PROCEDURE, None)
-    if (
-        len(steps) > 1
-        and told
-        and (2 * commands > len(steps) or _labelled(run[0]) == EntityType.PROCEDURE)
-    ):
-        heading = (
-            run[0].heading
-            if run[0].number is not None and run[0].heading.lower() not in cue_words.LABELS
-            else ""
-        )
+    kind = _labelled_kind(run[0])
+    is_procedure = kind == EntityType.PROCEDURE
+    if len(steps) > 1 and (is_procedure or (kind is None and 2 * commands > len(steps))):
+        is_named = run[0].number is not None and run[0].heading.lower() not in cue_words.LABELS
+        heading = run[0].heading if is_named else ""
         sentences = tuple(sentence for block in run for sentence in block.sentences)
-        yield _Found(EntityType.PROCEDURE, 0.86, "lists steps in order", sentences, heading)
+        yield _Candidate(EntityType.PROCEDURE, 0.86, "lists steps in order", sentences, heading)
         return
     for block in run:
-        yield from _of_block(block)
+        yield from _block_candidates(block)
 
 
-def _of_block(block: Block) -> Iterator[_Found]:
+def _block_candidates(block: Block) -> Iterator[_Candidate]:
     support = 0
-    last: _Found | None = None
+    last: _Candidate | None = None
     for number, sentence in enumerate(block.sentences):
-        judged = _judged(block, sentence, is_first=number == 0)
+        judged = _judge(block, sentence, is_first=number == 0)
         if (
             last
             and support < _MOST_SUPPORT
             and cue_words.CONTINUES.match(sentence.text)
             and (judged is None or judged.confidence < last.confidence)
         ):
-            # The sentence after a decision that says why belongs to it.
+            # The sentence after a decision that gives the reason belongs to it.
             support += 1
             sure = last.confidence + (0.05 if cue_words.REASON.search(sentence.text) else 0.0)
             last = replace(last, sentences=(*last.sentences, sentence), confidence=min(0.97, sure))
@@ -97,22 +90,20 @@ def _of_block(block: Block) -> Iterator[_Found]:
         yield last
 
 
-def _judged(block: Block, sentence: Sentence, *, is_first: bool) -> _Found | None:
+def _judge(block: Block, sentence: Sentence, *, is_first: bool) -> _Candidate | None:
     text = sentence.text[:_READ]
     words = len(text.split())
     is_question = sentence.text.endswith("?")
-    told = is_first and (block.box is False or _labelled(block) is not None)
-    is_short, is_long = (
-        words < (_FEWEST_TOLD if told else _FEWEST_WORDS),
-        words > _LONGEST_QUESTION_WORDS,
-    )
+    marked = is_first and (block.box is False or _labelled_kind(block) is not None)
+    is_short = words < (_FEWEST_MARKED if marked else _FEWEST_WORDS)
+    is_long = words > _LONGEST_QUESTION_WORDS
     if is_short or text.endswith(":") or block.box or (is_question and is_long):
         return None
-    kind, sure, reason = _cued(block, text, is_first)
+    kind, sure, reason = _match_cue(block, text, is_first)
     if is_question and cue_words.REQUEST.match(text):
-        return _Found(EntityType.TASK, _ASKED, "asks somebody to do it", (sentence,))
+        return _Candidate(EntityType.TASK, _REQUESTED, "asks somebody to do it", (sentence,))
     if is_question or cue_words.UNDECIDED.search(text):
-        # What is asked is not settled, whatever it is about.
+        # A question is not settled, whatever it is about.
         if kind not in (EntityType.DECISION, EntityType.IDEA, EntityType.PLAN):
             return None
         if kind != EntityType.IDEA:
@@ -126,11 +117,11 @@ def _judged(block: Block, sentence: Sentence, *, is_first: bool) -> _Found | Non
         EntityType.PATTERN,
     ):
         sure += 0.05
-    return _Found(kind, min(sure, 0.97), reason, (sentence,)) if sure >= _LEAST else None
+    return _Candidate(kind, min(sure, 0.97), reason, (sentence,)) if sure >= _LEAST else None
 
 
-def _cued(block: Block, text: str, is_first: bool) -> tuple[str, float, str]:
-    """Kind, confidence and reason: by the label before it, the box in front of it, its own words, the heading above it."""
+def _match_cue(block: Block, text: str, is_first: bool) -> tuple[str, float, str]:
+    """Return kind, confidence and reason: by check box, label, words or heading."""
     if block.box is False and is_first:
         return EntityType.TASK, _LABELLED, "has an empty check box"
     by_words = next(
@@ -141,33 +132,28 @@ def _cued(block: Block, text: str, is_first: bool) -> tuple[str, float, str]:
         ),
         ("", 0.0, ""),
     )
-    if block.label and is_first:
-        sure = _MILDLY if block.label in cue_words.MILD else _LABELLED
-        return (
-            (cue_words.LABELS[block.label], sure, f"is labelled “{block.label}”")
-            if sure >= by_words[1]
-            else by_words
-        )
-    heading = block.heading.lower()
-    if heading in cue_words.LABELS and is_first:
-        sure = _MILDLY if heading in cue_words.MILD else _LABELLED - 0.06
-        if sure >= by_words[1]:
-            return cue_words.LABELS[heading], sure, f"stands under “{block.heading}”"
-    return by_words
+    label = block.label or block.heading.lower()
+    if not is_first or label not in cue_words.LABELS:
+        return by_words
+    sure = _LABELLED if block.label else _LABELLED - 0.06
+    if label in cue_words.MILD:
+        sure = _MILDLY
+    reason = f"is labelled “{label}”" if block.label else f"stands under “{block.heading}”"
+    return (cue_words.LABELS[label], sure, reason) if sure >= by_words[1] else by_words
 
 
-def _labelled(block: Block) -> str | None:
+def _labelled_kind(block: Block) -> str | None:
+    """Return the kind that the block's label or heading stands for."""
     for name in (block.label, block.heading.lower()):
         if name in cue_words.LABELS:
             return cue_words.LABELS[name]
     return EntityType.PROCEDURE if "how to" in block.heading.lower() else None
 
 
-def _merged(found: Sequence[_Found]) -> list[_Found]:
-    """What is said twice in the same words is one candidate with both places."""
-    by_words = sorted(found, key=_key)
+def _merge(found: Sequence[_Candidate]) -> list[_Candidate]:
+    """Merge candidates with the same words into one that quotes all places."""
     merged = []
-    for _, same in groupby(by_words, key=_key):
+    for _, same in groupby(sorted(found, key=_key), key=_key):
         first, *again = sorted(same, key=lambda one: one.sentences[0].start)
         merged.append(
             replace(
@@ -179,13 +165,13 @@ def _merged(found: Sequence[_Found]) -> list[_Found]:
     return merged
 
 
-def _key(one: _Found) -> str:
+def _key(one: _Candidate) -> str:
     return " ".join(
         "".join(c if c.isalnum() else " " for c in one.sentences[0].text.lower()).split()
     )
 
 
-def _proposal(one: _Found) -> Proposal:
+def _proposal(one: _Candidate) -> Proposal:
     texts = list(dict.fromkeys(sentence.text for sentence in one.sentences))
     content = ("\n" if one.kind == EntityType.PROCEDURE and len(texts) > 2 else " ").join(texts)
     return Proposal(

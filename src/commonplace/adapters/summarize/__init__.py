@@ -1,4 +1,4 @@
-"""Transformers. `local` serves every item; the one of the settings serves those that ask for `auto_transform`."""
+"""Transformers. `local` is for every item; the configured one for those with `auto_transform`."""
 
 from commonplace.adapters.lazy_import import chosen
 from commonplace.ports import Transformer
@@ -11,6 +11,6 @@ TRANSFORMERS = {
 
 
 def make_transformer(settings: Settings) -> Transformer:
-    """The transformer of the settings. A mistake in the settings shows here."""
+    """Make the configured transformer. Raises ConfigurationError for wrong settings."""
     transformer: Transformer = chosen("transformer", TRANSFORMERS, __name__, settings)
     return transformer

@@ -4,46 +4,44 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import anyio
 
-from commonplace.adapters.transcribe.service import PATIENCE, Lost, RemoteTranscriber
+from commonplace.adapters.transcribe.service import SECONDS, RemoteJobLost, RemoteTranscriber
 from commonplace.adapters.transcribe.transcript import transcript
-from commonplace.errors import IngestFailed
+from commonplace.errors import CommonplaceError, IngestFailed
 from commonplace.model import Json, Transcript, Utterance
 from commonplace.settings import Settings
 
 _CHUNK = 1 << 20
-_PAUSE, _MOST_WORDS = (
-    1500,
-    60,
-)  # an utterance ends with its sentence, at a pause (ms), or when it gets long
+# An utterance ends with a sentence, at a pause (milliseconds), or when it gets long.
+_PAUSE, _MOST_WORDS = 1500, 60
 _SENTENCE_END = (".", "?", "!", "…", "。", "？", "！")
 _THEIR_FAULT = re.compile(r"server|internal|try again|timed? ?out|download|capacity", re.IGNORECASE)
 
 
 class AssemblyAITranscriber(RemoteTranscriber):
-    def __init__(self, settings: Settings, **patience: Any) -> None:
+    _jobs, _done = "/v2/transcript", "completed"
+
+    def __init__(self, settings: Settings, **timing: Any) -> None:
         super().__init__(
-            settings, url="https://api.assemblyai.com", header="Authorization", **patience
+            settings, url="https://api.assemblyai.com", header="Authorization", **timing
         )
-        self.name = f"assemblyai/{self._model or 'default'}"
 
     async def _upload(self, recording: Path) -> str:
         headers = {
             "Content-Length": str((await anyio.Path(recording).stat()).st_size),
             "Content-Type": "application/octet-stream",
         }
-        answer = await self._service.ask(
+        answer = await self.ask(
             "POST",
             "/v2/upload",
-            PATIENCE,
+            SECONDS,
             lambda: {"content": _chunks(recording), "headers": headers},
         )
         return self._text(answer, "upload_url")
 
-    async def _begin(self, address: str) -> str:
+    def _job(self, address: str) -> Json:
         body: Json = {"audio_url": address, "language_detection": True}
         if self._model:
             body["speech_models"] = [self._model]
@@ -53,28 +51,17 @@ class AssemblyAITranscriber(RemoteTranscriber):
                 "webhook_auth_header_name": "X-Commonplace-Secret",
                 "webhook_auth_header_value": self._secret,
             }
-        answer = await self._service.ask(
-            "POST", "/v2/transcript", PATIENCE, lambda: {"json": body}, repeatable=False
-        )
-        return self._text(answer, "id")
+        return body
 
-    async def _status(self, job: str) -> Json:
-        return await self._service.ask("GET", f"/v2/transcript/{quote(job, safe='')}", PATIENCE)
+    def _transcript(self, answer: Json, seconds: float) -> Transcript:
+        length = float(answer.get("audio_duration") or seconds)
+        return transcript(_utterances(answer["words"] or []), length, answer.get("language_code"))
 
-    def _read(self, answer: Json, seconds: float) -> Transcript | None:
-        if answer["status"] in ("queued", "processing"):
-            return None
-        if answer["status"] == "completed":
-            length = float(answer.get("audio_duration") or seconds)
-            return transcript(
-                _utterances(answer["words"] or []), length, answer.get("language_code")
-            )
-        if answer["status"] != "error":
-            raise ValueError(answer["status"])
+    def _job_failure(self, answer: Json) -> CommonplaceError:
         reason = str(answer.get("error"))
         if _THEIR_FAULT.search(reason):
-            raise Lost(self._service.failed(f"failed ({reason})").message)
-        raise IngestFailed(f"AssemblyAI could not transcribe the recording: {reason}")
+            return RemoteJobLost(self.failure(f"failed ({reason})").message)
+        return IngestFailed(f"AssemblyAI could not transcribe the recording: {reason}")
 
 
 async def _chunks(recording: Path) -> AsyncIterator[bytes]:

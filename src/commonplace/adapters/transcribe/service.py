@@ -1,13 +1,14 @@
-"""Transcription services: upload the recording, ask for its transcript, look again until it is there."""
+"""Transcription services: upload a recording, start a job, poll for its transcript."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from time import monotonic
+from urllib.parse import quote
 
 from anyio import sleep, to_thread
 
-from commonplace.adapters.http_client import PAUSES, Service
+from commonplace.adapters.http_client import PAUSES, HttpService
 from commonplace.adapters.transcribe import audio
 from commonplace.errors import (
     CommonplaceError,
@@ -18,20 +19,20 @@ from commonplace.errors import (
 from commonplace.model import Json, RemoteJob, Transcript
 from commonplace.settings import Settings
 
-PATIENCE, _TIMEOUT, _LOOK = (
-    60.0,
-    60.0,
-    3.0,
-)  # seconds: for an answer, for a sign of life, between two looks
-_LOOK_SELDOM = 30.0  # where the service reports by itself
-_LEAST_WAIT = 1200.0  # seconds until it is given up; longer for what is longer itself
-_UPLOADED, _BEGUN = 0.2, 0.3  # they do not say how far they are
+SECONDS = 60.0  # for all attempts of a request
+_TIMEOUT = 60.0
+_POLL = 3.0  # seconds between two polls
+_POLL_WITH_CALLBACK = 30.0
+_LEAST_WAIT = 1200.0  # seconds for a transcript; longer recordings get as long as they are
+_UPLOADED, _STARTED = 0.2, 0.3  # shares of the progress, which services do not report
 
 
-class RemoteTranscriber(ABC):
-    """What a service is asked is its adapter's; `transcribe` is the order of the questions."""
+class RemoteTranscriber(HttpService, ABC):
+    """The order of requests, which is common to all services; adapters give their content."""
 
     name: str
+    _jobs: str  # path
+    _done: str  # the status of a finished job
 
     def __init__(
         self,
@@ -41,26 +42,25 @@ class RemoteTranscriber(ABC):
         header: str,
         pauses: Sequence[float] = PAUSES,
         timeout: float = _TIMEOUT,
-        look: float = _LOOK,
+        poll: float = _POLL,
         least_wait: float = _LEAST_WAIT,
     ) -> None:
-        if not settings.transcriber_key:
+        service, key = settings.transcriber, settings.transcriber_key
+        if not key:
             raise ConfigurationError(
-                f"The {settings.transcriber} transcriber needs a key: set COMMONPLACE_TRANSCRIBER_KEY."
+                f"The {service} transcriber needs a key: set COMMONPLACE_TRANSCRIBER_KEY."
             )
         self._model = settings.transcriber_model
-        self._look, self._least_wait = look, least_wait
+        self.name = f"{service}/{self._model or 'default'}"
+        self._poll, self._least_wait = poll, least_wait
         self._secret = settings.webhook_secret
-        self._callback = (
-            f"{settings.public_url.rstrip('/')}/api/v1/webhooks/transcription/{settings.transcriber}"
-            if self._secret
-            else None
-        )
-        self._service = Service(
-            f"{settings.transcriber} transcription",
+        webhooks = f"{settings.public_url.rstrip('/')}/api/v1/webhooks/transcription"
+        self._callback = f"{webhooks}/{service}" if self._secret else None
+        super().__init__(
+            f"{service} transcription",
             settings.transcriber_url or url,
-            settings.transcriber_key,
-            headers={header: settings.transcriber_key},
+            key,
+            headers={header: key},
             setting="COMMONPLACE_TRANSCRIBER",
             failure=_failure,
             pauses=pauses,
@@ -77,75 +77,84 @@ class RemoteTranscriber(ABC):
         job, seconds = remote_job.id, 0.0
         if job is None:
             if recording is None:
-                raise self._service.failed("has not been given the recording")
-            seconds = await to_thread.run_sync(
-                audio.duration, recording
-            )  # what is not a recording is not sent anywhere
+                raise self.failure("did not get the recording")
+            # Also makes sure that nothing but a recording is uploaded.
+            seconds = await to_thread.run_sync(audio.duration, recording)
             address = await self._upload(recording)
             await progress(_UPLOADED)
-            job = await self._begin(address)
+            body = self._job(address)
+            started = await self.ask(
+                "POST", self._jobs, SECONDS, lambda: {"json": body}, repeatable=False
+            )
+            job = self._text(started, "id")
             await remote_job.remember(job)
-        await progress(_BEGUN)
+        await progress(_STARTED)
         try:
             found = await self._result(job, seconds, remote_job)
-        except (IngestFailed, Lost):
-            await remote_job.remember(None)  # there is nothing to come back for
+        except (IngestFailed, RemoteJobLost):
+            await remote_job.remember(None)  # there is nothing to resume
             raise
         await progress(1.0)
         return found
 
     async def _result(self, job: str, seconds: float, remote_job: RemoteJob) -> Transcript:
         deadline = monotonic() + max(self._least_wait, seconds)
-        while (found := self._understood(await self._status(job), seconds)) is None:
-            if monotonic() + self._look > deadline:
-                raise self._service.failed("has not finished in time")
-            looked = monotonic()
-            await remote_job.pause(self._look if self._callback is None else _LOOK_SELDOM)
-            await sleep(
-                max(0.0, looked + self._look - monotonic())
-            )  # not every piece of news is about this one
+        path = f"{self._jobs}/{quote(job, safe='')}"
+        while (found := self._parse(await self.ask("GET", path, SECONDS), seconds)) is None:
+            if monotonic() + self._poll > deadline:
+                raise self.failure("has not finished in time")
+            polled = monotonic()
+            await remote_job.pause(self._poll if self._callback is None else _POLL_WITH_CALLBACK)
+            # The callback may have been about another job.
+            await sleep(max(0.0, polled + self._poll - monotonic()))
         return found
-
-    async def close(self) -> None:
-        await self._service.close()
 
     @abstractmethod
     async def _upload(self, recording: Path) -> str:
-        """The address that the service gives the recording."""
+        """Return the address that the service gives the recording."""
 
     @abstractmethod
-    async def _begin(self, address: str) -> str:
-        """The job's id."""
+    def _job(self, address: str) -> Json:
+        """Return the body of the request that starts a job."""
 
     @abstractmethod
-    async def _status(self, job: str) -> Json: ...
+    def _transcript(self, answer: Json, seconds: float) -> Transcript:
+        """Read a finished job. `seconds`: the recording's length, if the service omits it."""
 
     @abstractmethod
-    def _read(self, answer: Json, seconds: float) -> Transcript | None:
-        """None: not yet. `seconds` is how long the recording is, for services that do not say."""
+    def _job_failure(self, answer: Json) -> CommonplaceError:
+        """Return IngestFailed when the recording is at fault, else RemoteJobLost."""
 
-    def _understood(self, answer: Json, seconds: float) -> Transcript | None:
+    def _parse(self, answer: Json, seconds: float) -> Transcript | None:
+        """Return None while the job is running."""
         try:
-            return self._read(answer, seconds)
+            status = answer["status"]
+            if status in ("queued", "processing"):
+                return None
+            if status == self._done:
+                return self._transcript(answer, seconds)
+            if status == "error":
+                raise self._job_failure(answer)
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise self._service.puzzled() from None
+            raise self.unexpected() from None
+        raise self.unexpected()
 
     def _text(self, answer: Json, name: str) -> str:
         if not isinstance(answer.get(name), str):
-            raise self._service.puzzled()
+            raise self.unexpected()
         return str(answer[name])
 
 
-class Lost(TranscriptionFailed):
-    """What was begun there came to nothing, or is not known there: another try begins anew."""
+class RemoteJobLost(TranscriptionFailed):
+    """The job failed, or the service does not know it: the next attempt starts a new one."""
 
 
 def _failure(message: str, status: int | None) -> CommonplaceError:
-    """Too large, of the wrong kind, not processable: the same recording will be refused again."""
+    """Blame the recording where the service will always refuse it: too large, wrong type."""
     if status in (413, 415, 422):
         return IngestFailed(message)
-    return Lost(message) if status in (400, 404, 410) else TranscriptionFailed(message)
+    return RemoteJobLost(message) if status in (400, 404, 410) else TranscriptionFailed(message)
 
 
-async def _forget(begun: str | None) -> None:
-    """Nobody will come back for it."""
+async def _forget(job: str | None) -> None:
+    """Store no job id: nobody will resume the job."""

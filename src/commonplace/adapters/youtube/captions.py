@@ -1,21 +1,20 @@
-"""Captions of YouTube videos: the watch page names their tracks, each track is a file of timed text."""
+"""Captions of YouTube videos. The watch page lists the tracks, which are files of timed text."""
 
 import html
 import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
-from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from anyio import Path as AsyncPath
 from lxml import etree
 
 from commonplace.adapters.extract import subtitles
-from commonplace.adapters.extract.input_file import clean_title, limit_size
+from commonplace.adapters.extract.input_file import clean_title, limit_size, parse_date
 from commonplace.errors import IngestFailed
-from commonplace.model import Extracted, Fetched, Json, Mark, Utterance
+from commonplace.model import Extracted, Json, Mark, Utterance
+from commonplace.ports import Fetcher
 
 _WATCH = "https://www.youtube.com/watch"
 _PAGE_BYTES = 8_000_000
@@ -24,29 +23,25 @@ _PLAYER = re.compile(r"ytInitialPlayerResponse\s*=\s*(?=\{)")
 _SOUND = re.compile(r"^\s*[\[(][^\])]*[\])]\s*$")  # [Music], (Applause)
 
 
-class Web(Protocol):
-    """What is needed of the fetcher."""
+class YouTubeCaptions:
+    """Fetch the best track: by the order of `languages`, and manual before automatic ones."""
 
-    def get(self, url: str, *, max_bytes: int) -> AbstractAsyncContextManager[Fetched]: ...
-
-
-class Captions:
-    """`languages` are preferred in their order; captions that a person wrote come before those of a machine."""
-
-    def __init__(self, web: Web, languages: Sequence[str] = ("en",), watch: str = _WATCH) -> None:
+    def __init__(
+        self, web: Fetcher, languages: Sequence[str] = ("en",), watch: str = _WATCH
+    ) -> None:
         self._web = web
         self._languages = tuple(languages)
         self._watch = watch
 
     async def fetch(self, video_id: str) -> Extracted | None:
-        """None: the video has no captions, or does not give them away; its speech has to be written down then."""
+        """Return None for a video without accessible captions, which has to be transcribed."""
         page = f"{self._watch}?{urlencode({'v': video_id, 'hl': 'en'})}"
         player = _player(await self._text(page, _PAGE_BYTES))
         _refuse_unplayable(player)
         track = self._best(player)
         if track is None:
             return None
-        timed = await self._text(_as_json(urljoin(page, track["baseUrl"])), _TRACK_BYTES)
+        timed = await self._text(_json_url(urljoin(page, track["baseUrl"])), _TRACK_BYTES)
         text, marks = subtitles.join_utterances(_utterances(timed))
         return limit_size(_extracted(player, text, marks, track)) if text else None
 
@@ -55,7 +50,7 @@ class Captions:
             return (await AsyncPath(fetched.path).read_bytes()).decode("utf-8", "replace")
 
     def _best(self, player: Json) -> Json | None:
-        listed = _within(player, "captions", "playerCaptionsTracklistRenderer", "captionTracks")
+        listed = _get_path(player, "captions", "playerCaptionsTracklistRenderer", "captionTracks")
         tracks = [
             track for track in listed or [] if isinstance(track, dict) and track.get("baseUrl")
         ]
@@ -77,20 +72,19 @@ def _player(page: str) -> Json:
         player = None
     if not isinstance(player, dict):
         raise IngestFailed(
-            "YouTube did not show the video's page; it may be asking for consent or for a login."
+            "YouTube did not show the video's page; it may ask for consent or a login."
         )
     return player
 
 
 def _refuse_unplayable(player: Json) -> None:
-    status = _within(player, "playabilityStatus") or {}
+    status = _get_path(player, "playabilityStatus") or {}
     if status.get("status") not in ("OK", "LIVE_STREAM_OFFLINE", None):
-        raise IngestFailed(
-            f"YouTube does not show the video: {clean_title(str(status.get('reason') or 'no reason given'))}."
-        )
+        reason = clean_title(str(status.get("reason") or "no reason given"))
+        raise IngestFailed(f"YouTube does not show the video: {reason}.")
 
 
-def _as_json(url: str) -> str:
+def _json_url(url: str) -> str:
     parts = urlsplit(url)
     query = [
         (name, value)
@@ -101,17 +95,17 @@ def _as_json(url: str) -> str:
 
 
 def _utterances(timed: str) -> Iterator[Utterance]:
-    """From JSON, or from the older XML that is sent when the format is not known; nothing from an empty answer."""
+    """Parse JSON, or the older XML of an unknown format; yield nothing for an empty answer."""
     if not timed.strip():
         return
     try:
         lines = list(_json3(timed) if timed.lstrip().startswith("{") else _xml(timed))
     except (ValueError, TypeError, AttributeError):
-        raise IngestFailed("YouTube sent captions that cannot be read.") from None
+        raise IngestFailed("YouTube's captions cannot be read.") from None
     for start, length, words in lines:
-        said = " ".join(html.unescape(words).split())
-        if said and not _SOUND.match(said):
-            yield Utterance(start, start + length, said)
+        text = " ".join(html.unescape(words).split())
+        if text and not _SOUND.match(text):
+            yield Utterance(start, start + length, text)
 
 
 def _json3(timed: str) -> Iterator[tuple[float, float, str]]:
@@ -127,32 +121,25 @@ def _xml(timed: str) -> Iterator[tuple[float, float, str]]:
         raise ValueError("no XML")
     for line in root.iter("text", "p"):
         scale = 1 if line.tag == "text" else 1000
-        start, length = (
-            line.get("start") or line.get("t") or 0,
-            line.get("dur") or line.get("d") or 0,
-        )
+        start = line.get("start") or line.get("t") or 0
+        length = line.get("dur") or line.get("d") or 0
         yield float(start) / scale, float(length) / scale, "".join(line.itertext())
 
 
 def _extracted(player: Json, text: str, marks: tuple[Mark, ...], track: Json) -> Extracted:
-    details = _within(player, "videoDetails") or {}
-    said = _within(player, "microformat", "playerMicroformatRenderer", "publishDate")
-    published = (
-        datetime.fromisoformat(said)
-        if isinstance(said, str) and re.match(r"\d{4}-\d\d-\d\d", said)
-        else None
-    )
+    details = _get_path(player, "videoDetails") or {}
+    published = _get_path(player, "microformat", "playerMicroformatRenderer", "publishDate")
     return Extracted(
         clean_title(str(details.get("title") or "")) or "YouTube video",
         text,
         marks,
         author=clean_title(str(details.get("author") or "")) or None,
-        published_at=published.replace(tzinfo=published.tzinfo or UTC) if published else None,
+        published_at=parse_date(published),
         language=str(track.get("languageCode") or "").partition("-")[0] or None,
     )
 
 
-def _within(value: Any, *path: str) -> Any:
+def _get_path(value: Any, *path: str) -> Any:
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
