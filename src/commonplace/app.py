@@ -1,4 +1,4 @@
-"""The only wiring point: settings in, a running application out."""
+"""The composition root: builds every service from the settings."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -91,7 +91,7 @@ async def open_app(
     own_captions: Captions | None = None,
     own_soundtracks: Soundtracks | None = None,
 ) -> AsyncIterator[Services]:
-    """Open everything, run `workers` workers beside it, and close it all in the other order."""
+    """Open all services and run `workers` workers; close everything in reverse order."""
     async with AsyncExitStack() as stack:
 
         def closing(part: T) -> T:
@@ -224,7 +224,7 @@ async def open_app(
 
 @asynccontextmanager
 async def scratch_app(settings: Settings) -> AsyncIterator[Services]:
-    """An application on a store of its own, which is gone afterwards; the model is the one that is there."""
+    """Open an application on a temporary store, which is dropped afterwards."""
     with TemporaryDirectory(prefix="commonplace-") as folder:
         store = make_store(
             replace(
@@ -244,7 +244,8 @@ async def scratch_app(settings: Settings) -> AsyncIterator[Services]:
 async def restore_backup(
     settings: Settings, file: Path, *, force: bool, advance: Advance
 ) -> dict[str, int]:
-    """Load a backup; `force` replaces what is there. What is damaged or missing is replaced by a new database."""
+    """Load a backup. With `force`, it replaces the data that is there. A damaged or missing
+    database is replaced by a new one."""
     try:
         store = make_store(settings)
         try:
@@ -260,7 +261,7 @@ async def restore_backup(
 
 
 def make_asgi(services: Services) -> "HttpApp":
-    """Build the HTTP application. Its lifespan must be run; `services` stay the caller's to close."""
+    """Build the HTTP application. The caller runs its lifespan and closes `services`."""
     from commonplace.interfaces.http.app import HttpApp  # interfaces are slow to import
     from commonplace.interfaces.http.metrics import Meters
     from commonplace.interfaces.mcp.http import mcp_endpoints

@@ -503,12 +503,11 @@ async def test_only_the_signed_address_takes_bytes_and_only_for_its_time(
             upload["url"].replace(upload["upload_id"], other["upload_id"]), content=NOTES
         )
     ).status_code == 401
-    monkeypatch.setattr("commonplace.core.items.uploads.now", lambda: now() + timedelta(hours=2))
-    answer = await owner.put(upload["url"], content=NOTES)
-    assert (answer.status_code, "time to send the file is over" in answer.json()["message"]) == (
-        401,
-        True,
+    monkeypatch.setattr(
+        "commonplace.core.items.upload_links.now", lambda: now() + timedelta(hours=2)
     )
+    answer = await owner.put(upload["url"], content=NOTES)
+    assert (answer.status_code, "link has expired" in answer.json()["message"]) == (401, True)
 
 
 async def test_an_upload_ends_with_its_time(

@@ -1,4 +1,4 @@
-"""Everything that interfaces may ask of the application: one object, filled by app.py."""
+"""All services of the application in one object, filled by app.py."""
 
 from dataclasses import dataclass
 

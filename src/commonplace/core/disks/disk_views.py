@@ -17,7 +17,7 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """As one caller sees it."""
+    """A disk in full."""
 
     public_id: str
     visibility: str
@@ -32,7 +32,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class DiskLine:
-    """A line of a list."""
+    """A line of a list of disks."""
 
     public_id: str
     title: str
@@ -56,7 +56,7 @@ class DiskHit:
     similarity: float
     key_points: tuple[str, ...]
     redacted: bool
-    text: str  # of the section; when redacted, what it is about
+    text: str  # of the section; a snippet when redacted
     origin: str
     added_by: str | None
 
@@ -125,5 +125,5 @@ def saved_line(published: Published) -> DiskLine:
 
 @lru_cache(maxsize=1_000)
 def owner_name_shown(name: str) -> str:
-    """A name as others see it; lists have the same few again and again."""
+    """Mask secrets in an owner's name. Cached: lists repeat the same few names."""
     return mask_secrets(name)

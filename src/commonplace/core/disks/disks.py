@@ -1,4 +1,4 @@
-"""The verbs of disks: an owner's items as they are, and others' by what was published of them."""
+"""Disks: read, publish and save them. Owners see their items in full, others see published views."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -46,7 +46,7 @@ from commonplace.store import Store
 
 EMBEDDED_CHARACTERS = 1_000
 RELATED, ALIKE, NEAREST = 5, 0.2, 40
-SAVED_COMPARED = 1_000  # of what was saved last
+SAVED_COMPARED = 1_000  # the most recently saved
 
 
 class Disks:
@@ -64,7 +64,8 @@ class Disks:
     async def search(
         self, caller: Caller, query: str, limit: int = 5
     ) -> tuple[list[DiskHit], str | None]:
-        """By meaning, over what the caller's own library has; and why the answer is less than it should be."""
+        """Search the caller's library by meaning. The second value says why results may be
+        incomplete."""
         found = await self._search.search(
             caller,
             query[:EMBEDDED_CHARACTERS],
@@ -77,7 +78,7 @@ class Disks:
         ), found.degraded
 
     async def hits(self, caller: Caller, found: Sequence[tuple[float, Passage]]) -> list[DiskHit]:
-        """Passages of the caller's own as hits of disks. Whoever calls this has been admitted."""
+        """Turn passages of the caller's library into disk hits. The caller is authorized already."""
         found = [
             (score, passage) for score, passage in found if passage.entity_type not in NOT_DISKS
         ]
@@ -103,7 +104,7 @@ class Disks:
             )
 
     async def batch(self, caller: Caller, disk_ids: Sequence[str]) -> tuple[list[Disk], list[str]]:
-        """Of the caller's own; and the ids of which there are none."""
+        """Return the caller's own disks, and the ids that were not found."""
         await self._access.admit(caller, READ, "read_disks")
         disks: list[Disk] = []
         missing: list[str] = []
@@ -123,12 +124,12 @@ class Disks:
         limit: int = 20,
         offset: int = 0,
     ) -> tuple[list[DiskLine], int]:
-        """Newest first: added last, or saved last."""
+        """Return a page of disks, newest first by the date they were added or saved, and the total."""
         await self._access.admit(caller, READ, "list_disks", scope)
         own: list[DiskLine] = []
         saved: list[DiskLine] = []
         own_total = saved_total = 0
-        # Two lists in one order: each is read as far as the page may reach into it.
+        # Two lists are merged, so each is read up to the end of the page.
         start, size = (
             (0, offset + limit)
             if scope is DiskScope.ALL and _sees_others(caller)
@@ -146,7 +147,7 @@ class Disks:
     # -- publishing
 
     async def preview(self, caller: Caller, disk_id: str) -> Disk:
-        """What others would see, before they do."""
+        """Show the view that others would see."""
         await self._access.admit(caller, READ, "preview_disk", disk_id)
         item = await self._own_item(caller, ItemRef.parse(disk_id))
         view = await self._publisher.preview(caller, _finished(item))
@@ -169,7 +170,11 @@ class Disks:
         audience: Audience = Audience.ANYONE,
         summary: str | None = None,
     ) -> Published:
-        """`summary`: the owner's own words for others; None leaves those that are there, an empty one takes them away."""
+        """Publish a disk, or update its view.
+
+        `summary`: the owner's words for others. None keeps the current ones, an empty text removes
+        them.
+        """
         await self._access.admit(caller, WRITE, "publish_disk", disk_id, needs_full_write=True)
         item = _finished(await self._own_item(caller, ItemRef.parse(disk_id)))
         return await self._publisher.publish(
@@ -183,7 +188,7 @@ class Disks:
         return item
 
     async def public(self, public_id: str, caller: Caller | None) -> tuple[Published, bool]:
-        """For somebody who has the address, with an account or without; and whether it is their own library's."""
+        """Return a published disk by its link, and whether it belongs to the caller's library."""
         if caller is not None:
             await self._access.admit(caller, READ, "read_disk", public_id)
         ref = ItemRef(public_id=public_id)
@@ -260,7 +265,7 @@ class Disks:
         )
 
     async def _published(self, caller: Caller, published: Published) -> Disk:
-        """Also of the caller's own library: there is no way round a token's scope, as `_sees_others` has none."""
+        """Show a published view, of any library. A token's scope applies to its own library too."""
         published = await self._publisher.current(published)
         vector = await self._store.disks.view_vector(published, self._embedder.stamp)
         related = (
@@ -281,7 +286,7 @@ class Disks:
     async def _views(
         self, caller: Caller, item_ids: Sequence[str]
     ) -> tuple[dict[str, Published], set[str]]:
-        """Of those that are published; and the ids of what was deleted while its view was derived."""
+        """Return the current views of published items, and the ids of items deleted meanwhile."""
         found = (
             await self._store.disks.of_items(caller.library_id, sorted(set(item_ids)))
             if item_ids
@@ -291,7 +296,7 @@ class Disks:
         return views, found.keys() - views.keys()
 
     async def _current(self, found: Iterable[Published]) -> list[Published]:
-        """Up to date, without what was deleted meanwhile."""
+        """Bring views up to date, leaving out disks that were deleted meanwhile."""
         current = []
         for published in found:
             with suppress(NotFound):
@@ -302,7 +307,7 @@ class Disks:
         self, caller: Caller, scope: DiskScope, where: DiskFilter, limit: int, offset: int
     ) -> tuple[list[DiskLine], int]:
         visibility = scope.value if scope in (DiskScope.PRIVATE, DiskScope.PUBLISHED) else None
-        # By the types that are wanted, not by those that are not: counted in ranges of an index.
+        # Wanted types instead of unwanted ones: the index then counts in ranges.
         wanted = ItemFilter(
             archived=False,
             entity_types=DISKS,
@@ -332,8 +337,8 @@ class Disks:
         return [saved_line(published) for published in await self._current(found)], total
 
     async def _related(self, caller: Caller, but: str, vector: Vector) -> tuple[Related, ...]:
-        """The most alike among what the caller sees: of their own by its passages, of others' by what they published. What is
-        wrong or was replaced leads nobody on."""
+        """Find the most similar disks that the caller sees: own items by their passages, saved
+        disks by their published views. Wrong and superseded items are left out."""
         scored = await self._store.sections.nearest(
             caller.scope,
             vector,
@@ -369,7 +374,7 @@ class Disks:
 
 
 def _sees_others(caller: Caller) -> bool:
-    """A token for some folders, or for the KB, sees those and nothing else: what is saved lies in neither."""
+    """Whether the caller sees disks of other libraries. Tokens limited to folders or the KB do not."""
     return caller.whole_library and not caller.kb_only
 
 
@@ -384,6 +389,6 @@ def _finished(item: Item) -> Item:
 
 
 def _middle(vectors: Sequence[bytes]) -> Vector:
-    """What the sections have in common."""
+    """Return the normalized mean of the sections' vectors."""
     total: Vector = np.sum([unpacked(vector) for vector in vectors], axis=0, dtype=np.float32)
     return total / max(float(np.linalg.norm(total)), 1e-9)

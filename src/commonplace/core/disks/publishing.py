@@ -1,4 +1,4 @@
-"""Views for others: derived when an item is published, and again when it has changed since."""
+"""Published views: derived when an item is published, and again after it has changed."""
 
 import asyncio
 import logging
@@ -29,13 +29,13 @@ class Publisher:
     def __init__(self, store: Store, embedder: Embedder, transformer: Transformer) -> None:
         self._store = store
         self._embedder = embedder
-        self._transformer = transformer  # the local one: what it finds stays on this machine
-        self._turns = (
-            KeyedLock()
-        )  # deriving takes seconds of a long text: one at a time for each who asks
+        self._transformer = transformer  # the local one: the text never leaves this machine
+        # deriving takes seconds for a long text, so each caller does one at a time
+        # deriving takes seconds for a long text, so each caller does one at a time
+        self._turns = KeyedLock()
 
     async def preview(self, caller: Caller, item: Item) -> RedactedDisk:
-        """Return what others would see. It is derived once for each revision of the item and kept."""
+        """Return the view that others would see. It is derived once per revision and cached."""
         if published := await self._published(item):
             return (await self.current(published)).view
         if view := await self._store.disks.preview(item):
@@ -50,7 +50,8 @@ class Publisher:
     async def publish(
         self, caller: Caller, item: Item, audience: Audience, summary: str | None
     ) -> Published:
-        """`summary`: the owner's own words for the view; None leaves those that are there."""
+        """Publish an item, or update its view. `summary`: the owner's words; None keeps the current
+        ones."""
         before = await self._published(item)
         async with self._turns.take(_who(caller)):
             if summary:
@@ -84,7 +85,7 @@ class Publisher:
         )
 
     async def current(self, published: Published) -> Published:
-        """Up to date: a view of what the item was before is never shown."""
+        """Return the view of the current revision. A view of an older one is never shown."""
         if not published.stale:
             return published
         async with self._turns.take(published.item_id):
@@ -105,7 +106,7 @@ class Publisher:
         return fresh
 
     async def _embed(self, published: Published) -> None:
-        """A vector of what others may see: one of the source would let them guess at it. Without one, nothing is related."""
+        """Embed the published view. A vector of the source would let readers guess at its text."""
         view = published.view
         try:
             vector = await self._embedder.query(

@@ -1,7 +1,7 @@
-"""What others see of an item: one function, from an item and its text to a view that has no place for the text.
+"""Redaction: derive the view that others see of an item. The view has no field for the text.
 
-Summaries and key points that a model wrote stay, where they do not quote. Those that were picked out of the text are the
-text: of these the view keeps headings and single terms, never a sentence.
+Summaries and key points written by a model stay if they do not quote. Extracted ones are quotes: of
+these the view keeps headings and single terms, never a sentence.
 """
 
 import re
@@ -22,13 +22,13 @@ from commonplace.text.query_terms import UNSPACED
 from commonplace.text.secret_masking import mask_secrets
 
 LONGEST_QUOTATION = 12  # words in a row
-# Words that stand in runs of the source are quoted; together they may be a tenth of it, and never more than a paragraph.
+# Words in runs of the source count as quoted: at most a tenth of it, and one paragraph.
 QUOTED_RUN, MOST_QUOTED, QUOTED_SHARE = 4, 60, 10
 _HEADING_WORDS, _SUMMARY_TERMS, _SECTION_TERMS = 8, 8, 5
-_OUTLINED = 12  # headings that a summary names
-_WORD = re.compile(
-    rf"[{UNSPACED}]|[^\W_{UNSPACED}]+"
-)  # where words are not parted, each character is one
+_OUTLINED = 12  # headings listed in a summary
+# scripts without spaces: each character counts as a word
+# scripts without spaces: each character counts as a word
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 _FACTOR, _UNKNOWN = np.uint64(0x9E3779B97F4A7C15), 2**63
 _PLAIN = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")
 _LONG = re.compile(r"\S{6,}")
@@ -41,7 +41,7 @@ _TELLING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Terms that the item and each of its sections keep coming back to."""
+    """Recurring terms of an item and of each of its sections."""
 
     terms: tuple[str, ...]
     sections: tuple[tuple[str, ...], ...]
@@ -50,7 +50,7 @@ class Outline:
 def redacted(
     item: Item, text: str, sections: Sequence[Section], outline: Outline, summary: str = ""
 ) -> RedactedDisk:
-    """Derive everything that others can ever see of this revision. `summary`: the owner's own words for it."""
+    """Derive the complete public view of this revision. `summary`: the owner's own words for it."""
     source = Source(text, [section.text for section in sections], item.title)
     by_model = bool(item.metadata.get("ai_generated"))
     tags = [
@@ -88,7 +88,7 @@ def redacted(
             for section, terms in zip(sections, outline.sections, strict=True)
         ),
     )
-    # Each piece was checked after the one before it; this checks them once more in the order in which they are read.
+    # Each piece was checked after the one before it. Check them again in reading order.
     within = (
         source.admits(" ".join(words_shown(disk)))
         and source.quoted(" ".join(_bounded(disk))) <= source.allowance
@@ -112,14 +112,14 @@ def words_shown(disk: RedactedDisk) -> Iterable[str]:
 
 
 def _bounded(disk: RedactedDisk) -> Iterable[str]:
-    """What the allowance is spent on: everything but title, tags and address, in the order in which it was taken."""
+    """Yield the pieces charged to the allowance, in order: all but title, tags and URL."""
     yield from (disk.summary, disk.category)
     for section in disk.sections:
         yield from (*section.key_points, section.snippet)
 
 
 def _written(item: Item, quotes: "Allowance") -> str:
-    """The model's summary, else those of its sentences that may be shown, else those of its key points."""
+    """Return the model's summary, else its sentences that may be shown, else its key points."""
     summary = without_orders(mask_secrets(item.summary))
     points = (point for point in map(mask_secrets, item.key_points) if not addresses_machine(point))
     return (
@@ -137,7 +137,8 @@ def _row(
     quotes: "Allowance",
     title: str,
 ) -> OutlinedSection:
-    """What the model says of a section, or its heading and terms; the snippet says the same again in one line."""
+    """Build a section's row: the model's key points, or its heading and terms, and one snippet
+    line."""
     points = (
         [
             point
@@ -163,7 +164,7 @@ def _row(
 def _outlined(
     sections: Sequence[Section], outline: Outline, source: "Source", quotes: "Allowance", title: str
 ) -> str:
-    """A summary without a sentence of the source: what it is about, and what its parts are called."""
+    """Compose a summary from terms and headings, without a sentence of the source."""
     terms = [term for term in outline.terms if source.is_term(term)][:_SUMMARY_TERMS]
     headings = list(
         dict.fromkeys(
@@ -187,24 +188,24 @@ def _last_heading(section: Section) -> str:
 
 
 def _first_words(text: str) -> str:
-    """As many words as never count as quoted."""
+    """Return the first words, few enough never to count as quoted."""
     ends = [found.end() for found in islice(_WORD.finditer(text), QUOTED_RUN)]
     return text if len(ends) < QUOTED_RUN else text[: ends[-2]] + "…"
 
 
 class Allowance:
-    """The words of the source that may still be quoted, over everything that others see of one revision."""
+    """The number of source words that a view may still quote, over all its fields."""
 
     def __init__(self, source: "Source", after: str = "") -> None:
-        """`after`: what is read before anything that is taken."""
+        """`after`: the text that is read before the first piece."""
         self._source = source
         self._left = source.allowance
-        self._last = spoken(after)[
-            -LONGEST_QUOTATION:
-        ]  # the end of what was taken: a quotation may go on in the next piece
+        # the end of the last piece: a quotation may continue in the next one
+        self._last = spoken(after)[-LONGEST_QUOTATION:]
 
     def take(self, text: str, times: int = 1) -> str:
-        """Return the text and charge what it quotes, or return nothing. `times`: how often the view has room to say it."""
+        """Return the text and charge its quoted words, or return "". `times`: how often the view
+        shows it."""
         whole = [*self._last, *spoken(text)]
         cost = self._source.quoted_words(whole[max(len(self._last) - QUOTED_RUN + 1, 0) :])
         if not text or cost * times > self._left or not self._source.admits_words(whole):
@@ -214,12 +215,12 @@ class Allowance:
         return text
 
     def shorten(self, text: str, times: int = 1) -> str:
-        """Return the text, or the few first words of it that are always free."""
+        """Return the text, or its first few words, which are always free."""
         return self.take(text, times) or self.take(_first_words(text))
 
 
 def refuse_quotations(text: str, summary: str) -> None:
-    """Raise Invalid, with what to do, if a summary repeats more of the text than others may see."""
+    """Raise Invalid if a summary repeats more of the text than others may see."""
     source, summary = Source(text), mask_secrets(summary)
     if not Allowance(source).take(summary):
         raise Invalid(
@@ -229,7 +230,7 @@ def refuse_quotations(text: str, summary: str) -> None:
 
 
 class _Runs:
-    """The word sequences of some texts, found by a hash of their words: linear to prepare, however often it is asked."""
+    """An index of word runs, by hash. Preparing it is linear in the length of the texts."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._numbers: dict[str, int] = {}
@@ -243,7 +244,7 @@ class _Runs:
         self._sorted: dict[int, NDArray[np.uint64]] = {}
 
     def count(self, words: Sequence[str], size: int) -> NDArray[np.int64]:
-        """How often each run of `size` words is there, by where it begins."""
+        """Count the occurrences of each run of `size` words, by the position where it starts."""
         if size not in self._sorted:
             self._sorted[size] = np.sort(_hashes(self._row, size))
         asked = _hashes(
@@ -262,21 +263,20 @@ def _hashes(row: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
 
 
 class Source:
-    """The text that must not be given away, as words in a row."""
+    """The private text, as a sequence of words."""
 
     def __init__(self, text: str, passages: Iterable[str] = (), title: str = "") -> None:
-        """`passages`: the same text as it was cut, which may have been put together anew."""
+        """`passages`: the same text as it was cut into sections, which may be joined differently."""
         self._title = _Runs([mask_secrets(title)])
-        self._said = _Runs(
-            [mask_secrets(text)]
-        )  # without parts of addresses and passwords: these are no terms
+        # without secrets and addresses, which are not terms
+        self._said = _Runs([mask_secrets(text)])
         self._row = _Runs([text, *passages])
         self.allowance = min(
             MOST_QUOTED, min(chunking.count(text), len(spoken(text))) // QUOTED_SHARE
         )
 
     def quoted(self, text: str) -> int:
-        """How many of the text's words stand in runs of the source."""
+        """Count the words of a text that stand in runs of the source."""
         return self.quoted_words(spoken(text))
 
     def quoted_words(self, words: Sequence[str]) -> int:
@@ -287,14 +287,14 @@ class Source:
         return int(marked.sum())
 
     def admits(self, text: str) -> bool:
-        """Whether it repeats no more of the source than a short quotation."""
+        """Whether a text repeats no more of the source than a short quotation."""
         return self.admits_words(spoken(text))
 
     def admits_words(self, words: Sequence[str]) -> bool:
         return not self._row.count(words, LONGEST_QUOTATION + 1).any()
 
     def cut(self, text: str) -> str:
-        """As it is, unless it quotes: then it is the source's, not the owner's, and is treated as such."""
+        """Return the text unchanged if it does not quote, else its first words."""
         if self.admits(text):
             return text
         text, kept = _without_codes(text), ""
@@ -305,7 +305,7 @@ class Source:
         return kept + "…"
 
     def heading(self, text: str) -> str:
-        """As it is, if it is as short as a heading; words with digits in them go, as they may be anything."""
+        """Return the text if it is short enough for a heading, without words that contain digits."""
         plain = _without_codes(mask_secrets(" ".join(text.split())))
         return (
             plain
@@ -316,7 +316,8 @@ class Source:
         )
 
     def is_term(self, term: str) -> bool:
-        """Plain words that the source says more than once (or that its title says): what is there once may be a secret."""
+        """Whether these are plain words that the source repeats or its title contains. A word that
+        appears once may be a secret."""
         if not _PLAIN.fullmatch(term) or mask_secrets(term) != term or len(spoken(term)) > 4:
             return False
         words = spoken(term)
@@ -327,7 +328,7 @@ class Source:
 
 
 def _without_codes(text: str) -> str:
-    """Leave out long words with both letters and digits: these may be keys."""
+    """Remove long words with both letters and digits: they may be keys."""
 
     def cut(found: re.Match[str]) -> str:
         is_mixed = any(map(str.isdecimal, found[0])) and any(map(str.isalpha, found[0]))
@@ -337,12 +338,13 @@ def _without_codes(text: str) -> str:
 
 
 def spoken(text: str) -> list[str]:
-    """The words alone: neither case nor marks make a quotation another text."""
+    """Split into words, ignoring case and punctuation."""
     return _WORD.findall(normalize("NFKC", text).casefold())
 
 
 def public_address(url: str | None) -> str | None:
-    """Where the source is, if everybody may know: no name and password, no private network, no keys in the query."""
+    """Return a source's URL if it is safe to publish: no credentials, private network or query
+    keys."""
     if not url:
         return None
     try:

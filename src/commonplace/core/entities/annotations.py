@@ -1,4 +1,4 @@
-"""Notes in the margin: entities of their own, found like all others, joined to the item that they are about."""
+"""Annotations: margin notes, stored as entities and linked to the item they are about."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ QUOTED = 1_000
 class Annotation:
     item: Item  # the note
     text: str
-    quote: str = ""  # the words that it is about
-    position: int | None = None  # of the passage that it stands beside
+    quote: str = ""  # the annotated words
+    position: int | None = None  # of the annotated passage
 
 
 class Annotations:
@@ -38,7 +38,8 @@ class Annotations:
         quote: str = "",
         position: int | None = None,
     ) -> Item:
-        """A note, which lies in the folders that its item lies in and goes with it: who may read the one may read the other."""
+        """Add a note to an item. It is filed in the item's folders and deleted with it, so that the
+        same readers see both."""
         await self._access.admit(caller, WRITE, "annotate", item_id)
         about = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         text, quote = text.strip() or quote.strip(), " ".join(quote.split())
@@ -66,7 +67,7 @@ class Annotations:
         return added.item
 
     async def of(self, caller: Caller, item_id: str) -> list[Annotation]:
-        """Those about the item, oldest first."""
+        """Return the notes on an item, oldest first."""
         await self._access.admit(caller, READ, "annotations", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         joined = [
@@ -88,8 +89,8 @@ class Annotations:
 
 
 def quoted(note: Item) -> tuple[str, int | None]:
-    """The words that a note is about, and the passage they are in. Metadata is anybody's: what lies there under these names need
-    not be ours."""
+    """Return the annotated words and the position of their passage. Checked, because clients can
+    write any metadata."""
     quote, position = note.metadata.get("quote"), note.metadata.get("position")
     return (
         quote if isinstance(quote, str) else "",
@@ -98,7 +99,7 @@ def quoted(note: Item) -> tuple[str, int | None]:
 
 
 def beside(annotations: Sequence[Annotation]) -> dict[int, list[Annotation]]:
-    """By the position of the passage."""
+    """Group annotations by the position of their passage."""
     found: dict[int, list[Annotation]] = {}
     for each in annotations:
         if each.position is not None:

@@ -1,4 +1,5 @@
-"""RELATED_TO between what is alike: a new entity and the patterns, procedures and decisions that bear on it."""
+"""Automatic RELATED_TO links between similar items: from new entities to patterns, procedures and
+decisions."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -26,15 +27,12 @@ from commonplace.ports import Embedder, Vector
 from commonplace.store import Store
 
 ALIKE = 0.75
-TO_GUIDANCE = 10  # links from a new entity at most
-FROM_OLDER = 20  # links from what is there to a new piece of guidance at most
+TO_GUIDANCE = 10  # most links from a new entity
+FROM_OLDER = 20  # most links from existing items to new guidance
 READ_CHARACTERS = 2_000
 WAIT = timedelta(seconds=1)
-GUIDANCE = (
-    EntityType.PATTERN,
-    EntityType.PROCEDURE,
-    EntityType.DECISION,
-)  # rules and templates are kept as these
+# rules and templates are stored as these
+GUIDANCE = (EntityType.PATTERN, EntityType.PROCEDURE, EntityType.DECISION)
 OTHERS = tuple(kind for kind in EntityType if kind not in (*GUIDANCE, EntityType.DOCUMENT))
 
 
@@ -45,7 +43,8 @@ class AutoLinker:
         self._similarity = similarity
 
     async def link(self, scope: Scope, item: Item, text: str) -> int:
-        """How many relations are new. `scope`: among what; a relation is only ever seen by who sees both its ends."""
+        """Link an item to similar ones in the scope, and return the number of new relations. A
+        relation is only visible to callers who see both ends."""
         labels = " ".join(filter(None, (item.category, *item.technologies)))
         about = "\n".join(filter(None, (item.title, labels, text[:READ_CHARACTERS])))
         [[vector]] = await self._embedder.documents([[about]])
@@ -115,14 +114,15 @@ class LinkJobs:
                     continue
                 await self._link(job)
             except NotFound:
-                pass  # one of the two was deleted meanwhile: there is nothing left to join
+                pass  # one of the two was deleted meanwhile
             except Exception as error:
                 await retry_or_fail(self._store, worker, job, error)
                 continue
             await self._store.jobs.finish(worker, [job.id])
 
     async def _is_early(self, job: Job) -> bool:
-        """Whether the item's own vectors are still being made: others that are linked now should find it too."""
+        """Whether the item's vectors are still being computed. Linked later, others can find it
+        too."""
         item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
         embedding = await self._store.jobs.latest(item, EMBED)
         return embedding is not None and embedding.state in (JobState.QUEUED, JobState.RUNNING)
@@ -139,7 +139,8 @@ class LinkJobs:
 
 
 def link_job(scope: Scope, item: Item) -> Job:
-    """Link the item later to what its writer sees: links are limited in number, and those to other items would leave fewer."""
+    """Queue linking within the writer's scope: links to items they cannot see would use up the
+    limit."""
     return job_for(
         item,
         LINK,

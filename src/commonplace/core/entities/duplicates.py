@@ -1,8 +1,9 @@
-"""What is there already and says the same, nearly the same, or the opposite.
+"""Find items that say the same as a new text, nearly the same, or the opposite.
 
-A cosine alone takes "retry three times" and "retry five times" for one thing, and two service requests with other numbers
-too. So likeness is asked twice: how near are the texts, and what tells them apart. Texts that differ by the name of what
-they are about are about two things; by a number, a date, a version, a negation or an opposite, they contradict.
+Cosine similarity alone treats "retry three times" and "retry five times" as equal. So texts are
+compared twice: how similar they are, and how they differ. Texts with different identifiers are
+about two things. Texts that differ by a number, date, version, negation or opposite contradict each
+other.
 """
 
 from collections.abc import Sequence
@@ -18,16 +19,16 @@ from commonplace.text.contrasts import Text, difference
 
 THRESHOLD = 0.85
 PARTS = 8  # of a long text that are compared
-CANDIDATES = 8  # sections that are looked at for each of them
-FLOOR = 0.7  # of likeness by meaning: below, no rule makes a conflict of it, and taking texts apart costs time
-MOST = 10  # conflicts that are told
-ASKED_CHARACTERS = 400  # of a text, whose words are looked for
+CANDIDATES = 8  # sections compared with each part
+FLOOR = 0.7  # similarity below which no rule finds a conflict; comparing texts costs time
+MOST = 10  # conflicts that are reported
+ASKED_CHARACTERS = 400  # of the text, whose words are searched for
 
 DUPLICATE, NEAR_DUPLICATE, CONTRADICTION = "duplicate", "near_duplicate", "contradiction"
 
 
 class Part(NamedTuple):
-    """A stretch of a text, and its vector as sections have it; without one, words alone find."""
+    """A passage of a text with its vector. Without one, only keywords are compared."""
 
     text: str
     vector: Vector | None
@@ -35,7 +36,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SimilarItem:
-    """Something that is there, how like it is, in which way, and what tells that."""
+    """An existing item similar to a new text, with the kind of similarity and the reason."""
 
     item_id: str
     entity_id: str
@@ -46,7 +47,8 @@ class SimilarItem:
 
 
 def compare(new: Text, old: Text, similarity: float) -> tuple[float, str, str] | None:
-    """(score, kind, reason), or None when they are about two things. `similarity`: 0 to 1, on the calibrated scale."""
+    """Return (score, kind, reason), or None for texts about different things. `similarity`: 0 to 1,
+    on the calibrated scale."""
     if new.stems == old.stems and new.normal == old.normal:
         return 1.0, DUPLICATE, "the same words"
     if new.ids and old.ids and not new.ids & old.ids:
@@ -56,7 +58,7 @@ def compare(new: Text, old: Text, similarity: float) -> tuple[float, str, str] |
     score = _score(similarity, overlap, min(len(new.stems), len(old.stems)))
     opposed = difference(new, old) if overlap >= 0.4 else None
     if opposed:
-        # Without what they differ by they say the same: that is how near they are.
+        # Apart from the difference they say the same, so the overlap is their similarity.
         return (
             max(score, min(0.99, 0.6 + 0.4 * overlap)) if overlap >= 0.6 else score,
             CONTRADICTION,
@@ -72,14 +74,14 @@ def compare(new: Text, old: Text, similarity: float) -> tuple[float, str, str] |
 
 
 def _score(similarity: float, overlap: float, fewest: int) -> float:
-    """Meaning leads; words pull it down where they have too little in common. The fewer they are, the more one word of
-    difference says: "We use Redis" and "We use Kafka" have half of theirs in common, and are about two things."""
+    """Lower the similarity of texts with few words in common. The shorter the texts, the more one
+    different word counts: "We use Redis" and "We use Kafka" share half their words."""
     needed = min(0.95, 0.5 + 1.5 / max(1, fewest))
     return similarity * (0.8 + 0.2 * min(1.0, overlap / needed))
 
 
 class Duplicates:
-    """Looks for what is like a text that is about to be kept."""
+    """Finds items similar to a text before it is added."""
 
     def __init__(self, store: Store, embedder: Embedder, similarity: SimilarityScale) -> None:
         self._store = store
@@ -96,7 +98,8 @@ class Duplicates:
         but: Sequence[str] = (),
         where: ItemFilter | None = None,
     ) -> tuple[SimilarItem, ...]:
-        """Best first. `parts`: what the text was cut into, of which the first PARTS are looked at. `but`: items to leave out."""
+        """Return similar items, best first. `parts`: passages of the text, of which the first PARTS
+        count. `but`: items to leave out."""
         parts = parts[:PARTS]
         near = await self._near(scope, title, parts, where)
         floor = min(FLOOR, threshold) if parts[0].vector is not None else 0.0
@@ -119,7 +122,8 @@ class Duplicates:
     async def _near(
         self, scope: Scope, title: str, parts: Sequence[Part], where: ItemFilter | None
     ) -> dict[int, tuple[float, int]]:
-        """Sections that may be alike, each with its likeness by meaning, where it is known, to the part that it is most like."""
+        """Return candidate sections, each with its similarity and the index of the most similar
+        part."""
         vectors = [part.vector for part in parts if part.vector is not None]
         if not vectors:
             asked = query_terms.parse_query(f"{title} {parts[0].text[:ASKED_CHARACTERS]}")

@@ -1,4 +1,4 @@
-"""The graph door's verbs on entities: items that say what they are, and how they are joined to others."""
+"""Entities: typed items and their relations."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -42,10 +42,10 @@ from commonplace.store.optimistic import retry_on_conflict
 from commonplace.text import keyword_tags
 
 ALL_SECTIONS = 10_000
-TASKS_READ = 200  # of a project, for the tags that they share
+TASKS_READ = 200  # of a project, to find the tags they share
 SEEN_WORKING = timedelta(minutes=10)
 _OF_THE_TEXT = ("summary", "key_points", "word_count")
-_HOLDING = ItemFilter(not_statuses=(WRONG, SUPERSEDED))  # what was corrected already is no conflict
+_HOLDING = ItemFilter(not_statuses=(WRONG, SUPERSEDED))  # corrected items are not conflicts
 _SHOWN = (Kind.BELONGS_TO, Kind.PART_OF, Kind.DEPENDS_ON)
 
 
@@ -55,12 +55,12 @@ class AddedEntity:
     message: str
     conflicts: tuple[SimilarItem, ...] = ()
     linked: int = 0
-    queued: bool = False  # something is left for a worker
+    queued: bool = False  # a worker has something left to do
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """An item as the graph door shows it: with its text, where it was asked for, and what it hangs on."""
+    """An item as the graph API shows it: with text if requested, project, epic and dependencies."""
 
     item: Item
     text: str | None = None
@@ -91,9 +91,8 @@ class Entities:
         self._duplicates = duplicates
         self._auto_linker = auto_linker
         self._epics = epics
-        self._attended = (
-            attended  # whether this process works on jobs, or has a way to wake those who do
-        )
+        # whether this process runs jobs, or can wake a process that does
+        self._attended = attended
 
     async def add(
         self,
@@ -112,13 +111,13 @@ class Entities:
         annotates: str | None = None,
         accepts: Candidate | None = None,
     ) -> AddedEntity:
-        """Keep an entity whole, in one transaction; with `sync` it is linked and found by meaning when this returns.
+        """Add an entity in one transaction. With `sync`, it is linked and embedded on return.
 
-        `capture` and `relations` are asked with the new item's id for what is to be written with it. `admitted`: the verb
-        that calls this one has asked already. `later`: many are added, so vectors and links are left to whoever works on jobs.
-        `beside`: what becomes of another item in the same transaction. `folders`: where to file the entity, unless the
-        caller's token has a folder of its own. `annotates`: the item that this one is a note on. `accepts`: the
-        candidate that becomes this entity.
+        `capture`, `relations`: called with the new item's id, return rows to write with it.
+        `authorized`: the calling method has checked access. `later`: leave vectors and links to
+        jobs, for bulk adds. `beside`: a change of another item in the same transaction. `folders`:
+        where to file the entity, unless the token has a folder of its own. `annotates`: the item
+        that this is a note on. `accepts`: the candidate that becomes this entity.
         """
         if not authorized:
             await self._access.admit(caller, WRITE, "add", new.title[: rules.LONGEST_TITLE])
@@ -193,7 +192,7 @@ class Entities:
         limit: int = 20,
         offset: int = 0,
     ) -> tuple[list[Entity], int]:
-        """Newest first, and how many there are in all."""
+        """Return a page of entities, newest first, and the total."""
         await self._access.admit(caller, READ, "list", project)
         where = await self.within_project(caller, where, project)
         items, total = await self._store.items.list_page(
@@ -204,7 +203,7 @@ class Entities:
     async def within_project(
         self, caller: Caller, where: ItemFilter, project: str | None
     ) -> ItemFilter:
-        """The filter as it was asked for, with statuses that there are and the project found."""
+        """Validate the filter's statuses and look up its project."""
         where = replace(where, statuses=parse_statuses(where.statuses)) if where.statuses else where
         return (
             where
@@ -213,7 +212,7 @@ class Entities:
         )
 
     async def described(self, caller: Caller, items: Sequence[Item]) -> list[Entity]:
-        """Items with what they hang on, in as few queries for many as for one."""
+        """Load project, epic and dependencies of items, in as few queries for many as for one."""
         found = (
             await self._store.relations.of_items(
                 caller.scope, [item.id for item in items], _SHOWN, outgoing=True
@@ -251,8 +250,9 @@ class Entities:
         changes: dict[str, Any],
         expected_revision: int | None = None,
     ) -> Item:
-        """Title, content, tags, category, languages, technologies, assignees, priority, due_date, metadata (merged; null
-        takes a key away). The state of tasks and epics is `manage`'s."""
+        """Change fields of an entity: title, content, tags, category, languages, technologies,
+        assignees, priority, due_date, metadata (merged; null removes a key). The status of tasks
+        and epics is changed with `manage`."""
         await self._access.admit(caller, WRITE, "update", entity_id)
         return await retry_on_conflict(
             partial(self._update, caller, entity_id, changes, expected_revision),
@@ -328,7 +328,7 @@ class Entities:
         )
 
     async def _joins(self, caller: Caller, item: Item, new: NewEntity) -> list[Relation]:
-        """All that the entity is said to hang on; whatever is not there is refused before anything is written."""
+        """Resolve all references of a new entity. Raises Invalid before anything is written."""
         wanted: list[tuple[Kind, str]] = []
         if new.project:
             wanted.append((Kind.BELONGS_TO, (await self.project(caller, new.project)).id))
@@ -396,8 +396,8 @@ class Entities:
     async def _prepared(
         self, item: Item, text: str, *, embed_up_to: int, embed_first: int = 0
     ) -> Prepared:
-        """Cut, summarised and embedded as texts are; but tags, category and metadata are those that were given. Whether a
-        model wrote the summary is not for the caller to say: others are shown what one wrote."""
+        """Cut, summarize and embed a text, keeping the given tags, category and metadata. Only the
+        pipeline says whether a model wrote the summary: published views show model-written ones."""
         item = replace(item, metadata=rules.without_model_fields(item.metadata))
         made = await self._pipeline.prepare(
             item, text, embed_up_to=embed_up_to, embed_first=embed_first
@@ -442,9 +442,8 @@ class Entities:
         try:
             return await self._auto_linker.link(caller.scope, item, text)
         except (EmbeddingFailed, NotFound):
-            return (
-                0  # the embedder went away, or somebody deleted one of them: what was added stays
-            )
+            # the embedder is down, or an item was deleted; the added one stays
+            return 0
 
     async def _has_workers(self) -> bool:
         return self._attended or await self._store.jobs.has_activity(now() - SEEN_WORKING)

@@ -1,4 +1,4 @@
-"""Searching entities: passages are found, and each entity is shown once, by the passage that fits best."""
+"""Entity search: each entity appears once, with its best passage."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from commonplace.model import Caller, ItemFilter, Passage
 @dataclass(frozen=True, slots=True)
 class EntityQuery:
     text: str
-    project: str | None = None  # an id as it came
+    project: str | None = None  # an id in any form
     where: ItemFilter = field(default_factory=ItemFilter)
 
 
@@ -28,7 +28,7 @@ class EntitySearch:
     async def search(
         self, caller: Caller, query: EntityQuery
     ) -> tuple[list[EntityHit], str | None]:
-        """Best first, and why the answer may be less than it should be."""
+        """Return hits, best first, and why the answer may be incomplete."""
         where = await self._entities.within_project(caller, query.where, query.project)
         found = await self._search.search(caller, query.text, limit=CANDIDATES, where=where)
         best: dict[str, EntityHit] = {}

@@ -1,7 +1,8 @@
-"""One scale for every embedder: what a cosine of 0.6 means is told by the embedder's own view of texts that we know.
+"""One similarity scale for every embedder, calibrated with known texts.
 
-A handful of passages on unlike subjects, each with one that says the same and one that belongs to it, is embedded once a
-process. Where their cosines lie becomes fixed points of the scale, with straight lines between them.
+Sample passages on different subjects, each with a paraphrase and a related text, are embedded once
+per process. The medians of their cosines are fixed points of the scale, with straight lines
+between.
 """
 
 import asyncio
@@ -12,13 +13,10 @@ import numpy as np
 
 from commonplace.ports import Embedder
 
-UNRELATED, RELATED, SAME = (
-    0.1,
-    0.75,
-    0.92,
-)  # what the medians of unlike, belonging and same texts are called
+# scale values of the medians of unrelated texts, related texts and paraphrases
+UNRELATED, RELATED, SAME = (0.1, 0.75, 0.92)
 
-# (a text, the same in other words, one that belongs to it)
+# (text, paraphrase, related text)
 SAMPLES = (
     (
         "Connection pool exhausted\nRequests block until a timeout when every database connection of the pool is in use. "
@@ -120,7 +118,7 @@ class Scale:
 
 
 class SimilarityScale:
-    """The scale of one embedder, measured when it is first asked for."""
+    """Calibrates one embedder's scale, on first use."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -145,8 +143,7 @@ class SimilarityScale:
             float(median((texts * belongs).sum(axis=1))),
             float(median((texts * same).sum(axis=1))),
         ]
-        for n in range(
-            1, 3
-        ):  # an embedder that cannot tell them apart still gets a scale that rises
+        # an embedder that cannot separate the samples still gets a rising scale
+        for n in range(1, 3):
             marks[n] = min(max(marks[n], marks[n - 1] + 0.01), 0.99 + 0.001 * n)
         return Scale((-1.0, *marks, 1.0), (0.0, UNRELATED, RELATED, SAME, 1.0))

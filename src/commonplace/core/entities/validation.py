@@ -1,4 +1,4 @@
-"""What an entity may say of itself: its types, limits and defaults, and refusals in the words that clients know."""
+"""Validation of entities: types, limits, defaults, and the error messages that clients know."""
 
 import json
 import math
@@ -21,10 +21,8 @@ LONGEST_METADATA = 20_000  # characters as JSON
 DEEPEST_METADATA = 16
 PRIORITIES = ("critical", "high", "medium", "low", "someday")
 TYPES = tuple(kind for kind in EntityType if kind is not EntityType.DOCUMENT)
-WORK = (
-    EntityType.TASK,
-    EntityType.EPIC,
-)  # what has states, belongs to a project and can depend on something
+# these have states and a project, and can have dependencies
+WORK = (EntityType.TASK, EntityType.EPIC)
 FIRST_STATUSES = {
     EntityType.TASK: ("todo", "backlog"),
     EntityType.EPIC: ("planning",),
@@ -38,16 +36,13 @@ TYPED = {
 
 
 POINTER = ("capture_id", "capture_hash")
-_NOTED = (
-    "notes",
-    "learnings",
-    "front_matter",
-)  # metadata that grew by other ways than being sent as such
+# metadata written by other actions than an update
+_NOTED = ("notes", "learnings", "front_matter")
 
 
 @dataclass(frozen=True, slots=True)
 class NewEntity:
-    """What somebody wants kept. Ids are as they came, in any of their spellings."""
+    """A new entity as requested. Ids are in any of their forms."""
 
     title: str
     content: str
@@ -64,13 +59,13 @@ class NewEntity:
     technologies: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     repository_url: str | None = None
-    status: str = ""  # "": what things of this type begin with
+    status: str = ""  # "": the first status of the type
     epic: str | None = None
-    created_at: datetime | None = None  # when it happened, for what is brought in from elsewhere
+    created_at: datetime | None = None  # for imports
 
 
 def checked(new: NewEntity) -> NewEntity:
-    """The same with blanks cut off and defaults filled in, or a refusal: nothing is stored of what is not right."""
+    """Strip blanks and fill in defaults. Raises Invalid if any field is not valid."""
     kind = entity_type(new.entity_type)
     new = replace(new, entity_type=kind, title=title(new.title), content=content(new.content))
     named = bool(new.project and new.project.strip())
@@ -152,7 +147,7 @@ def category(value: str) -> str:
 
 
 def due_date(value: str) -> str:
-    """A day of the calendar, or a moment of one."""
+    """Normalize an ISO date or datetime."""
     try:
         day = date.fromisoformat(value.strip())
     except ValueError:
@@ -179,7 +174,8 @@ def word(name: str, value: str) -> str:
 
 
 def metadata_of(value: Json) -> Json:
-    """JSON that databases and clients can hold: finite numbers, well-formed text, not too deep, not too much."""
+    """Check that metadata is storable JSON: finite numbers, well-formed text, limited depth and
+    size."""
     _require_plain(value, DEEPEST_METADATA)
     written = json.dumps(value, ensure_ascii=False)
     if len(written) > LONGEST_METADATA:
@@ -211,7 +207,7 @@ def _require_plain(value: Any, depth: int) -> None:
 
 
 def typed(reference: str) -> tuple[Kind, str]:
-    """`supersedes:<id>` as the relation it asks for; a plain id is related."""
+    """Parse `supersedes:<id>` and the like. A plain id means RELATED_TO."""
     prefix, colon, rest = reference.strip().rpartition(":")
     if not colon:
         return Kind.RELATED_TO, reference.strip()
@@ -246,7 +242,7 @@ def _address(value: str) -> str:
 
 
 def since(value: str, at: datetime | None = None) -> datetime:
-    """`2026-03-01`, a full ISO moment, or how long ago: 12h, 7d, 2w."""
+    """Parse an ISO date or datetime, or an age such as 12h, 7d, 2w."""
     amount, unit = value.strip()[:-1], value.strip()[-1:]
     hours = {"h": 1, "d": 24, "w": 24 * 7}
     try:
@@ -285,7 +281,7 @@ def validate_changes(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _joined(held: Json, sent: Json) -> Json:
-    """What is there and what was sent. What was noted on an entity may be long, and leaves no less room for the rest."""
+    """Merge metadata. Notes and learnings may be long and do not count against the size limit."""
     found = {
         name: value
         for name, value in (held | without_model_fields(without_pointer(sent, held))).items()
@@ -298,7 +294,7 @@ def _joined(held: Json, sent: Json) -> Json:
 
 
 def without_pointer(metadata: Json, held: Json) -> Json:
-    """What leads an entity to its capture is nobody's to say, neither at first nor later."""
+    """Refuse changes to the fields that lead an entity to its capture."""
     if any(name in metadata and metadata[name] != held.get(name) for name in POINTER):
         raise Invalid(
             f"{' and '.join(POINTER)} lead to the words that an entity was made of; they cannot be given or changed"

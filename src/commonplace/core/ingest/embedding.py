@@ -1,4 +1,4 @@
-"""Vectors for sections: in the call for short texts, by a job for the rest."""
+"""Vectors for sections: computed in the call for short texts, by a job for the rest."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -20,13 +20,13 @@ from commonplace.text.chunking import embedding_text
 
 T = TypeVar("T")
 
-CALL_SECONDS = 10.0  # for which a call waits for the embedder; a job waits longer
-AT_ONCE = 256  # sections between two commits of a long job
-IN_MEMORY = 2_048  # sections that are read at once: one text may have 60,000
+CALL_SECONDS = 10.0  # that a call waits for the embedder; jobs wait longer
+AT_ONCE = 256  # sections per commit of a long job
+IN_MEMORY = 2_048  # sections loaded at a time: one text may have 60,000
 
 
 async def within_call(vectors: Awaitable[T]) -> T:
-    """Await vectors that somebody waits for. An embedder that hangs counts as down: its job can be more patient."""
+    """Await vectors within a call. An embedder that hangs counts as down, and a job tries again."""
     try:
         async with asyncio.timeout(CALL_SECONDS):
             return await vectors
@@ -45,8 +45,8 @@ async def with_vectors(
 
 
 async def embedded(store: Store, embedder: Embedder, entries: Sequence[Entry]) -> list[Entry]:
-    """What is new with vectors, and without the jobs that would make them; what is known may have its vectors already. An
-    embedder that is down only delays them."""
+    """Embed new entries and drop their embed jobs. Known content may have vectors already. If the
+    embedder is down, the jobs stay."""
     known = await store.contents.existing_keys([entry.content.key for entry in entries])
     texts = [
         [
@@ -81,12 +81,12 @@ def packed(vector: np.ndarray) -> bytes:
 
 
 def unpacked(vector: bytes) -> Vector:
-    """One, or several in a row."""
+    """Decode one vector, or several in a row."""
     return np.frombuffer(vector, np.float16).astype(np.float32)
 
 
 class EmbedJobs:
-    """Runs jobs of kind `embed`: gives the sections of their items the vectors they lack."""
+    """Runs jobs of kind `embed`: computes missing vectors of sections."""
 
     at_once = 64
 
@@ -95,14 +95,15 @@ class EmbedJobs:
         self._embedder = embedder
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
-        """All together, for full batches; one by one when that fails, so that one bad item harms no other."""
+        """Embed all together, for full batches. If that fails, one by one, so that one bad item
+        does not fail the others."""
         if len(jobs) > 1 and await self._try(worker, jobs) is None:
             return
         for tried, job in enumerate(jobs, 1):
             error = await self._try(worker, [job])
             if error is not None:
                 await retry_or_fail(self._store, worker, job, error)
-                if is_transient(error):  # the embedder is down, for all of them
+                if is_transient(error):  # the embedder is down for all of them
                     await self._postpone(worker, jobs[tried:], error)
                     return
 
@@ -118,8 +119,8 @@ class EmbedJobs:
         return None
 
     async def _postpone(self, worker: str, jobs: Sequence[Job], error: Exception) -> None:
-        """Give back what was not tried by itself, for half the pause: should the one that was tried be the one that the
-        embedder cannot take, the others are done without it next time."""
+        """Postpone jobs that were not tried on their own, for half the delay. If the one that was
+        tried is the cause, the others succeed without it next time."""
         for job in jobs:
             at = retry_at(job, error)
             assert at is not None
@@ -153,7 +154,7 @@ Document = list[tuple[str, str, int, Section]]
 
 
 def _batches(documents: list[Document]) -> list[list[Document]]:
-    """Documents put together up to AT_ONCE sections; a longer document is cut."""
+    """Group documents up to AT_ONCE sections. A longer document is cut."""
     batches: list[list[Document]] = []
     room = 0
     for document in documents:

@@ -1,4 +1,4 @@
-"""What is made of a text before it is kept: passages with their vectors, a summary, key points, tags, a category."""
+"""The ingest pipeline: cut a text into passages, embed, summarize and tag it."""
 
 import asyncio
 import logging
@@ -16,17 +16,18 @@ from commonplace.text import chunking
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-IN_CALL = 8  # sections that get their vectors within the call; longer texts are keyword-live at once, vectors follow
-BRIEF = 5_000  # characters that are cut in less time than handing them to a thread takes
-SHORT = 50_000  # characters that are summarised within the call: about a tenth of a second
-BY_MODEL = ("ai_generated", "cost_usd")  # metadata of what a model wrote
+# sections embedded in the call; longer texts are found by keyword first, vectors follow
+IN_CALL = 8
+BRIEF = 5_000  # characters that are cut faster than a thread could be started
+SHORT = 50_000  # characters summarized within the call: about a tenth of a second
+BY_MODEL = ("ai_generated", "cost_usd")  # metadata of model-written summaries
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     item: Item
     sections: tuple[Section, ...]
-    jobs: tuple[Job, ...]  # for what is left
+    jobs: tuple[Job, ...]  # the remaining work
 
 
 class IngestPipeline:
@@ -45,8 +46,11 @@ class IngestPipeline:
         embed_up_to: int = IN_CALL,
         embed_first: int = 0,
     ) -> Prepared:
-        """`known`: the same passages, with vectors, as another item has them. A text of more sections than `embed_up_to`
-        gets its vectors later, but for the `embed_first` of them."""
+        """Cut, embed and summarize an item's text.
+
+        `known`: the same passages with vectors, from another item. A text with more sections than
+        `embed_up_to` is embedded by a job, but for its first `embed_first` sections.
+        """
         text = searchable(item, text)
         sections = list(known) or await _aside(text, chunking.cut, item.title, marks)
         item = replace(item, word_count=await _aside(text, chunking.count))
@@ -54,7 +58,7 @@ class IngestPipeline:
         if auto_transform or len(text) > SHORT:
             jobs.append(job_for(item, TRANSFORM, {"auto": auto_transform}))
         first = len(sections) if len(sections) <= embed_up_to else embed_first
-        # Side by side: tokenisers leave the interpreter to others.
+        # In parallel: tokenizers release the interpreter lock.
         passages, made = await asyncio.gather(
             self._embedded(item.title, sections, first if item.in_kb else 0),
             self._transformed(item.title, text, sections),
@@ -79,12 +83,12 @@ class IngestPipeline:
         try:
             return await self._transformer.transform(title, [section.text for section in sections])
         except Exception:
-            # A summary is a courtesy: whatever goes wrong with it, the text is kept.
+            # A summary is optional: the text is stored whatever goes wrong with it.
             log.exception("No summary could be made of %r", title)
             return None
 
     async def _embedded(self, title: str, sections: list[Section], first: int) -> list[Section]:
-        """The first of them with vectors; an embedder that is down only delays them."""
+        """Embed the first sections. If the embedder is down, a job does it later."""
         if all(section.vector is not None for section in sections[:first]):
             return sections
         try:
@@ -97,12 +101,12 @@ class IngestPipeline:
 
 
 async def _aside(text: str, work: Callable[..., T], *more: Any) -> T:
-    """`work(text, *more)`, in a thread unless the text is brief."""
+    """Run `work(text, *more)`, in a thread unless the text is brief."""
     return work(text, *more) if len(text) <= BRIEF else await asyncio.to_thread(work, text, *more)
 
 
 def described(item: Item, made: Transformed) -> dict[str, Any]:
-    """Fields of the item as the transformer sees them. Tags and a category that somebody gave stay."""
+    """Return the item's fields as summarized. Tags and a category chosen by people stay."""
     changes: dict[str, Any] = {"summary": made.summary, "key_points": made.key_points}
     if not item.metadata.get("category_given"):
         changes["category"] = made.category

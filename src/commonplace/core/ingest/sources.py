@@ -1,4 +1,4 @@
-"""From an address to what is to be kept of it: a text, or a recording that has to be written down first."""
+"""Read a source: from a URL to a text, or to a recording that is transcribed later."""
 
 import asyncio
 import re
@@ -29,8 +29,8 @@ from commonplace.text import chunking
 from commonplace.text.urls import canonical, looks_like_audio, youtube_id
 
 MEGABYTE = 1_000_000
-SAMPLE_BYTES = 65_536  # bytes of a recording that tell what it is; all of it is fetched when it is written down
-ARTICLE_WORDS = 500  # a page with so much to read is an article, whatever else it plays
+SAMPLE_BYTES = 65_536  # that identify a recording; all of it is fetched for transcription
+ARTICLE_WORDS = 500  # a page with this much text is an article, even if it plays something
 TITLE = 500
 SPEECH = ("audio/", "video/")
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
@@ -38,23 +38,24 @@ FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a source said: its text, or where its recording is: {"url": ...}, {"video": ...} or {"blob": ...}."""
+    """The result of reading: a text, or the place of a recording: {"url": ...}, {"video": ...} or
+    {"blob": ...}."""
 
     title: str
     text: str = ""
     marks: tuple[Mark, ...] = ()
     url: str | None = None
-    found_at: str | None = None  # another address, where redirects of `url` led to
+    found_at: str | None = None  # the URL where redirects of `url` end
     recording: Json | None = None
     author: str | None = None
     published_at: datetime | None = None
     language: str | None = None
-    digest: str = ""  # of the text, where it is known
-    truncated: bool = False  # whether there was more of the text than is kept
+    digest: str = ""  # of the text, if known
+    truncated: bool = False  # whether the text was cut off
 
     @property
     def metadata(self) -> Json:
-        """What it says of itself."""
+        """The fields that the source gives about itself."""
         about = {
             "author": self.author,
             "language": self.language,
@@ -80,7 +81,7 @@ class Source:
 
     @classmethod
     def of(cls, content: Content) -> "Source":
-        """As it was when it was read."""
+        """Restore a source from stored content."""
         about = content.about
         published = about.get("published_at")
         return cls(
@@ -103,8 +104,9 @@ def segments(marks: Sequence[Mark]) -> tuple[Json, ...]:
 
 
 def private_key(caller: Caller, kind: str, said: str) -> str:
-    """What nobody else may know of is one content only within its library and for those who see the same of it: a
-    `content_id` that comes back would tell a token that somebody else keeps this."""
+    """Return a content key for private text or files. Content is shared only within a library and
+    among callers of the same scope: a shared `content_id` would reveal that somebody else has it.
+    """
     seen = [*sorted(caller.folders or ()), *["kb"] * caller.kb_only]
     within = digest(" ".join(seen)) if seen or caller.folders is not None else ""
     return f"{kind}:{caller.library_id}:{within}:{said}"
@@ -117,8 +119,8 @@ class _Turn:
 
 
 class KeyedLock:
-    """Of those who want one source at the same moment, one reads it. The others find it read; or hear why it could not be,
-    instead of waiting for a server that does not answer one after the other."""
+    """A lock per key. One of several callers reads a source; the others get its result, or its
+    error instead of waiting for a dead server in turn."""
 
     def __init__(self) -> None:
         self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
@@ -156,7 +158,8 @@ class Sources:
         self._max_bytes = settings.fetch_max_mb * MEGABYTE
 
     async def read(self, url: str, tell: Progress = no_progress, *, queue: str = "") -> Source:
-        """IngestFailed, with the reason in words, when there is nothing to be had at the address. `queue`: see Extractor."""
+        """Read a URL. Raises IngestFailed with the reason if there is nothing to read. `queue`: see
+        Extractor."""
         if video := youtube_id(url):
             return await self._video(url, video, tell)
         await tell(0.1, f"Fetching {urlsplit(url).netloc}")
@@ -221,7 +224,8 @@ class Sources:
         return _source(url, found)
 
     async def _heard(self, url: str, page: Extracted, queue: str) -> str | None:
-        """The recording that a page is about: the one it plays or links to, else the one that its feed has for it."""
+        """Find the recording that a page is about: one that it plays or links to, or the one in its
+        feed."""
         link = next(filter(looks_like_audio, page.links), next(iter(page.links), None))
         if link is None:
             return None
@@ -231,11 +235,10 @@ class Sources:
             ) as fetched:
                 if await self._is_heard(fetched, queue):
                     return link
-                feed = await self._extractor.parse_feed(
-                    fetched.path, fetched.url, queue=queue
-                )  # what is not a recording is a feed
+                # anything that is not a recording is a feed
+                feed = await self._extractor.parse_feed(fetched.path, fetched.url, queue=queue)
         except IngestFailed:
-            return None  # the page itself can be read, feed or not
+            return None  # the page itself can be read without its feed
         here = canonical(url)
         episode = next(
             (
@@ -248,7 +251,8 @@ class Sources:
         return episode if episode and await self._is_recording(episode, queue) else None
 
     async def _is_recording(self, link: str, queue: str) -> bool:
-        """Tasted first: where there is nothing to hear, or nobody may go, there is still what the page says."""
+        """Whether a URL leads to a recording, judged by its first bytes. If not, the page itself is
+        read."""
         try:
             async with self._fetcher.get(
                 link, max_bytes=self._max_bytes, sample_bytes=SAMPLE_BYTES
@@ -267,7 +271,8 @@ class Sources:
 
 
 def _other_address(url: str, end: str) -> str | None:
-    """Where an address led to, if it is another page. What a site's own script shows (#/route) stays part of it."""
+    """Return the URL that a fetch ended at, if it is another page. Keeps the fragment of
+    client-side routes (#/route)."""
     asked, _, route = url.partition("#")
     if _is_same(end, canonical(asked)):
         return None
@@ -286,11 +291,11 @@ def _is_same(url: str, here: str) -> bool:
     try:
         return canonical(url) == here
     except Invalid:
-        return False  # feeds link to all kinds of things
+        return False  # feeds link to all kinds of files
 
 
 def _newest(feed: Feed) -> FeedEntry | None:
-    """The newest entry, if it is a recording."""
+    """Return the newest entry, if it is a recording."""
     newest = max(
         feed.entries,
         key=lambda entry: entry.published_at.timestamp() if entry.published_at else 0.0,
@@ -324,7 +329,7 @@ def _source(url: str, found: Extracted) -> Source:
 
 
 def _is_short(text: str) -> bool:
-    """Whether it has fewer words than an article; a long text is not counted to its end."""
+    """Whether a text is shorter than an article. Stops counting early."""
     return len(text) < 20 * ARTICLE_WORDS and chunking.count(text) < ARTICLE_WORDS
 
 
@@ -333,7 +338,7 @@ def _file_name(url: str) -> str:
 
 
 def title_of(url: str) -> str:
-    """What to call it when it does not say: its file's name, else its host."""
+    """Derive a title from a URL: the file's name, else the host."""
     name = _file_name(url)
     stem = name.rpartition(".")[0] or name
     readable = " ".join(re.sub(r"[\x00-\x1f\x7f\ufffd_]+", " ", stem).split())

@@ -1,4 +1,4 @@
-"""Summaries that take longer than a call: of long texts, of what imports bring, and by a model for those who asked for it."""
+"""Summaries by jobs: of long texts, of imports, and by a model where requested."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -13,11 +13,11 @@ from commonplace.store import Store
 from commonplace.text import chunking
 
 MODEL_SECONDS = 600
-WORDS = 200_000  # of the texts that are in memory at once
+WORDS = 200_000  # of the texts in memory at once
 
 
 class TransformJobs:
-    """Runs jobs of kind `transform`; with `auto` in the payload, by the transformer of the settings."""
+    """Runs jobs of kind `transform`. With `auto` in the payload, the configured transformer runs."""
 
     at_once = 64
 
@@ -27,7 +27,7 @@ class TransformJobs:
         self._chosen = chosen
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
-        """Read and written together; one by one what a model is asked for, which takes its time."""
+        """Describe texts in batches. Requests to a model are made one by one."""
         by_model = [job for job in jobs if job.payload.get("auto")]
         others = sorted((job for job in jobs if not job.payload.get("auto")), key=_library)
         async with renewing_lease(
@@ -36,14 +36,15 @@ class TransformJobs:
             for _, group in groupby(others, _library):
                 await self._tried(worker, list(group), self._local)
         for done, job in enumerate(by_model):
-            # What it was paid for is not to be asked for twice.
+            # A paid answer must not be requested again.
             await self._store.jobs.extend(
                 worker, [left.id for left in by_model[done:]], MODEL_SECONDS
             )
             await self._tried(worker, [job], self._chosen)
 
     async def _tried(self, worker: str, jobs: Sequence[Job], transformer: Transformer) -> None:
-        """All together; one by one when that fails, so that one bad item harms no other."""
+        """Describe all together. If that fails, one by one, so that one bad item does not fail the
+        others."""
         try:
             await self._describe(jobs, transformer)
         except Exception as error:
@@ -55,7 +56,7 @@ class TransformJobs:
         await self._store.jobs.finish(worker, [job.id for job in jobs])
 
     async def _describe(self, jobs: Sequence[Job], transformer: Transformer) -> None:
-        """What was deleted while its job waited needs no description."""
+        """Describe items. Items deleted while their job waited are skipped."""
         scope, item_ids = Scope(jobs[0].library_id), [job.item_id for job in jobs]
         read = await self._store.items.get_many(scope, item_ids)
         for lot in _lots(list(read.values())):
@@ -72,7 +73,8 @@ class TransformJobs:
             made[item.id] = await transformer.transform(
                 item.title, [section.text for section in cut]
             )
-        # Read anew: somebody may have tagged it meanwhile, or changed its text, which then has a job of its own.
+        # Read again: somebody may have tagged it meanwhile, or changed its text, which has its own
+        # job.
         said = {item.id: item.content_id for item in lot}
         items = await self._store.items.get_many(scope, list(said))
         await self._store.items.set_derived(
@@ -89,7 +91,7 @@ class TransformJobs:
 
 
 def _lots(items: Sequence[Item]) -> Iterator[list[Item]]:
-    """Items with about WORDS words together, or one that has more."""
+    """Group items to about WORDS words, or a single longer one."""
     lot: list[Item] = []
     for item in items:
         if lot and sum(each.word_count for each in lot) + item.word_count > WORDS:

@@ -1,4 +1,4 @@
-"""Speech to text, by jobs. However many people add one recording, it is fetched and written down once."""
+"""Transcription by jobs. However many people add a recording, it is fetched and transcribed once."""
 
 import asyncio
 import time
@@ -35,26 +35,27 @@ from commonplace.store import Store
 from commonplace.store.optimistic import retry_on_conflict
 
 ATTEMPTS = 5
-WAIT_SECONDS = 30  # until a job looks again whether another has written its recording down
-TELL_SECONDS = 1.0  # between two reports of progress
+WAIT_SECONDS = 30  # between checks whether another job has transcribed the recording
+TELL_SECONDS = 1.0  # between two progress reports
 PAUSE_SECONDS = 2.0  # of silence that end a paragraph
 PARAGRAPH_SECONDS = 60.0
 
 
 def queue(item: Item, recording: Json, person_id: str) -> Job:
-    """The job that writes down what is said in the item's recording, at this person's expense."""
+    """Create the job that transcribes an item's recording, charged to this person."""
     return job_for(item, TRANSCRIBE, {**recording, "person": person_id})
 
 
 class Quota:
-    """Minutes of speech a month, by person."""
+    """Minutes of transcription per person and month."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._tier, self._minutes = settings.tier, settings.transcription_minutes
 
     async def check(self, library_id: str, person_id: str, seconds: float) -> None:
-        """QuotaExceeded when nothing is left, or too little for a recording of so many seconds; 0: nobody knows yet."""
+        """Raise QuotaExceeded if too little is left for this many seconds. 0: the duration is
+        unknown."""
         if not self._minutes:
             return
         left = self._minutes * 60 - await self._store.quotas.used_seconds(
@@ -64,7 +65,7 @@ class Quota:
             raise self._exceeded()
 
     async def used(self, caller: Caller) -> tuple[float, int]:
-        """Minutes that the caller's person had written down this month, and the cap; 0: none."""
+        """Return the minutes used this month, and the limit; 0: no limit."""
         return await self._store.quotas.used_seconds(
             caller.library_id, caller.person_id, _month()
         ) / 60, self._minutes
@@ -89,7 +90,7 @@ class Quota:
 
 
 class Recordings:
-    """Where a job's recording is: at an address, in a video, or among the files that were uploaded."""
+    """Opens a job's recording: from a URL, a video or an uploaded file."""
 
     def __init__(
         self,
@@ -159,16 +160,14 @@ class TranscribeJobs:
                     await self._run(worker, job, item)
                 except NotFound:
                     raise
-                except Exception as error:  # not the recording's fault, so this item's alone
+                except Exception as error:  # not the recording's fault, so only this item fails
                     await self._failed(worker, job, item, error, own=True)
             except NotFound:
-                await self._store.jobs.finish(
-                    worker, [job.id]
-                )  # the item was deleted in the meantime
+                # the item was deleted meanwhile
+                await self._store.jobs.finish(worker, [job.id])
             except asyncio.CancelledError:
-                await self._store.jobs.postpone(
-                    worker, job.id, now()
-                )  # the server stops: the next one goes on at once
+                # the server stops: the next one continues at once
+                await self._store.jobs.postpone(worker, job.id, now())
                 raise
 
     async def _run(self, worker: str, job: Job, item: Item) -> None:
@@ -202,7 +201,7 @@ class TranscribeJobs:
 
         async with renewing_lease(renew):
             try:
-                if remote_job.id:  # by whoever was at it before: the recording was sent, and its minutes were reserved
+                if remote_job.id:  # a previous worker sent the recording and reserved its minutes
                     transcript = await self._transcriber.transcribe(None, tell, remote_job)
                 else:
                     async with self._recordings.open(job.payload) as recording:
@@ -232,7 +231,8 @@ class TranscribeJobs:
         return RemoteJob(job.payload.get("begun") if mine else None, remember, self._wake.wait)
 
     async def _complete(self, job: Job, content: Content) -> None:
-        """The item's own passages, in one step with its status. Read anew: it may have been changed in all that time."""
+        """Store the item's passages and status in one transaction. Reads the item again, since it
+        may have changed during the transcription."""
         item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
         known = (
             await self._store.sections.of_content(content.id, item.title, self._stamp)
@@ -263,7 +263,8 @@ class TranscribeJobs:
     async def _failed(
         self, worker: str, job: Job, item: Item, error: Exception, own: bool = False
     ) -> None:
-        """The recording's fault is everybody's; an empty purse is one person's; anything else may pass."""
+        """Record a failure. A bad recording fails for everybody, an empty quota for one person;
+        anything else is retried."""
         reason, again = error_message(job, error), retry_at(job, error, ATTEMPTS)
         if isinstance(error, QuotaExceeded) or (own and again is None):
             await self._store.jobs.fail(worker, job.id, reason, None)
@@ -271,7 +272,7 @@ class TranscribeJobs:
         elif again is None or (isinstance(error, IngestFailed) and not error.transient):
             await self._store.contents.fail(item.content_id, reason)
         else:
-            # Held until then, so that those who wait for it do not try in its place.
+            # Keep the claim until then, so that waiting jobs do not try in its place.
             await self._store.contents.claim(
                 item.content_id, job.id, again + timedelta(seconds=WAIT_SECONDS)
             )
@@ -295,7 +296,8 @@ class TranscribeJobs:
 
 
 def paragraphs(utterances: Iterable[Utterance]) -> tuple[str, tuple[Mark, ...]]:
-    """What was said as running text: a new paragraph after a pause or a minute. Each utterance is marked with its second."""
+    """Join utterances into text, with a new paragraph after a pause or a minute, and mark each with
+    its time."""
     text = ""
     marks: list[Mark] = []
     began = end = 0.0

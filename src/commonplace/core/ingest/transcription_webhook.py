@@ -1,4 +1,4 @@
-"""What transcription services tell an address of ours when they are done: reason to ask them at once, and nothing more."""
+"""Webhooks of transcription services: a reason to poll them at once, and nothing more."""
 
 import hmac
 import json
@@ -18,7 +18,7 @@ class Webhooks:
     async def receive(
         self, provider: str, secret: str, body: Callable[[], Awaitable[bytes]]
     ) -> None:
-        """Whoever waits for a transcript asks for it now. What is in the message is not believed, whoever sent it."""
+        """Wake the jobs that wait for transcripts. The message's content is not trusted."""
         known, given = self._settings.webhook_secret.encode(), secret.encode("utf-8", "replace")
         if (
             not known
@@ -26,12 +26,13 @@ class Webhooks:
             or not hmac.compare_digest(known, given)
         ):
             raise Unauthorized("Only the transcription service that is set up here may send this.")
-        if finished_job(await body()) is not None:  # not read before it is known who sends it
+        # the body is read only after the sender is checked
+        if finished_job(await body()) is not None:
             await self._wake.signal()
 
 
 def finished_job(body: bytes) -> str | None:
-    """The id of the job that is done or has failed; None for news of another kind."""
+    """Return the id of a finished or failed job; None for other messages."""
     try:
         news: Any = json.loads(body)
         if "transcript_id" in news:  # AssemblyAI

@@ -1,5 +1,5 @@
-"""Deleting with a moment to think again: a job that waits, in the store, so that neither a closed browser nor a restart
-loses it; taking it back is taking the job out of the queue."""
+"""Delayed deletion with undo: a stored job that waits, so that a closed browser or a restart does
+not lose it. Undo removes the job."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -22,12 +22,11 @@ class DelayedDeletes:
         self._access = access
 
     async def schedule(self, caller: Caller, item_ids: Sequence[str]) -> list[Job]:
-        """All of them or none; what is on its way out already is left to go."""
+        """Schedule the deletion of all these items, or of none."""
         items = []
         for item_id in item_ids:
-            await self._access.admit(
-                caller, DELETE, "delete", item_id, needs_full_write=True
-            )  # the job knows no scope
+            # the job has no scope, so it is checked here
+            await self._access.admit(caller, DELETE, "delete", item_id, needs_full_write=True)
             items.append(await self._store.items.get(caller.scope, ItemRef.parse(item_id)))
         going = {job.item_id for job in await self._pending(caller)}
         jobs = [
@@ -39,7 +38,7 @@ class DelayedDeletes:
         return jobs
 
     async def undo(self, caller: Caller, item_ids: Sequence[str]) -> int:
-        """How many were still there to be kept."""
+        """Cancel pending deletions, and return how many were cancelled."""
         await self._access.admit(caller, WRITE, "undo_delete")
         return await self._store.jobs.withdraw(caller.scope, item_ids, REMOVE)
 

@@ -9,7 +9,7 @@ from commonplace.model import Caller, Content, EntityType, Item, new_id, new_pub
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What somebody wants kept."""
+    """A new item as requested."""
 
     kind: str
     title: str = ""
@@ -19,21 +19,21 @@ class Draft:
     auto_transform: bool = False
     tags: tuple[str, ...] = ()
     entity_type: str = EntityType.DOCUMENT
-    created_at: datetime | None = None  # when it was saved elsewhere
+    created_at: datetime | None = None  # for imports
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An item as it is to be, with its text: what imports bring. See Entry for `once` and `dated`."""
+    """A complete item with its text, from an import. See Entry for `once` and `dated`."""
 
     item: Item
     text: str
     once: bool = True
-    origin: str = ""  # as an export says; otherwise that of who imports it
-    dated: bool = False  # whether the source says when it was made
-    describe: bool = (
-        True  # whether a document that brings no summary gets one, with key points and tags
-    )
+    origin: str = ""  # from an export; otherwise that of the importing caller
+    dated: bool = False  # whether the source has a date
+    # whether a document without a summary gets one, with key points and tags
+    # whether a document without a summary gets one, with key points and tags
+    describe: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +42,18 @@ class AddedItem:
     item: Item
     folder_id: str | None
     created: bool
-    job_id: str | None = None  # what is left to do after the call
+    job_id: str | None = None  # of the remaining work
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedSource:
-    """What is at an address, and the item that the caller has of it."""
+    """The source at a URL, and the caller's item of it, if any."""
 
     key: str
     source: Source
     content: Content | None = None
     item: Item | None = None
-    redirected: tuple[str, ...] = ()  # other keys that are to lead to the content
+    redirected: tuple[str, ...] = ()  # other keys that lead to the content
 
 
 def new_item(caller: Caller, draft: Draft, title: str) -> Item:

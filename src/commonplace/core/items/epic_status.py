@@ -1,4 +1,4 @@
-"""Epics follow their tasks, whoever moves those: an epic's state is right for everybody, also where the mover does not see it."""
+"""Epic status: an epic's status follows its tasks, also for callers who do not see the epic."""
 
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -19,13 +19,13 @@ class Epics:
         self._stamp = stamp
 
     async def of(self, item: Item) -> list[str]:
-        """Ids of the epics that a task is part of, in scope or not: not for the caller's eyes. Other items move none."""
+        """Return ids of a task's epics, in scope or not. Never shown to callers."""
         return await self._of(
             Scope(item.library_id), {item.id} if item.entity_type == TASK.entity_type else ()
         )
 
     async def of_folder(self, library_id: str, folder_id: str) -> list[str]:
-        """Those that tasks in the folder are part of."""
+        """Return ids of the epics of all tasks in a folder."""
         scope, where = (
             Scope(library_id),
             ItemFilter(entity_types=(TASK.entity_type,), folder_id=folder_id),
@@ -46,21 +46,21 @@ class Epics:
         return [relation.to_id for relation in joined]
 
     async def follow(self, library_id: str, epic_ids: Iterable[str]) -> list[Item]:
-        """Those that moved. To be called after a task's own change: of two who close the last two tasks at once, the later
-        one sees both closed."""
+        """Update these epics' statuses and return the changed ones. Call after the change of a
+        task: of two callers who close the last two tasks, the later one sees both closed."""
         found = [
             await self._follow(Scope(library_id), epic_id) for epic_id in dict.fromkeys(epic_ids)
         ]
         return [epic for epic in found if epic is not None]
 
     async def delete(self, scope: Scope, item: Item, expected_revision: int | None = None) -> None:
-        """An item, and what it was part of goes on without it."""
+        """Delete an item, and update the status of its epics."""
         left = await self.of(item)
         await self._store.items.delete(scope, item.id, expected_revision=expected_revision)
         await self.follow(item.library_id, left)
 
     async def _states(self, scope: Scope, epic: Item) -> dict[str, int]:
-        """One of the states that its tasks are in: the one that its own depends on. Counting them all would take long."""
+        """Return one status of the tasks, the one that decides the epic's. Counting all is slow."""
         has_task, found = partial(self._store.relations.has_task, scope, epic.id), ""
         if EPIC.state(epic) == "planning":
             found = UNDERWAY[0] if await has_task(UNDERWAY) else ""

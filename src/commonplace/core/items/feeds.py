@@ -1,4 +1,4 @@
-"""Feeds that are followed: what is new in them comes into the library by itself."""
+"""Subscriptions to feeds: new entries are added to the library automatically."""
 
 import asyncio
 import logging
@@ -30,10 +30,10 @@ from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 30
-LEASE_SECONDS = 1800  # one visit, with all that it brings
-TRIES = 3  # of an entry that cannot be had
+LEASE_SECONDS = 1800  # of one poll, with all new entries
+TRIES = 3  # for an entry that cannot be fetched
 _OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
-_FEWEST = 20  # characters of a text worth keeping
+_FEWEST = 20  # characters of a text worth storing
 
 
 class Feeds:
@@ -58,7 +58,7 @@ class Feeds:
     async def subscribe(
         self, caller: Caller, url: str, folder_id: str | None = None, newest: int = 10
     ) -> Subscription:
-        """The address is read once within the call: one that is no feed is refused."""
+        """Subscribe to a feed. It is fetched once in the call, and refused if it is not a feed."""
         await self._access.admit(caller, WRITE, "subscribe", url)
         if folder_id is not None and folder_id not in {
             f.id for f in await self._store.folders.list_folders(caller.scope)
@@ -80,7 +80,7 @@ class Feeds:
         )
 
     async def all(self, caller: Caller) -> list[Subscription]:
-        """A token for part of a library is told of its own."""
+        """Return the library's subscriptions; for a token with a limited scope, its own."""
         await self._access.admit(caller, READ, "list_feeds")
         return await self._of(caller)
 
@@ -97,12 +97,13 @@ class Feeds:
                 while await self.poll_next():
                     pass
             except Exception:
-                # A lease runs out by itself and the feed is visited again; this must outlive a lost database.
+                # A lease expires by itself and the feed is polled again. This must outlive a lost
+                # database.
                 log.exception("Feeds could not be visited; trying again in a moment")
             await asyncio.sleep(LOOK_SECONDS)
 
     async def poll_next(self) -> bool:
-        """Visit one feed whose time has come; whether there was one."""
+        """Poll one feed that is due. Returns False if none is."""
         feed = await self._store.feeds.lease(LEASE_SECONDS)
         if feed is None:
             return False
@@ -115,8 +116,8 @@ class Feeds:
         except CommonplaceError as failed:
             error = failed.message
         if error is not None:
-            validators = {}  # what could not be had is tried again, also when the feed has not changed
-        # Not all at the same minute: feeds that were subscribed to together may live on one server.
+            validators = {}  # retry failed entries, even if the feed has not changed
+        # With jitter: feeds subscribed to together may live on one server.
         wait = timedelta(minutes=max(1, self._settings.feed_minutes)) * random.uniform(1.0, 1.2)
         await self._store.feeds.record_poll(
             feed, title=title, error=error, poll_at=now() + wait, validators=validators
@@ -124,7 +125,7 @@ class Feeds:
         return True
 
     async def _take_in(self, feed: Subscription, entries: Sequence[FeedEntry]) -> str | None:
-        """Add what is new, oldest first; the reason of the last that could not be had."""
+        """Add new entries, oldest first. Returns the last error."""
         caller = await self._subscriber(feed)
         known = await self._store.feeds.handled_entries(feed, TRIES)
         newest_first = sorted(
@@ -144,7 +145,7 @@ class Feeds:
         return error
 
     async def _add(self, caller: Caller, feed: Subscription, entry: FeedEntry) -> str | None:
-        """Why it could not be added."""
+        """Add one entry. Returns an error message, or None."""
         url = entry.audio_url or entry.url
         try:
             if url is None and len(entry.summary) < _FEWEST:
@@ -165,7 +166,8 @@ class Feeds:
         return None
 
     async def _subscriber(self, feed: Subscription) -> Caller:
-        """With the rights that they have now, and no hourly allowance: the interval is what bounds a feed."""
+        """Return the subscriber with their current rights and no hourly limit: the polling interval
+        limits feeds."""
         if feed.token_id is None:
             role = await self._store.people.role(feed.person_id, feed.library_id)
             if role is None:
@@ -195,7 +197,7 @@ class Feeds:
     async def _read(
         self, url: str, known: Json | None = None, queue: str = "feeds"
     ) -> tuple[Feed | None, Json]:
-        """None: there is nothing newer than what is known. And what to recognise this answer by."""
+        """Fetch a feed. Returns None if it has not changed, and validators for the next request."""
         async with self._fetcher.get(
             url, max_bytes=self._settings.fetch_max_mb * MEGABYTE, known=known
         ) as fetched:

@@ -36,7 +36,8 @@ class Folders:
         await self._epics.follow(caller.library_id, left)
 
     async def file(self, caller: Caller, item_id: str, folder_ids: Sequence[str]) -> list[str]:
-        """Folders it was newly put in. A token may only file into its own folders, and one of a single folder not at all."""
+        """Add an item to folders, and return those that are new. A token may only use its own
+        folders, and one for a single folder cannot file."""
         await self._access.admit(caller, WRITE, "file", item_id)
         if caller.single_folder is not None:
             raise ForbiddenScope(

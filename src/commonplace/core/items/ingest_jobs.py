@@ -1,4 +1,4 @@
-"""Reading, by jobs, what the web app has accepted: addresses, texts and files."""
+"""Jobs that read URLs, texts and files which the web app has accepted."""
 
 import asyncio
 from collections.abc import Sequence
@@ -39,20 +39,19 @@ class IngestJobs:
             except NotFound:
                 await self._store.jobs.finish(worker, [job.id])  # the item was deleted meanwhile
             except asyncio.CancelledError:
-                await self._store.jobs.postpone(
-                    worker, job.id, now()
-                )  # the server stops: the next one goes on at once
+                # the server stops: the next one continues at once
+                await self._store.jobs.postpone(worker, job.id, now())
                 raise
             except Exception as error:
-                # A missing page, a private address, an unreadable file or a used-up quota stays so: only what nobody
-                # foresaw is worth another attempt.
+                # A missing page, a private address, an unreadable file or a used-up quota does not
+                # change. Only unexpected errors are worth another attempt.
                 attempts = 1 if isinstance(error, CommonplaceError) else ATTEMPTS
                 await retry_or_fail(self._store, worker, job, error, attempts)
 
     async def _read(self, job: Job) -> None:
         item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
         if item.ingest_status is None:
-            return  # read by a run that ended before it could say so
+            return  # a previous run ended before it could finish the job
         kept = await self._unread.complete(job, item, await self._locate(job, item))
         if upload_id := job.payload.get("upload"):
             await self._uploads.discard(upload_id, kept, item)

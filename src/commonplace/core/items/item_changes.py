@@ -1,4 +1,4 @@
-"""What else changes in an item when somebody changes some of it."""
+"""Changes that follow from other changes of an item."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,7 +16,7 @@ def derive_changes(item: Item, changes: Changes) -> Changes:
 
 
 def _shelved(item: Item, archived: bool) -> Changes:
-    """Archived, or taken out again. Of tasks and epics that is a state, and only a step leads there."""
+    """Archive an item, or restore it. For tasks and epics that is a transition and is checked."""
     machine = MACHINES.get(item.entity_type)
     if machine is None or archived == (machine.state(item) == "archived"):
         return {}
@@ -25,7 +25,7 @@ def _shelved(item: Item, archived: bool) -> Changes:
 
 
 def _given(item: Item, changes: Changes) -> Changes:
-    """What somebody chose is not chosen anew when the item is described again."""
+    """Remember that somebody chose tags or category, so that summaries do not replace them."""
     metadata = {
         name: value
         for name, value in item.metadata.items()

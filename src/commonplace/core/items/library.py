@@ -1,4 +1,5 @@
-"""The verbs of a library. Every face ends here; every verb starts by asking `access` and reads through a scope."""
+"""The library: add, read, change and delete items. Every method checks access first and reads
+through the caller's scope."""
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
@@ -67,9 +68,8 @@ class Library:
         self._pipeline = pipeline
         self._quota = quota
         self._epics = epics
-        self._auto_transforms = (
-            auto_transforms  # whether a model can be asked; without one, all is done in the call
-        )
+        # whether a model is configured; without one, all is done in the call
+        self._auto_transforms = auto_transforms
         self._turns = KeyedLock()
 
     # -- items
@@ -82,7 +82,7 @@ class Library:
             content, _ = await self._store.items.find_by_key(caller.scope, key, draft.entity_type)
             return await self.keep(caller, draft, source, key, content, tell)
         key = f"url:{canonical(draft.url)}"
-        # One fetch when several add one address at once; across processes the key's uniqueness keeps them together.
+        # One fetch when several callers add one URL at once. Across processes the unique key helps.
         async with self._turns.take(key):
             return await retry_on_conflict(
                 partial(self._add_address, caller, draft, draft.url, tell), guarded=False
@@ -115,8 +115,8 @@ class Library:
         token_id: str | None = None,
         tell: Progress = no_progress,
     ) -> LocatedSource:
-        """Find what is at an address, reading it if nobody has. One page is one content, kept under the address where
-        redirects end."""
+        """Find the source at a URL, reading it if nobody has. A page is stored under the URL where
+        its redirects end."""
         key = f"url:{canonical(url)}"
         content, item = await self._store.items.find_by_key(
             scope, key, entity_type, token_id=token_id
@@ -145,9 +145,11 @@ class Library:
         redirected: Sequence[str] = (),
         upload: Upload | None = None,
     ) -> AddedItem:
-        """Keep what a source said, or queue its recording. Whoever calls this has been admitted. `content`: what the key stands
-        for already; somebody else's item may have its passages and their vectors. `redirected`: other keys that are to
-        lead to it. `upload`: the file that the source is."""
+        """Store a source, or queue its recording. The caller is authorized already.
+
+        `content`: existing content of this key, whose passages and vectors are reused.
+        `redirected`: other keys that lead to it. `upload`: the uploaded file of the source.
+        """
         item = replace(
             new_item(caller, draft, draft.title or source.title), metadata=source.metadata
         )
@@ -187,7 +189,7 @@ class Library:
         auto_transform: bool,
         tell: Progress = no_progress,
     ) -> Prepared:
-        """The item as its source makes it, and what goes with it: sections and jobs, or the job that transcribes it."""
+        """Prepare an item's fields, sections and jobs, or the job that transcribes it."""
         auto = auto_transform and self._auto_transforms
         if source.recording is not None:
             await self._quota.check(
@@ -210,9 +212,10 @@ class Library:
         )
 
     async def refresh(self, caller: Caller, item_id: str) -> Item:
-        """Fetch the item's page again; text and sections are replaced in one step, the user's title and tags stay.
+        """Fetch the item's page again, and replace text and sections in one transaction. Title and
+        tags chosen by people stay.
 
-        Libraries that share the old text keep it; whoever adds the address from now on gets the new one.
+        Libraries that share the old text keep it. The next add of the URL gets the new one.
         """
         await self._access.admit(caller, WRITE, "refresh", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
@@ -236,7 +239,7 @@ class Library:
         )
 
     async def _renew(self, caller: Caller, item_id: str, content: Content) -> Item:
-        """Read anew: somebody may have changed it while its page was fetched."""
+        """Replace the content. Reads the item again, since it may have changed during the fetch."""
         item = await self._store.items.get(caller.scope, ItemRef(id=item_id))
         before = await self._store.contents.get(item.content_id)
         title = content.about["title"] if item.title == before.about.get("title") else item.title
@@ -272,7 +275,7 @@ class Library:
         return renewed
 
     async def retry(self, caller: Caller, item_id: str) -> Item:
-        """Queue anew what failed for an item."""
+        """Queue the failed jobs of an item again."""
         await self._access.admit(caller, WRITE, "retry", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         await self._retry(caller, item)
@@ -287,7 +290,8 @@ class Library:
         return await self._store.jobs.get(caller.scope, job_id)
 
     async def put(self, caller: Caller, records: Sequence[Record]) -> list[Outcome]:
-        """Many at once, in one transaction: found by their words when this returns, by meaning then or once jobs have run."""
+        """Import many records in one transaction. Keyword search finds them on return, semantic
+        search at the latest when the jobs have run."""
         await self._access.admit(caller, WRITE, "import", needs_full_write=True)
         entries = await asyncio.to_thread(
             lambda: [self._entry(caller, record) for record in records]
@@ -303,7 +307,7 @@ class Library:
     async def put_all(
         self, caller: Caller, batches: AsyncIterable[Sequence[Record]]
     ) -> AsyncIterator[list[Outcome]]:
-        """One batch after the other, each a transaction; while one is written, the next is cut."""
+        """Import batches, each in a transaction. The next one is prepared while one is written."""
         ahead: asyncio.Task[list[Outcome]] | None = None
         try:
             async for batch in batches:
@@ -326,7 +330,7 @@ class Library:
         )
 
     async def find(self, caller: Caller, item_id: str) -> Item | None:
-        """The item without its text, if the caller sees one."""
+        """Return the item without its text, or None if the caller does not see it."""
         await self._access.admit(caller, READ, "read", item_id)
         try:
             return await self._store.items.get(caller.scope, ItemRef.parse(item_id))
@@ -356,10 +360,8 @@ class Library:
             and caller.folders is not None
             and where.folder_id not in caller.folders
         ):
-            return (
-                [],
-                0,
-            )  # also for items in scope: that they lie in that folder too is not this caller's to know
+            # also for items in scope: the caller may not know that they are in that folder
+            return ([], 0)
         return await self._store.items.list_page(
             caller.scope, where, limit=limit, offset=offset, order=order
         )
@@ -371,7 +373,8 @@ class Library:
         changes: dict[str, Any],
         expected_revision: int | None = None,
     ) -> Item:
-        """Title, tags, category, in_kb, archived. Leaving the KB drops the sections; coming back makes them anew."""
+        """Change title, tags, category, in_kb or archived. Leaving the KB drops the sections,
+        returning creates them again."""
         await self._access.admit(caller, WRITE, "update", item_id)
         updated = await retry_on_conflict(
             partial(self._update, caller, item_id, changes, expected_revision),
@@ -414,7 +417,8 @@ class Library:
     async def delete(
         self, caller: Caller, item_id: str, expected_revision: int | None = None
     ) -> Item:
-        """With passages, capture, relations, and candidates that quote it; unless it also lies where the caller does not look."""
+        """Delete an item with its passages, capture, relations and candidates. Refused if it is
+        also filed outside the caller's scope."""
         await self._access.admit(caller, DELETE, "delete", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         await self._epics.delete(caller.scope, item, expected_revision)
@@ -425,7 +429,8 @@ class Library:
         return await self._store.relations.of_items(caller.scope, item_ids)
 
     async def relate(self, caller: Caller, relations: Sequence[Relation]) -> int:
-        """Many at once, as imports bring them; how many are new. What leads to something that is not there is left out."""
+        """Add many relations, for imports, and return how many are new. Relations of missing items
+        are skipped."""
         await self._access.admit(caller, WRITE, "import", needs_full_write=True)
         try:
             return await self._store.relations.put(caller.scope, relations)
@@ -439,7 +444,8 @@ class Library:
             return await self._store.relations.put(caller.scope, kept)
 
     async def mark_notes(self, caller: Caller, notes: dict[str, str]) -> None:
-        """Make items the notes on others that an export says they were: {note id: item id}. What is not there is left out."""
+        """Mark items as notes on others, for imports: {note id: item id}. Missing items are
+        skipped."""
         await self._access.admit(caller, WRITE, "import", needs_full_write=True)
         found = await self._store.items.get_many(caller.scope, {*notes, *notes.values()})
         await self._store.items.set_derived(
@@ -457,8 +463,8 @@ class Library:
     # -- how
 
     async def add_existing(self, caller: Caller, draft: Draft, item: Item) -> AddedItem:
-        """What is there already. What failed is tried again, and what was kept out of the KB enters it when it is added
-        for it: `ready` must mean that search finds it."""
+        """Answer an add with the existing item. Failed work is retried, and an item outside the KB
+        enters it if requested: `ready` must mean that search finds it."""
         jobs: list[Job] = []
         if item.state == "failed":
             jobs = await self._retry(caller, item)
@@ -482,7 +488,7 @@ class Library:
 
     async def enter_kb(self, item: Item) -> tuple[Item, Sequence[Job]]:
         sections, jobs = await self._passages(replace(item, in_kb=True))
-        # By no scope: a token of several folders, or of the KB, does not see what it added until it is in one of them.
+        # Without a scope: a token of several folders, or of the KB, does not see its item yet.
         kept = await self._store.items.update(
             Scope(item.library_id),
             item.id,
@@ -496,7 +502,7 @@ class Library:
         return replace(kept, folders=item.folders), jobs
 
     async def _passages(self, item: Item) -> tuple[Sequence[Section] | None, Sequence[Job]]:
-        """The item's sections, cut anew; None while its text is still being read or transcribed."""
+        """Cut the item's sections again. None while its text is being read or transcribed."""
         if item.state != "ready":
             return None, ()
         content = await self._store.contents.get(item.content_id)

@@ -1,4 +1,4 @@
-"""What is going on in a library, for people who look after it."""
+"""The health and activity of a library, for the people who run it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ LISTED = 50
 @dataclass(frozen=True, slots=True)
 class Report:
     totals: Totals
-    indexed: tuple[int, int]  # sections with a vector of the embedder in use, and in all
-    stale: bool  # vectors of another embedder are there
-    incomplete: str | None  # what is not found by its meaning yet, and why
+    indexed: tuple[int, int]  # sections with a vector of the current embedder, and in total
+    stale: bool  # whether vectors of another embedder exist
+    incomplete: str | None  # a sentence on items without vectors
     embedder: str
     engine: Json
     bytes: int  # of the whole database
-    open: tuple[tuple[Job, str], ...]  # jobs with their items' titles
+    open: tuple[tuple[Job, str], ...]  # jobs with the titles of their items
     failed: tuple[tuple[Job, str], ...]
-    minutes: tuple[float, int]  # of speech this month, and how many there may be; 0: no cap
+    minutes: tuple[float, int]  # of transcription this month, and the limit; 0: none
     added: dict[str, int]  # by day, without gaps
     calls: dict[str, int]
     folders: tuple[Folder, ...]  # the fullest first
@@ -48,7 +48,7 @@ class Overview:
         self._quota = quota
 
     async def unfinished(self, caller: Caller, item_ids: Sequence[str]) -> list[Job]:
-        """What is still to be done for these items, or failed."""
+        """Return open and failed jobs of these items."""
         await self._access.admit(caller, READ, "jobs")
         return (
             await self._store.jobs.list_jobs(
@@ -88,12 +88,13 @@ class Overview:
         )
 
     async def folder_impact(self, caller: Caller, folder_id: str) -> FolderImpact:
-        """What goes with a folder: for who could delete it, before they do."""
+        """Summarize the effects of deleting a folder."""
         await self._access.admit(caller, READ, "folder", folder_id, needs_full_write=True)
         return await self._store.folders.folder_impact(caller.scope, folder_id)
 
     async def may_back_up(self, caller: Caller) -> bool:
-        """A backup holds everybody's libraries: it is for the first person, whose server it is."""
+        """Whether the caller may back up. A backup contains all libraries, so only the first person
+        may."""
         people = await self._store.people.all()
         return (
             caller.role is Role.OWNER
@@ -103,12 +104,12 @@ class Overview:
         )
 
     async def _named(self, caller: Caller, jobs: Sequence[Job]) -> tuple[tuple[Job, str], ...]:
-        """With the titles of their items, as far as these are still there."""
+        """Pair jobs with the titles of their items, skipping deleted ones."""
         items = await self._store.items.get_many(caller.scope, {job.item_id for job in jobs})
         return tuple((job, items[job.item_id].title) for job in jobs if job.item_id in items)
 
 
 def _filled(counts: dict[str, int]) -> dict[str, int]:
-    """A value for each of the last days."""
+    """Fill in zeros for days without a value."""
     days = [(now() - timedelta(days=ago)).date().isoformat() for ago in range(DAYS - 1, -1, -1)]
     return {day: counts.get(day, 0) for day in days}

@@ -1,4 +1,4 @@
-"""Items that are stored before they are read: what the web app accepts is a row and a job at once."""
+"""Items stored before they are read: the web app writes an item and a job at once."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ class Unread:
         self._stamp = stamp
 
     async def submit(self, caller: Caller, draft: Draft, folder_id: str | None = None) -> AddedItem:
-        """Store a text or an address and a job that reads it, before any work: once this answers, nothing is lost."""
+        """Store a text or URL with a job that reads it. Nothing is lost once this returns."""
         await self._access.admit(caller, WRITE, "add", draft.title or draft.url)
         if draft.url is None:
             content = Source(draft.title, draft.text).content(
@@ -50,7 +50,8 @@ class Unread:
         folder_id: str | None,
         upload: Upload | None = None,
     ) -> AddedItem:
-        """Write an unread item, its job and its folder in one transaction. `title`: until the source says its own."""
+        """Write an unread item, its job and its folder in one transaction. `title`: used until the
+        source gives one."""
         item = replace(
             new_item(caller, draft, draft.title or title),
             ingest_status="queued",
@@ -84,7 +85,7 @@ class Unread:
     async def take_known(
         self, caller: Caller, draft: Draft, item: Item, folder_id: str | None
     ) -> AddedItem:
-        """Answer with the item that is there, filed where it was to be added."""
+        """Answer with the existing item, filed in the folder."""
         if folder_id is not None:
             await self._store.items.file(
                 caller.scope, ItemRef(id=item.id), [folder_id], token_id=caller.token_id
@@ -92,11 +93,11 @@ class Unread:
         return await self._library.add_existing(caller, draft, item)
 
     async def complete(self, job: Job, item: Item, found: LocatedSource) -> Item:
-        """Give an unread item what its source said; see the port's `Unread.complete` for what is there already."""
+        """Complete an unread item from its source. See the store's `Unread.complete` for known
+        content."""
         before, source = item, found.source
-        if (
-            item.title == job.payload["title"] and source.title
-        ):  # nobody has given it another meanwhile
+        # nobody has changed the title meanwhile
+        if item.title == job.payload["title"] and source.title:
             item = replace(item, title=source.title)
         item = replace(item, metadata=item.metadata | source.metadata)
         made = await self._library.make(

@@ -30,7 +30,8 @@ def refuse_wrong_type(kind: str, declared: str, document: bool) -> None:
 
 
 def _family(kind: str) -> str:
-    """Of recordings the container says little, and of texts the first bytes do; all others are what they are."""
+    """Return the family of a media type. Containers say little about recordings, first bytes little
+    about texts."""
     if kind.startswith(SPEECH) or kind == "application/ogg":
         return "recording"
     if kind.startswith("text/") or kind.endswith(("json", "xml", "x-subrip", "yaml")):

@@ -1,4 +1,4 @@
-"""Files by upload: promised, sent to an address that is signed and expires, then read or queued to be written down."""
+"""Uploads: announced, sent to a signed link that expires, then read or queued for transcription."""
 
 import asyncio
 import hashlib
@@ -54,7 +54,7 @@ _BUFFER = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a PUT brings: from which byte on, and of how many; `start` None only asks how far it is."""
+    """The range of a PUT. `start` None only asks how many bytes have arrived."""
 
     start: int | None = 0
     total: int | None = None
@@ -94,8 +94,9 @@ class Uploads:
         *,
         on_arrival: Json | None = None,
     ) -> tuple[Upload, str]:
-        """An upload, and where its bytes go: an address, or a path of this server. With `on_arrival` they come to this server,
-        and the file is queued to be read as soon as the last one is here, in the `folder` that it names."""
+        """Create an upload, and return it with the URL or path for its bytes. With `on_arrival`,
+        the bytes are sent to this server and the file is queued, in the `folder` it names, when the
+        last byte arrives."""
         await self._access.admit(caller, UPLOAD, "upload", filename)
         if on_arrival is not None:
             await self._access.admit(caller, WRITE, "finish_upload", filename)
@@ -126,7 +127,8 @@ class Uploads:
     async def receive(
         self, upload_id: str, expires: str, signature: str, part: Part, chunks: AsyncIterator[bytes]
     ) -> int:
-        """How many bytes are there now. What came before a connection was lost is kept, and can be gone on from."""
+        """Store a range of bytes, and return how many there are now. After a lost connection the
+        sender can continue."""
         upload = await self._links.check(upload_id, expires, signature)
         if upload.item_id is not None and upload.on_arrival is not None:
             return upload.size  # the answer to the last byte was lost
@@ -153,14 +155,14 @@ class Uploads:
             return received
 
     async def _take_in(self, upload: Upload, file: Path) -> None:
-        """Store bytes that have all arrived: the blob first, then the item that refers to it."""
+        """Store a completely received file: the blob first, then the item that refers to it."""
         await self._blobs.put(upload.key, file)
         if upload.on_arrival is not None:
             await self._queue(upload, file)
         await asyncio.to_thread(file.unlink)
 
     async def _queue(self, upload: Upload, file: Path) -> AddedItem | None:
-        """Queue the file to be read, if who sent it may still write; None when another call was first."""
+        """Queue the file to be read, if its sender may still write. None if another call was first."""
         caller = _sender(upload)
         role = await self._store.people.role(caller.person_id, caller.library_id)
         if role is None or Capability.WRITE not in may(Role(role), frozenset(Capability)):
@@ -170,7 +172,7 @@ class Uploads:
         if folder_id and folder_id not in {
             folder.id for folder in await self._store.folders.list_folders(caller.scope)
         }:
-            folder_id = None  # deleted while the file was on its way
+            folder_id = None  # deleted during the upload
         draft = Draft("file")
         _, there = await self._store.items.find_by_key(
             caller.scope, private_key(caller, "file", said), EntityType.DOCUMENT
@@ -193,7 +195,7 @@ class Uploads:
     async def submit_file(
         self, caller: Caller, file: Path, name: str, content_type: str, folder_id: str
     ) -> AddedItem:
-        """A file that came with a form: stored now, read by a job."""
+        """Store a file from a form now, and read it by a job."""
         size = (await asyncio.to_thread(file.stat)).st_size
         upload, _ = await self.announce(
             caller, name, content_type, size, on_arrival={"folder": folder_id}
@@ -202,12 +204,11 @@ class Uploads:
         return await self._queue(upload, file) or await self.submitted_item(caller, upload.id)
 
     async def submitted_item(self, caller: Caller, upload_id: str) -> AddedItem:
-        """The item that an upload became when its last byte arrived."""
+        """Return the item created when the last byte of an upload arrived."""
         await self._access.admit(caller, READ, "read", upload_id)
         upload = await self._own(caller, upload_id)
-        if (
-            upload.item_id is None and upload.on_arrival is not None
-        ):  # queueing it may have failed after its last byte
+        # queueing may have failed after the last byte
+        if upload.item_id is None and upload.on_arrival is not None:
             await self._resume(upload)
             upload = await self._own(caller, upload_id)
         if upload.item_id is None:
@@ -235,7 +236,7 @@ class Uploads:
             raise IngestFailed("The file is not there any more. Upload it again.") from None
 
     async def discard(self, upload_id: str, kept: Item, queued: Item) -> None:
-        """Delete the bytes of a queued file that was read, unless somebody still needs them."""
+        """Delete the bytes of a queued file after it was read, unless they are still needed."""
         if kept.id != queued.id or not (self._settings.keep_originals or kept.transcription_status):
             await self._blobs.delete((await self._store.uploads.get(upload_id)).key)
 
@@ -291,8 +292,10 @@ class Uploads:
         in_kb: bool = True,
         tags: tuple[str, ...] = (),
     ) -> AddedItem:
-        """Read a document within the call, or queue a recording; `document` says which of them it must be, if it must.
-        Finishing again answers with the same item."""
+        """Read a document in the call, or queue a recording. Finishing again returns the same item.
+
+        `document`: which of the two the file must be; None: either.
+        """
         await self._access.admit(caller, WRITE, "finish_upload", upload_id)
         async with self._finishing.setdefault(upload_id, asyncio.Lock()):
             upload = await self._own(caller, upload_id)
@@ -306,7 +309,8 @@ class Uploads:
                 upload = await self._own(caller, upload_id)
                 if upload.item_id is None:
                     raise
-                # Another process was first, and may have deleted the bytes while they were being read here.
+                # Another process was first, and may have deleted the bytes while they were read
+                # here.
                 return await self._first_answer(caller, upload)
 
     async def _own(self, caller: Caller, upload_id: str) -> Upload:
@@ -348,7 +352,8 @@ class Uploads:
         )
 
     async def _known_content(self, caller: Caller, digest: str) -> tuple[str, Content | None]:
-        """The caller's own key for the file and what it stands for; the whole library's where the caller sees its item."""
+        """Return the caller's content key for a file with its content, or the library's key if the
+        caller sees that item."""
         own, key = (
             private_key(who, "file", digest)
             for who in (caller, replace(caller, folders=None, kb_only=False))
@@ -363,7 +368,7 @@ class Uploads:
     async def add_file(
         self, caller: Caller, file: Path, *, name: str = "", **wish: Any
     ) -> AddedItem:
-        """A file of this machine, by the same way. `name`: when it is called otherwise by whom it comes from."""
+        """Add a local file. `name`: its original name, if it differs."""
         name, size = name or file.name, (await asyncio.to_thread(file.stat)).st_size
         kind = await self._extractor.detect_type(file, name=name, queue=caller.queue)
         upload, _ = await self.announce(caller, name, kind, size)
@@ -377,7 +382,7 @@ class Uploads:
             raise
 
     async def original(self, caller: Caller, item_id: str) -> Upload | None:
-        """The file that an item was made of, if it was kept (COMMONPLACE_KEEP_ORIGINALS)."""
+        """Return the original file of an item, if it was kept (COMMONPLACE_KEEP_ORIGINALS)."""
         await self._access.admit(caller, READ, "original", item_id)
         upload = await self._store.uploads.of_item(caller.scope, item_id)
         return upload if upload and await self._blobs.size(upload.key) is not None else None
@@ -390,15 +395,16 @@ class Uploads:
             try:
                 await self.cleanup()
             except Exception:
-                # Nothing is lost by deleting them later; this must outlive a lost database or file store.
+                # Deleting them later loses nothing. This must outlive a lost database or file
+                # store.
                 log.exception(
                     "Files that are not needed any more could not be deleted; trying again later"
                 )
             await asyncio.sleep(_TIDY_SECONDS)
 
     async def cleanup(self) -> None:
-        """Delete the bytes of what nobody finished in time, of items that are gone, and of what has been written down. What
-        arrived whole before the server went down, and was to be read then, is queued first."""
+        """Delete the bytes of expired uploads, deleted items and finished transcriptions. Complete
+        files that a crash left behind are queued first."""
         for upload in await self._store.uploads.list_awaited():
             try:
                 await self._resume(upload)
@@ -474,7 +480,7 @@ class Uploads:
 
 
 def _sender(upload: Upload) -> Caller:
-    """The person who announced a file in the web app, where the whole library is seen."""
+    """Return the person who announced a file in the web app, with access to the whole library."""
     return Caller(upload.library_id, upload.owner.removeprefix(_PERSON), "", frozenset(Capability))
 
 

@@ -1,4 +1,4 @@
-"""What an item said before, and what has changed since: line by line, and within a line word by word."""
+"""Earlier versions of an item, and word-level diffs between them."""
 
 import asyncio
 import re
@@ -12,19 +12,19 @@ from commonplace.errors import NotFound
 from commonplace.model import Caller, Item, ItemRef, Version
 from commonplace.store import Store
 
-AROUND = 2  # lines that stay and are shown beside what changed
-MOST_LINES = 20_000  # of both texts together; comparing takes longer than it is worth beyond that
+AROUND = 2  # unchanged lines shown around a change
+MOST_LINES = 20_000  # of both texts together; longer ones take too long to compare
 MOST_WORDS = 2_000  # of a line
-MOST_CHARACTERS = 50_000  # of lines that are compared word by word, one after the other
+MOST_CHARACTERS = 50_000  # of lines compared word by word, in total
 _WORDS = re.compile(r"\s+|[^\s]+")
 
 Sign = Literal["-", "+", " ", "…"]
-Part = tuple[str, bool]  # a stretch of a line, and whether it is what changed
+Part = tuple[str, bool]  # a piece of a line, and whether it changed
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    sign: Sign  # went, came, stayed; "…": lines that stayed and are left out
+    sign: Sign  # removed, added, unchanged; "…": unchanged lines left out
     parts: tuple[Part, ...] = ()
 
 
@@ -32,8 +32,8 @@ class Line:
 class VersionDiff:
     item: Item
     version: Version
-    followed_by: Version | None  # None: what the item says now
-    lines: tuple[Line, ...] | None  # None: too long to be compared
+    followed_by: Version | None  # None: the current text
+    lines: tuple[Line, ...] | None  # None: too long to compare
 
 
 class Versions:
@@ -42,7 +42,7 @@ class Versions:
         self._access = access
 
     async def of(self, caller: Caller, item_id: str) -> list[Version]:
-        """Newest first, without their texts."""
+        """Return versions newest first, without their texts."""
         await self._access.admit(caller, READ, "versions", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         return await self._store.versions.of_item(caller.scope, item.id)
@@ -53,7 +53,7 @@ class Versions:
         return await self._store.versions.get(caller.scope, item.id, revision)
 
     async def compare(self, caller: Caller, item_id: str, revision: int) -> VersionDiff:
-        """A version with what replaced it."""
+        """Compare a version with the one that replaced it."""
         await self._access.admit(caller, READ, "versions", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         version = await self._store.versions.get(caller.scope, item.id, revision)
@@ -68,7 +68,7 @@ class Versions:
                 followed_by = await self._store.versions.get(
                     caller.scope, item.id, later[-1].revision
                 )
-            except NotFound:  # the oldest go when there are many, also in this moment
+            except NotFound:  # only the newest versions are kept
                 followed_by = None
         text = followed_by.text if followed_by else await self._store.items.text(item)
         return VersionDiff(
@@ -109,7 +109,7 @@ def _lines(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
 
 
 def _within(was: str, now: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
-    """Both lines, with the words that differ."""
+    """Split two lines into equal and different words."""
     old, new = _WORDS.findall(was), _WORDS.findall(now)
     if len(old) + len(new) > MOST_WORDS:
         return ((was, True),), ((now, True),)

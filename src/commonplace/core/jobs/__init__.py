@@ -1,1 +1,1 @@
-"""Background jobs: worker, leases, retries, progress."""
+"""Background jobs: worker, leases, retries."""

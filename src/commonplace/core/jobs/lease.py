@@ -1,4 +1,4 @@
-"""What a worker has taken up stays its own for as long as it is at work, however long that takes."""
+"""Leases: a worker keeps its jobs for as long as it works on them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,7 +9,7 @@ LEASE_SECONDS = 120
 
 @asynccontextmanager
 async def renewing_lease(renew: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    """`renew` is asked again and again, well before a lease runs out."""
+    """Call `renew` repeatedly, well before a lease expires."""
 
     async def hold() -> None:
         while True:
@@ -21,6 +21,5 @@ async def renewing_lease(renew: Callable[[], Awaitable[None]]) -> AsyncIterator[
         yield
     finally:
         holding.cancel()
-        await asyncio.gather(
-            holding, return_exceptions=True
-        )  # a lost lease only means that another may try too
+        # a lost lease only means that another worker may try too
+        await asyncio.gather(holding, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""What becomes of a job that did not work out: later again, or failed, with the reason in words."""
+"""Failed jobs: retry them later, or fail them with a message."""
 
 import logging
 from datetime import datetime, timedelta
@@ -8,16 +8,16 @@ from commonplace.model import Job, now
 from commonplace.store import Store
 
 log = logging.getLogger(__name__)
-ATTEMPTS = 8  # of a job that fails for a reason of its own, or for one that nobody foresaw
+ATTEMPTS = 8  # for a job that fails by its own fault, or unexpectedly
 LONGEST_WAIT = 600
-SHORTEST_PAUSE = 2.0  # before a job is tried again that failed for a passing reason
-LONGEST_PAUSE = 60.0  # so that all is done soon after a service is back
-SOURCE_PAUSE = 1800.0  # many that never answer must not keep those waiting that do
-SOURCE_SECONDS = 86_400  # for which a source that cannot be reached is tried: unlike our services it may be gone for good
+SHORTEST_PAUSE = 2.0  # before the retry of a transient failure
+LONGEST_PAUSE = 60.0  # so that jobs finish soon after a service is back
+SOURCE_PAUSE = 1800.0  # many dead sources must not delay the others
+SOURCE_SECONDS = 86_400  # during which an unreachable source is retried: it may be gone for good
 
 
 def error_message(job: Job, error: Exception) -> str:
-    """The reason for those who look at the job; what nobody foresaw goes to the log as well."""
+    """Return the message for a failed job. Unexpected errors are logged too."""
     if isinstance(error, CommonplaceError):
         return error.message
     if not is_transient(error):
@@ -26,7 +26,7 @@ def error_message(job: Job, error: Exception) -> str:
 
 
 def is_transient(error: Exception) -> bool:
-    """Whether a dependency is down, so that the job itself may well succeed later."""
+    """Whether a dependency is down, so that a retry may succeed."""
     return (
         error.transient
         if isinstance(error, CommonplaceError)
@@ -35,8 +35,8 @@ def is_transient(error: Exception) -> bool:
 
 
 def retry_at(job: Job, error: Exception, attempts: int = ATTEMPTS) -> datetime | None:
-    """When to try again; None: not any more. Passing failures of services are retried without end, those of sources for a
-    day, after pauses that grow with the job's age."""
+    """Return the time of the next attempt, or None for no more. Transient failures of services are
+    retried without end, those of sources for a day, with delays that grow with the job's age."""
     if is_transient(error):
         age = (now() - job.created_at).total_seconds()
         of_source = isinstance(error, IngestFailed)

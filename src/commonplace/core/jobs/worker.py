@@ -1,4 +1,4 @@
-"""Runs jobs until told to stop. Any number of these, in any number of processes, share one queue."""
+"""A worker that runs jobs until it is stopped. Any number of workers and processes share one queue."""
 
 import asyncio
 import logging
@@ -23,13 +23,13 @@ AFTER_TROUBLE_SECONDS = 5.0
 SWEEP_SECONDS = 600.0
 PRUNE_SECONDS = 3600
 PATIENT_SECONDS = 60.0
-QUIET_SECONDS = 2.0  # a lot of an import is on its way for longer than a second before it is seen
-LANES = {INGEST: 4}  # a slow page or a thick book does not keep the others waiting
-AFTER = {TRANSFORM: EMBED}  # what is found by its meaning comes before what is described
+QUIET_SECONDS = 2.0  # a batch of an import takes more than a second to become visible
+LANES = {INGEST: 4}  # a slow page or a large file does not block the others
+AFTER = {TRANSFORM: EMBED}  # embedding comes before summarizing
 
 
 class Handler(Protocol):
-    """Runs jobs of one kind, up to `at_once` together, and says of each what became of it."""
+    """Runs jobs of one kind, up to `at_once` together, and finishes or fails each."""
 
     @property
     def at_once(self) -> int: ...
@@ -47,7 +47,8 @@ class Worker:
         self._idle = {kind: asyncio.Event() for kind in handlers}
 
     async def run(self) -> None:
-        """Each kind by itself: writing down speech takes hours, and what takes seconds does not wait for it."""
+        """Run each kind of job on its own: a transcription takes hours and must not block short
+        jobs."""
         async with asyncio.TaskGroup() as lanes:
             for kind in self._handlers:
                 for _ in range(LANES.get(kind, 1)):
@@ -55,7 +56,7 @@ class Worker:
             lanes.create_task(self._sweep())
 
     async def run_once(self) -> int:
-        """Run one lot of jobs of each kind; how many there were."""
+        """Run one batch of each kind, and return the number of jobs."""
         return sum([await self._turn(kind) for kind in self._handlers])
 
     async def _run(self, kind: str) -> None:
@@ -64,14 +65,14 @@ class Worker:
                 await self._let_others_pass(kind)
                 busy = await self._turn(kind)
             except Exception as error:
-                # Leases run out by themselves and jobs are taken up again; the worker must outlive a lost database.
+                # Leases expire and jobs are taken again; the worker must outlive a lost database.
                 await _after_trouble(error)
                 continue
             if not busy:
                 await self._wake.wait(POLL_SECONDS)
 
     async def _sweep(self) -> None:
-        """Queue what lost its vectors, or the job that makes them: the library heals by itself."""
+        """Queue items that lost their vectors or their embed job."""
         while True:
             try:
                 if found := await self._store.jobs.enqueue_missing():
@@ -90,7 +91,7 @@ class Worker:
             try:
                 await handler.run(self._name, jobs)
             except Exception as error:
-                for job in jobs:  # those that are done, or given back, stay so
+                for job in jobs:  # finished or failed ones stay so
                     await retry_or_fail(self._store, self._name, job, error)
             return len(jobs)
         idle.set()
@@ -100,8 +101,8 @@ class Worker:
         return 0
 
     async def _let_others_pass(self, kind: str) -> None:
-        """What comes first, and an import that is still under way. For a while: a library that is read anew takes hours, and
-        the rest goes on meanwhile, if slowly."""
+        """Wait for jobs that come first, and for an import to end. Only for a while: a reindex
+        takes hours, and other jobs continue slowly meanwhile."""
         if kind in AFTER:
             with suppress(TimeoutError):
                 async with asyncio.timeout(PATIENT_SECONDS):
@@ -112,7 +113,7 @@ class Worker:
 
 
 async def _after_trouble(error: Exception) -> None:
-    known = isinstance(error, CommonplaceError)  # and says all there is to say
+    known = isinstance(error, CommonplaceError)  # its message is enough
     log.error(
         "The queue could not be worked on; trying again in a moment: %s",
         error,

@@ -1,7 +1,7 @@
-"""Where everything lies on the map: what is joined or alike lies together, and what lies together has a name.
+"""The layout of the map: linked and similar items lie together, in named clusters.
 
-A layout of five thousand at once takes ten seconds. So clusters are found first; each is laid out by itself, and then all of
-them as discs that keep clear of each other.
+Laying out five thousand items at once takes ten seconds. So clusters are found first, each is laid
+out by itself, and then the clusters as discs that do not overlap.
 """
 
 import re
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from commonplace.model import Item, Relation
 
-ALIKE = 3  # neighbours by likeness that each is drawn towards
-LEAST = 0.25  # cosine below which two are not alike, whatever the others are
-ROOM = 1.0  # of one item; all other lengths follow
-TURNS = 600  # in which clusters find their places
-SMALLEST = 3  # items that make a cluster
-NAMED, LETTERS = 3, 30  # words of a name, and letters
+ALIKE = 3  # similar neighbours that attract each item
+LEAST = 0.25  # the lowest cosine of two similar items
+ROOM = 1.0  # of one item, the unit of length
+TURNS = 600  # iterations for placing clusters
+SMALLEST = 3  # number of items in a cluster
+NAMED, LETTERS = 3, 30  # words and letters of a name
 _WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
 _SILENT = frozenset(
     [
@@ -87,7 +87,7 @@ class Region:
     """A cluster, as a disc."""
 
     name: str
-    members: tuple[int, ...]  # the best joined first
+    members: tuple[int, ...]  # the best linked first
     x: float
     y: float
     radius: float
@@ -99,7 +99,7 @@ class Chart:
     points: tuple[tuple[float, float], ...]
     relations: tuple[tuple[int, int], ...]  # between items of the chart
     regions: tuple[Region, ...]  # the largest first
-    total: int  # items in all, of which these are the newest
+    total: int  # all items, of which the chart shows the newest
     width: float
     height: float
 
@@ -111,8 +111,8 @@ def charted(
     vectors: NDArray[np.float32],
     total: int,
 ) -> Chart:
-    """`vectors`: one for each of `ids`, which are some or all of the items'."""
-    igraph.set_random_number_generator(Random(0))  # the same map for the same library
+    """Lay out items. `vectors`: one for each of `ids`, which are some or all of the items' ids."""
+    igraph.set_random_number_generator(Random(0))  # the same library gives the same map
     at = {item.id: n for n, item in enumerate(items)}
     joined = sorted(
         {
@@ -161,7 +161,7 @@ def region_end(region: Region, axis: int) -> float:
 def _alike(
     rows: NDArray[np.int64], vectors: NDArray[np.float32], least: float = LEAST
 ) -> dict[tuple[int, int], float]:
-    """Each item's nearest, a few rows at a time: all cosines at once would take a hundred megabytes."""
+    """Find each item's nearest neighbours, a few rows at a time: all cosines would take 100 MB."""
     found: dict[tuple[int, int], float] = {}
     most = min(ALIKE, len(rows) - 1)
     if most < 1:
@@ -180,7 +180,7 @@ def _alike(
 
 
 def _gather_others(items: Sequence[Item], weights: dict[tuple[int, int], float]) -> None:
-    """What is neither joined nor alike lies with what has its rarest tag, or else its folder."""
+    """Attach items without links or neighbours to others with their rarest tag, or their folder."""
     lonely = set(range(len(items))) - {end for pair in weights for end in pair}
     holders: dict[str, list[int]] = {}
     for n, item in enumerate(items):
@@ -200,7 +200,8 @@ def _gather_others(items: Sequence[Item], weights: dict[tuple[int, int], float])
 
 
 def _clusters(graph: igraph.Graph) -> list[list[int]]:
-    """The largest first; within one, the best joined first. What is left over makes one, the last."""
+    """Return clusters, the largest first; within one, the best linked first. The rest forms the
+    last."""
     degrees = graph.degree()
     found = (
         [list(members) for members in graph.community_multilevel(weights="weight")]
@@ -217,7 +218,7 @@ def _clusters(graph: igraph.Graph) -> list[list[int]]:
 def _middles(
     clusters: Sequence[Sequence[int]], vectors: Mapping[int, NDArray[np.float32]]
 ) -> dict[tuple[int, int], float]:
-    """Which clusters are most like each other, though nothing in one is near anything in another; and how much."""
+    """Return pairs of clusters that are most similar by their mean vectors, with their similarity."""
     of = {
         n: np.mean([vectors[member] for member in members if member in vectors], axis=0)
         for n, members in enumerate(clusters)
@@ -235,7 +236,7 @@ def _middles(
 def _laid(
     graph: igraph.Graph, clusters: Sequence[Sequence[int]], like: Mapping[tuple[int, int], float]
 ) -> tuple[Points, Points]:
-    """The items' places, and each cluster's disc: its middle and radius."""
+    """Return the items' positions, and each cluster's centre and radius."""
     inside = [_within(graph, members) for members in clusters]
     radii = np.array([ROOM * sqrt(len(members)) + ROOM for members in clusters])
     middles = _apart(_spread(graph, clusters, radii, like), radii)
@@ -249,13 +250,12 @@ def _laid(
 
 
 def _within(graph: igraph.Graph, members: Sequence[int]) -> Points:
-    """Places within the unit disc: by their edges, then evened out, so that the middle is not a knot and the rim not bare."""
+    """Place items in the unit disc by their edges, then even them out."""
     if len(members) == 1:
         return np.zeros((1, 2))
     part = graph.induced_subgraph(members)
-    order = np.argsort(
-        np.argsort(members)
-    )  # an induced graph has its vertices in the order of the whole one
+    # an induced graph keeps the order of its vertices
+    order = np.argsort(np.argsort(members))
     seed = [[float(x), float(y)] for x, y in part.layout_circle()]
     if part.ecount():
         laid = np.array(
@@ -276,7 +276,7 @@ def _spread(
     radii: NDArray[np.float64],
     like: Mapping[tuple[int, int], float],
 ) -> Points:
-    """Clusters as if each were one: those with much between them lie near each other."""
+    """Place clusters as if each were one item: strongly linked ones lie close."""
     of = {member: number for number, members in enumerate(clusters) for member in members}
     between = {pair: 0.5 for pair in like}
     for a, b in graph.get_edgelist():
@@ -295,21 +295,21 @@ def _spread(
     if len(laid) < 2:
         return laid
     laid -= laid.mean(axis=0)
-    # As wide as the discs need, and wider than high, as screens are.
+    # As wide as the discs need, and wider than high, like screens.
     laid = laid @ np.linalg.svd(laid, full_matrices=False)[2].T
     scale = sqrt(float((radii**2).sum()) * 1.5) / np.maximum(1e-9, np.abs(laid).max(axis=0))
     return np.asarray(laid * scale * np.array([1.5, 0.8]))
 
 
 def _apart(middles: Points, radii: NDArray[np.float64]) -> Points:
-    """Drawn together, so that no hole stays between them, while those that overlap push each other away, until none do."""
+    """Pull clusters together and push overlapping ones apart until none overlap."""
     middles = middles.copy()
     if len(middles) < 2:
         return middles
     need = radii[:, None] + radii[None, :] + ROOM
     np.fill_diagonal(need, 0.0)
     heavy = radii**2
-    share = heavy[None, :] / (heavy[:, None] + heavy[None, :])  # the smaller one goes further
+    share = heavy[None, :] / (heavy[:, None] + heavy[None, :])  # the smaller one moves further
     for turn in range(TURNS):
         if turn < TURNS / 2:
             middles *= np.array([0.985, 0.978])  # wider than high
@@ -324,7 +324,7 @@ def _apart(middles: Points, radii: NDArray[np.float64]) -> Points:
 
 
 def _names(items: Sequence[Item], clusters: Sequence[Sequence[int]]) -> list[str]:
-    """By the tags and words that a cluster has more often than the others."""
+    """Name clusters by the tags and words that are more frequent in them than elsewhere."""
     terms = [_terms(item) for item in items]
     everywhere: Counter[str] = Counter(term for each in terms for term in each)
     names = []

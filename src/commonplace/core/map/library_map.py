@@ -1,4 +1,4 @@
-"""The whole library as a map, made once and kept until the library changes."""
+"""The map of a library, cached until the library changes."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -12,8 +12,8 @@ from commonplace.store import Store
 if TYPE_CHECKING:
     from commonplace.core.map.layout import Chart
 
-MAPPED = 5_000  # items that one picture can hold
-KEPT = 16  # maps, of as many libraries or scopes
+MAPPED = 5_000  # the most items in one map
+KEPT = 16  # cached maps, by scope
 
 
 class LibraryMap:
@@ -25,7 +25,7 @@ class LibraryMap:
         self._making: WeakValueDictionary[Scope, asyncio.Lock] = WeakValueDictionary()
 
     async def chart(self, caller: Caller) -> "Chart":
-        """The newest MAPPED items that the caller sees, by what they are joined to and what they are like."""
+        """Map the newest MAPPED items that the caller sees, by links and similarity."""
         await self._access.admit(caller, READ, "explore")
         scope = caller.scope
         async with self._making.setdefault(scope, asyncio.Lock()):
@@ -39,9 +39,8 @@ class LibraryMap:
             return known[1]
 
     async def _make(self, scope: Scope) -> "Chart":
-        from commonplace.core.map.layout import (
-            charted,
-        )  # what lays out graphs is heavy, and most commands need none
+        # igraph is slow to import, and most commands do not need it
+        from commonplace.core.map.layout import charted
 
         items, total = await self._store.items.list_page(
             scope, ItemFilter(archived=False), limit=MAPPED, offset=0

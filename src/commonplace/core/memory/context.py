@@ -1,5 +1,5 @@
-"""A pack for an agent that starts work: what is going on, what was decided, what to keep to, how things are done, what went wrong
-before, and what else is known on the subject. Most useful first, within a budget of tokens."""
+"""Context packs for agents that start work: active work, decisions, constraints, procedures,
+gotchas and relevant passages. The most useful come first, within a token budget."""
 
 import asyncio
 import re
@@ -54,7 +54,7 @@ _OF_TYPE = {
     EntityType.TASK: "active_work",
     EntityType.EPIC: "active_work",
 }
-# What an intent makes more useful, and less. Everything else counts as it is.
+# Sections that an intent makes more or less useful. The others have weight 1.
 WEIGHTS: dict[str, dict[str, float]] = {
     "build": {"active_work": 1.1, "procedures": 1.15, "constraints": 1.15},
     "plan": {"active_work": 1.2, "plans": 1.3, "decisions": 1.2, "gotchas": 0.9},
@@ -76,15 +76,11 @@ _REMEMBERED = tuple(
     for kind in EntityType
     if kind not in (EntityType.DOCUMENT, EntityType.TASK, EntityType.EPIC, EntityType.PROJECT)
 )
-_EVERYWHERE = (
-    EntityType.PATTERN,
-    EntityType.PROCEDURE,
-    EntityType.DOCUMENT,
-    EntityType.DOMAIN,
-)  # useful to other projects too
+# useful to other projects too
+_EVERYWHERE = (EntityType.PATTERN, EntityType.PROCEDURE, EntityType.DOCUMENT, EntityType.DOMAIN)
 _LEFT_OUT = (WRONG, SUPERSEDED, *ENDED)
 _PRIORITY = {"critical": 0.2, "high": 0.12, "medium": 0.05, "low": 0.0, "someday": -0.1}
-HITS = 80  # sections that the goal finds
+HITS = 80  # sections found for the goal
 UNDERWAY_READ, NEXT_READ, RECENT_READ = 50, 60, 12
 
 
@@ -119,7 +115,8 @@ class Pack:
 
 
 def _head(goal: Goal, project: Item | None) -> str:
-    """As short as leaves most of the budget to the lines: there are scripts whose every sign is a token or two."""
+    """Return a heading that leaves most of the budget to the lines: in some scripts every character
+    is a token or two."""
     heads = (_titled(goal, project, longest) for longest in (80, 40, 20))
     return next(
         (head for head in heads if tokens(head) <= goal.token_budget // 3),
@@ -188,7 +185,8 @@ class Context:
     async def _found(
         self, caller: Caller, goal: Goal, project_id: str | None
     ) -> tuple[list[tuple[float, Passage]], str | None]:
-        """What the goal finds, of the project first: its own passages must not lose to a larger library's."""
+        """Search for the goal, first within the project, so that a large library does not crowd it
+        out."""
         everywhere = ItemFilter(not_statuses=_LEFT_OUT)
         filters = (
             [everywhere]
@@ -258,7 +256,7 @@ class Context:
 def _within(
     hits: Sequence[tuple[float, Passage]], joined: Iterable[Relation], project_id: str | None
 ) -> list[tuple[float, Passage]]:
-    """Without what belongs to other projects only, but for what is useful anywhere."""
+    """Drop hits that only belong to other projects, except types that are useful anywhere."""
     projects: dict[str, set[str]] = {}
     for relation in joined:
         if relation.kind == Kind.BELONGS_TO:
@@ -309,7 +307,7 @@ def _why(item: Item) -> str:
 
 
 def _hit_lines(hits: Iterable[tuple[float, Passage]], shown: Iterable[str]) -> Iterable[Line]:
-    """The best passage of each item; tasks that are shown as work are not shown again."""
+    """Yield a line for the best passage of each item that is not shown yet."""
     seen = set(shown)
     for score, passage in sorted(hits, key=lambda one: -one[0]):
         if passage.item_id in seen:
@@ -358,7 +356,7 @@ def _line(section: str, item: Item, text: str, score: float, reason: str) -> Lin
 
 
 def _text(title: str, text: str) -> str:
-    """Without the heading or the sentence that repeats the title."""
+    """Remove a heading or sentence that repeats the title."""
     plain = text.strip().lstrip("# ")
     rest = plain[len(title) :]
     return (
@@ -369,7 +367,7 @@ def _text(title: str, text: str) -> str:
 
 
 def _laid_out(lines: Sequence[Line]) -> tuple[tuple[str, tuple[Line, ...]], ...]:
-    """Sections with their best line first, the section with the most useful line on top."""
+    """Group lines by section, the best line first."""
     found: dict[str, list[Line]] = {}
     for line in lines:
         found.setdefault(line.section, []).append(line)

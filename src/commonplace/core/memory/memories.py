@@ -1,7 +1,7 @@
-"""Memory: kept word for word, found again, and corrected without losing what was said.
+"""Memories: stored verbatim, found by search, corrected without losing the original words.
 
-What is remembered is an entity like any other. Beside it lies its capture, the words as they came, which nothing changes. A
-correction is a status of the entity that every search, pack and traversal goes by; only deleting takes the words away.
+A memory is an entity with a capture, its original words, which never change. A correction is a
+status that every search, pack and traversal respects. Only deleting removes the words.
 """
 
 from dataclasses import dataclass, field, replace
@@ -41,14 +41,14 @@ LONGEST_KEY = 200
 
 @dataclass(frozen=True, slots=True)
 class Memo:
-    """What somebody wants remembered."""
+    """A new memory as requested."""
 
     entity: NewEntity
-    key: str | None = None  # of idempotency
-    source: Json = field(default_factory=dict)  # where the words come from
-    owner: str | None = None  # whose key it is, when it is not the caller's
-    derived_from: str | None = None  # id of the item that this was taken from
-    replaces: ItemChange | None = None  # the item that this supersedes, and what becomes of it
+    key: str | None = None  # idempotency key
+    source: Json = field(default_factory=dict)  # of the words
+    owner: str | None = None  # of the key, if not the caller
+    derived_from: str | None = None  # id of the item that this was extracted from
+    replaces: ItemChange | None = None  # the item that this supersedes, with its new status
     accepts: Candidate | None = None  # the candidate that becomes this memory
 
 
@@ -58,12 +58,12 @@ class Remembered:
     capture: Capture
     message: str
     conflicts: tuple[SimilarItem, ...] = ()
-    repeated: bool = False  # the key was used before: this is what was kept then
+    repeated: bool = False  # the key was used before, and this is the first result
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectionResult:
-    """A capture, the entity that was made of it, and what became of that."""
+    """A capture, its entity, and the entity's correction."""
 
     capture: Capture
     item: Item
@@ -71,13 +71,13 @@ class CorrectionResult:
 
     @property
     def correction(self) -> Json:
-        """Who corrected it, when and why; metadata is anybody's, so it is looked at before it is believed."""
+        """Who corrected it, when and why. Checked, because clients can write any metadata."""
         told = self.item.metadata.get("correction")
         return told if self.item.status in CORRECTED and isinstance(told, dict) else {}
 
     @property
     def unchanged(self) -> bool:
-        """Whether the words are still those whose hash the entity was given."""
+        """Whether the capture still has the hash that the entity recorded."""
         return self.item.metadata.get("capture_hash") == self.capture.hash
 
 
@@ -102,8 +102,8 @@ class Memory:
         authorized: bool = False,
         later: bool = False,
     ) -> Remembered:
-        """The capture, and the entity that points to it, in one transaction. The same key answers with the first result, also
-        to those who ask while that is being written."""
+        """Store a capture and its entity in one transaction. The same key returns the first result,
+        also to concurrent calls."""
         if not authorized:
             await self._access.admit(caller, WRITE, "remember", memo.entity.title[:200])
         _require_plain_source(memo.source)
@@ -157,7 +157,7 @@ class Memory:
         )
 
     async def capture(self, caller: Caller, entity_id: str) -> Capture:
-        """The words that an entity was made of, as they came."""
+        """Return the original words of an entity."""
         await self._access.admit(caller, READ, "read", entity_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         return await self._store.captures.of_item(caller.scope, item.id)
@@ -165,7 +165,7 @@ class Memory:
     async def captures(
         self, caller: Caller, *, limit: int = 20, offset: int = 0
     ) -> tuple[list[CorrectionResult], int]:
-        """Newest first, and how many there are in all."""
+        """Return captures, newest first, and the total."""
         await self._access.admit(caller, READ, "captures")
         captures, total = await self._store.captures.list_page(
             caller.scope, limit=limit, offset=offset
@@ -212,7 +212,7 @@ class Memory:
         reason: str = "",
         expected_revision: int | None = None,
     ) -> ChangeResult:
-        """`by`: what replaces it; or the `content` (and `title`) of a new memory that does."""
+        """Supersede a memory: `by` another one, or by a new one with this `content` (and `title`)."""
         await self._access.admit(caller, WRITE, "supersede", entity_id)
         old = await self._memory(caller, entity_id)
         if (by is None) == (content is None):
@@ -239,19 +239,19 @@ class Memory:
     async def mark_wrong(
         self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None
     ) -> ChangeResult:
-        """Search and context leave it out from now on."""
+        """Mark a memory as wrong: search and context leave it out."""
         return await self._mark(caller, "mark_wrong", entity_id, WRONG, reason, expected_revision)
 
     async def mark_stale(
         self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None
     ) -> ChangeResult:
-        """It is still found, but shown as stale and below what is not."""
+        """Mark a memory as stale: it is still found, but flagged and ranked lower."""
         return await self._mark(caller, "mark_stale", entity_id, STALE, reason, expected_revision)
 
     async def restore(
         self, caller: Caller, entity_id: str, expected_revision: int | None = None
     ) -> ChangeResult:
-        """As if no correction had been made."""
+        """Undo a correction."""
         await self._access.admit(caller, WRITE, "restore", entity_id)
         item = await self._memory(caller, entity_id)
         if item.status not in CORRECTED:
@@ -259,7 +259,7 @@ class Memory:
 
         async def attempt() -> Item:
             now_there = await self._at_revision(caller, item.id, expected_revision)
-            # Also what the caller does not see replaces it no more, or it would not be restored.
+            # Also drop replacements that the caller does not see: they would keep it superseded.
             joined = await self._store.relations.of_items(
                 Scope(caller.library_id), [item.id], [Kind.SUPERSEDES]
             )
@@ -290,7 +290,7 @@ class Memory:
         capture = await self._store.captures.by_key(caller.library_id, owner, memo.key)
         if capture is None:
             return None
-        # Whoever kept it may be told of it, also where it was not filed in a folder of theirs; but not what others made of it.
+        # A capture's owner may see it even if its entity is filed elsewhere, but not the entity.
         item = await self._store.items.get(Scope(caller.library_id), ItemRef(id=capture.item_id))
         same = capture.text == memo.entity.content and capture.title == memo.entity.title.strip()
         told = (
@@ -334,8 +334,8 @@ class Memory:
         reason: str,
         expected_revision: int | None,
     ) -> Item:
-        """Of the same kind, in the same project, under the same tags. It is written, and the old one told, in one transaction
-        that looks at the revision: there is never one without the other."""
+        """Build a replacement of the same type, project and tags. It is written in one transaction
+        with the old memory's status, checked by revision."""
         if old.entity_type == EntityType.DOCUMENT:
             raise Invalid(
                 "What replaces a document is added as a document first; then name it with `by`."
@@ -402,8 +402,8 @@ class Memory:
 
 
 def _corrected(caller: Caller, item: Item, status: str, reason: str) -> Json:
-    """The fields of an item with a correction's status, and in its metadata who made it, when and why. What replaced it is told
-    by the relation only: not all who see the one see the other."""
+    """Return an item's fields with a correction: status, and in the metadata who, when and why. The
+    replacement is only stored as a relation, because not all who see one item see the other."""
     told = {"status": status, "at": now().isoformat(), "author": caller.name} | (
         {"reason": reason} if reason else {}
     )

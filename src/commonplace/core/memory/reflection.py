@@ -1,7 +1,7 @@
-"""From notes to memories: what a text seems to teach, what of it is known already, and what becomes of it.
+"""Reflection: extract candidate memories from notes and compare them with existing ones.
 
-Sure and new things can be kept at once. What is unsure, known already, or against what is known waits for somebody to look
-at it: nothing is dropped in silence, and nothing is kept twice in silence.
+Confident and new candidates can be stored at once. Uncertain, known or contradicting ones wait for
+review, so that nothing is dropped or duplicated silently.
 """
 
 from collections.abc import Sequence
@@ -34,8 +34,10 @@ from commonplace.ports import Embedder, Reflector, Vector
 from commonplace.store import Store
 from commonplace.text.chunking import embedding_text
 
-SURE = 0.5  # from which confidence on a candidate is kept without review
-REVIEW = "review"  # whose idempotency keys acceptances have: two who accept one candidate make one memory
+SURE = 0.5  # confidence from which a candidate is stored without review
+# owner of the idempotency keys of acceptances, so that two callers who accept one create one memory
+# owner of the idempotency keys of acceptances, so that two callers who accept one create one memory
+REVIEW = "review"
 UNTITLED = "Session reflection"
 
 
@@ -46,7 +48,7 @@ class Notes:
     project: str | None = None
     limit: int = 12
     persist: bool = False
-    review: bool = False  # with `persist`: keep nothing at once, queue all for review
+    review: bool = False  # with `persist`: store nothing at once, queue all for review
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class ReviewedCandidate:
 @dataclass(frozen=True, slots=True)
 class ReflectResult:
     candidates: tuple[ReviewedCandidate, ...]
-    source: Remembered | None = None  # where the notes were kept, when they were
+    source: Remembered | None = None  # the stored notes, if they were stored
 
 
 class Reflection:
@@ -113,7 +115,8 @@ class Reflection:
     async def queue(
         self, caller: Caller, source: Item, text: str, project_id: str | None, limit: int = 12
     ) -> int:
-        """What an item that is kept already may teach, for review; how many. Whoever calls this has been admitted."""
+        """Extract candidates from a stored item for review, and return how many. The caller is
+        authorized already."""
         proposals = await self._reflector.reflect(source.title, text, limit)
         await self._store.candidates.put(
             [
@@ -146,7 +149,7 @@ class Reflection:
         )
 
     async def candidate(self, caller: Caller, candidate_id: str) -> ReviewedCandidate:
-        """With what is like it by now."""
+        """Return a candidate with the existing items similar to it."""
         await self._access.admit(caller, READ, "read_candidate", candidate_id)
         found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
         [alike] = await self._alike(
@@ -160,7 +163,7 @@ class Reflection:
         )
 
     async def edit(self, caller: Caller, candidate_id: str, changes: dict[str, Any]) -> Candidate:
-        """kind, title, content, project."""
+        """Change kind, title, content or project of a candidate."""
         await self._access.admit(caller, WRITE, "edit_candidate", candidate_id)
         before = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
         after = await self._edited(caller, before, changes)
@@ -171,7 +174,7 @@ class Reflection:
     async def accept(
         self, caller: Caller, candidate_id: str, changes: dict[str, Any]
     ) -> tuple[Candidate, Remembered]:
-        """Make it a memory, with changes first where there are some."""
+        """Turn a candidate into a memory, after optional changes."""
         await self._access.admit(caller, WRITE, "accept_candidate", candidate_id)
         found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
         if changes:
@@ -189,9 +192,8 @@ class Reflection:
             caller, replace(memo, owner=REVIEW, accepts=pending), authorized=True
         )
         found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
-        if (
-            found.state is CandidateState.PENDING
-        ):  # its memory was written before the two were one transaction
+        # its memory was written by a version that used two transactions
+        if found.state is CandidateState.PENDING:
             found = await self._store.candidates.decide(
                 caller.library_id,
                 _whose(caller),
@@ -237,7 +239,7 @@ class Reflection:
         project_id: str | None,
         judged: Sequence[ReviewedCandidate],
     ) -> ReflectResult:
-        """The notes are captured once; reflecting on the same notes again answers with what came of them the first time."""
+        """Store notes and candidates. Reflecting on the same notes again returns the first result."""
         key = "reflect:" + digest("\0".join([notes.content, notes.source_title, project_id or ""]))
         source = await self._memory.remember(
             caller,
@@ -285,7 +287,8 @@ class Reflection:
         return ReflectResult(tuple(done), source)
 
     async def _visible(self, caller: Caller, item_id: str) -> str | None:
-        """The id, if the caller sees the item: what a token of several folders adds lies in none of them yet."""
+        """Return the id if the caller sees the item. Items added by a token of several folders are
+        in none yet."""
         try:
             return (await self._store.items.get(caller.scope, ItemRef(id=item_id))).id
         except NotFound:
@@ -309,12 +312,12 @@ class Reflection:
             texts = [[embedding_text(p.title, Section(0, p.content))] for p in proposals]
             found = await within_call(self._embedder.documents(texts))
         except EmbeddingFailed:
-            return [None] * len(proposals)  # words alone find
+            return [None] * len(proposals)  # keywords only
         return [vectors[0] for vectors in found]
 
 
 def _whose(caller: Caller) -> str | None:
-    """Who sees the whole library sees all that was queued; others what they queued themselves."""
+    """Return whose candidates the caller sees: all with full scope, else their own."""
     return None if caller.whole_library and not caller.kb_only else owner_of(caller)
 
 

@@ -1,4 +1,4 @@
-"""A pack is filled line by line, most useful first, until its budget is spent. Then it is laid out by sections."""
+"""Fill a context pack line by line, the most useful first, until its token budget is spent."""
 
 import math
 import re
@@ -9,16 +9,16 @@ from itertools import chain
 
 _RUNS = re.compile(r"[A-Za-z]+|\d+|\n+|[ \t]+|[^A-Za-z\d\s]")
 _WORD = re.compile(r"\w+")
-ALIKE = 0.8  # share of common words from which on two texts say the same
-LINE_CHARS = 420  # of a line's text, where the budget allows
+ALIKE = 0.8  # share of common words from which two texts count as the same
+LINE_CHARS = 420  # of a line's text, if the budget allows
 SHORT_CHARS = 120
 CUT = "…"
 
 
 def tokens(text: str) -> int:
-    """How many tokens a model sees in a text, estimated so that it is never too few: a token for every four letters of a word
-    (for every one where capitals stand inside it, as in ids), every digit, mark and line break, and every two bytes of any other
-    script. English prose comes out a third too high."""
+    """Estimate the number of tokens of a text, never too low: one per four letters of a word (per
+    letter with inner capitals, as in ids), per digit, mark and line break, and per two bytes of
+    other scripts. English prose is overestimated by a third."""
     return sum(_cost(run) for run in _RUNS.findall(text))
 
 
@@ -26,22 +26,22 @@ def _cost(run: str) -> int:
     if run[0].isascii() and run[0].isalpha():
         return math.ceil(len(run) / 4) if run[1:].islower() or len(run) == 1 else len(run)
     if run[0] in " \t":
-        return len(run) // 4  # one blank belongs to the word after it
+        return len(run) // 4  # one space belongs to the next word
     if run[0].isdecimal():
-        return len(run) + 1  # the blank before it may count
+        return len(run) + 1  # the space before it may count
     return len(run) if run[0].isascii() else math.ceil(len(run.encode()) / 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     section: str
-    id: str  # the entity's
+    id: str  # of the entity
     item_id: str
     type: str
     title: str
     text: str
     status: str
-    score: float  # how useful it is, for the order
+    score: float  # for the order
     reason: str
 
     def markdown(self) -> str:
@@ -52,16 +52,17 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Packed:
     lines: tuple[Line, ...]
-    left_out: dict[str, int]  # by section: for want of room
-    repeats: int  # said by another line already
+    left_out: dict[str, int]  # by section, for lack of room
+    repeats: int  # duplicates of other lines
     tokens: int  # of the whole text
 
 
 def pack(
     lines: Sequence[Line], *, limit: int, budget: int, headings: dict[str, str], head: str = ""
 ) -> Packed:
-    """The best `limit` that fit under the head, each item once, and of texts that say the same the best one. A section takes more
-    than half of the room only where the others leave it: much work in hand is no reason to leave out what was decided."""
+    """Choose the best `limit` lines that fit under the head, each item once, without duplicates. A
+    section gets more than half the room only if the others leave it, so that much active work does
+    not crowd out decisions."""
     chosen: list[tuple[Line, frozenset[str]]] = []
     most_left = Counter(line.section for line in lines)
     spent, repeats = tokens(f"{head}\n\n{left_out(most_left, headings)}\n\n"), 0
@@ -109,7 +110,7 @@ def left_out(counts: Mapping[str, int], headings: dict[str, str]) -> str:
 
 
 def _fitted(line: Line, room: int) -> Line | None:
-    """As much of its text as there is room for; None when not even its title fits."""
+    """Shorten a line to fit. None if not even its title fits."""
     for longest in (LINE_CHARS, SHORT_CHARS, 0):
         short = Line(
             line.section,
@@ -128,7 +129,7 @@ def _fitted(line: Line, room: int) -> Line | None:
 
 
 def shortened(text: str, longest: int) -> str:
-    """On one line, cut after a whole word."""
+    """Join to one line, cut after a whole word."""
     text = " ".join(text.split())
     if len(text) <= longest:
         return text

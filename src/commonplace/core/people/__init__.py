@@ -1,1 +1,1 @@
-"""Who is asking and what they may do: accounts, tokens, members, sign-in."""
+"""Accounts, tokens, members, sign-in, and access checks."""

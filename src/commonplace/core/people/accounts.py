@@ -1,4 +1,4 @@
-"""People at the web app: how they prove who they are, and the caller that a signed-in browser is."""
+"""Accounts of the web app: sign-in, sessions, passwords."""
 
 import asyncio
 import re
@@ -19,8 +19,8 @@ LIFETIME, A_WHILE = timedelta(days=30), timedelta(days=1)  # after the last visi
 CLAIM, CLAIM_LIFETIME = "claim", timedelta(hours=24)
 SHORTEST, LONGEST = 10, 200
 DEVICE, DEVICE_LIFETIME = "device", timedelta(days=365)
-# Attempts to sign in within WINDOW seconds: by one device or on one account from one address, in all from one address,
-# and in all on one account by devices that nobody has signed in to it with before.
+# Sign-in attempts within WINDOW seconds: per device, or per account and IP address; per IP address;
+# and per account by unknown devices.
 ATTEMPTS, FROM_ONE_ADDRESS, ON_ONE_ACCOUNT, WINDOW = 10, 50, 100, 900
 HASHING = 2  # passwords checked at once: each takes 64 MB and a core
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
@@ -29,29 +29,29 @@ _WRONG = "That address and password do not belong together."
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Somebody who is signed in. Behind `caller`, all pages use the verbs that tokens use."""
+    """A signed-in person. Behind `caller`, pages use the same methods as tokens."""
 
     person: Person
     session: WebSession
-    library: Membership  # the one they are in now
-    libraries: tuple[Membership, ...]  # all that they could turn to, their own first
+    library: Membership  # the current one
+    libraries: tuple[Membership, ...]  # all they belong to, their own first
     caller: Caller
-    viewing: Token | None = None  # the token whose eyes they look through
-    prolonged: bool = False  # just now: the browser has to be told to keep its cookie as long
+    viewing: Token | None = None  # the token of "View as"
+    prolonged: bool = False  # the session was extended, so the cookie must be renewed
 
     @property
     def has_full_write(self) -> bool:
-        """Whether they may do what takes write access to the whole library."""
+        """Whether they can write to the whole library."""
         return Capability.WRITE in self.caller.capabilities and self.viewing is None
 
     @property
     def manages_members(self) -> bool:
-        """Whether they say who belongs to the library."""
+        """Whether they can manage the library's members."""
         return self.has_full_write and self.library.role.manages_members
 
     @property
     def at_home(self) -> Caller:
-        """As the owner of their own library, wherever they are now."""
+        """The person as the owner of their own library, whichever is open."""
         return Caller(
             self.person.id, self.person.id, self.person.name, frozenset(Capability), role=Role.OWNER
         )
@@ -64,7 +64,7 @@ class Accounts:
         self._limits = limits
         self._hasher = PasswordHasher()
         self._hashing = asyncio.Semaphore(HASHING)
-        self._nobody = ""  # a hash to check against when there is none, so that nobody can tell by the time it takes
+        self._nobody = ""  # checked when there is no password, so that timing reveals nothing
 
     # -- being signed in
 
@@ -73,7 +73,7 @@ class Accounts:
         if found is None:
             return None
         session, person, libraries = found
-        # Who was taken out of a library is back in their own, which is always there.
+        # A removed member is back in their own library, which always exists.
         library = next(
             (each for each in libraries if each.library_id == session.library_id), libraries[0]
         )
@@ -103,7 +103,7 @@ class Accounts:
     async def sign_in(
         self, email: str, password: str, *, address: str, about: str, device: str | None = None
     ) -> str:
-        """The secret for the browser's cookie."""
+        """Sign in with a password, and return the secret for the session cookie."""
         person = await self._store.accounts.find_by_email(email.strip())
         await self.limit_attempts(
             person.id if person else email.strip().lower()[:200], address, device
@@ -115,18 +115,18 @@ class Accounts:
         return await self.open_session(person.id, about)
 
     async def limit_attempts(self, account: str, address: str, device: str | None) -> None:
-        """Count an attempt to sign in. A device that was signed in to the account before is limited by itself, so that
-        nobody can lock its owner out; all others by address and account."""
+        """Count a sign-in attempt. A known device has its own limit, so that nobody can lock its
+        owner out; others are limited by IP address and account."""
         if device and await self._is_known(device, account):
             await self.throttle(f"signin-by:{digest(device)}", ATTEMPTS)
             return
-        # The address first: whoever has tried too often from there must not use up what others may try.
+        # The IP address first: attempts beyond its limit must not count against the account.
         await self.throttle(f"signin-from:{address}", FROM_ONE_ADDRESS)
         await self.throttle(f"signin:{address}:{account}", ATTEMPTS)
         await self.throttle(f"signin-on:{account}", ON_ONE_ACCOUNT)
 
     async def remember_device(self, session: str, device: str | None) -> str:
-        """The secret by which the browser of a new session is known at the next sign-in: the one it has, or a new one."""
+        """Return the secret that marks the session's browser as known at the next sign-in."""
         found = await self._store.accounts.session(digest(session))
         if found is None:
             raise Unauthorized("Sign in first.")
@@ -144,7 +144,8 @@ class Accounts:
     async def open_session(
         self, person_id: str, about: str, *, library_id: str | None = None
     ) -> str:
-        """A new session, in their own library or one they are a member of, for somebody who has proved who they are."""
+        """Open a session for an authenticated person, in their own library or one they are a member
+        of."""
         secret = secrets.token_urlsafe(32)
         await self._store.accounts.open_session(
             WebSession(
@@ -158,14 +159,14 @@ class Accounts:
         return secret
 
     async def sign_out(self, visitor: Visitor, *, others: bool = False) -> None:
-        """This browser, or all others."""
+        """Sign out this browser, or all others."""
         mine = visitor.session.digest
         await self._store.accounts.close_sessions(
             visitor.person.id, only=None if others else mine, but=mine if others else None
         )
 
     async def view_as(self, visitor: Visitor, token_id: str | None) -> None:
-        """See the library as a token does, until told otherwise."""
+        """View the library as a token, or stop with None."""
         if token_id is not None:
             await self._access.admit(
                 visitor.caller, READ, "view_as", token_id, needs_full_write=True
@@ -178,7 +179,7 @@ class Accounts:
         await self._store.accounts.set_view_as(visitor.session.digest, token_id)
 
     async def switch_library(self, visitor: Visitor, library_id: str) -> Membership:
-        """This browser is in that library from now on."""
+        """Open another library in this browser."""
         for library in visitor.libraries:
             if library.library_id == library_id:
                 await self._store.accounts.switch_library(visitor.session.digest, library_id)
@@ -188,7 +189,7 @@ class Accounts:
     # -- coming in the first time
 
     async def invitation(self, person: Person) -> str:
-        """The secret of a link that signs its holder in, once, within a day, and lets them choose a password."""
+        """Create the secret of a sign-in link, valid once and for a day."""
         secret = secrets.token_urlsafe(32)
         await self._store.accounts.add_secret(
             digest(secret), CLAIM, person.id, now() + CLAIM_LIFETIME
@@ -196,7 +197,7 @@ class Accounts:
         return secret
 
     async def first_invitation(self) -> str | None:
-        """For the first person, as long as they cannot sign in in any other way."""
+        """Create a sign-in link for the first person, while they have no other way to sign in."""
         people = await self._store.people.all()
         return (
             await self.invitation(people[0])
@@ -214,7 +215,7 @@ class Accounts:
         return person
 
     async def claim(self, secret: str, name: str, email: str, password: str, *, about: str) -> str:
-        """Sign in by a link. Who can sign in in another way too may leave the password out, and keeps it."""
+        """Sign in by a link and set the password. People who can already sign in may leave it out."""
         person = await self.invited(secret)
         name, email = checked(name, email)
         hashed = (
@@ -237,14 +238,14 @@ class Accounts:
         return await self._store.accounts.password_hash(visitor.person.id) is not None
 
     async def change_password(self, visitor: Visitor, old: str, new: str) -> None:
-        """All other browsers are signed out, and links that were made before sign nobody in."""
+        """Change the password, sign out all other browsers and void open sign-in links."""
         await self.check_password(visitor, old)
         await self._store.accounts.set_password(
             visitor.person.id, await self.hashed(new), keep=visitor.session.digest, void=CLAIM
         )
 
     async def check_password(self, visitor: Visitor, password: str) -> None:
-        """That it is them who sit there; who has no password has proved it by signing in."""
+        """Check the current password. People without one passed by signing in."""
         known = await self._store.accounts.password_hash(visitor.person.id)
         if known is not None:
             await self.throttle(f"password:{visitor.person.id}", ATTEMPTS)
@@ -252,7 +253,7 @@ class Accounts:
                 raise Unauthorized("That is not the password you have now.")
 
     async def sessions(self, visitor: Visitor) -> list[WebSession]:
-        """Browsers that are signed in as them, the newest first."""
+        """Return the person's open sessions, newest first."""
         return (await self._store.accounts.sessions(visitor.person.id))[::-1]
 
     async def close_session(self, visitor: Visitor, session_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Who may do what. `identify` turns a credential into a caller; `admit` is the one function that decides."""
+"""Access checks. `identify` turns a credential into a caller, `admit` allows or refuses a call."""
 
 import asyncio
 import hashlib
@@ -19,12 +19,12 @@ from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 HOUR = 3600
-JWT_SECONDS = 365 * 24 * HOUR + 60  # a minute for clocks that are not the same
+JWT_SECONDS = 365 * 24 * HOUR + 60  # a minute of tolerance for clocks
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a verb does: the capability it takes, and the setting that bounds how often."""
+    """A kind of call: the capability it needs and the setting that limits its rate."""
 
     name: str
     capability: Capability
@@ -34,9 +34,8 @@ class Action:
 READ = Action("read", Capability.READ, "rate_reads_per_hour")
 WRITE = Action("write", Capability.WRITE, "rate_writes_per_hour")
 DELETE = Action("delete", Capability.WRITE, "rate_deletes_per_hour")
-UPLOAD = Action(
-    "upload", Capability.WRITE, "rate_deletes_per_hour"
-)  # as many as deletes, counted apart
+# the same limit as deletes, counted separately
+UPLOAD = Action("upload", Capability.WRITE, "rate_deletes_per_hour")
 
 
 class Access:
@@ -48,7 +47,7 @@ class Access:
         self._flushing = asyncio.Lock()
 
     async def identify(self, bearer: str | None) -> Caller:
-        """The caller behind an Authorization header's value (without `Bearer `)."""
+        """Return the caller of an Authorization header's value (without `Bearer `)."""
         if not bearer:
             raise Unauthorized(
                 "Send `Authorization: Bearer sk_...`; `commonplace token create` makes a token."
@@ -58,7 +57,7 @@ class Access:
         return await self._by_jwt(bearer)
 
     async def owner(self) -> Caller | None:
-        """The first person, as when they sit at the machine: everything allowed, nothing counted."""
+        """Return the first person, for local use: all capabilities, no limits."""
         people = await self._store.people.all()
         if not people:
             return None
@@ -77,8 +76,11 @@ class Access:
         needs_full_scope: bool = False,
         needs_admin: bool = False,
     ) -> None:
-        """Let the caller go on, or say why not. `whole`: only for who sees the whole library; `owner`: who may also write
-        to it; `ruler`: and has a role that says who belongs to it."""
+        """Allow a call, or raise the reason why not.
+
+        `needs_full_scope`: the caller must see the whole library. `needs_full_write`: and may write
+        to it. `needs_admin`: and has a role that manages members.
+        """
         try:
             needs_full_write = needs_full_write or needs_admin
             required = Capability.WRITE if needs_full_write else action.capability
@@ -99,7 +101,7 @@ class Access:
         self._note(caller, verb, target, ok=True)
 
     async def request(self, caller: Caller) -> int | None:
-        """Count one HTTP request; the seconds to wait when there were too many in the last minute."""
+        """Count an HTTP request. Returns the seconds to wait if there were too many in a minute."""
         bound = self._settings.rate_requests_per_minute
         if not bound or caller.limit_key is None:
             return None
@@ -107,8 +109,8 @@ class Access:
         return None if wait is None else whole_seconds(wait)
 
     async def flush(self) -> None:
-        """Write the activity noted since the last time."""
-        async with self._flushing:  # whoever reads the log next waits for what is being written
+        """Write the recorded activity."""
+        async with self._flushing:  # readers of the log wait for a write in progress
             events, self._events = self._events, []
             if events:
                 await self._store.tokens.record(events)
@@ -122,9 +124,9 @@ class Access:
                 log.warning(
                     "The activity of the last moment could not be written: %s", error.message
                 )
-            except (
-                Exception
-            ):  # else nothing would ever be written again, and the notes would pile up
+            except Exception:
+                # the loop must go on, or events would pile up
+                # the loop must go on, or events would pile up
                 log.exception("The activity of the last moment could not be written")
 
     async def _spend(self, caller: Caller, action: Action) -> None:
@@ -149,10 +151,10 @@ class Access:
     async def _by_jwt(self, encoded: str) -> Caller:
         if not self._settings.jwt_secret:
             raise Unauthorized("The token is unknown or was revoked.")
-        import jwt  # with all its cryptography; most servers know tokens only
+        import jwt  # slow to import, and most servers only use tokens
 
         try:
-            # `iat` says when, not from when: an issuer whose clock is ahead of ours is no reason to refuse.
+            # `iat` is no start time: an issuer's clock may be ahead of ours.
             claims = jwt.decode(
                 encoded,
                 self._settings.jwt_secret,
@@ -184,7 +186,7 @@ class Access:
 
 
 def bearer_of(token: Token, limit_key: str | None = None) -> Caller:
-    """Whoever holds the token: with what it was given, as far as its person's role goes today."""
+    """Return the caller of a token: its capabilities, limited by the person's current role."""
     if token.role is None:
         raise Unauthorized("The token's person is not a member of the library any more.")
     return Caller(
@@ -206,7 +208,7 @@ def may(role: Role, given: frozenset[Capability]) -> frozenset[Capability]:
 
 
 def digest(secret: str) -> str:
-    """Tokens are 256 random bits, so a plain hash keeps them as safe as a slow one would."""
+    """Hash a secret. Tokens are 256 random bits, so a fast hash is as safe as a slow one."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""What to run or paste so that a client reaches this server: the same lines at the command line and in the web app."""
+"""Setup instructions for clients: the same lines in the CLI and the web app."""
 
 import json
 import shlex
@@ -26,13 +26,13 @@ class Client(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    where: str  # what to do with the lines
+    where: str  # instructions for the lines
     lines: str
-    install: str | None = None  # an address that makes the client do it by itself
+    install: str | None = None  # a URL that installs it automatically
 
 
 def address(settings: Settings) -> str:
-    """Where clients reach the server."""
+    """Return the URL where clients reach the server."""
     if settings.public_url:
         return settings.public_url.rstrip("/")
     anywhere = settings.host in ("0.0.0.0", "::", "")
@@ -96,7 +96,8 @@ def instructions(client: Client, url: str, secret: str, settings: Settings) -> I
 
 
 def _program() -> str:
-    """This installation's own command, in full: a desktop client starts programs from a folder of its own."""
+    """Return this installation's command with its full path: desktop clients start in another
+    folder."""
     return (
         shutil.which("commonplace", path=Path(sys.executable).parent)
         or shutil.which("commonplace")
@@ -105,7 +106,7 @@ def _program() -> str:
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    """A desktop client starts programs with an environment of its own."""
+    """Return the environment for desktop clients, which do not inherit ours."""
     differing = [
         f for f in fields(Settings) if getattr(settings, f.name) != getattr(Settings(), f.name)
     ]

@@ -1,4 +1,5 @@
-"""Accepting an invitation in the browser: as who one is, or as somebody new, with a password or a passkey."""
+"""Accepting invitations in the browser: as an existing person, or as a new one with a password or
+passkey."""
 
 from commonplace.core.people.accounts import Accounts, Visitor, checked
 from commonplace.core.people.members import (
@@ -27,7 +28,7 @@ class Invitations:
         return await self._members.asked(secret)
 
     async def as_known(self, visitor: Visitor, secret: str) -> AcceptedInvitation:
-        """Their browser turns to the library they joined."""
+        """Accept as an existing person. The browser switches to the joined library."""
         done = await self._members.accept(visitor.at_home, secret, with_token=False)
         await self._store.accounts.switch_library(visitor.session.digest, done.library_id)
         return done
@@ -35,7 +36,7 @@ class Invitations:
     async def with_password(
         self, secret: str, name: str, email: str, password: str, *, about: str
     ) -> str:
-        """The secret for the browser's cookie."""
+        """Accept as a new person, and return the secret for the session cookie."""
         name, email = checked(name, email)
         await self._members.asked(secret)
         hashed = await self._accounts.hashed(password)
@@ -45,7 +46,8 @@ class Invitations:
         return await self._accounts.open_session(done.person_id, about, library_id=done.library_id)
 
     async def offer_passkey(self, secret: str, name: str, email: str, site: Site) -> Json:
-        """Refuses what would be refused afterwards: a passkey that nobody knows would stay in the browser."""
+        """Offer a passkey, unless the sign-up would be refused anyway: an unknown passkey would
+        stay in the browser."""
         name, email = checked(name, email)
         require_addressee((await self._members.asked(secret)).invitation, email)
         if await self._store.accounts.find_by_email(email):

@@ -1,4 +1,4 @@
-"""Who belongs to a library, and in which role. Invitations are secrets: shown once, good once, for a while."""
+"""Members of a library and their roles. Invitations are secrets: shown once, used once, expiring."""
 
 import secrets
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ class AcceptedInvitation:
     person_id: str
     library_id: str
     role: Role
-    token: str  # for that library; shown this once; "" when none was asked for
+    token: str  # for that library, shown once; "" if none was requested
     new_person: bool
 
 
 @dataclass(frozen=True, slots=True)
 class OpenInvitation:
-    """What an invitation says to whoever holds it."""
+    """An invitation, as its holder sees it."""
 
     invitation: Invitation
     library: str
@@ -47,7 +47,7 @@ class Members:
         return await self._store.members.change_role(caller.library_id, person_id, role)
 
     async def remove(self, caller: Caller, person_id: str) -> None:
-        """Their tokens for the library are revoked at once. What they added stays."""
+        """Remove a member and revoke their tokens. Items they added stay."""
         await self._access.admit(caller, DELETE, "remove_member", person_id, needs_admin=True)
         await self._require_reach(caller, person_id)
         await self._store.members.remove(caller.library_id, person_id)
@@ -55,7 +55,7 @@ class Members:
     async def invite(
         self, caller: Caller, role: Role, email: str | None = None, days: int = INVITATION_DAYS
     ) -> tuple[Invitation, str]:
-        """The invitation and its secret, which is shown this once and kept only as a hash."""
+        """Create an invitation, and return it with its secret, which is only stored as a hash."""
         await self._access.admit(caller, WRITE, "invite", role, needs_admin=True)
         _require_may_give(caller, role)
         at, secret = now(), "inv_" + secrets.token_urlsafe(32)
@@ -83,7 +83,7 @@ class Members:
             raise NotFound("Invitation not found, or accepted already")
 
     async def leave(self, caller: Caller) -> None:
-        """Whoever asks is no member any more; what they added stays."""
+        """Leave the library. Items the person added stay."""
         await self._access.admit(caller, READ, "leave", needs_full_scope=True)
         _require_guest(caller, caller.person_id)
         await self._store.members.remove(caller.library_id, caller.person_id)
@@ -96,7 +96,7 @@ class Members:
         await self._store.members.rename_library(caller.library_id, name)
 
     async def asked(self, secret: str) -> OpenInvitation:
-        """Nobody has to say who they are to read what they are invited to: the secret is enough."""
+        """Return an invitation by its secret. No sign-in is needed."""
         invitation = await self._open(secret)
         by = await self._store.accounts.person(invitation.invited_by)
         return OpenInvitation(
@@ -115,7 +115,8 @@ class Members:
         with_token: bool = True,
         sign_in: str | Passkey | None = None,
     ) -> AcceptedInvitation:
-        """As the person who asks, or, for who has no account, as a new one, who signs in with a password's hash or a passkey."""
+        """Accept an invitation, as the caller or as a new person who signs in with a password or
+        passkey."""
         if caller is not None:
             await self._access.admit(caller, WRITE, "accept_invitation", needs_full_write=True)
         invitation = await self._open(secret)
@@ -135,7 +136,7 @@ class Members:
                 )
             person = new_person(name, email)
         require_addressee(invitation, person.email)
-        # Of all capabilities: the role cuts them, and gives them back should it change.
+        # All capabilities: the role limits them, and may change later.
         token, token_secret = mint(
             invitation.library_id, person.id, NewToken(f"invited: {person.name}", write=True)
         )
@@ -167,7 +168,7 @@ class Members:
     async def _require_reach(
         self, caller: Caller, person_id: str, role: Role | None = None
     ) -> None:
-        """An admin neither makes owners nor unmakes them."""
+        """Check that the caller's role may manage this member: admins cannot change owners."""
         if role is not None:
             _require_may_give(caller, role)
         held = await self._store.people.role(person_id, caller.library_id)

@@ -1,4 +1,4 @@
-"""Passkeys: a browser or a key in the pocket proves who somebody is, and no secret ever travels."""
+"""Passkeys: sign in without a shared secret."""
 
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -18,7 +18,7 @@ PURPOSE, LIFETIME = "passkey", timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where the browser believes to be: a passkey is good there and nowhere else."""
+    """The site as the browser knows it. Passkeys are bound to it."""
 
     host: str  # without its port
     origin: str
@@ -33,7 +33,7 @@ class Passkeys:
         return await self._store.accounts.passkeys(person.id)
 
     async def registration_options(self, person: Person, site: Site) -> Json:
-        """What the browser needs to make a new one; the person may be one who is only about to be."""
+        """Return the options for creating a passkey. The person may not be stored yet."""
         from commonplace.core.people import webauthn
 
         return webauthn.registration_options(
@@ -48,7 +48,7 @@ class Passkeys:
     async def verify_registration(
         self, person_id: str, site: Site, credential: Json, name: str
     ) -> Passkey:
-        """What the browser made, if it is an answer to an offer of ours; not kept yet."""
+        """Verify a new passkey against a challenge of ours. It is not stored yet."""
         from commonplace.core.people import webauthn
 
         challenge = await self._answered(credential)
@@ -70,7 +70,7 @@ class Passkeys:
             raise NotFound("Passkey not found")
 
     async def authentication_options(self, site: Site) -> Json:
-        """What the browser needs to let somebody choose one."""
+        """Return the options for choosing a passkey."""
         from commonplace.core.people import webauthn
 
         return webauthn.authentication_options(site.host, await self._challenge())
@@ -96,7 +96,7 @@ class Passkeys:
         return challenge
 
     async def _answered(self, credential: Json) -> bytes:
-        """The challenge that the answer is to, which is spent with it."""
+        """Return the challenge that a response answers, and use it up."""
         try:
             said = orjson.loads(_decoded(credential["response"]["clientDataJSON"]))
             challenge = str(said["challenge"])
@@ -109,6 +109,5 @@ class Passkeys:
 
 
 def _decoded(text: str) -> bytes:
-    return urlsafe_b64decode(
-        f"{text}==="
-    )  # WebAuthn leaves the padding out; too much of it does no harm
+    # WebAuthn omits the padding; extra padding is harmless
+    return urlsafe_b64decode(f"{text}===")

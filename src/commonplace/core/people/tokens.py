@@ -1,4 +1,4 @@
-"""People and the tokens they hand to their agents."""
+"""People and their access tokens."""
 
 import secrets
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class People:
         self._access = access
 
     async def ensure_owner(self) -> Person:
-        """The first person; made on the first start, by the first of those that start at once."""
+        """Return the first person, creating them on the first start. Concurrent starts create one."""
         people = await self._store.people.all()
         if not people:
             with suppress(NameTaken):
@@ -39,7 +39,7 @@ class People:
         return people[0]
 
     async def first_token(self) -> str | None:
-        """The owner's own token, the first time this is asked for; None ever after."""
+        """Create the owner's first token and return its secret; None if it exists."""
         owner = await self.ensure_owner()
         if any(
             token.name == FIRST_TOKEN for token in await self._store.tokens.of_library(owner.id)
@@ -52,7 +52,7 @@ class People:
         )[1]
 
     async def create(self, name: str, email: str) -> Person:
-        """A person with a library of their own."""
+        """Create a person with a library."""
         person = new_person(name, email)
         await self._store.people.create(person)
         return person
@@ -67,13 +67,13 @@ class People:
         return await self._store.people.all()
 
     async def create_token(self, caller: Caller, new: NewToken) -> tuple[Token, str]:
-        """The token and its secret, which is shown this once and kept only as a hash."""
+        """Create a token, and return it with its secret, which is only stored as a hash."""
         await self._access.admit(caller, WRITE, "create_token", new.name, needs_full_write=True)
         folders = None if new.folders is None else await self._folder_ids(caller, new.folders)
         return await self._mint(caller.library_id, caller.person_id, new, folders)
 
     async def tokens(self, caller: Caller) -> list[Token]:
-        """The library's; for who does not say who belongs to it, their own."""
+        """Return the library's tokens; only their own for callers who cannot manage members."""
         await self._access.admit(caller, READ, "list_tokens", needs_full_write=True)
         return await self._of(caller)
 
@@ -128,7 +128,7 @@ def new_person(name: str, email: str) -> Person:
 def mint(
     library_id: str, person_id: str, new: NewToken, folders: frozenset[str] | None = None
 ) -> tuple[Token, str]:
-    """A token that is not kept yet, and its secret."""
+    """Make a token and its secret, not stored yet."""
     at = now()
     token = Token(
         id=new_id(),

@@ -1,7 +1,7 @@
-"""The two ceremonies of WebAuthn, making a passkey and proving to have it: what the browser is given and what it answers.
+"""The two WebAuthn ceremonies: registration and authentication.
 
-Apart from passkeys.py, which brings it in when somebody has a passkey: the library behind it takes longer to import than most
-commands take to run.
+Separate from passkeys.py, which imports it on use: the webauthn package takes longer to import than
+most commands run.
 """
 
 from collections.abc import Iterable
@@ -81,7 +81,7 @@ def authentication_options(host: str, challenge: bytes) -> Json:
 def verify_authentication(
     known: Passkey, host: str, origin: str, challenge: bytes, credential: Json
 ) -> int:
-    """How often it has been used by now."""
+    """Verify a sign-in and return the passkey's new use count."""
     try:
         proof = verify_authentication_response(
             credential=credential,

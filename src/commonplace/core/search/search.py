@@ -1,4 +1,4 @@
-"""Search: keyword and vector side by side within the scope, blended, best first."""
+"""Hybrid search: keyword and vector search within a scope, blended, best first."""
 
 import time
 from dataclasses import replace
@@ -36,7 +36,7 @@ class Search:
         self._stale: tuple[float, bool] = (0.0, False)
 
     async def warm(self) -> None:
-        """Read what the first question after a start would wait for: the model, and the first person's library."""
+        """Load the model and the first person's index, so that the first search is fast."""
         vector = await self._embedder.query("ready")
         for person in (await self._store.people.all())[:1]:
             await self._store.sections.matches(
@@ -52,7 +52,8 @@ class Search:
         mode: Mode = Mode.HYBRID,
         where: ItemFilter | None = None,
     ) -> SearchResult:
-        """`where`: only of these items. What was marked as wrong is found by asking for that status only."""
+        """Search within a scope. `where` limits the items. Items marked wrong are only found by
+        that status."""
         await self._access.admit(caller, READ, "search")
         where = _true(where or ItemFilter())
         question, degraded = await self._question(query, mode)
@@ -83,7 +84,7 @@ class Search:
         limit: int | None = None,
         where: ItemFilter | None = None,
     ) -> tuple[list[Scored], str | None]:
-        """The best `limit` sections, or all, with their scores, and why the answer may be less than it should be."""
+        """Return scored sections, best first, and why the answer may be incomplete."""
         question, degraded = await self._question(query, mode)
         found = await self._store.sections.matches(caller.scope, question, where)
         if question.vector is not None and not found.complete:
@@ -121,7 +122,7 @@ class Search:
         if known is None or at > known[0]:
             if len(self._known) > 10_000:
                 self._known.clear()
-            # Only of what the scope sees: what waits elsewhere is not to be told.
+            # Only within the scope: other items' state must not be revealed.
             stale = self._stale[1] and await self._store.sections.has_other_stamp(
                 self._embedder.stamp, scope
             )
@@ -130,14 +131,14 @@ class Search:
                 if stale
                 else incomplete(*await self._store.jobs.count_open(EMBED, scope))
             )
-            # Where very much waits, asking takes its time: it is asked as much more rarely.
+            # The slower the check, the more rarely it runs.
             slow = max(1.0, (time.monotonic() - at) / QUICK_SECONDS)
             known = self._known[scope] = (at + RECHECK_SECONDS * slow, said)
         return known[1]
 
 
 def incomplete(items: int, reason: str | None) -> str | None:
-    """Say that some items wait for their vectors, and why if it is not their turn only; None: none do."""
+    """Say how many items wait for vectors, and why; None if none do."""
     if not items:
         return None
     number = f"{items:,}" if items <= COUNTED else f"more than {COUNTED:,}"

@@ -1,4 +1,4 @@
-"""What replaced something stands above it in every answer, whichever of the two the question fits better."""
+"""Rank replacements above the items they supersede."""
 
 from commonplace.model import SUPERSEDED, ItemFilter, Kind, Passage, Scope
 from commonplace.store import Store
@@ -9,7 +9,7 @@ Found = list[tuple[float, Passage]]
 
 
 async def newest_first(store: Store, scope: Scope, where: ItemFilter, found: Found) -> Found:
-    """Best first, as it came. A replacement that was not found is put in just above what it replaced."""
+    """Reorder results, best first. A replacement that was not found is inserted above its original."""
     replaced_by: dict[str, set[str]] = {}
     for _ in range(LONGEST_CHAIN):
         asked = {p.item_id for _, p in found if p.status == SUPERSEDED} - replaced_by.keys()
@@ -41,7 +41,7 @@ def _ordered(found: Found, replaced_by: dict[str, set[str]]) -> Found:
         best[passage.item_id] = max(score, best.get(passage.item_id, 0.0))
 
     def bound(item_id: str, seen: frozenset[str] = frozenset()) -> tuple[float, int]:
-        """The score it may have at most, and how often it was replaced."""
+        """Return the highest allowed score, and the number of replacements above."""
         newer = [
             bound(new, seen | {item_id})
             for new in replaced_by.get(item_id, ())

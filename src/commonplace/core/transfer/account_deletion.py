@@ -1,4 +1,4 @@
-"""Deleting one's account: the library, its files, and the person; all that others own stays."""
+"""Deletion of an account: the library, its files and the person. Other people's data stays."""
 
 from commonplace.core.items.uploads import Uploads
 from commonplace.core.people.accounts import Accounts, Visitor
@@ -16,7 +16,7 @@ class AccountDeletion:
         self._uploads = uploads
 
     async def obstacle(self, visitor: Visitor) -> str:
-        """Why they cannot go, if they cannot."""
+        """Return why the account cannot be deleted, or ""."""
         if (await self._store.people.all())[0].id == visitor.person.id:
             return "This server is yours: its first person stays as long as it does."
         if len(await self._store.members.of_library(visitor.person.id)) > 1:
@@ -24,7 +24,8 @@ class AccountDeletion:
         return ""
 
     async def delete(self, visitor: Visitor, email: str, password: str) -> None:
-        """For good. Cut short, it can be begun again: the person goes last."""
+        """Delete the account permanently. If interrupted, it can be repeated: the person is deleted
+        last."""
         obstacle = await self.obstacle(visitor)
         if obstacle:
             raise Conflict(obstacle)
@@ -38,11 +39,11 @@ class AccountDeletion:
             await self._store.tokens.revoke(library_id, token.id)
         await self._empty(Scope(library_id))
         await self._store.uploads.expire(library_id)
-        await self._uploads.cleanup()  # the files go while it is still known where they are
+        await self._uploads.cleanup()  # delete the files while their keys are still stored
         await self._store.people.delete(library_id)
 
     async def _empty(self, scope: Scope) -> None:
-        """One by one, so that others can write in between."""
+        """Delete item by item, so that others can write in between."""
         while items := (
             await self._store.items.list_page(
                 scope, EVERYTHING, limit=AT_ONCE, offset=0, count=False

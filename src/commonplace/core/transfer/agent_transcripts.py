@@ -1,5 +1,5 @@
-"""Transcripts that coding agents leave behind: Claude Code's and Codex's, one JSON object a line. Each becomes what was said,
-with the tools that were used in a few words; what the tools answered and what the model thought to itself is left out."""
+"""Read transcripts of Claude Code and Codex (JSON lines). Keeps messages and short mentions of tool
+calls; drops tool output and thinking."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _REMINDERS = re.compile(
     r"<(system-reminder|environment_context|user_instructions|command-message|local-command-stdout)>"
 )
 _COMMANDS = re.compile(r"<(command-name|command-args)>")
-# What a tool call is about, in the order in which it is told.
+# Arguments that describe a tool call, in order of preference.
 _TELLING = (
     "command",
     "cmd",
@@ -36,9 +36,9 @@ _TELLING = (
 
 @dataclass(slots=True)
 class Session:
-    """One conversation, or one stretch of a project's history."""
+    """One conversation, or one month of a project's history."""
 
-    key: str  # names it for good: the same session has the same key
+    key: str  # a stable identifier
     title: str
     text: str
     at: datetime | None = None  # when it began
@@ -63,7 +63,7 @@ class _Talk:
         self.turns[-1][1].append(text.strip())
 
 
-Complain = Callable[[str, str], None]  # (where, why)
+Complain = Callable[[str, str], None]  # (place, reason)
 
 
 def files(root: Path) -> list[Path]:
@@ -75,8 +75,8 @@ def files(root: Path) -> list[Path]:
 
 
 def read(file: Path, complain: Complain) -> Session | None:
-    """None when nothing was said in it. Lines that cannot be read are told and passed over: a session that is still going on ends
-    in the middle of one."""
+    """Read a transcript; None if it has no messages. Unreadable lines are reported and skipped: a
+    running session ends in the middle of one."""
     talk = _Talk()
     with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
@@ -126,9 +126,8 @@ def _take(talk: _Talk, entry: Json) -> None:
     ):
         _claude_code(talk, entry)
     else:
-        _codex(
-            talk, "response_item" if "type" in entry else "session_meta", entry
-        )  # as its first versions wrote it
+        # as early versions wrote it
+        _codex(talk, "response_item" if "type" in entry else "session_meta", entry)
 
 
 # -- Claude Code
@@ -174,7 +173,7 @@ def _codex(talk: _Talk, kind: str, payload: Json) -> None:
                 talk.about.setdefault(name, value)
         return
     if kind != "response_item":
-        return  # what happened on the screen: the same words once more
+        return  # screen events repeat the same words
     match payload.get("type"):
         case "message" if payload.get("role") in ("user", "assistant"):
             for block in _blocks(payload.get("content")):
@@ -200,7 +199,7 @@ def _blocks(content: Any) -> Iterator[Json]:
 
 
 def _said(text: Any) -> str:
-    """Without what programs put among the user's words."""
+    """Remove blocks that programs insert into the user's words."""
     plain = _without(_REMINDERS, text) if isinstance(text, str) else ""
     plain = _without(_COMMANDS, plain, keep=True).strip()
     return (
@@ -213,7 +212,7 @@ def _said(text: Any) -> str:
 def _without(opening: re.Pattern[str], text: str, *, keep: bool = False) -> str:
     """Remove blocks from an opening tag to its closing one, or only the tags."""
     kept, at = [], 0
-    unclosed: set[str] = set()  # looked for in vain once: there are none further down
+    unclosed: set[str] = set()  # tags without a closing one: do not search again
     for tag in opening.finditer(text):
         if tag.start() < at or tag[1] in unclosed:
             continue

@@ -1,4 +1,4 @@
-"""What other programs export: bookmarks of browsers, Pocket, Karakeep, Readwise. Each becomes a list of saved things."""
+"""Parse exports of other programs: browser bookmarks, Pocket, Karakeep, Readwise."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ WEB = ("http://", "https://")
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """An address, or a note when there is none."""
+    """A bookmark, or a note if it has no URL."""
 
     title: str
     url: str | None = None
@@ -27,11 +27,11 @@ class Saved:
     tags: tuple[str, ...] = ()
     folder: str | None = None
     at: datetime | None = None
-    lost: str = ""  # why it cannot be brought in: it is named at the end
+    lost: str = ""  # the reason why it cannot be imported, for the report
 
 
 def read(file: Path) -> list[Saved]:
-    """Invalid, naming the formats that are known, when it is none of them."""
+    """Read an export. Raises Invalid, naming the known formats, if it is none of them."""
     text = front_matter.decode(file.read_bytes(), str(file)).removeprefix("\ufeff")
     readers: dict[str, Callable[[str], list[Saved]]] = {
         ".html": bookmarks,
@@ -60,12 +60,13 @@ def bookmarks(page: str) -> list[Saved]:
 
 
 class _Bookmarks(HTMLParser):
-    """Nested lists, each under a heading that names its folder; Pocket's lie flat under `Unread` and `Read Archive`."""
+    """Parses nested lists with a heading per folder. Pocket's lists are flat, under `Unread` and
+    `Read Archive`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: list[Saved] = []
-        self._folders: list[str] = []  # one for each list that is open; "" where it has no name
+        self._folders: list[str] = []  # one per open list; "" without a name
         self._heading = ""
         self._link: dict[str, str | None] | None = None
         self._text = ""
@@ -128,7 +129,7 @@ def table(text: str) -> list[Saved]:
 
 
 def _highlights(rows: Iterable[dict[str, str]]) -> Iterator[Saved]:
-    """A note for each book, with what was highlighted in it."""
+    """Yield one note per book, with its highlights."""
     books: dict[tuple[str, str], _Book] = {}
     for row in rows:
         if row["highlight"].strip():
@@ -171,7 +172,7 @@ def karakeep(text: str) -> list[Saved]:
 
 
 def _karakeep(entry: dict[str, Any]) -> Iterator[Saved]:
-    """A link, and beside it the note that somebody made on it: the page is everybody's, the note is not."""
+    """Yield a bookmark, and a separate note for its private comment."""
     content = entry.get("content") or {}
     url = content.get("url") if content.get("type") == "link" else None
     url = clean(str(url)) if str(url).lower().startswith(WEB) else None
@@ -213,7 +214,7 @@ def _karakeep(entry: dict[str, Any]) -> Iterator[Saved]:
 
 
 def clean(text: str) -> str:
-    """As databases take it: without NUL, and with a question mark for half an emoji, as programs leave it that cut texts off."""
+    """Remove NUL characters, and replace lone surrogates, which programs leave when they cut texts."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
@@ -222,7 +223,7 @@ def _tags(text: str, between: str) -> tuple[str, ...]:
 
 
 def _seconds(value: Any) -> datetime | None:
-    """Seconds since 1970; some programs write milliseconds or microseconds."""
+    """Parse a Unix time in seconds, milliseconds or microseconds."""
     try:
         number = float(value)
         while 1e11 < number < inf:

@@ -1,4 +1,4 @@
-"""Brings in what another program exported. What is there already is passed over, so an import can be stopped and continued."""
+"""Import exports of other programs. Known items are skipped, so that an import can be repeated."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from commonplace.model import (
 )
 from commonplace.model.progress import Advance
 
-AT_ONCE = 4  # addresses that are fetched side by side
-NOTES = 100  # in one transaction
+AT_ONCE = 4  # URLs fetched at a time
+NOTES = 100  # per transaction
 
 
 async def import_file(
     library: Library, folders: Folders, caller: Caller, file: Path, advance: Advance
 ) -> ImportResult:
-    """Addresses are read as when they are added one by one; those that cannot be had are named at the end."""
+    """Import a file. URLs are fetched like single adds; those that fail are reported at the end."""
     found = await asyncio.to_thread(bookmark_formats.read, file)
     ids = FolderIds(folders, caller)
     by_name = {
@@ -143,7 +143,7 @@ class _Importer:
 
 
 def _numbers(found: Sequence[Saved]) -> list[int]:
-    """For each note, how many others of the same title and moment, with other words, come before it."""
+    """Number the notes that share title and date but differ in text."""
     texts: dict[tuple[str, datetime | None], list[str]] = {}
     numbers = []
     for each in found:

@@ -1,4 +1,4 @@
-"""How well search finds what people judged to be relevant, on a set of documents, queries and judgements."""
+"""Evaluate search quality on a set of documents, queries and judgements."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -88,7 +88,7 @@ def _judgements(file: Path, documents: set[str], queries: set[str]) -> dict[str,
     judgements: dict[str, dict[str, int]] = {}
     for number, line in enumerate(_lines(file), 1):
         fields = line.split("\t")
-        if number == 1 or not line.strip():  # the first line names the columns
+        if number == 1 or not line.strip():  # the header
             continue
         try:
             query, document, score = fields[0], fields[1], int(fields[2])
@@ -121,7 +121,7 @@ def _lines(file: Path) -> list[str]:
 
 
 def measure(ranked: Sequence[str], judged: Mapping[str, int]) -> dict[str, float]:
-    """`ranked`: documents, best first. nDCG with the judgement as gain; recall of all that is relevant."""
+    """Compute nDCG, recall and MRR. `ranked`: documents, best first."""
     gains = [judged.get(document, 0) for document in ranked[:DEPTH]]
     ideal = sorted(judged.values(), reverse=True)[:DEPTH]
     first = next((place for place, gain in enumerate(gains, 1) if gain), None)
@@ -142,7 +142,7 @@ def _discounted(gains: Sequence[int]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Runs a set in a library that holds nothing else."""
+    """Runs a retrieval set in an empty library."""
 
     services: Services
     caller: Caller
@@ -150,9 +150,9 @@ class Evaluation:
     _items: dict[int, str] = field(default_factory=dict)  # by section
 
     async def add(self, documents: Sequence[Text], advance: Advance) -> dict[str, str]:
-        """Put the documents in; the folder of each group."""
+        """Add the documents, and return the folder of each group."""
         names = sorted({document.group for document in documents if document.group is not None})
-        # By number: names of folders that look alike are one, and groups are not.
+        # Numbered: folder names that look alike are one, groups are not.
         folders = {
             name: (await self.services.folders.create(self.caller, str(n))).id
             for n, name in enumerate(names)
@@ -169,7 +169,7 @@ class Evaluation:
     async def run(
         self, judged: RetrievalSet, folders: Mapping[str, str], advance: Advance
     ) -> dict[str, dict[str, float]]:
-        """The metrics of each mode, over all queries. Vectors must be there by now."""
+        """Return the metrics of each mode over all queries. Vectors must be complete."""
         app = self.services
         search = Search(app.store, _Once(app.embedder), app.access, app.settings)
         totals = {mode: dict.fromkeys(METRICS, 0.0) for mode in Mode}
@@ -188,7 +188,7 @@ class Evaluation:
         }
 
     async def _ranked(self, search: Search, caller: Caller, query: str, mode: Mode) -> list[str]:
-        """Documents by their best section."""
+        """Rank documents by their best section."""
         sections, degraded = await search.rank(caller, query, mode)
         if degraded:
             raise Invalid(f"The set cannot be measured: {degraded}")
@@ -212,7 +212,7 @@ class Evaluation:
             folders=(folders[document.group],) if document.group is not None else (),
         )
         self._documents[item.id] = document.id
-        # Each is a document of its own, also when another says the same.
+        # Every document is separate, even if two have the same text.
         return Record(item, document.text or document.title, once=False, describe=False)
 
 
@@ -221,7 +221,7 @@ def _within(caller: Caller, folder_id: str) -> Caller:
 
 
 class _Once:
-    """An embedder that is asked once about each query, though three modes ask."""
+    """An embedder that caches the last query, since three modes ask for it."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder

@@ -1,4 +1,4 @@
-"""A project's history as memory: its commits, a session for each month. From a repository, or a log that was saved."""
+"""Import git history: one session per month of commits, from a repository or a saved log."""
 
 import asyncio
 import re
@@ -13,11 +13,11 @@ from commonplace.core.transfer.bookmark_formats import iso
 from commonplace.errors import Invalid
 from commonplace.text import front_matter
 
-MOST_FILES = 20  # names that are told of one commit
+MOST_FILES = 20  # listed per commit
 _COMMIT = re.compile(r"^commit ([0-9a-f]{7,64})\b", re.MULTILINE)
 _UNIT, _RECORD = "\x1f", "\x1e"
 _FORMAT = _RECORD + _UNIT.join(("%H", "%an", "%aI", "%B")) + _UNIT
-# A repository's own settings can name programs to run; none of them is needed to read what was committed.
+# A repository's settings can name programs to run. None is needed to read commits.
 _READ_ONLY = (
     "-c",
     "core.fsmonitor=false",
@@ -73,7 +73,7 @@ async def read_repository(path: Path) -> list[Session]:
 
 
 def read_file(file: Path) -> list[Session]:
-    """A log that was saved; nothing when this is a folder."""
+    """Read a saved log; empty for a folder."""
     return (
         []
         if file.is_dir()
@@ -82,7 +82,8 @@ def read_file(file: Path) -> list[Session]:
 
 
 def read_saved(text: str, name: str) -> list[Session]:
-    """What `git log` prints. The oldest commit names the project, so a longer log of it is known for the same one."""
+    """Parse the output of `git log`. The oldest commit identifies the project, so that a longer log
+    updates it."""
     commits = sorted(_printed(text), key=lambda commit: commit.at)
     if not commits:
         raise Invalid(f"{name} is not a log that git printed.")
@@ -153,9 +154,8 @@ def _date(text: str) -> datetime | None:
 
 
 def _sessions(commits: Iterable[Commit], project: str, name: str) -> Iterator[Session]:
-    by_month = sorted(
-        commits, key=lambda commit: commit.at.astimezone().strftime("%Y-%m")
-    )  # stable: the log's order within
+    # stable: keeps the log's order
+    by_month = sorted(commits, key=lambda commit: commit.at.astimezone().strftime("%Y-%m"))
     for month, group in groupby(
         by_month, key=lambda commit: commit.at.astimezone().strftime("%Y-%m")
     ):

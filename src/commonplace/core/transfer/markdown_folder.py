@@ -1,6 +1,6 @@
-"""A library as a folder of Markdown files, one an item, and a folder of Markdown files as a library.
+"""Import and export a library as a folder of Markdown files, one per item.
 
-Texts are kept to the byte and files keep their places, so wiki links and relative links lead where they led before.
+Texts are kept to the byte and files keep their paths, so that links between them still work.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ ENDINGS = (".md", ".markdown")
 EARLIER = ".versions"
 _UNSAFE = re.compile(r'[\x00-\x1f\\/:*?"<>|#^\[\]]+')
 _LONGEST_NAME = 200
-_LONGEST_PART, _LONGEST_PATH = 240, 2_000  # bytes of a place that an item asks for
+_LONGEST_PART, _LONGEST_PATH = 240, 2_000  # bytes of a path in an item's metadata
 _OWN = frozenset(
     {
         "id",
@@ -60,7 +60,7 @@ _OWN = frozenset(
         "metadata",
     }
 )
-# What these mean in somebody's own notes is theirs; in a file that was exported it is ours.
+# Fields of our exports. In other notes they mean something else.
 _OF_ENTITIES = frozenset(
     {
         "status",
@@ -80,16 +80,16 @@ _FOREIGN = frozenset({Origin.AGENT, Origin.WEB, Origin.UPLOAD})
 class ImportResult:
     outcomes: dict[Outcome, int]
     folders: int
-    skipped: tuple[tuple[str, str], ...]  # (file, why)
-    unread: tuple[
-        tuple[str, str], ...
-    ] = ()  # parts of files that could not be read, which does no harm to the rest
+    skipped: tuple[tuple[str, str], ...]  # (file, reason)
+    # parts of files that could not be read
+    # parts of files that could not be read
+    unread: tuple[tuple[str, str], ...] = ()
 
 
 async def import_folder(
     library: Library, folders: Folders, caller: Caller, root: Path, advance: Advance
 ) -> ImportResult:
-    """Every Markdown file below `root`. A file that was imported before is brought up to date, never doubled."""
+    """Import every Markdown file below `root`. A file imported before is updated."""
     files = markdown_files(root)
     if not files:
         raise Invalid(f"There are no Markdown files (.md) in {root}.")
@@ -138,7 +138,7 @@ async def import_folder(
 
 
 def markdown_files(root: Path) -> list[Path]:
-    """Without hidden files and folders, where editors keep their own things."""
+    """List Markdown files, without hidden files and folders."""
     if not root.is_dir():
         raise Invalid(f"{root} is not a folder.")
     return sorted(
@@ -176,7 +176,7 @@ def _record(
     other = {key: value for key, value in front.items() if key not in own}
     metadata = front["metadata"] if isinstance(front.get("metadata"), dict) else {}
     created = note.created_at or now()
-    # The same file of the same folder is the same item, also after it was edited.
+    # The same file in the same folder is the same item, also after an edit.
     item_id = exported or str(uuid5(NAMESPACE_URL, f"{library_id}:{(root / path).as_uri()}"))
     return Record(
         Item(
@@ -267,7 +267,7 @@ def _entity_type(value: Any) -> str:
 
 
 def _public_id(value: Any) -> str:
-    """Of 32 characters it could be read as a UUID."""
+    """Return a valid public id. One of 32 characters could be read as a UUID."""
     return (
         value
         if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9]{8,24}", value)
@@ -288,8 +288,8 @@ def _uuid(value: Any) -> str | None:
 async def export_folder(
     library: Library, versions: Versions, caller: Caller, root: Path, advance: Advance
 ) -> int:
-    """One file an item, and what it said before in a hidden folder, which no import reads. A file that is there already is
-    written again only if it is that item's own."""
+    """Write one file per item, and earlier versions to a hidden folder that no import reads. Never
+    overwrites files of other origin."""
     places = _Places(root)
     item_ids = await _item_ids(library, caller)
     for done, item_id in enumerate(item_ids, 1):
@@ -299,7 +299,7 @@ async def export_folder(
                 await versions.get(caller, item_id, each.revision)
                 for each in await versions.of(caller, item_id)
             ]
-        except NotFound:  # deleted since we made the list
+        except NotFound:  # deleted meanwhile
             continue
         file = places.find(reading)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -319,7 +319,7 @@ async def export_folder(
 
 
 def _write(file: Path, text: str) -> None:
-    """Beside its name first: a disk that is full leaves what was there, and no half of a file."""
+    """Write a file atomically: a full disk leaves the old one."""
     draft = file.with_name(".commonplace.part")
     try:
         draft.write_bytes(text.encode())
@@ -336,7 +336,7 @@ async def _item_ids(library: Library, caller: Caller) -> list[str]:
         if not items:
             break
         found |= {item.id: item for item in items}
-    # Of an address or a file that has not been read there is nothing to write yet; a note's own words are there.
+    # URLs and files that have not been read have no text yet; notes have.
     return [
         item_id
         for item_id, item in found.items()
@@ -345,7 +345,8 @@ async def _item_ids(library: Library, caller: Caller) -> list[str]:
 
 
 class _Places:
-    """Which file each item has: the one it was exported to before, the one it came from, or a new one by its title."""
+    """Chooses each item's file: the one of an earlier export, its original path, or a new one by
+    title."""
 
     def __init__(self, root: Path) -> None:
         root.mkdir(parents=True, exist_ok=True)
@@ -354,11 +355,11 @@ class _Places:
         for file in markdown_files(root):
             try:
                 exported = _uuid(front_matter.read(file).front.get("id"))
-            except Invalid:  # not text: somebody else's
+            except Invalid:  # not text, so not ours
                 continue
             if exported:
                 self._own[exported] = file
-        # Upper and lower case are one name on some file systems.
+        # Some file systems ignore case.
         self._taken = {str(file).casefold() for file in root.rglob("*")}
 
     def find(self, reading: FullItem) -> Path:
@@ -381,13 +382,13 @@ class _Places:
             return self._root / came_from
         name = _safe(reading.item.title) or reading.item.public_id
         folder = reading.folders[0].name.split("/") if reading.folders else []
-        # Without an ending: a folder must not take the name of a file.
+        # Without an ending: a folder must not take a file's name.
         parts = (_safe(part).removesuffix(".md").removesuffix(".markdown") for part in folder)
         return self._root.joinpath(*filter(None, parts), f"{name}.md")
 
 
 def _safe(name: str) -> str:
-    """File systems count a name's bytes, up to 255; public id and ending must fit too."""
+    """Make a file name: at most 255 bytes with public id and ending, without unsafe characters."""
     return (
         _UNSAFE.sub(" ", name)
         .strip(" .")
@@ -398,7 +399,8 @@ def _safe(name: str) -> str:
 
 
 def _stays_inside(path: str) -> bool:
-    """Metadata is anybody's: whether a file can have this place, and none of its folders the name of another file."""
+    """Whether a path from metadata is safe to write: relative, not hidden, and no folder named like
+    a file."""
     *folders, name = PurePosixPath(path).parts or ("",)
     return (
         name.lower().endswith(ENDINGS)

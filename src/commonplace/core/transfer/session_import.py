@@ -1,5 +1,5 @@
-"""Brings in what agents and people did elsewhere, as sessions with captures. The same session is kept once; one that has grown
-since is kept anew and replaces what there was of it."""
+"""Import sessions of agents and people, with captures. A session is stored once; one that has grown
+replaces its earlier version."""
 
 import asyncio
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from commonplace.model import Caller, EntityType, ItemFilter, Outcome, digest
 from commonplace.model.progress import Advance
 from commonplace.store import Store
 
-PART_CHARS = 40_000  # of a session that become one entity; longer ones are kept in parts
+PART_CHARS = 40_000  # per entity; longer sessions are stored in parts
 
 
 class Sessions:
@@ -45,7 +45,8 @@ class Sessions:
         project: str | None = None,
         reflect: bool = False,
     ) -> ImportResult:
-        """A file, or all that lie below a folder (`~/.claude/projects`, `~/.codex/sessions`); one file at a time is in memory."""
+        """Import a transcript, or all below a folder (`~/.claude/projects`, `~/.codex/sessions`),
+        one file in memory at a time."""
         found = agent_transcripts.files(root)
         if not found:
             raise Invalid(f"There are no transcripts ({agent_transcripts.ENDING}) in {root}.")
@@ -71,7 +72,7 @@ class Sessions:
         project: str | None = None,
         reflect: bool = False,
     ) -> ImportResult:
-        """A repository, or a log that was saved."""
+        """Import a repository or a saved log."""
         found = await asyncio.to_thread(
             git_history.read_file, source
         ) or await git_history.read_repository(source)
@@ -107,7 +108,7 @@ class Sessions:
             outcome, kept = await self._keep_part(
                 caller, session, number, len(parts), text, project_id, before
             )
-            # Also what was brought in before without this, or by a run that ended in between.
+            # Also for sessions imported earlier without it, or by an interrupted run.
             if reflect and not await self._store.candidates.exists_for(
                 caller.library_id, kept.item.id
             ):
@@ -130,7 +131,7 @@ class Sessions:
         first = await self._store.captures.by_key(caller.library_id, owner_of(caller), key)
         related = [before] if before else []
         if first is not None and first.text != text:
-            # It has grown since: what there was of it is replaced, and the new words have a key of their own.
+            # The session has grown: supersede its earlier version, under a key of its own.
             known = [
                 first,
                 *await self._store.captures.by_prefix(
@@ -170,7 +171,8 @@ class Sessions:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Cut between paragraphs where it can be; always at the same places, so that a session that grows keeps its first parts."""
+    """Cut between paragraphs if possible, always at the same places, so that a growing session
+    keeps its first parts."""
     while len(text) > PART_CHARS:
         at = text.rfind("\n\n", PART_CHARS // 2, PART_CHARS)
         at = at if at > 0 else PART_CHARS

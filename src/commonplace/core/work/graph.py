@@ -1,4 +1,4 @@
-"""How items are joined: looking around, what waits for what, and the relations that people and agents make themselves."""
+"""Relations between items: explore, dependencies, cycles, links made by people and agents."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -23,16 +23,15 @@ from commonplace.model import (
 from commonplace.model.workflow import MACHINES, TASK, parse_statuses, with_article
 from commonplace.store import Store
 
-CYCLES = 20  # that one answer names
-_PLACES: dict[str, str] = {
-    Kind.BELONGS_TO: "project",
-    Kind.PART_OF: "epic",
-}  # what a task or an epic has one of
+CYCLES = 20  # named in one answer
+# a task or epic has at most one of each
+# a task or epic has at most one of each
+_PLACES: dict[str, str] = {Kind.BELONGS_TO: "project", Kind.PART_OF: "epic"}
 
 
 @dataclass(frozen=True, slots=True)
 class GraphQuery:
-    """Which items an exploration shows. `project` by any of its names."""
+    """Filters of an exploration. `project`: an id in any form."""
 
     types: tuple[str, ...] = ()
     project: str | None = None
@@ -43,13 +42,13 @@ class GraphQuery:
 
 @dataclass(frozen=True, slots=True)
 class DependencyChain:
-    """What an item depends on, in an order in which it can be done; the item itself is the last."""
+    """The dependencies of an item in a workable order. The item itself comes last."""
 
     center: Item
     items: tuple[Item, ...]
     relations: tuple[Relation, ...]
     distances: dict[str, int]  # by item id
-    cycles: tuple[tuple[Item, ...], ...]  # each ends where it begins
+    cycles: tuple[tuple[Item, ...], ...]  # each ends with its first item
     cut: bool
 
 
@@ -78,7 +77,7 @@ class Graph:
         limit: int,
         offset: int = 0,
     ) -> Neighbourhood:
-        """The items that can be reached in `depth` steps along relations of these kinds, whichever way they point."""
+        """Return items within `depth` steps along relations of these kinds, in both directions."""
         await self._access.admit(caller, READ, "explore", entity_id)
         return await self._store.relations.neighbourhood(
             caller.scope,
@@ -110,11 +109,12 @@ class Graph:
         )
 
     async def cycles(self, scope: Scope, project: str | None = None) -> Sequence[Sequence[Item]]:
-        """Tasks that wait for each other, in a project or the whole library; each cycle ends where it begins."""
+        """Return cycles of dependencies, in a project or the library. Each ends with its first
+        item."""
         project_id = (await self._filter(scope, GraphQuery(project=project))).project_id
         waits = await self._store.relations.dependency_pairs(scope)
         cycles = cycles_of(waits)
-        if cycles and project_id is not None:  # they may lead through other projects
+        if cycles and project_id is not None:  # cycles may lead through other projects
             ends = sorted({end for pair in waits for end in pair})
             joined = await self._store.relations.of_items(
                 scope, ends, [Kind.BELONGS_TO], outgoing=True
@@ -153,8 +153,8 @@ class Graph:
     async def link(
         self, caller: Caller, entity_id: str, kind: str, other_id: str
     ) -> tuple[Item, Item, Relation, bool]:
-        """The two items, how they are joined, and whether they were not before. A project or an epic that a task is joined to
-        takes the place of the one that it had."""
+        """Link two items, and return them, the kind and whether it is new. A task has one project
+        and one epic: a new one replaces the old."""
         await self._access.admit(caller, WRITE, "link", entity_id)
         one, other = await self._ends(caller.scope, entity_id, other_id)
         _require_joinable(one, kind, other)
@@ -252,10 +252,10 @@ def _needs(items: Sequence[Item], relations: Sequence[Relation]) -> dict[str, li
 
 
 def cycles_of(waits: Sequence[tuple[str, str]]) -> Sequence[Sequence[str]]:
-    """Ids that depend on each other, given what depends on what; each cycle ends where it begins."""
-    both = {from_id for from_id, _ in waits} & {
-        to_id for _, to_id in waits
-    }  # what is not in both is in no cycle
+    """Return cycles among dependencies, as ids. Each ends with its first id."""
+    # an id that is not on both sides is in no cycle
+    # an id that is not on both sides is in no cycle
+    both = {from_id for from_id, _ in waits} & {to_id for _, to_id in waits}
     needs: dict[str, list[str]] = {}
     needed_by: dict[str, list[str]] = {}
     for from_id, to_id in waits:
@@ -266,7 +266,7 @@ def cycles_of(waits: Sequence[tuple[str, str]]) -> Sequence[Sequence[str]]:
         {item_id: len(others) for item_id, others in needs.items()},
         [one for one in needed_by if one not in needs],
     )
-    for item_id in done:  # grows on the way: what can be done one after the other
+    for item_id in done:  # grows during the loop: the next ones in order
         for other in needed_by.get(item_id, ()):
             left[other] -= 1
             if not left[other]:
@@ -280,13 +280,12 @@ def cycles_of(waits: Sequence[tuple[str, str]]) -> Sequence[Sequence[str]]:
 def in_order(
     needs: dict[str, list[str]], starts: Sequence[str]
 ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """What the starts need, directly or not, each after what it needs itself; and cycles, as far as they prevent that."""
+    """Return all dependencies, each after its own, and the cycles that prevent that."""
     order: dict[str, None] = {}
     cycles: list[list[str]] = []
     for start in starts:
-        way: dict[str, int] = (
-            {start: 0} if start not in order else {}
-        )  # each with how many of its needs were looked at
+        # with the number of dependencies visited
+        way: dict[str, int] = {start: 0} if start not in order else {}
         while way:
             node, looked = next(reversed(way.items()))
             if looked == len(needs[node]):

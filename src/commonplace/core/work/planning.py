@@ -1,4 +1,4 @@
-"""What to do next, how long it may take, and what waits for itself: answers that say what they rest on."""
+"""Planning: task suggestions, estimates and cycles, each with an explanation."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,9 +16,8 @@ from commonplace.model import Caller, EntityType, Item, ItemFilter, ItemRef, Mod
 from commonplace.model.workflow import CLOSED, ENDED, TASK, with_article
 from commonplace.store import Store
 
-ALIKE = (
-    0.45  # likeness, on the calibrated scale, from which on a task tells something about another
-)
+# similarity, on the calibrated scale, from which a task counts as a precedent
+ALIKE = 0.45
 CANDIDATES, BASIS = 40, 8
 _NEXT = {
     "backlog": "update_task",
@@ -31,17 +30,17 @@ _NEXT = {
 @dataclass(frozen=True, slots=True)
 class Suggestion:
     ranked: Ranked
-    action: str  # of `manage`, that would move it on
+    action: str  # of `manage`, the next step
 
 
 @dataclass(frozen=True, slots=True)
 class Precedent:
-    """A finished task that an estimate rests on."""
+    """A finished task that an estimate is based on."""
 
     item: Item
     likeness: float
-    hours: float | None  # as somebody noted when it was done
-    days: float | None  # from start to end, by the calendar
+    hours: float | None  # as recorded on completion
+    days: float | None  # from start to end
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class Planning:
         limit: int = 20,
         today: date | None = None,
     ) -> tuple[list[Ranked], int]:
-        """Open tasks, of a project or of all, most important first; and how many there are."""
+        """Return open tasks, most important first, and their number."""
         await self._access.admit(caller, READ, "prioritize", project)
         today = today or now().date()
         places, theirs, total = await self._open(caller, project, today)
@@ -95,7 +94,7 @@ class Planning:
         limit: int = 5,
         today: date | None = None,
     ) -> tuple[list[Suggestion], str]:
-        """What can be worked on now, and a sentence about it. What is begun comes before what is not."""
+        """Return tasks that can be worked on now, started ones first, and a sentence about them."""
         await self._access.admit(caller, READ, "suggest", project)
         today = today or now().date()
         places, tasks, total = await self._open(caller, project, today, assignee)
@@ -128,12 +127,12 @@ class Planning:
         )
 
     async def cycles(self, caller: Caller, project: str | None = None) -> Sequence[Sequence[Item]]:
-        """Tasks that wait for each other; each cycle ends where it begins."""
+        """Return cycles of dependent tasks. Each ends with its first task."""
         await self._access.admit(caller, READ, "detect_cycles", project)
         return await self._graph.cycles(caller.scope, project)
 
     async def estimate(self, caller: Caller, entity_id: str) -> tuple[Item, Estimate]:
-        """From tasks like it that were finished."""
+        """Estimate a task from similar finished ones."""
         await self._access.admit(caller, READ, "estimate", entity_id)
         task = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         TASK.require(task)
@@ -166,8 +165,8 @@ class Planning:
     async def _open(
         self, caller: Caller, project: str | None, today: date, assignee: str | None = None
     ) -> tuple[Places, list[Ticket], int | None]:
-        """All that is open is looked at, also when only one project is asked for: work there may wait for work elsewhere. Of more
-        than a thousand the most important are, and the number of all is told."""
+        """Load open work. Tasks of other projects count, since work may depend on them. Beyond a
+        thousand, only the most important are loaded, and the total is returned."""
         project_id: str | None = None
         if project is not None:
             item = await self._store.items.get(caller.scope, ItemRef.parse(project))
@@ -201,7 +200,7 @@ class Planning:
 
 
 def estimated(precedents: Sequence[Precedent]) -> Estimate:
-    """The median, with what is more alike counting more."""
+    """Return the median of precedents, weighted by similarity."""
     hours = [(p.hours, p.likeness) for p in precedents if p.hours is not None]
     days = [(p.days, p.likeness) for p in precedents if p.days is not None]
     if not precedents:
@@ -269,7 +268,7 @@ def precedent(task: Item, likeness: float) -> Precedent:
 
 
 def _moment(value: object) -> datetime | None:
-    """Metadata is anybody's: what lies there need not be a time of ours."""
+    """Parse a time. Checked, because clients can write any metadata."""
     try:
         found = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:

@@ -1,6 +1,6 @@
-"""Which of the open tasks matter most, and why. Pure: the same tasks on the same day give the same order.
+"""Priorities of open tasks, with reasons. Pure: the same tasks on the same day give the same order.
 
-Two steps, because there may be very many: all are placed by the little that counts, and the few that are shown are explained.
+In two steps, since there may be many: all are scored, and only those shown are explained.
 """
 
 from collections import deque
@@ -16,16 +16,16 @@ PRIORITY = {"critical": 100, "high": 70, "medium": 40, "low": 20, "someday": 0}
 BEGUN = ("doing", "review")
 _BEGUN_POINTS = 15
 _DUE = ((0, 60), (3, 45), (8, 25), (31, 10))  # (due in fewer days than, points)
-_WAITING_POINTS, _MOST_COUNTED = 5, 5  # for each that waits for it, as far as they count
+_WAITING_POINTS, _MOST_COUNTED = 5, 5  # per dependent task, up to a limit
 _NAMED = 3
-_COUNTED = 1_000  # of those that wait for a task that is shown
+_COUNTED = 1_000  # dependents of a task shown
 
 Needs = Mapping[str, Sequence[str]]  # by id: the open tasks and epics that it depends on
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A task that is shown."""
+    """A task with its score and reasons."""
 
     item: Item
     score: int
@@ -36,18 +36,19 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What puts tasks where they stand. Few are asked for, so they are not all sorted."""
+    """Scores and dependencies of tasks. Not sorted, since few are shown."""
 
     scores: Mapping[str, int]
-    heights: Mapping[str, int]  # by id: how many wait for each other above it
+    heights: Mapping[str, int]  # by id: the length of the chain of dependents above it
     needs: Needs
-    waiting: Needs  # by id: those that wait for it
-    pressing: Mapping[str, Ticket]  # by id: the most important that waits for it, directly or not
+    waiting: Needs  # by id: its dependents
+    pressing: Mapping[str, Ticket]  # by id: its most important direct or indirect dependent
 
     def first(
         self, tasks: Iterable[Ticket], most: int, *, begun_first: bool = False
     ) -> list[Ticket]:
-        """Of these, most important first; and nothing before what it waits for, because that is at least as important."""
+        """Return the most important tasks, in order. A task never comes before its dependencies,
+        which are at least as important."""
 
         def place(task: Ticket) -> tuple[object, ...]:
             return (
@@ -65,7 +66,7 @@ class Places:
         return not self.needs.get(task.id) and TASK.state(task) != "blocked"
 
     def named(self, shown: Iterable[Ticket]) -> set[str]:
-        """Ids of the items that an explanation of these speaks of."""
+        """Return ids of the items that explanations of these tasks mention."""
         found: set[str] = set()
         for task in shown:
             found |= {
@@ -78,7 +79,7 @@ class Places:
         return found
 
     def explained(self, task: Ticket, items: Mapping[str, Item], today: date) -> Ranked:
-        """`items`: those that were named, as far as they are still there."""
+        """Explain a task. `items`: the mentioned items that still exist."""
         item, needs, reasons = items[task.id], self.needs.get(task.id, ()), _reasons(task, today)
         if (above := self.pressing.get(task.id)) is not None:
             waiting = _reached(task.id, self.waiting, _COUNTED)
@@ -141,7 +142,7 @@ def rank(tasks: Sequence[Ticket], needs: Needs, today: date) -> Places:
 
 
 def _reached(start: str, ways: Mapping[str, Sequence[str]], most: int) -> list[str]:
-    """What ways lead to from there, the near ones first and no more than so many; not the start itself."""
+    """Return the ids reachable from a start, the nearest first, up to a limit."""
     found = list(ways.get(start, ()))
     seen = {start, *found}
     for place in range(most):
@@ -155,7 +156,7 @@ def _reached(start: str, ways: Mapping[str, Sequence[str]], most: int) -> list[s
 
 
 def _pressing(needs: Needs, scores: Mapping[str, int]) -> dict[str, str]:
-    """For each task that others wait for, directly or not, the most important of them: each task is come to once, from there."""
+    """Return each task's most important direct or indirect dependent. Visits each task once."""
     found: dict[str, str] = {}
     for task_id in sorted(needs, key=lambda one: -scores[one]):
         frontier = [task_id]
@@ -168,7 +169,7 @@ def _pressing(needs: Needs, scores: Mapping[str, int]) -> dict[str, str]:
 
 
 def _heights(needs: Needs, waiting: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """How many wait for each other above a task: more than above those that wait for it. Circles have no height."""
+    """Return the length of the chain of dependents above each task. Cycles have none."""
     left = {task_id: len(others) for task_id, others in waiting.items()}
     heights: dict[str, int] = {}
     frontier = deque(task_id for task_id in needs if task_id not in left)
@@ -191,7 +192,7 @@ def _points(task: Ticket, today: date) -> int:
 
 
 def _reasons(task: Ticket, today: date) -> list[str]:
-    """What speaks for it by itself."""
+    """Return the reasons that lie in the task itself."""
     reasons = [f"priority {task.priority if task.priority in PRIORITY else 'medium'}"]
     days = _days_until(task.due_date, today)
     if days is not None:

@@ -1,7 +1,7 @@
-"""The verbs of work: tasks and epics are moved, changed and noted on.
+"""Tasks and epics: transitions, updates, notes.
 
-Every change is worked out from the row as it was read and written only if that is still the row: whoever comes second
-works it out anew. So a step is checked against the state it really starts from, whoever else is at it.
+Changes use optimistic locking: they are derived from the row as read, written only if it is
+unchanged, and derived again otherwise. So a transition is always checked against the current state.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -43,7 +43,7 @@ from commonplace.ports import Wake
 from commonplace.store import Store
 from commonplace.store.optimistic import retry_on_conflict
 
-NAMED = 5  # open tasks that a refusal names
+NAMED = 5  # open tasks named in a refusal
 NOTED_ON = ("task", "epic", "project")
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "title": rules.title,
@@ -59,7 +59,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is to become of an item."""
+    """A change of an item."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     relations: tuple[Relation, ...] = ()
@@ -70,7 +70,7 @@ class Change:
 class ChangeResult:
     item: Item
     message: str
-    more: Json = field(default_factory=dict)  # what else came of it
+    more: Json = field(default_factory=dict)  # further results
 
 
 WorkOut = Callable[[Item], Awaitable[Change]]
@@ -106,8 +106,8 @@ class Tasks:
         about: Json | None = None,
         expected_revision: int | None = None,
     ) -> ChangeResult:
-        """One of STEPS. `about`: what else is to be noted in the metadata. What was learnt also becomes an episode of its own,
-        derived from the task."""
+        """Make one of the transitions in STEPS. `about`: more metadata to record. `learnings` also
+        become an episode, derived from the task."""
         await self._access.admit(caller, WRITE, action, entity_id)
         step = STEPS[action]
         noted = {
@@ -151,8 +151,8 @@ class Tasks:
         *,
         authorized: bool = False,
     ) -> ChangeResult:
-        """`wish`: CHECKS, `status`, `project`, and for tasks `epic` and `depends_on`, which replace those that are there.
-        `admitted`: the verb that calls this one has asked already."""
+        """Change fields, `status`, `project`, and for tasks `epic` and `depends_on`, which replace
+        the current ones. `authorized`: the calling method has checked access."""
         if not authorized:
             await self._access.admit(caller, WRITE, f"update_{machine.entity_type}", entity_id)
         if not wish:
@@ -169,9 +169,8 @@ class Tasks:
                     await self._require_closed_tasks(caller, item)
                 fields |= enter_state(item, wish["status"])
             change = Change(fields)
-            if (
-                "project" in wish
-            ):  # takes the place of the one that it has, and so does an epic: the store sees to it
+            # the store replaces the current project, as for an epic
+            if "project" in wish:
                 project = await self._entities.project(caller, wish["project"])
                 change = replace(
                     change,
@@ -234,7 +233,7 @@ class Tasks:
         limit: int,
         offset: int,
     ) -> tuple[list[Entity], int]:
-        """Newest first, and how many there are in all."""
+        """Return a page of tasks or epics, newest first, and the total."""
         await self._access.admit(caller, READ, "list", epic or project)
         where = await self._entities.within_project(caller, where, project)
         if epic is not None:
@@ -245,7 +244,7 @@ class Tasks:
         return await self._entities.described(caller, items), total
 
     async def find(self, caller: Caller, entity_id: str, machines: Sequence[Machine]) -> Item:
-        """What another entity is to be joined to."""
+        """Return the task or epic with this id, for a relation."""
         names = " or ".join(machine.entity_type for machine in machines)
         try:
             item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
@@ -293,7 +292,7 @@ class Tasks:
     async def _passages(
         self, item: Item, before: Item
     ) -> tuple[Sequence[Section] | None, Sequence[Job]]:
-        """Cut anew when what the item is found by has changed: its title or its notes."""
+        """Cut sections again if title or notes, which search uses, have changed."""
         if not item.in_kb or (item.title, item.metadata.get("notes")) == (
             before.title,
             before.metadata.get("notes"),
@@ -306,7 +305,7 @@ class Tasks:
     async def _rejoin(
         self, caller: Caller, item: Item, kind: Kind, targets: Sequence[Item], change: Change
     ) -> Change:
-        """The item is joined to these in this way, and to no others."""
+        """Make these the item's only relations of this kind."""
         held = {
             r.to_id: r
             for r in await self._store.relations.of_items(
@@ -326,13 +325,15 @@ class Tasks:
         )
 
     async def _follow(self, caller: Caller, task: Item, also: Sequence[str] = ()) -> Item | None:
-        """Let the task's epic follow, and those it has left; the one that moved, if the caller sees it."""
+        """Update the statuses of the task's epics, old and new. Returns a changed one that the
+        caller sees."""
         moved = await self._epics.follow(caller.library_id, [*await self._epics.of(task), *also])
         seen = await self._store.items.get_many(caller.scope, [epic.id for epic in moved])
         return next(iter(seen.values()), None)
 
     async def _require_closed_tasks(self, caller: Caller, epic: Item) -> None:
-        """An epic's state is right for everybody, so all its tasks count; but only those that the caller sees are told."""
+        """Refuse to complete an epic with open tasks. All its tasks count, but only those the
+        caller sees are named."""
         where = ItemFilter(entity_types=(TASK.entity_type,), epic_id=epic.id, not_statuses=CLOSED)
         tasks, total = await self._store.items.list_page(caller.scope, where, limit=NAMED, offset=0)
         if tasks:
@@ -348,7 +349,7 @@ class Tasks:
             )
 
     async def _still_completed(self, epic: Item) -> Item:
-        """A task that came while we looked opens it again: whoever of the two writes later sees both."""
+        """Reopen the epic if a task was added meanwhile: the later writer sees both."""
         return next(iter(await self._epics.follow(epic.library_id, [epic.id])), epic)
 
     async def _learnt(self, caller: Caller, task: Item, learnings: str) -> Item:
@@ -377,7 +378,7 @@ class Tasks:
         return added.item
 
     async def _waits_for(self, caller: Caller, task: Item) -> list[Item]:
-        """The open tasks that it depends on."""
+        """Return the open tasks that it depends on."""
         joined = await self._store.relations.of_items(
             caller.scope, [task.id], [Kind.DEPENDS_ON], outgoing=True
         )
