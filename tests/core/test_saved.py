@@ -125,7 +125,7 @@ def at(seconds: int) -> datetime:
                 ),
                 Saved(
                     "Picture",
-                    lost="The export has neither an address nor a text for it; files are not part of it.",
+                    lost="The export has neither a URL nor a text for it, and contains no files.",
                 ),
             ],
         ),

@@ -162,7 +162,7 @@ async def read_some(client: httpx.AsyncClient, house: House, target: str) -> Ans
 
 async def change_entity(client: httpx.AsyncClient, house: House, target: str) -> Answer:
     status, body = await rest("PATCH", "/api/entities/{}", {"tags": ["x"]})(client, house, target)
-    seen_but_a_document = body.get("message") == "Documents are changed through /api/v1/items"
+    seen_but_a_document = body.get("message") == "Documents are changed with PATCH /api/v1/items"
     return (200, {}) if seen_but_a_document else (status, body)
 
 
@@ -322,7 +322,7 @@ ROUTES: dict[tuple[str, str], Row] = {
     ),
     ("POST", "/api/entities/{item_id}/supersede"): Row(
         refused(
-            rest("POST", "/api/entities/{}/supersede", {"reason": "why"}), "Name what replaces it"
+            rest("POST", "/api/entities/{}/supersede", {"reason": "why"}), "Name the replacement"
         ),
         "item",
         WRITE,

@@ -63,7 +63,7 @@ def test_memories_are_corrected_at_the_command_line(data_dir: Path) -> None:
     )
     assert said["status"] == "superseded" and said["superseded_by"].startswith("decision_")
     assert run.json("graph", "get", said["superseded_by"])["content"] == "We use a table."
-    assert "Name what replaces it" in run.fails("graph", "supersede", old)
+    assert "Name the replacement" in run.fails("graph", "supersede", old)
     assert run.text("graph", "restore", old).startswith("Restored: Queue")
     assert run.json("graph", "mark-stale", old)["status"] == "stale"
     assert (

@@ -41,7 +41,7 @@ def test_what_cannot_be_done_is_said(cli: Commands) -> None:
     a = note(cli, "Alpha")
     assert "itself" in cli.fails("graph", "link", a, a)
     assert "not found" in cli.fails("graph", "link", a, "task_nowhere")
-    assert "DEPENDS_ON joins tasks" in cli.fails(
+    assert "DEPENDS_ON links tasks" in cli.fails(
         "graph", "link", a, note(cli, "Beta"), "--type", "DEPENDS_ON"
     )
     assert "entity_id required" in cli.fails("graph", "explore", "--mode", "traverse")

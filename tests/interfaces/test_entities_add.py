@@ -61,7 +61,7 @@ async def count(house: House) -> int:
             "Only projects have a repository_url",
         ),
         (NewEntity("Title", "text", tags=(" ",)), "`tags` takes texts of 1 to 100 characters"),
-        (NewEntity("Title", "text", metadata={"a": float("nan")}), "JSON has no way to write"),
+        (NewEntity("Title", "text", metadata={"a": float("nan")}), "JSON cannot represent"),
         (NewEntity("Title", "text", metadata={"a": [2**70]}), "more than 64 bits"),
         (NewEntity("Title", "text", metadata={"a": "\0"}), "NUL characters"),
         (NewEntity("Title", "text", metadata={"a": "x" * 20_000}), "20,000 characters as JSON"),

@@ -298,7 +298,7 @@ async def test_who_asks_hears_of_each_step(house: House, web: WebServer, era: st
         )
         assert [message for *_, message in told] == [
             f"Fetching {web.host}",
-            "Reading what it says",
+            "Extracting text",
             "Indexing it",
         ]
         assert [progress for progress, *_ in told] == sorted({progress for progress, *_ in told})

@@ -129,7 +129,7 @@ async def test_one_key_is_one_memory(house: House, owner: httpx.AsyncClient) -> 
         )
     ).json()
     assert (other["id"], other["repeated"]) == (first["id"], True)
-    assert "was not kept" in other["message"]
+    assert "was not stored" in other["message"]
     async with house.client("one_folder") as somebody_else:
         theirs = (
             await somebody_else.post(

@@ -205,5 +205,5 @@ async def test_a_recording_whose_file_is_lost_says_so(
         item = (await owner.get(f"/api/v1/items/{added.item.id}")).json()
         assert (item["transcription_status"], item["transcription_error"]) == (
             "failed",
-            "The recording's file is not there any more; upload it again.",
+            "The recording's file no longer exists. Upload it again.",
         )

@@ -386,7 +386,7 @@ async def test_a_file_of_no_known_kind_is_not_called_by_one(
     assert answer.json() == {
         "error": "invalid_request",
         "message": (
-            "The file was announced as application/x-msdownload, but its first bytes are of no kind that can be read."
+            "The file was announced as application/x-msdownload, but its first bytes are of an unknown type."
         ),
     }
 

@@ -1,4 +1,5 @@
-"""Disks: read, publish and save them. Owners see their items in full, others see published views."""
+"""Disks: read, publish and save them. Owners see their items in full, others see published
+views."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -78,7 +79,8 @@ class Disks:
         ), found.degraded
 
     async def hits(self, caller: Caller, found: Sequence[tuple[float, Passage]]) -> list[DiskHit]:
-        """Turn passages of the caller's library into disk hits. The caller is authorized already."""
+        """Turn passages of the caller's library into disk hits. The caller is authorized
+        already."""
         found = [
             (score, passage) for score, passage in found if passage.entity_type not in NOT_DISKS
         ]
@@ -124,7 +126,8 @@ class Disks:
         limit: int = 20,
         offset: int = 0,
     ) -> tuple[list[DiskLine], int]:
-        """Return a page of disks, newest first by the date they were added or saved, and the total."""
+        """Return a page of disks, newest first by the date they were added or saved, and the
+        total."""
         await self._access.admit(caller, READ, "list_disks", scope)
         own: list[DiskLine] = []
         saved: list[DiskLine] = []
@@ -205,7 +208,9 @@ class Disks:
         await self._access.admit(caller, WRITE, "save_disk", disk_id, needs_full_write=True)
         published = await self._store.disks.find(ItemRef.parse(disk_id), caller.library_id)
         if published.library_id == caller.library_id:
-            raise Invalid("This disk is in your own library; only disks of others are saved.")
+            raise Invalid(
+                "This disk is in your own library. You can only save disks of other libraries."
+            )
         return await self._store.disks.save(caller.library_id, caller.person_id, published)
 
     async def unsave(self, caller: Caller, disk_id: str) -> None:
@@ -374,7 +379,8 @@ class Disks:
 
 
 def _sees_others(caller: Caller) -> bool:
-    """Whether the caller sees disks of other libraries. Tokens limited to folders or the KB do not."""
+    """Whether the caller sees disks of other libraries. Tokens limited to folders or the KB do
+    not."""
     return caller.whole_library and not caller.kb_only
 
 
@@ -383,7 +389,8 @@ def _finished(item: Item) -> Item:
         raise Invalid("The item has not been read yet. Publish it when its `status` is ready.")
     if item.transcription_status not in (None, "done"):
         raise Invalid(
-            "What is said in it is still being written down; publish it when `transcription_status` is done."
+            "The recording is still being transcribed. Publish it when `transcription_status` is "
+            "done."
         )
     return item
 

@@ -114,7 +114,7 @@ class Publisher:
             )
         except EmbeddingFailed as error:
             log.warning(
-                "No vector could be made of the view of %s: %s", published.public_id, error.message
+                "The view of %s could not be embedded: %s", published.public_id, error.message
             )
             return
         await self._store.disks.set_vector(published, self._embedder.stamp, packed(vector))

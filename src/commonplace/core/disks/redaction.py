@@ -33,7 +33,8 @@ _FACTOR, _UNKNOWN = np.uint64(0x9E3779B97F4A7C15), 2**63
 _PLAIN = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")
 _LONG = re.compile(r"\S{6,}")
 _TELLING = re.compile(
-    r"token|key|secret|sig|auth|pass|pwd|pw\b|pin\b|otp|session|code|credential|mail|phone|user|invite|hash|"
+    r"token|key|secret|sig|auth|pass|pwd|pw\b|pin\b|otp|session|code|credential|mail|phone|user|"
+    r"invite|hash|"
     r"sid\b|jwt",
     re.I,
 )
@@ -224,8 +225,10 @@ def refuse_quotations(text: str, summary: str) -> None:
     source, summary = Source(text), mask_secrets(summary)
     if not Allowance(source).take(summary):
         raise Invalid(
-            f"The summary repeats {source.quoted(summary)} words of the text; others may see at most "
-            f"{source.allowance} of it, and {LONGEST_QUOTATION} in a row. Write it in your own words."
+            f"The summary repeats {source.quoted(summary)} words of the text; others may see at "
+            "most "
+            f"{source.allowance} of it, and {LONGEST_QUOTATION} in a row. Write it in your own "
+            "words."
         )
 
 
@@ -266,7 +269,8 @@ class Source:
     """The private text, as a sequence of words."""
 
     def __init__(self, text: str, passages: Iterable[str] = (), title: str = "") -> None:
-        """`passages`: the same text as it was cut into sections, which may be joined differently."""
+        """`passages`: the same text as it was cut into sections, which may be joined
+        differently."""
         self._title = _Runs([mask_secrets(title)])
         # without secrets and addresses, which are not terms
         self._said = _Runs([mask_secrets(text)])
@@ -305,7 +309,8 @@ class Source:
         return kept + "…"
 
     def heading(self, text: str) -> str:
-        """Return the text if it is short enough for a heading, without words that contain digits."""
+        """Return the text if it is short enough for a heading, without words that contain
+        digits."""
         plain = _without_codes(mask_secrets(" ".join(text.split())))
         return (
             plain

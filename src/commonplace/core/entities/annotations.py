@@ -44,9 +44,9 @@ class Annotations:
         about = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         text, quote = text.strip() or quote.strip(), " ".join(quote.split())
         if not text:
-            raise Invalid("Write something, or choose some words of the text.")
+            raise Invalid("Write a note, or select some words of the text.")
         if len(quote) > QUOTED:
-            raise Invalid(f"A note quotes up to {QUOTED:,} characters.")
+            raise Invalid(f"The quote is too long: a note quotes up to {QUOTED:,} characters.")
         metadata = {
             name: value
             for name, value in (("quote", quote), ("position", position))

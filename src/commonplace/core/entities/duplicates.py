@@ -68,9 +68,9 @@ def compare(new: Text, old: Text, similarity: float) -> tuple[float, str, str] |
         return (
             max(score, 0.9 + 0.09 * overlap),
             NEAR_DUPLICATE,
-            "the same telling words in another order or form",
+            "the same significant words in another order or form",
         )
-    return score, NEAR_DUPLICATE, f"{len(shared)} of {len(told)} telling words in common"
+    return score, NEAR_DUPLICATE, f"{len(shared)} of {len(told)} significant words in common"
 
 
 def _score(similarity: float, overlap: float, fewest: int) -> float:

@@ -265,9 +265,9 @@ class Entities:
         item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         expected_revision = item.revision if expected_revision is None else expected_revision
         if item.entity_type == EntityType.DOCUMENT:
-            raise Invalid("Documents are changed through /api/v1/items")
+            raise Invalid("Documents are changed with PATCH /api/v1/items")
         if not changes:
-            raise Invalid("Name at least one field to change.")
+            raise Invalid("There is nothing to change. Name at least one field.")
         text, changes = changes.get("content"), rules.validate_changes(item, changes)
         if text is None and changes.get("title", item.title) == item.title:
             return await self._store.items.update(
@@ -364,12 +364,13 @@ class Entities:
             item = await self._store.items.get(caller.scope, ItemRef.parse(reference.strip()))
         except NotFound:
             raise Invalid(
-                f"There is no entity {reference[:100]!r} that `{name}` could name",
+                f"`{name}`: there is no entity {reference[:100]!r}",
                 id=reference[:100],
             ) from None
         if types and item.entity_type not in types:
             raise Invalid(
-                f"`{name}` must name {with_article(' or '.join(types))}; {reference[:100]!r} is {with_article(item.entity_type)}",
+                f"`{name}` must name {with_article(' or '.join(types))}; {reference[:100]!r} is "
+                f"{with_article(item.entity_type)}",
                 id=reference[:100],
             )
         return item

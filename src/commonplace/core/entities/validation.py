@@ -111,8 +111,8 @@ def checked(new: NewEntity) -> NewEntity:
 def entity_type(value: str) -> EntityType:
     if value == EntityType.DOCUMENT:
         raise Invalid(
-            "Documents are kept by add_to_knowledge (texts and pages) and uploads (files), which read their "
-            f"sources; here entity_type is one of: {', '.join(TYPES)}"
+            "Documents are added with add_to_knowledge (texts and pages) and uploads (files); "
+            f"here entity_type is one of: {', '.join(TYPES)}"
         )
     if value not in TYPES:
         raise Invalid(f"Unknown entity_type {value[:50]!r}; it is one of: {', '.join(TYPES)}")
@@ -201,7 +201,7 @@ def _require_plain(value: Any, depth: int) -> None:
                 "`metadata` contains NUL characters or lone surrogates; send well-formed text"
             )
     elif isinstance(value, float) and not math.isfinite(value):
-        raise Invalid("`metadata` contains a number that JSON has no way to write")
+        raise Invalid("`metadata` contains a number that JSON cannot represent")
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise Invalid("`metadata` contains a whole number of more than 64 bits; send it as text")
 
@@ -227,7 +227,8 @@ def _first_status(kind: EntityType, status: Any) -> str:
         return ""
     if status and status not in first:
         raise Invalid(
-            f"A new {kind} begins as {' or '.join(first)}, not {str(status)[:50]!r}; `manage` moves it on"
+            f"A new {kind} starts as {' or '.join(first)}, not {str(status)[:50]!r}; "
+            "change it later with `manage`"
         )
     return str(status or first[0])
 
@@ -236,7 +237,8 @@ def _address(value: str) -> str:
     value = value.strip()
     if not value or len(value) > LONGEST_URL or any(character.isspace() for character in value):
         raise Invalid(
-            f"repository_url must be an address of at most {LONGEST_URL:,} characters without blanks"
+            f"repository_url must be an address of at most {LONGEST_URL:,} characters without "
+            "blanks"
         )
     return value
 
@@ -273,7 +275,8 @@ def validate_changes(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
     }
     if unknown := changes.keys() - checks.keys():
         raise Invalid(
-            f"{', '.join(sorted(unknown))} cannot be changed here; the state of tasks and epics is moved by `manage`"
+            f"{', '.join(sorted(unknown))} cannot be changed here; "
+            "the status of tasks and epics is changed with `manage`"
         )
     found = {name: checks[name](value) for name, value in changes.items()}
     found.pop("content", None)  # not a field of the item
@@ -297,7 +300,7 @@ def without_pointer(metadata: Json, held: Json) -> Json:
     """Refuse changes to the fields that lead an entity to its capture."""
     if any(name in metadata and metadata[name] != held.get(name) for name in POINTER):
         raise Invalid(
-            f"{' and '.join(POINTER)} lead to the words that an entity was made of; they cannot be given or changed"
+            f"{' and '.join(POINTER)} lead to an entity's capture and cannot be set or changed"
         )
     return metadata
 

@@ -172,17 +172,18 @@ class Sources:
                 return Source(title_of(url), url=url, found_at=found_at, recording={"url": url})
             if fetched.media_type.startswith(SPEECH):
                 raise IngestFailed(
-                    f"The server calls it a recording ({fetched.media_type}), but it is none ({kind})."
+                    f"The server declares a recording ({fetched.media_type}), but the file is "
+                    f"{kind}."
                 )
-            await tell(0.4, "Reading what it says")
+            await tell(0.4, "Extracting text")
             return replace(await self._readable(url, kind, fetched, queue), found_at=found_at)
 
     async def _video(self, url: str, video: str, tell: Progress) -> Source:
-        await tell(0.1, "Fetching the video's captions")
+        await tell(0.1, "Fetching captions")
         found = await self._captions.fetch(video)
         if found is not None:
             return _source(url, found)
-        await tell(0.4, "There are none; looking for its sound")
+        await tell(0.4, "No captions; looking for the soundtrack")
         heard = await self._soundtracks.find(video)
         return Source(
             heard.title[:TITLE],
@@ -220,7 +221,7 @@ class Sources:
                 language=found.language,
             )
         if not found.text.strip():
-            raise IngestFailed("There is nothing to read at the address.")
+            raise IngestFailed("There is nothing to read at this URL.")
         return _source(url, found)
 
     async def _heard(self, url: str, page: Extracted, queue: str) -> str | None:

@@ -17,7 +17,8 @@ WORDS = 200_000  # of the texts in memory at once
 
 
 class TransformJobs:
-    """Runs jobs of kind `transform`. With `auto` in the payload, the configured transformer runs."""
+    """Runs jobs of kind `transform`. With `auto` in the payload, the configured transformer
+    runs."""
 
     at_once = 64
 

@@ -1,4 +1,5 @@
-"""Transcription by jobs. However many people add a recording, it is fetched and transcribed once."""
+"""Transcription by jobs. However many people add a recording, it is fetched and transcribed
+once."""
 
 import asyncio
 import time
@@ -81,7 +82,8 @@ class Quota:
 
     def _exceeded(self) -> QuotaExceeded:
         return QuotaExceeded(
-            f"This month's {self._minutes} minutes of transcription ({self._tier}) are used up, or too few are left for "
+            f"This month's {self._minutes} minutes of transcription ({self._tier}) are used up, "
+            "or too few are left for "
             "this recording.",
             resource="transcription_minutes",
             tier=self._tier,
@@ -111,7 +113,7 @@ class Recordings:
     async def open(self, payload: Json) -> AsyncIterator[Path]:
         if "blob" in payload:
             if await self._blobs.size(payload["blob"]) is None:
-                raise IngestFailed("The recording's file is not there any more; upload it again.")
+                raise IngestFailed("The recording's file no longer exists. Upload it again.")
             async with self._blobs.file(payload["blob"]) as file:
                 yield file
         elif "video" in payload:

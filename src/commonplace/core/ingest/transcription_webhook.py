@@ -25,7 +25,7 @@ class Webhooks:
             or provider != self._settings.transcriber
             or not hmac.compare_digest(known, given)
         ):
-            raise Unauthorized("Only the transcription service that is set up here may send this.")
+            raise Unauthorized("Only the configured transcription service may call this.")
         # the body is read only after the sender is checked
         if finished_job(await body()) is not None:
             await self._wake.signal()
@@ -40,4 +40,4 @@ def finished_job(body: bytes) -> str | None:
         done = news["event"] in ("transcription.success", "transcription.error")  # Gladia
         return str((news.get("payload") or news)["id"]) if done else None
     except (ValueError, TypeError, KeyError):
-        raise Invalid("This is not a message of a transcription service.") from None
+        raise Invalid("This is not a message of a known transcription service.") from None

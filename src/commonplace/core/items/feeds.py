@@ -99,7 +99,7 @@ class Feeds:
             except Exception:
                 # A lease expires by itself and the feed is polled again. This must outlive a lost
                 # database.
-                log.exception("Feeds could not be visited; trying again in a moment")
+                log.exception("Feeds could not be polled; retrying soon")
             await asyncio.sleep(LOOK_SECONDS)
 
     async def poll_next(self) -> bool:
@@ -149,7 +149,7 @@ class Feeds:
         url = entry.audio_url or entry.url
         try:
             if url is None and len(entry.summary) < _FEWEST:
-                raise IngestFailed("The entry has neither an address nor a text.")
+                raise IngestFailed("The entry has neither a URL nor a text.")
             draft = (
                 Draft("url", title=entry.title, url=url)
                 if url
@@ -171,7 +171,7 @@ class Feeds:
         if feed.token_id is None:
             role = await self._store.people.role(feed.person_id, feed.library_id)
             if role is None:
-                raise ForbiddenScope("Who subscribed is not a member of the library any more.")
+                raise ForbiddenScope("The subscriber is no longer a member of the library.")
             return Caller(
                 feed.library_id,
                 feed.person_id,

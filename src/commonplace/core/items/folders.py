@@ -41,7 +41,8 @@ class Folders:
         await self._access.admit(caller, WRITE, "file", item_id)
         if caller.single_folder is not None:
             raise ForbiddenScope(
-                "A token for one folder files what it adds there by itself, and nowhere else."
+                "A token for one folder cannot file items. Everything it adds is filed in its "
+                "folder."
             )
         outside = (
             [] if caller.folders is None else [f for f in folder_ids if f not in caller.folders]

@@ -224,10 +224,10 @@ class Library:
             or item.transcription_status is not None
             or item.ingest_status is not None
         ):
-            raise Invalid("Only pages and documents from the web can be fetched again.")
+            raise Invalid("Only web pages and documents can be refreshed.")
         source = await self._sources.read(item.url, queue=caller.queue)
         if source.recording is not None:
-            raise Invalid("The address leads to a recording by now; add it as a new item.")
+            raise Invalid("The URL now leads to a recording. Add it as a new item.")
         key = f"url:{canonical(item.url)}"
         content = (
             source.content(f"url:{canonical(source.found_at)}", [key])
@@ -390,9 +390,9 @@ class Library:
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         expected_revision = item.revision if expected_revision is None else expected_revision
         if caller.kb_only and changes.get("in_kb") is False:
-            raise ForbiddenScope("A token that sees only the KB cannot take items out of it.")
+            raise ForbiddenScope("A token limited to the KB cannot remove items from it.")
         if not changes:
-            raise Invalid("Name at least one field to change.")
+            raise Invalid("There is nothing to change. Name at least one field.")
         title, in_kb = changes.get("title", item.title), changes.get("in_kb", item.in_kb)
         changes = derive_changes(item, changes)
         sections: Sequence[Section] | None = None

@@ -18,11 +18,7 @@ _ALSO = {
 def refuse_wrong_type(kind: str, declared: str, document: bool) -> None:
     said = declared.partition(";")[0].strip().lower()
     if _family(said) not in ("application/octet-stream", _family(kind)):
-        found = (
-            "of no kind that can be read"
-            if kind == "application/octet-stream"
-            else f"those of {kind}"
-        )
+        found = "of an unknown type" if kind == "application/octet-stream" else f"those of {kind}"
         raise Invalid(f"The file was announced as {said}, but its first bytes are {found}.")
     if document == kind.startswith(SPEECH):
         right, what = (RECORDING, "recording") if document else (DOCUMENT, "document")

@@ -102,7 +102,8 @@ class Uploads:
             await self._access.admit(caller, WRITE, "finish_upload", filename)
         if size > self._settings.upload_max_mb * 1_000_000:
             raise Invalid(
-                f"The file has {size:,} bytes; this server takes up to {self._settings.upload_max_mb:,} MB."
+                f"The file has {size:,} bytes; this server accepts up to "
+                f"{self._settings.upload_max_mb:,} MB."
             )
         upload = Upload(
             new_id(),
@@ -133,22 +134,24 @@ class Uploads:
         if upload.item_id is not None and upload.on_arrival is not None:
             return upload.size  # the answer to the last byte was lost
         if upload.item_id is not None:
-            raise Conflict("The upload is finished already.")
+            raise Conflict("The upload is already finished.")
         if part.total not in (None, upload.size):
-            raise Invalid(f"The file was promised with {upload.size:,} bytes, not {part.total:,}.")
+            raise Invalid(f"The file was announced with {upload.size:,} bytes, not {part.total:,}.")
         with self._alone(upload):
             file = self._folder / upload.id
             received = await self._received(upload, file)
             if part.start is None:
                 return received
             if part.start not in (0, received):
-                raise Conflict(f"{received:,} bytes are here; go on from there.", received=received)
+                raise Conflict(
+                    f"{received:,} bytes have arrived. Continue from there.", received=received
+                )
             received = await self._write(upload, file, part.start, chunks)
             if received == upload.size:
                 await self._take_in(upload, file)
             elif part.total is None:
                 raise Invalid(
-                    f"{received:,} of {upload.size:,} bytes came; send the rest with "
+                    f"{received:,} of {upload.size:,} bytes arrived. Send the rest with "
                     f"`Content-Range: bytes {received}-{upload.size - 1}/{upload.size}`.",
                     received=received,
                 )
@@ -162,7 +165,8 @@ class Uploads:
         await asyncio.to_thread(file.unlink)
 
     async def _queue(self, upload: Upload, file: Path) -> AddedItem | None:
-        """Queue the file to be read, if its sender may still write. None if another call was first."""
+        """Queue the file to be read, if its sender may still write. None if another call was
+        first."""
         caller = _sender(upload)
         role = await self._store.people.role(caller.person_id, caller.library_id)
         if role is None or Capability.WRITE not in may(Role(role), frozenset(Capability)):
@@ -212,7 +216,7 @@ class Uploads:
             await self._resume(upload)
             upload = await self._own(caller, upload_id)
         if upload.item_id is None:
-            raise Conflict("The file's bytes are not all here yet.")
+            raise Conflict("The file has not arrived completely yet.")
         return await self._first_answer(caller, upload)
 
     async def read_queued(self, upload_id: str) -> LocatedSource:
@@ -233,7 +237,7 @@ class Uploads:
                 )
                 return LocatedSource(key, source, content)
         except NotFound:
-            raise IngestFailed("The file is not there any more. Upload it again.") from None
+            raise IngestFailed("The file no longer exists. Upload it again.") from None
 
     async def discard(self, upload_id: str, kept: Item, queued: Item) -> None:
         """Delete the bytes of a queued file after it was read, unless they are still needed."""
@@ -252,7 +256,7 @@ class Uploads:
         try:
             async for chunk in chunks:
                 if received + len(buffer) + len(chunk) > upload.size:
-                    raise Invalid(f"More came than the {upload.size:,} bytes that were promised.")
+                    raise Invalid(f"More than the announced {upload.size:,} bytes arrived.")
                 buffer += chunk
                 if len(buffer) >= _BUFFER:
                     data, buffer = buffer, b""
@@ -273,7 +277,7 @@ class Uploads:
     @contextmanager
     def _alone(self, upload: Upload) -> Iterator[None]:
         if upload.id in self._busy:
-            raise Conflict("Another request is sending this file at the moment.")
+            raise Conflict("Another request is sending this file. Wait until it ends.")
         self._busy.add(upload.id)
         try:
             yield
@@ -397,9 +401,7 @@ class Uploads:
             except Exception:
                 # Deleting them later loses nothing. This must outlive a lost database or file
                 # store.
-                log.exception(
-                    "Files that are not needed any more could not be deleted; trying again later"
-                )
+                log.exception("Unneeded files could not be deleted; retrying later")
             await asyncio.sleep(_TIDY_SECONDS)
 
     async def cleanup(self) -> None:
@@ -409,7 +411,7 @@ class Uploads:
             try:
                 await self._resume(upload)
             except Exception:
-                log.exception("The upload %s could not be queued; trying again later", upload.id)
+                log.exception("The upload %s could not be queued; retrying later", upload.id)
         at = now()
         spent = await self._store.uploads.list_disposable(at, keep=self._settings.keep_originals)
         for upload in spent:
@@ -432,16 +434,18 @@ class Uploads:
     async def _file(self, upload: Upload) -> AsyncIterator[Path]:
         if upload.expires_at < now():
             raise Invalid(
-                "The upload has expired; begin again with POST /api/v1/uploads/signed-url."
+                "The upload has expired. Start again with POST /api/v1/uploads/signed-url."
             )
         size = await self._blobs.size(upload.key)
         if size is None:
             raise Conflict(
-                "The file's bytes are not all here yet; PUT them to the address that signed-url gave."
+                "The file has not arrived completely yet. PUT it to the URL that signed-url "
+                "returned."
             )
         if size != upload.size:
             raise Conflict(
-                f"The file has {size:,} bytes; {upload.size:,} were promised. Send it again, or announce it anew."
+                f"The file has {size:,} bytes; {upload.size:,} were announced. Send it again, or "
+                "announce it with its real size."
             )
         async with self._blobs.file(upload.key) as file:
             yield file

@@ -22,7 +22,7 @@ def error_message(job: Job, error: Exception) -> str:
         return error.message
     if not is_transient(error):
         log.error("Job %s (%s of item %s) failed", job.id, job.kind, job.item_id, exc_info=error)
-    return f"Unexpected {type(error).__name__}; the server's log says more."
+    return f"Unexpected {type(error).__name__}. See the server's log for details."
 
 
 def is_transient(error: Exception) -> bool:

@@ -1,4 +1,5 @@
-"""A worker that runs jobs until it is stopped. Any number of workers and processes share one queue."""
+"""A worker that runs jobs until it is stopped. Any number of workers and processes share one
+queue."""
 
 import asyncio
 import logging
@@ -107,15 +108,15 @@ class Worker:
             with suppress(TimeoutError):
                 async with asyncio.timeout(PATIENT_SECONDS):
                     await self._idle[AFTER[kind]].wait()
-                    quiet = timedelta(seconds=QUIET_SECONDS)
-                    while await self._store.jobs.has_new_jobs(kind, now() - quiet):  # noqa: ASYNC110
+                    has_new, quiet = self._store.jobs.has_new_jobs, timedelta(seconds=QUIET_SECONDS)
+                    while await has_new(kind, now() - quiet):  # noqa: ASYNC110
                         await asyncio.sleep(QUIET_SECONDS / 5)
 
 
 async def _after_trouble(error: Exception) -> None:
     known = isinstance(error, CommonplaceError)  # its message is enough
     log.error(
-        "The queue could not be worked on; trying again in a moment: %s",
+        "The job queue failed; retrying soon: %s",
         error,
         exc_info=None if known else error,
     )

@@ -218,7 +218,8 @@ def _clusters(graph: igraph.Graph) -> list[list[int]]:
 def _middles(
     clusters: Sequence[Sequence[int]], vectors: Mapping[int, NDArray[np.float32]]
 ) -> dict[tuple[int, int], float]:
-    """Return pairs of clusters that are most similar by their mean vectors, with their similarity."""
+    """Return pairs of clusters that are most similar by their mean vectors, with their
+    similarity."""
     of = {
         n: np.mean([vectors[member] for member in members if member in vectors], axis=0)
         for n, members in enumerate(clusters)

@@ -67,8 +67,9 @@ WEIGHTS: dict[str, dict[str, float]] = {
     "general": {},
 }
 _TROUBLE = re.compile(
-    r"\b(?:gotcha|bug|crash\w*|fail\w*|broke\w*|error|outage|incident|regression|workaround|pitfall|beware|"
-    r"timeout|timed out|leak\w*|deadlock\w*|root cause|fix(?:ed)?|stall\w*|careful)\b",
+    r"\b(?:gotcha|bug|crash\w*|fail\w*|broke\w*|error|outage|incident|regression|workaround|"
+    r"pitfall|beware|timeout|timed out|leak\w*|deadlock\w*|root cause|fix(?:ed)?|stall\w*|"
+    r"careful)\b",
     re.IGNORECASE,
 )
 _REMEMBERED = tuple(
@@ -108,7 +109,7 @@ class Pack:
                 "\n".join([f"## {SECTIONS[name]}", "", *(line.markdown() for line in lines)])
             )
         if not self.sections and not self.packed.left_out:
-            parts.append("Nothing is known yet. Keep what you learn with `remember`.")
+            parts.append("Nothing is known yet. Save what you learn with `remember`.")
         if self.packed.left_out:
             parts.append(left_out(self.packed.left_out, SECTIONS))
         return "\n\n".join(parts)

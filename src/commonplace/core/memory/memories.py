@@ -212,12 +212,14 @@ class Memory:
         reason: str = "",
         expected_revision: int | None = None,
     ) -> ChangeResult:
-        """Supersede a memory: `by` another one, or by a new one with this `content` (and `title`)."""
+        """Supersede a memory: `by` another one, or by a new one with this `content` (and
+        `title`)."""
         await self._access.admit(caller, WRITE, "supersede", entity_id)
         old = await self._memory(caller, entity_id)
         if (by is None) == (content is None):
             raise Invalid(
-                "Name what replaces it: `by`, the id of another memory, or `content` (and `title`) of a new one."
+                "Name the replacement: pass `by`, the id of another memory, or `content` (and "
+                "`title`) for a new one."
             )
         if by is not None and title is not None:
             raise Invalid("`title` goes with `content`, not with `by`.")
@@ -293,19 +295,15 @@ class Memory:
         # A capture's owner may see it even if its entity is filed elsewhere, but not the entity.
         item = await self._store.items.get(Scope(caller.library_id), ItemRef(id=capture.item_id))
         same = capture.text == memo.entity.content and capture.title == memo.entity.title.strip()
-        told = (
-            ""
-            if same
-            else "; what was sent now differs and was not kept, as its idempotency_key was used before"
-        )
+        told = "" if same else "; the new text was not stored: its idempotency_key was used before"
         return Remembered(item, capture, f"Remembered before: {capture.title}{told}", repeated=True)
 
     async def _memory(self, caller: Caller, entity_id: str) -> Item:
         item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         if item.entity_type in rules.WORK:
             raise Invalid(
-                f"{item.title!r} ({item.entity_id}) is {item.entity_type}, which has a state of its own; "
-                f"use archive_{item.entity_type} or update_{item.entity_type}."
+                f"{item.title!r} ({item.entity_id}) is {item.entity_type}, which has its own "
+                f"states. Use archive_{item.entity_type} or update_{item.entity_type}."
             )
         return item
 
@@ -338,7 +336,8 @@ class Memory:
         with the old memory's status, checked by revision."""
         if old.entity_type == EntityType.DOCUMENT:
             raise Invalid(
-                "What replaces a document is added as a document first; then name it with `by`."
+                "A document is superseded by another document. Add it first, then pass its id in "
+                "`by`."
             )
         old = await self._at_revision(caller, old.id, expected_revision)
         projects = [
@@ -395,7 +394,8 @@ class Memory:
         item = await self._store.items.get(caller.scope, ItemRef(id=item_id))
         if expected_revision not in (None, item.revision):
             raise Conflict(
-                f"It is at revision {item.revision}, not {expected_revision}; read it again first.",
+                f"The item is at revision {item.revision}, not {expected_revision}. Read it again "
+                "first.",
                 revision=item.revision,
             )
         return item

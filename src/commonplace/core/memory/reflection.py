@@ -90,7 +90,9 @@ class Reflection:
             caller, WRITE if notes.persist else READ, "reflect", notes.source_title[:200]
         )
         if notes.review and not notes.persist:
-            raise Invalid("`review` goes with persist=true: it queues what would otherwise be kept")
+            raise Invalid(
+                "`review` needs persist=true: it queues candidates instead of storing them"
+            )
         notes = replace(
             notes,
             content=rules.content(notes.content),
@@ -180,7 +182,7 @@ class Reflection:
         if changes:
             found = await self._edited(caller, found, changes)
         if found.state is CandidateState.REJECTED:
-            raise Conflict("The candidate was rejected already.", state=found.state.value)
+            raise Conflict("The candidate was already rejected.", state=found.state.value)
         memo = _memo(
             found.proposal,
             found.project_id,
@@ -215,9 +217,9 @@ class Reflection:
         self, caller: Caller, before: Candidate, changes: dict[str, Any]
     ) -> Candidate:
         if not changes:
-            raise Invalid("Name at least one field to change.")
+            raise Invalid("There is nothing to change. Name at least one field.")
         if before.state is not CandidateState.PENDING:
-            raise Conflict(f"The candidate was {before.state} already.", state=before.state.value)
+            raise Conflict(f"The candidate was already {before.state}.", state=before.state.value)
         said = before.proposal
         proposal = replace(
             said,
@@ -239,7 +241,8 @@ class Reflection:
         project_id: str | None,
         judged: Sequence[ReviewedCandidate],
     ) -> ReflectResult:
-        """Store notes and candidates. Reflecting on the same notes again returns the first result."""
+        """Store notes and candidates. Reflecting on the same notes again returns the first
+        result."""
         key = "reflect:" + digest("\0".join([notes.content, notes.source_title, project_id or ""]))
         source = await self._memory.remember(
             caller,

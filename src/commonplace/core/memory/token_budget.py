@@ -106,7 +106,7 @@ def _score(line: Line) -> float:
 
 def left_out(counts: Mapping[str, int], headings: dict[str, str]) -> str:
     told = ", ".join(f"{headings[name].lower()} {count}" for name, count in counts.items())
-    return f"Left out for want of room: {told}." if told else ""
+    return f"Left out for lack of room: {told}." if told else ""
 
 
 def _fitted(line: Line, room: int) -> Line | None:

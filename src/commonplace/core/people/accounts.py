@@ -24,7 +24,7 @@ DEVICE, DEVICE_LIFETIME = "device", timedelta(days=365)
 ATTEMPTS, FROM_ONE_ADDRESS, ON_ONE_ACCOUNT, WINDOW = 10, 50, 100, 900
 HASHING = 2  # passwords checked at once: each takes 64 MB and a core
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
-_WRONG = "That address and password do not belong together."
+_WRONG = "Wrong email or password."
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +210,13 @@ class Accounts:
         person = await self._store.accounts.person(person_id) if good and person_id else None
         if person is None:
             raise NotFound(
-                "This link has been used, or its time is over. `commonplace user link` makes a new one."
+                "This link was used or has expired. Create a new one with `commonplace user link`."
             )
         return person
 
     async def claim(self, secret: str, name: str, email: str, password: str, *, about: str) -> str:
-        """Sign in by a link and set the password. People who can already sign in may leave it out."""
+        """Sign in by a link and set the password. People who can already sign in may leave it
+        out."""
         person = await self.invited(secret)
         name, email = checked(name, email)
         hashed = (
@@ -226,7 +227,7 @@ class Accounts:
         if not await self._store.accounts.claim(
             digest(secret), CLAIM, person.id, name, email, hashed
         ):
-            raise NotFound("This link has been used in the meantime.")
+            raise NotFound("This link was used meanwhile.")
         return await self.open_session(person.id, about)
 
     # -- one's own account
@@ -250,7 +251,7 @@ class Accounts:
         if known is not None:
             await self.throttle(f"password:{visitor.person.id}", ATTEMPTS)
             if not await self._verified(known, password):
-                raise Unauthorized("That is not the password you have now.")
+                raise Unauthorized("The current password is wrong.")
 
     async def sessions(self, visitor: Visitor) -> list[WebSession]:
         """Return the person's open sessions, newest first."""
@@ -261,7 +262,7 @@ class Accounts:
             if session.id == session_id:
                 await self._store.accounts.close_sessions(visitor.person.id, only=session.digest)
                 return
-        raise NotFound("That browser is not signed in any more.")
+        raise NotFound("That browser is no longer signed in.")
 
     async def throttle(self, key: str, amount: int) -> None:
         wait = await self._limits.hit(key, amount, WINDOW)
@@ -278,7 +279,8 @@ class Accounts:
     async def hashed(self, password: str) -> str:
         if not SHORTEST <= len(password) <= LONGEST:
             raise Invalid(
-                f"A password has {SHORTEST} to {LONGEST} characters; a few words in a row are easiest to remember."
+                f"A password has {SHORTEST} to {LONGEST} characters. A few words are easiest to "
+                "remember."
             )
         return await asyncio.to_thread(self._hasher.hash, password)
 
@@ -300,9 +302,7 @@ class Accounts:
 def checked(name: str, email: str) -> tuple[str, str]:
     name, email = " ".join(name.split()), email.strip()
     if not name or len(name) > 200:
-        raise Invalid("Give a name of up to 200 characters.")
+        raise Invalid("Enter a name of up to 200 characters.")
     if not _EMAIL.fullmatch(email) or len(email) > 200:
-        raise Invalid(
-            "Give an e-mail address, such as you@example.org; it is what you sign in with."
-        )
+        raise Invalid("Enter an email address such as you@example.org. You sign in with it.")
     return name, email

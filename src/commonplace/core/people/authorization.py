@@ -50,7 +50,8 @@ class Access:
         """Return the caller of an Authorization header's value (without `Bearer `)."""
         if not bearer:
             raise Unauthorized(
-                "Send `Authorization: Bearer sk_...`; `commonplace token create` makes a token."
+                "Send `Authorization: Bearer sk_...`. Create a token with `commonplace token "
+                "create`."
             )
         if bearer.startswith("sk_"):
             return await self._by_token(bearer)
@@ -92,7 +93,7 @@ class Access:
                 raise ForbiddenScope("This needs a token for the whole library.")
             if needs_admin and not caller.role.manages_members:
                 raise ForbiddenScope(
-                    f"This takes an owner or admin of the library; your role in it is {caller.role}."
+                    f"This requires an owner or admin of the library. Your role is {caller.role}."
                 )
             await self._spend(caller, action)
         except (CapabilityDenied, ForbiddenScope, RateLimited):
@@ -121,13 +122,11 @@ class Access:
             try:
                 await self.flush()
             except CommonplaceError as error:
-                log.warning(
-                    "The activity of the last moment could not be written: %s", error.message
-                )
+                log.warning("Recent activity could not be written: %s", error.message)
             except Exception:
                 # the loop must go on, or events would pile up
                 # the loop must go on, or events would pile up
-                log.exception("The activity of the last moment could not be written")
+                log.exception("Recent activity could not be written")
 
     async def _spend(self, caller: Caller, action: Action) -> None:
         bound: int = getattr(self._settings, action.allowance)
@@ -145,7 +144,7 @@ class Access:
         if token is None or token.revoked_at is not None:
             raise Unauthorized("The token is unknown or was revoked.")
         if token.expires_at is not None and token.expires_at <= now():
-            raise Unauthorized("The token has expired; make a new one.")
+            raise Unauthorized("The token has expired. Create a new one.")
         return bearer_of(token, limit_key=token.id)
 
     async def _by_jwt(self, encoded: str) -> Caller:
@@ -188,7 +187,7 @@ class Access:
 def bearer_of(token: Token, limit_key: str | None = None) -> Caller:
     """Return the caller of a token: its capabilities, limited by the person's current role."""
     if token.role is None:
-        raise Unauthorized("The token's person is not a member of the library any more.")
+        raise Unauthorized("The token's person is no longer a member of the library.")
     return Caller(
         token.library_id,
         token.person_id,

@@ -43,7 +43,10 @@ def address(settings: Settings) -> str:
 
 
 def claude_code(url: str, secret: str) -> str:
-    return f'claude mcp add --transport http commonplace {url}/mcp --header "Authorization: Bearer {secret}"'
+    return (
+        f"claude mcp add --transport http commonplace {url}/mcp "
+        f'--header "Authorization: Bearer {secret}"'
+    )
 
 
 def instructions(client: Client, url: str, secret: str, settings: Settings) -> Instructions:
@@ -82,7 +85,8 @@ def instructions(client: Client, url: str, secret: str, settings: Settings) -> I
                 "require_approval": "never",
             }
             return Instructions(
-                "A tool of the Responses API. OpenAI's servers must reach the address: set COMMONPLACE_PUBLIC_URL to the "
+                "A tool of the Responses API. OpenAI's servers must reach the address: set "
+                "COMMONPLACE_PUBLIC_URL to the "
                 "https:// address it is published at.",
                 _json(tool),
             )

@@ -52,7 +52,7 @@ class Invitations:
         require_addressee((await self._members.asked(secret)).invitation, email)
         if await self._store.accounts.find_by_email(email):
             raise NameTaken(
-                f"There is already a person with the address {email}; sign in, and open the link again."
+                f"There is already an account for {email}. Sign in, then open the link again."
             )
         return await self._passkeys.registration_options(new_person(name, email), site)
 

@@ -1,4 +1,5 @@
-"""Members of a library and their roles. Invitations are secrets: shown once, used once, expiring."""
+"""Members of a library and their roles. Invitations are secrets: shown once, used once,
+expiring."""
 
 import secrets
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from commonplace.model import Caller, Invitation, Member, Passkey, Role, new_id,
 from commonplace.store import Store
 
 INVITATION_DAYS = 7
-NO_SUCH = "The invitation is unknown, was used, or has expired; ask for a new one."
+NO_SUCH = "The invitation is unknown, used or expired. Ask for a new one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Members:
             caller, DELETE, "withdraw_invitation", invitation_id, needs_admin=True
         )
         if not await self._store.members.withdraw(caller.library_id, invitation_id):
-            raise NotFound("Invitation not found, or accepted already")
+            raise NotFound("Invitation not found, or already accepted")
 
     async def leave(self, caller: Caller) -> None:
         """Leave the library. Items the person added stay."""
@@ -92,7 +93,7 @@ class Members:
         name = " ".join(name.split())
         await self._access.admit(caller, WRITE, "rename_library", name[:200], needs_admin=True)
         if not 0 < len(name) <= 200:
-            raise Invalid("Give the library a name of up to 200 characters.")
+            raise Invalid("Enter a library name of up to 200 characters.")
         await self._store.members.rename_library(caller.library_id, name)
 
     async def asked(self, secret: str) -> OpenInvitation:
@@ -123,7 +124,7 @@ class Members:
         if caller is not None:
             if name is not None or email is not None:
                 raise Invalid(
-                    "You have an account already: leave out name and email, or send no token."
+                    "You already have an account. Leave out name and email, or send no token."
                 )
             person = await self._store.accounts.person(caller.person_id)
             if person is None:
@@ -132,7 +133,8 @@ class Members:
             email = email or invitation.email
             if not name or not email:
                 raise Invalid(
-                    "Send your own token to accept as who you are, or a name and an email to begin with."
+                    "Send your token to accept with your account, or a name and an email to "
+                    "create one."
                 )
             person = new_person(name, email)
         require_addressee(invitation, person.email)
@@ -181,12 +183,12 @@ class Members:
 
 def require_addressee(invitation: Invitation, email: str) -> None:
     if invitation.email is not None and invitation.email.lower() != email.lower():
-        raise ForbiddenScope("The invitation is for another address.")
+        raise ForbiddenScope("The invitation is for another email address.")
 
 
 def _require_guest(caller: Caller, person_id: str) -> None:
     if person_id == caller.library_id:
-        raise Conflict("This is their own library; its first owner stays.")
+        raise Conflict("This is the person's own library. Its first owner cannot be changed.")
 
 
 def _require_may_give(caller: Caller, role: Role) -> None:

@@ -65,7 +65,7 @@ class Passkeys:
         if len(await self.of(visitor.person)) == 1 and not await self._accounts.has_password(
             visitor
         ):
-            raise Invalid("It is the only way you can sign in; choose a password first.")
+            raise Invalid("This passkey is your only way to sign in. Set a password first.")
         if not await self._store.accounts.delete_passkey(visitor.person.id, passkey_id):
             raise NotFound("Passkey not found")
 
@@ -84,7 +84,7 @@ class Passkeys:
         await self._accounts.limit_attempts(known.person_id if known else "", address, device)
         challenge = await self._answered(credential)
         if known is None:
-            raise Unauthorized("This server does not know that passkey.")
+            raise Unauthorized("This passkey is unknown to the server.")
         uses = webauthn.verify_authentication(known, site.host, site.origin, challenge, credential)
         await self._store.accounts.record_passkey_use(known.id, uses)
         return await self._accounts.open_session(known.person_id, about)
@@ -104,8 +104,8 @@ class Passkeys:
             if good:
                 return _decoded(challenge)
         except (KeyError, TypeError, ValueError):
-            raise Invalid("That is not a passkey's answer.") from None
-        raise Unauthorized("That took too long; try again.")
+            raise Invalid("This is not a passkey response.") from None
+        raise Unauthorized("The passkey request expired. Try again.")
 
 
 def _decoded(text: str) -> bytes:

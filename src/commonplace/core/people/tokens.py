@@ -30,7 +30,8 @@ class People:
         self._access = access
 
     async def ensure_owner(self) -> Person:
-        """Return the first person, creating them on the first start. Concurrent starts create one."""
+        """Return the first person, creating them on the first start. Concurrent starts create
+        one."""
         people = await self._store.people.all()
         if not people:
             with suppress(NameTaken):

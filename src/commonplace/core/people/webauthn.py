@@ -28,7 +28,7 @@ from webauthn.helpers.structs import (
 from commonplace.errors import Invalid, Unauthorized
 from commonplace.model import Json, Passkey, Person
 
-_REFUSED = "The passkey was not accepted; try again, or sign in with your password."
+_REFUSED = "The passkey was not accepted. Try again, or sign in with your password."
 
 
 def registration_options(

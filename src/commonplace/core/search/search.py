@@ -21,7 +21,10 @@ EMBEDDED_CHARACTERS = 2_000
 RECHECK_SECONDS = 2.0
 QUICK_SECONDS = 0.05
 
-OTHER_EMBEDDER = "Vectors were made by another embedder: found by words only until `commonplace reindex` has run."
+OTHER_EMBEDDER = (
+    "Vectors are from another embedder. "
+    "Results are by keyword only until you run `commonplace reindex`."
+)
 
 
 class Search:
@@ -107,7 +110,9 @@ class Search:
                     query_terms.for_embedding(query[:EMBEDDED_CHARACTERS])
                 )
             except EmbeddingFailed as error:
-                degraded = f"The embedder did not answer ({error.message}); found by words only."
+                degraded = (
+                    f"The embedder did not answer ({error.message}). Results are by keyword only."
+                )
         semantic = mode is Mode.SEMANTIC and vector is not None
         words = None if semantic else query_terms.parse_query(query)
         return Question(words, vector, self._embedder.stamp, CANDIDATES), degraded
@@ -144,7 +149,7 @@ def incomplete(items: int, reason: str | None) -> str | None:
     number = f"{items:,}" if items <= COUNTED else f"more than {COUNTED:,}"
     who, they = ("1 item is", "it is") if items == 1 else (f"{number} items are", "they are")
     why = f"waiting for the embedder ({reason.rstrip('.')})" if reason else "still being embedded"
-    return f"Meaning search is incomplete: {who} {why}; until then {they} found by words only."
+    return f"Semantic search is incomplete: {who} {why}. Until then {they} found by keyword only."
 
 
 def _true(where: ItemFilter) -> ItemFilter:

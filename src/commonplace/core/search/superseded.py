@@ -9,7 +9,8 @@ Found = list[tuple[float, Passage]]
 
 
 async def newest_first(store: Store, scope: Scope, where: ItemFilter, found: Found) -> Found:
-    """Reorder results, best first. A replacement that was not found is inserted above its original."""
+    """Reorder results, best first. A replacement that was not found is inserted above its
+    original."""
     replaced_by: dict[str, set[str]] = {}
     for _ in range(LONGEST_CHAIN):
         asked = {p.item_id for _, p in found if p.status == SUPERSEDED} - replaced_by.keys()

@@ -18,9 +18,9 @@ class AccountDeletion:
     async def obstacle(self, visitor: Visitor) -> str:
         """Return why the account cannot be deleted, or ""."""
         if (await self._store.people.all())[0].id == visitor.person.id:
-            return "This server is yours: its first person stays as long as it does."
+            return "You are this server's first person, whose account cannot be deleted."
         if len(await self._store.members.of_library(visitor.person.id)) > 1:
-            return "Others belong to your library: remove them first."
+            return "Your library has other members. Remove them first."
         return ""
 
     async def delete(self, visitor: Visitor, email: str, password: str) -> None:
@@ -30,9 +30,9 @@ class AccountDeletion:
         if obstacle:
             raise Conflict(obstacle)
         if visitor.viewing is not None:
-            raise ForbiddenScope("Stop looking through a token's eyes first.")
+            raise ForbiddenScope('Leave "View as" first.')
         if email.strip().lower() != visitor.person.email.lower():
-            raise Invalid("Write your address to say that you mean it.")
+            raise Invalid("Type your email to confirm.")
         await self._accounts.check_password(visitor, password)
         library_id = visitor.person.id
         for token in await self._store.tokens.of_library(library_id):

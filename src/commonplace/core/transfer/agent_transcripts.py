@@ -16,7 +16,8 @@ ENDING = ".jsonl"
 LONGEST_TITLE = 120
 LONGEST_CALL = 160
 _REMINDERS = re.compile(
-    r"<(system-reminder|environment_context|user_instructions|command-message|local-command-stdout)>"
+    r"<(system-reminder|environment_context|user_instructions|command-message|"
+    r"local-command-stdout)>"
 )
 _COMMANDS = re.compile(r"<(command-name|command-args)>")
 # Arguments that describe a tool call, in order of preference.

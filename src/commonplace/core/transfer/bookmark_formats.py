@@ -43,7 +43,8 @@ def read(file: Path) -> list[Saved]:
     found = reader(text) if reader else []
     if not found:
         raise Invalid(
-            f"Nothing to import was found in {file}. What can be imported: a folder of Markdown files, browser "
+            f"Nothing to import was found in {file}. You can import a folder of Markdown files, "
+            "browser "
             "bookmarks or a Pocket export (HTML), Pocket or Readwise (CSV), Karakeep (JSON)."
         )
     return found
@@ -206,7 +207,7 @@ def _karakeep(entry: dict[str, Any]) -> Iterator[Saved]:
     else:
         yield Saved(
             title,
-            lost="The export has neither an address nor a text for it; files are not part of it.",
+            lost="The export has neither a URL nor a text for it, and contains no files.",
         )
 
 
@@ -214,7 +215,8 @@ def _karakeep(entry: dict[str, Any]) -> Iterator[Saved]:
 
 
 def clean(text: str) -> str:
-    """Remove NUL characters, and replace lone surrogates, which programs leave when they cut texts."""
+    """Remove NUL characters, and replace lone surrogates, which programs leave when they cut
+    texts."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 

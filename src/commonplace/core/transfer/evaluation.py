@@ -75,7 +75,7 @@ def _texts(file: Path) -> list[Text]:
 
 def _text(row: Any) -> Text:
     if not isinstance(row, dict):
-        raise TypeError("this is something else")
+        raise TypeError("this is not an object")
     group = row.get("group")
     if not isinstance(row["text"], str) or not isinstance(row.get("title") or "", str):
         raise TypeError("text and title must be strings")
@@ -110,7 +110,8 @@ def _lines(file: Path) -> list[str]:
         return file.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
         raise Invalid(
-            f"There is no {file.name} in {file.parent}; a retrieval set has corpus.jsonl, queries.jsonl "
+            f"There is no {file.name} in {file.parent}; a retrieval set has corpus.jsonl, "
+            "queries.jsonl "
             "and qrels.tsv."
         ) from None
     except UnicodeDecodeError:
@@ -191,7 +192,7 @@ class Evaluation:
         """Rank documents by their best section."""
         sections, degraded = await search.rank(caller, query, mode)
         if degraded:
-            raise Invalid(f"The set cannot be measured: {degraded}")
+            raise Invalid(f"The set cannot be evaluated: {degraded}")
         unknown = [found.section_id for found in sections if found.section_id not in self._items]
         if unknown:
             passages = await self.services.store.sections.passages(caller.scope, unknown)

@@ -86,7 +86,7 @@ def read_saved(text: str, name: str) -> list[Session]:
     updates it."""
     commits = sorted(_printed(text), key=lambda commit: commit.at)
     if not commits:
-        raise Invalid(f"{name} is not a log that git printed.")
+        raise Invalid(f"{name} is not a git log.")
     return list(_sessions(commits, commits[0].hash, name))
 
 
@@ -104,7 +104,7 @@ async def _git(path: Path, *arguments: str) -> str:
         )
     except FileNotFoundError:
         raise Invalid(
-            "git is not installed here; save a log with `git log > log.txt` where it is, and import that."
+            "git is not installed. Save a log elsewhere with `git log > log.txt`, and import that."
         ) from None
     out, err = await running.communicate()
     if running.returncode:

@@ -371,7 +371,7 @@ class _Places:
             file = wished.with_name(f"{wished.stem} ({reading.item.public_id}){wished.suffix}")
         if str(file).casefold() in self._taken:
             raise Invalid(
-                f"{file} is there already and is not a file of this library: nothing was overwritten."
+                f"{file} already exists and is not from this library. Nothing was overwritten."
             )
         self._taken.add(str(file).casefold())
         return file

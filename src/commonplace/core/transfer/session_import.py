@@ -58,9 +58,7 @@ class Sessions:
 
         outcomes = await self._bring_in(caller, sessions(), len(found), advance, project, reflect)
         if not sum(outcomes.values()):
-            raise Invalid(
-                f"Nothing was said in {root}, or it was not written by Claude Code or Codex."
-            )
+            raise Invalid(f"{root} contains no messages, or is not from Claude Code or Codex.")
         return ImportResult(outcomes, 0, (), tuple(unread))
 
     async def import_git(

@@ -182,8 +182,8 @@ class Graph:
         one, other = await self._ends(caller.scope, entity_id, other_id)
         if kind == Kind.BELONGS_TO and one.entity_type in rules.WORK:
             raise Invalid(
-                f"{one.title} is {with_article(one.entity_type)}, which has a project; to move it, join it to another one "
-                "by BELONGS_TO, or archive or delete it."
+                f"{one.title} is {with_article(one.entity_type)}, which needs a project. "
+                "Link it to another one with BELONGS_TO, or archive or delete it."
             )
         if kind == Kind.PART_OF and one.entity_type == EntityType.TASK:
             held = await self._store.relations.of_items(
@@ -218,13 +218,13 @@ class Graph:
 
 def _require_joinable(one: Item, kind: str, other: Item) -> None:
     if one.id == other.id:
-        raise Invalid("An entity cannot be joined to itself; name two different ones.")
+        raise Invalid("An entity cannot be linked to itself. Name two different ones.")
     if kind == Kind.DEPENDS_ON:
         for item in (one, other):
             if item.entity_type not in rules.WORK:
                 raise Invalid(
-                    f"{item.title} is {with_article(item.entity_type)}; DEPENDS_ON joins tasks and epics. "
-                    "REQUIRES says it of anything."
+                    f"{item.title} is {with_article(item.entity_type)}; DEPENDS_ON links tasks "
+                    "and epics. Use REQUIRES for other types."
                 )
     if kind == Kind.BELONGS_TO:
         _require_type(other, EntityType.PROJECT)
@@ -232,15 +232,16 @@ def _require_joinable(one: Item, kind: str, other: Item) -> None:
         _require_type(other, EntityType.EPIC)
         if one.entity_type != EntityType.TASK:
             raise Invalid(
-                f"{one.title} is {with_article(one.entity_type)}; only tasks can be part of an epic. RELATED_TO joins anything."
+                f"{one.title} is {with_article(one.entity_type)}; only tasks can be part of an "
+                "epic. Use RELATED_TO for other types."
             )
 
 
 def _require_type(item: Item, entity_type: EntityType) -> None:
     if item.entity_type != entity_type:
         raise Invalid(
-            f"{item.title} is {with_article(item.entity_type)}, not {with_article(entity_type)}; "
-            f'explore with types=["{entity_type}"] lists them.'
+            f"{item.title} is {with_article(item.entity_type)}, not {with_article(entity_type)}. "
+            f'List them with explore and types=["{entity_type}"].'
         )
 
 

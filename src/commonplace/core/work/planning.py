@@ -111,19 +111,21 @@ class Planning:
                     for r in shown
                     if TASK.state(r.item) in _NEXT
                 ],
-                f"{some}{len(ready)} of {len(tasks) if total is None else total} open tasks can be worked on now.",
+                f"{some}{len(ready)} of {len(tasks) if total is None else total} open tasks can "
+                "be worked on now.",
             )
         if theirs:
             most = "the most important " if total else ""
             return (
                 [],
-                f"None of {most}{len(theirs)} open tasks can be worked on: each is blocked or waits for another.",
+                f"None of {most}{len(theirs)} open tasks can be worked on: each is blocked or "
+                "waits for another.",
             )
         return (
             [],
             "There are no open tasks."
             if not tasks and total is None
-            else f"No open task is {assignee}'s or nobody's.",
+            else f"No open task is assigned to {assignee} or unassigned.",
         )
 
     async def cycles(self, caller: Caller, project: str | None = None) -> Sequence[Sequence[Item]]:
@@ -172,7 +174,8 @@ class Planning:
             item = await self._store.items.get(caller.scope, ItemRef.parse(project))
             if item.entity_type != EntityType.PROJECT:
                 raise Invalid(
-                    f"{item.title!r} ({item.entity_id}) is {with_article(item.entity_type)}, not a project."
+                    f"{item.title!r} ({item.entity_id}) is {with_article(item.entity_type)}, not "
+                    "a project."
                 )
             project_id = item.id
         tickets, waits, total = await self._store.relations.tickets(
@@ -210,13 +213,13 @@ def estimated(precedents: Sequence[Precedent]) -> Estimate:
             None,
             None,
             "none",
-            "No finished task is like it; an estimate has nothing to rest on.",
+            "There is no similar finished task to base an estimate on.",
             (),
         )
     if not hours:
         explanation = (
-            f"{_count(precedents)} like it took {_middle(days):g} days by the calendar; nobody noted hours "
-            "(complete_task takes actual_hours)."
+            f"{_count(precedents)} took {_middle(days):g} calendar days. "
+            "No hours were recorded (pass actual_hours to complete_task)."
         )
         return Estimate(None, _middle(days), None, None, "low", explanation, tuple(precedents))
     amounts = [amount for amount, _ in hours]
@@ -231,8 +234,9 @@ def estimated(precedents: Sequence[Precedent]) -> Estimate:
         else "low"
     )
     explanation = (
-        f"{_count(precedents)} like it, {len(hours)} with hours noted, took {low:g} to {high:g} hours; "
-        f"they are {'very' if close else 'somewhat'} alike and {'agree' if agree else 'differ much'}."
+        f"{_count(precedents)}, {len(hours)} with recorded hours, took {low:g} to {high:g} "
+        f"hours. They are {'very' if close else 'somewhat'} similar to it and "
+        f"{'agree' if agree else 'differ much'}."
     )
     return Estimate(
         _middle(hours),
@@ -277,4 +281,4 @@ def _moment(value: object) -> datetime | None:
 
 
 def _count(precedents: Sequence[Precedent]) -> str:
-    return f"{len(precedents)} finished task{'s' * (len(precedents) != 1)}"
+    return f"{len(precedents)} similar finished task{'s' * (len(precedents) != 1)}"

@@ -133,11 +133,11 @@ class Tasks:
         more: Json = {}
         waiting = await self._waits_for(caller, item) if step.to == "doing" else []
         if waiting:
-            message += f"; it depends on what is not done yet: {_named(waiting)}"
+            message += f"; unfinished dependencies: {_named(waiting)}"
             more["waits_for"] = [other.entity_id for other in waiting]
         if learnings:
             episode = await self._learnt(caller, item, learnings)
-            message += f"; what was learnt is kept as {episode.entity_id}"
+            message += f"; learnings saved as {episode.entity_id}"
             more["learnings_id"] = episode.entity_id
         return ChangeResult(item, message, more)
 
@@ -156,7 +156,7 @@ class Tasks:
         if not authorized:
             await self._access.admit(caller, WRITE, f"update_{machine.entity_type}", entity_id)
         if not wish:
-            raise Invalid("Name at least one field to change.")
+            raise Invalid("There is nothing to change. Name at least one field.")
         left: list[str] = []
         checked = {name: CHECKS[name](value) for name, value in wish.items() if name in CHECKS}
 
@@ -215,8 +215,8 @@ class Tasks:
         async def work_out(item: Item) -> Change:
             if item.entity_type not in NOTED_ON:
                 raise Invalid(
-                    f"{item.title!r} ({item.entity_id}) is {with_article(item.entity_type)}, not a {' or '.join(NOTED_ON)}, which "
-                    "notes are kept on. Use `remember` for what is worth keeping by itself."
+                    f"{item.title!r} ({item.entity_id}) is {with_article(item.entity_type)}, not "
+                    f"a {' or '.join(NOTED_ON)}. Only these have notes; use `remember` instead."
                 )
             return Change({"metadata": with_note(item, caller.name, rules.content(text))})
 
@@ -252,7 +252,8 @@ class Tasks:
             raise Invalid(f"There is no {names} {entity_id[:200]!r}.", id=entity_id[:200]) from None
         if all(item.entity_type != machine.entity_type for machine in machines):
             raise Invalid(
-                f"{item.title!r} ({item.entity_id}) is {with_article(item.entity_type)}, not {with_article(names)}."
+                f"{item.title!r} ({item.entity_id}) is {with_article(item.entity_type)}, not "
+                f"{with_article(names)}."
             )
         return item
 
@@ -267,7 +268,8 @@ class Tasks:
             item = await self._store.items.get(caller.scope, ref)
             if expected_revision not in (None, item.revision):
                 raise Conflict(
-                    f"It is at revision {item.revision}, not {expected_revision}; read it again first.",
+                    f"The item is at revision {item.revision}, not {expected_revision}. Read it "
+                    "again first.",
                     revision=item.revision,
                 )
             change = await work_out(item)
@@ -338,13 +340,15 @@ class Tasks:
         tasks, total = await self._store.items.list_page(caller.scope, where, limit=NAMED, offset=0)
         if tasks:
             raise Invalid(
-                f"The epic {epic.title!r} has {total} open task{'s' * (total > 1)}: {_named(tasks, total)}. "
+                f"The epic {epic.title!r} has {total} open task{'s' * (total > 1)}: "
+                f"{_named(tasks, total)}. "
                 "Complete or archive them, or move them out of it, first.",
                 open_tasks=[task.entity_id for task in tasks],
             )
         if await self._store.relations.has_task(Scope(epic.library_id), epic.id, CLOSED, but=True):
             raise Invalid(
-                f"The epic {epic.title!r} cannot be completed yet: it will be by itself when all its tasks are closed.",
+                f"The epic {epic.title!r} has open tasks. It is completed automatically when all "
+                "are closed.",
                 open_tasks=[],
             )
 
