@@ -3,6 +3,7 @@ views."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -50,15 +51,13 @@ RELATED, ALIKE, NEAREST = 5, 0.2, 40
 SAVED_COMPARED = 1_000  # the most recently saved
 
 
+@dataclass(eq=False)
 class Disks:
-    def __init__(
-        self, store: Store, embedder: Embedder, access: Access, search: Search, publisher: Publisher
-    ) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._access = access
-        self._search = search
-        self._publisher = publisher
+    _store: Store
+    _embedder: Embedder
+    _access: Access
+    _search: Search
+    _publisher: Publisher
 
     # -- reading
 

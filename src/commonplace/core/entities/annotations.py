@@ -23,11 +23,11 @@ class Annotation:
     position: int | None = None  # of the annotated passage
 
 
+@dataclass(eq=False)
 class Annotations:
-    def __init__(self, store: Store, access: Access, entities: Entities) -> None:
-        self._store = store
-        self._access = access
-        self._entities = entities
+    _store: Store
+    _access: Access
+    _entities: Entities
 
     async def add(
         self,

@@ -2,6 +2,7 @@
 decisions."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from commonplace.core.entities.similarity_scale import SimilarityScale
@@ -36,11 +37,11 @@ GUIDANCE = (EntityType.PATTERN, EntityType.PROCEDURE, EntityType.DECISION)
 OTHERS = tuple(kind for kind in EntityType if kind not in (*GUIDANCE, EntityType.DOCUMENT))
 
 
+@dataclass(eq=False)
 class AutoLinker:
-    def __init__(self, store: Store, embedder: Embedder, similarity: SimilarityScale) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._similarity = similarity
+    _store: Store
+    _embedder: Embedder
+    _similarity: SimilarityScale
 
     async def link(self, scope: Scope, item: Item, text: str) -> int:
         """Link an item to similar ones in the scope, and return the number of new relations. A
@@ -97,14 +98,14 @@ class AutoLinker:
         )
 
 
+@dataclass(eq=False)
 class LinkJobs:
     """Runs jobs of kind `link`."""
 
     at_once = 8
 
-    def __init__(self, store: Store, auto_linker: AutoLinker) -> None:
-        self._store = store
-        self._auto_linker = auto_linker
+    _store: Store
+    _auto_linker: AutoLinker
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         for job in jobs:

@@ -80,13 +80,13 @@ def _score(similarity: float, overlap: float, fewest: int) -> float:
     return similarity * (0.8 + 0.2 * min(1.0, overlap / needed))
 
 
+@dataclass(eq=False)
 class Duplicates:
     """Finds items similar to a text before it is added."""
 
-    def __init__(self, store: Store, embedder: Embedder, similarity: SimilarityScale) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._similarity = similarity
+    _store: Store
+    _embedder: Embedder
+    _similarity: SimilarityScale
 
     async def conflicts(
         self,

@@ -20,10 +20,10 @@ class EntityHit:
     passage: Passage
 
 
+@dataclass(eq=False)
 class EntitySearch:
-    def __init__(self, search: Search, entities: Entities) -> None:
-        self._search = search
-        self._entities = entities
+    _search: Search
+    _entities: Entities
 
     async def search(
         self, caller: Caller, query: EntityQuery

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import TypeVar
@@ -85,14 +85,14 @@ def unpacked(vector: bytes) -> Vector:
     return np.frombuffer(vector, np.float16).astype(np.float32)
 
 
+@dataclass(eq=False)
 class EmbedJobs:
     """Runs jobs of kind `embed`: computes missing vectors of sections."""
 
     at_once = 64
 
-    def __init__(self, store: Store, embedder: Embedder) -> None:
-        self._store = store
-        self._embedder = embedder
+    _store: Store
+    _embedder: Embedder
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         """Embed all together, for full batches. If that fails, one by one, so that one bad item

@@ -30,10 +30,10 @@ class Prepared:
     jobs: tuple[Job, ...]  # the remaining work
 
 
+@dataclass(eq=False)
 class IngestPipeline:
-    def __init__(self, embedder: Embedder, transformer: Transformer) -> None:
-        self._embedder = embedder
-        self._transformer = transformer
+    _embedder: Embedder
+    _transformer: Transformer
 
     async def prepare(
         self,

@@ -1,6 +1,7 @@
 """Summaries by jobs: of long texts, of imports, and by a model where requested."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
@@ -16,16 +17,16 @@ MODEL_SECONDS = 600
 WORDS = 200_000  # of the texts in memory at once
 
 
+@dataclass(eq=False)
 class TransformJobs:
     """Runs jobs of kind `transform`. With `auto` in the payload, the configured transformer
     runs."""
 
     at_once = 64
 
-    def __init__(self, store: Store, local: Transformer, chosen: Transformer) -> None:
-        self._store = store
-        self._local = local
-        self._chosen = chosen
+    _store: Store
+    _local: Transformer
+    _chosen: Transformer
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         """Describe texts in batches. Requests to a model are made one by one."""

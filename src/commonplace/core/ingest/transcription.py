@@ -5,6 +5,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -131,28 +132,19 @@ class Recordings:
             await self._blobs.delete(payload["blob"])
 
 
+@dataclass(eq=False)
 class TranscribeJobs:
     """Runs jobs of kind `transcribe`."""
 
     at_once = 1
 
-    def __init__(
-        self,
-        store: Store,
-        transcriber: Transcriber,
-        recordings: Recordings,
-        pipeline: IngestPipeline,
-        quota: Quota,
-        wake: Wake,
-        stamp: str,
-    ) -> None:
-        self._store = store
-        self._transcriber = transcriber
-        self._recordings = recordings
-        self._pipeline = pipeline
-        self._quota = quota
-        self._wake = wake
-        self._stamp = stamp
+    _store: Store
+    _transcriber: Transcriber
+    _recordings: Recordings
+    _pipeline: IngestPipeline
+    _quota: Quota
+    _wake: Wake
+    _stamp: str
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         for job in jobs:

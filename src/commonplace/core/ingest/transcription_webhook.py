@@ -3,6 +3,7 @@
 import hmac
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 from commonplace.errors import Invalid, Unauthorized
@@ -10,10 +11,10 @@ from commonplace.ports import Wake
 from commonplace.settings import Settings
 
 
+@dataclass(eq=False)
 class Webhooks:
-    def __init__(self, wake: Wake, settings: Settings) -> None:
-        self._wake = wake
-        self._settings = settings
+    _wake: Wake
+    _settings: Settings
 
     async def receive(
         self, provider: str, secret: str, body: Callable[[], Awaitable[bytes]]

@@ -2,6 +2,7 @@
 not lose it. Undo removes the job."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from commonplace.core.items.epic_status import Epics
@@ -16,10 +17,10 @@ GRACE = timedelta(seconds=15)
 MOST = 1000
 
 
+@dataclass(eq=False)
 class DelayedDeletes:
-    def __init__(self, store: Store, access: Access) -> None:
-        self._store = store
-        self._access = access
+    _store: Store
+    _access: Access
 
     async def schedule(self, caller: Caller, item_ids: Sequence[str]) -> list[Job]:
         """Schedule the deletion of all these items, or of none."""
@@ -52,12 +53,12 @@ class DelayedDeletes:
         )
 
 
+@dataclass(eq=False)
 class RemoveJobs:
     at_once = 50
 
-    def __init__(self, store: Store, epics: Epics) -> None:
-        self._store = store
-        self._epics = epics
+    _store: Store
+    _epics: Epics
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         for job in jobs:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
 from commonplace.errors import NotFound
@@ -13,10 +14,10 @@ from commonplace.store.optimistic import retry_on_conflict
 MOST = 10_000  # tasks of a folder
 
 
+@dataclass(eq=False)
 class Epics:
-    def __init__(self, store: Store, stamp: str) -> None:
-        self._store = store
-        self._stamp = stamp
+    _store: Store
+    _stamp: str
 
     async def of(self, item: Item) -> list[str]:
         """Return ids of a task's epics, in scope or not. Never shown to callers."""

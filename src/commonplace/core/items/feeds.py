@@ -4,6 +4,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from commonplace.core.ingest.sources import MEGABYTE
@@ -36,24 +37,15 @@ _OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
 _FEWEST = 20  # characters of a text worth storing
 
 
+@dataclass(eq=False)
 class Feeds:
-    def __init__(
-        self,
-        store: Store,
-        fetcher: Fetcher,
-        extractor: Extractor,
-        access: Access,
-        library: Library,
-        folders: Folders,
-        settings: Settings,
-    ) -> None:
-        self._store = store
-        self._fetcher = fetcher
-        self._extractor = extractor
-        self._access = access
-        self._library = library
-        self._folders = folders
-        self._settings = settings
+    _store: Store
+    _fetcher: Fetcher
+    _extractor: Extractor
+    _access: Access
+    _library: Library
+    _folders: Folders
+    _settings: Settings
 
     async def subscribe(
         self, caller: Caller, url: str, folder_id: str | None = None, newest: int = 10

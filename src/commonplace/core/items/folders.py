@@ -1,6 +1,7 @@
 """Folders of a library, and which items are filed in them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
@@ -9,11 +10,11 @@ from commonplace.model import Caller, Folder, ItemRef, folder_key, folder_name, 
 from commonplace.store import Store
 
 
+@dataclass(eq=False)
 class Folders:
-    def __init__(self, store: Store, access: Access, epics: Epics) -> None:
-        self._store = store
-        self._access = access
-        self._epics = epics
+    _store: Store
+    _access: Access
+    _epics: Epics
 
     async def list_folders(self, caller: Caller) -> list[Folder]:
         await self._access.admit(caller, READ, "list_folders")

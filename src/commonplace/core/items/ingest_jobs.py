@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from commonplace.core.ingest.sources import Source
@@ -17,16 +18,16 @@ from commonplace.store import Store
 from commonplace.store.optimistic import retry_on_conflict
 
 
+@dataclass(eq=False)
 class IngestJobs:
     """Runs jobs of kind `ingest`. Running one twice is harmless: an item is completed once."""
 
     at_once = 1
 
-    def __init__(self, store: Store, library: Library, unread: Unread, uploads: Uploads) -> None:
-        self._store = store
-        self._library = library
-        self._unread = unread
-        self._uploads = uploads
+    _store: Store
+    _library: Library
+    _unread: Unread
+    _uploads: Uploads
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         for job in jobs:

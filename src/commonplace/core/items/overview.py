@@ -37,15 +37,13 @@ class Report:
     folders: tuple[Folder, ...]  # the fullest first
 
 
+@dataclass(eq=False)
 class Overview:
-    def __init__(
-        self, store: Store, access: Access, settings: Settings, embedder: Embedder, quota: Quota
-    ) -> None:
-        self._store = store
-        self._access = access
-        self._settings = settings
-        self._embedder = embedder
-        self._quota = quota
+    _store: Store
+    _access: Access
+    _settings: Settings
+    _embedder: Embedder
+    _quota: Quota
 
     async def unfinished(self, caller: Caller, item_ids: Sequence[str]) -> list[Job]:
         """Return open and failed jobs of these items."""

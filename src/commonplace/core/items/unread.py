@@ -1,6 +1,6 @@
 """Items stored before they are read: the web app writes an item and a job at once."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from commonplace.core.ingest.pipeline import job_for
 from commonplace.core.ingest.sources import Source, private_key, title_of
@@ -14,15 +14,13 @@ from commonplace.store import Store
 from commonplace.text.urls import canonical
 
 
+@dataclass(eq=False)
 class Unread:
-    def __init__(
-        self, store: Store, access: Access, wake: Wake, library: Library, stamp: str
-    ) -> None:
-        self._store = store
-        self._access = access
-        self._wake = wake
-        self._library = library
-        self._stamp = stamp
+    _store: Store
+    _access: Access
+    _wake: Wake
+    _library: Library
+    _stamp: str
 
     async def submit(self, caller: Caller, draft: Draft, folder_id: str | None = None) -> AddedItem:
         """Store a text or URL with a job that reads it. Nothing is lost once this returns."""

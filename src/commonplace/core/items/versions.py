@@ -36,10 +36,10 @@ class VersionDiff:
     lines: tuple[Line, ...] | None  # None: too long to compare
 
 
+@dataclass(eq=False)
 class Versions:
-    def __init__(self, store: Store, access: Access) -> None:
-        self._store = store
-        self._access = access
+    _store: Store
+    _access: Access
 
     async def of(self, caller: Caller, item_id: str) -> list[Version]:
         """Return versions newest first, without their texts."""

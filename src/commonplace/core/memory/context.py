@@ -134,12 +134,12 @@ def _titled(goal: Goal, project: Item | None, longest: int) -> str:
     )
 
 
+@dataclass(eq=False)
 class Context:
-    def __init__(self, store: Store, access: Access, search: Search, entities: Entities) -> None:
-        self._store = store
-        self._access = access
-        self._search = search
-        self._entities = entities
+    _store: Store
+    _access: Access
+    _search: Search
+    _entities: Entities
 
     async def pack(self, caller: Caller, goal: Goal) -> Pack:
         await self._access.admit(caller, READ, "context", goal.goal[:200])

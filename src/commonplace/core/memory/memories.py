@@ -85,12 +85,12 @@ def owner_of(caller: Caller) -> str:
     return caller.token_id or caller.person_id
 
 
+@dataclass(eq=False)
 class Memory:
-    def __init__(self, store: Store, access: Access, entities: Entities, stamp: str) -> None:
-        self._store = store
-        self._access = access
-        self._entities = entities
-        self._stamp = stamp
+    _store: Store
+    _access: Access
+    _entities: Entities
+    _stamp: str
 
     async def remember(
         self,

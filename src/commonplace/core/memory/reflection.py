@@ -66,24 +66,15 @@ class ReflectResult:
     source: Remembered | None = None  # the stored notes, if they were stored
 
 
+@dataclass(eq=False)
 class Reflection:
-    def __init__(
-        self,
-        store: Store,
-        access: Access,
-        embedder: Embedder,
-        duplicates: Duplicates,
-        reflector: Reflector,
-        entities: Entities,
-        memory: Memory,
-    ) -> None:
-        self._store = store
-        self._access = access
-        self._embedder = embedder
-        self._duplicates = duplicates
-        self._reflector = reflector
-        self._entities = entities
-        self._memory = memory
+    _store: Store
+    _access: Access
+    _embedder: Embedder
+    _duplicates: Duplicates
+    _reflector: Reflector
+    _entities: Entities
+    _memory: Memory
 
     async def reflect(self, caller: Caller, notes: Notes) -> ReflectResult:
         await self._access.admit(

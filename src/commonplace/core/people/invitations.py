@@ -1,6 +1,8 @@
 """Accepting invitations in the browser: as an existing person, or as a new one with a password or
 passkey."""
 
+from dataclasses import dataclass
+
 from commonplace.core.people.accounts import Accounts, Visitor, checked
 from commonplace.core.people.members import (
     AcceptedInvitation,
@@ -15,14 +17,12 @@ from commonplace.model import Json
 from commonplace.store import Store
 
 
+@dataclass(eq=False)
 class Invitations:
-    def __init__(
-        self, store: Store, accounts: Accounts, passkeys: Passkeys, members: Members
-    ) -> None:
-        self._store = store
-        self._accounts = accounts
-        self._passkeys = passkeys
-        self._members = members
+    _store: Store
+    _accounts: Accounts
+    _passkeys: Passkeys
+    _members: Members
 
     async def asked(self, secret: str) -> OpenInvitation:
         return await self._members.asked(secret)

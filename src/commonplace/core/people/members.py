@@ -33,10 +33,10 @@ class OpenInvitation:
     by: str
 
 
+@dataclass(eq=False)
 class Members:
-    def __init__(self, store: Store, access: Access) -> None:
-        self._store = store
-        self._access = access
+    _store: Store
+    _access: Access
 
     async def all(self, caller: Caller) -> list[Member]:
         await self._access.admit(caller, READ, "list_members", needs_full_scope=True)

@@ -24,10 +24,10 @@ class Site:
     origin: str
 
 
+@dataclass(eq=False)
 class Passkeys:
-    def __init__(self, store: Store, accounts: Accounts) -> None:
-        self._store = store
-        self._accounts = accounts
+    _store: Store
+    _accounts: Accounts
 
     async def of(self, person: Person) -> list[Passkey]:
         return await self._store.accounts.passkeys(person.id)

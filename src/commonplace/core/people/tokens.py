@@ -24,10 +24,10 @@ class NewToken:
     expires_days: int | None = DEFAULT_EXPIRY_DAYS  # None: never
 
 
+@dataclass(eq=False)
 class People:
-    def __init__(self, store: Store, access: Access) -> None:
-        self._store = store
-        self._access = access
+    _store: Store
+    _access: Access
 
     async def ensure_owner(self) -> Person:
         """Return the first person, creating them on the first start. Concurrent starts create

@@ -1,5 +1,7 @@
 """Deletion of an account: the library, its files and the person. Other people's data stays."""
 
+from dataclasses import dataclass
+
 from commonplace.core.items.uploads import Uploads
 from commonplace.core.people.accounts import Accounts, Visitor
 from commonplace.errors import Conflict, ForbiddenScope, Invalid
@@ -9,11 +11,11 @@ from commonplace.store import Store
 AT_ONCE = 100
 
 
+@dataclass(eq=False)
 class AccountDeletion:
-    def __init__(self, store: Store, accounts: Accounts, uploads: Uploads) -> None:
-        self._store = store
-        self._accounts = accounts
-        self._uploads = uploads
+    _store: Store
+    _accounts: Accounts
+    _uploads: Uploads
 
     async def obstacle(self, visitor: Visitor) -> str:
         """Return why the account cannot be deleted, or ""."""

@@ -3,6 +3,7 @@ replaces its earlier version."""
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from commonplace.core.entities.entities import Entities
@@ -21,20 +22,13 @@ from commonplace.store import Store
 PART_CHARS = 40_000  # per entity; longer sessions are stored in parts
 
 
+@dataclass(eq=False)
 class Sessions:
-    def __init__(
-        self,
-        store: Store,
-        access: Access,
-        entities: Entities,
-        memory: Memory,
-        reflection: Reflection,
-    ) -> None:
-        self._store = store
-        self._access = access
-        self._entities = entities
-        self._memory = memory
-        self._reflection = reflection
+    _store: Store
+    _access: Access
+    _entities: Entities
+    _memory: Memory
+    _reflection: Reflection
 
     async def import_transcripts(
         self,

@@ -54,20 +54,13 @@ class Estimate:
     precedents: tuple[Precedent, ...]
 
 
+@dataclass(eq=False)
 class Planning:
-    def __init__(
-        self,
-        store: Store,
-        access: Access,
-        search: Search,
-        graph: Graph,
-        similarity: SimilarityScale,
-    ) -> None:
-        self._store = store
-        self._access = access
-        self._search = search
-        self._graph = graph
-        self._similarity = similarity
+    _store: Store
+    _access: Access
+    _search: Search
+    _graph: Graph
+    _similarity: SimilarityScale
 
     async def prioritize(
         self,

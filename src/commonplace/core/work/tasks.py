@@ -76,24 +76,15 @@ class ChangeResult:
 WorkOut = Callable[[Item], Awaitable[Change]]
 
 
+@dataclass(eq=False)
 class Tasks:
-    def __init__(
-        self,
-        store: Store,
-        access: Access,
-        pipeline: IngestPipeline,
-        wake: Wake,
-        entities: Entities,
-        epics: Epics,
-        stamp: str,
-    ) -> None:
-        self._store = store
-        self._entities = entities
-        self._epics = epics
-        self._access = access
-        self._pipeline = pipeline
-        self._wake = wake
-        self._stamp = stamp
+    _store: Store
+    _access: Access
+    _pipeline: IngestPipeline
+    _wake: Wake
+    _entities: Entities
+    _epics: Epics
+    _stamp: str
 
     async def step(
         self,
