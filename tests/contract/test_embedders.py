@@ -313,7 +313,8 @@ class TestServices:
         assert words in await failure(make_api())
 
     @pytest.mark.parametrize(
-        ("numbers", "words"), [("[1.0, 2.0]", "vectors of 2 numbers"), ('["a"]', "unexpected answer")]
+        ("numbers", "words"),
+        [("[1.0, 2.0]", "vectors of 2 numbers"), ('["a"]', "unexpected answer")],
     )
     async def test_a_vector_that_does_not_fit(
         self, make_api: MakeApi, service: EmbeddingService, numbers: str, words: str
