@@ -36,6 +36,7 @@ ORDER = [
     "core.transfer",
     "core.map",
     "core.services",
+    "core.transfer.evaluation",
     "interfaces.actions",
     "interfaces.http",
     "interfaces.mcp",

@@ -9,6 +9,8 @@ from typing import Literal
 from commonplace.model.ids import Json, digest, normalize, now
 from commonplace.model.sources import Mark
 
+BY_MODEL = ("ai_generated", "cost_usd")  # metadata of summaries that a model wrote
+
 
 class JobState(StrEnum):
     QUEUED = "queued"

@@ -11,12 +11,13 @@ from commonplace.core.entities.auto_links import AutoLinker, link_job
 from commonplace.core.entities.duplicates import PARTS, THRESHOLD, Duplicates, Part, SimilarItem
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.embedding import unpacked
-from commonplace.core.ingest.pipeline import BY_MODEL, IN_CALL, IngestPipeline, Prepared
+from commonplace.core.ingest.pipeline import IN_CALL, IngestPipeline, Prepared
 from commonplace.core.ingest.sources import private_key
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.people.authorization import READ, WRITE, Access
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
+    BY_MODEL,
     SUPERSEDED,
     WRONG,
     Caller,

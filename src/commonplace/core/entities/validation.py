@@ -8,9 +8,8 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from commonplace.core.ingest.pipeline import BY_MODEL
 from commonplace.errors import Invalid
-from commonplace.model import EntityType, Item, Json, Kind, now
+from commonplace.model import BY_MODEL, EntityType, Item, Json, Kind, now
 
 LONGEST_TITLE = 200
 LONGEST_CONTENT = 50_000

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from commonplace.core.ingest.embedding import with_vectors, within_call
 from commonplace.errors import EmbeddingFailed
-from commonplace.model import Item, Job, Json, Mark, Section, Transformed, new_id
+from commonplace.model import BY_MODEL, Item, Job, Json, Mark, Section, Transformed, new_id
 from commonplace.model.jobs import EMBED, TRANSFORM
 from commonplace.model.task_notes import searchable
 from commonplace.ports import Embedder, Transformer
@@ -20,7 +20,6 @@ T = TypeVar("T")
 IN_CALL = 8
 BRIEF = 5_000  # characters that are cut faster than a thread could be started
 SHORT = 50_000  # characters summarized within the call: about a tenth of a second
-BY_MODEL = ("ai_generated", "cost_usd")  # metadata of model-written summaries
 
 
 @dataclass(frozen=True, slots=True)
