@@ -97,7 +97,7 @@ async def kill_while_it_waits(
         for noun, verb in (
             (house.app.store.jobs, "postpone"),
             (house.app.store.jobs, "fail"),
-            (house.app.store.quotas, "settle"),
+            (house.app.store.quotas, "set_seconds"),
         ):
             patch.setattr(noun, verb, nothing)
         working.cancel()

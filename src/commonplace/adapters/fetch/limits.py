@@ -1,8 +1,8 @@
 """Limits on downloads: the time each may take, and how many run at once."""
 
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from weakref import WeakValueDictionary
 
 import anyio
 
@@ -47,25 +47,14 @@ class HostLimiter:
 
     def __init__(self) -> None:
         self._all = anyio.Semaphore(TOGETHER)
-        self._hosts: dict[str, anyio.Semaphore] = {}
-        self._users: Counter[str] = Counter()
+        # A host's semaphore is dropped with its last request.
+        self._hosts: WeakValueDictionary[str, anyio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
     async def acquire(self, host: str) -> AsyncIterator[None]:
-        with self._of_host(host) as own:
-            async with _acquire(own, host), _acquire(self._all, host):
-                yield
-
-    @contextmanager
-    def _of_host(self, host: str) -> Iterator[anyio.Semaphore]:
-        """Provide the host's own semaphore, which is dropped with its last user."""
-        self._users[host] += 1
-        try:
-            yield self._hosts.setdefault(host, anyio.Semaphore(PER_HOST))
-        finally:
-            self._users[host] -= 1
-            if not self._users[host]:
-                del self._users[host], self._hosts[host]
+        own = self._hosts.setdefault(host, anyio.Semaphore(PER_HOST))
+        async with _acquire(own, host), _acquire(self._all, host):
+            yield
 
 
 @asynccontextmanager
