@@ -98,7 +98,7 @@ async def test_a_stream_larger_than_allowed_is_refused(web: WebFetcher, server: 
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ({"streams": []}, "does not give its sound away"),
+        ({"streams": []}, "does not provide its audio"),
         (
             {"status": {"status": "ERROR", "reason": "Video unavailable"}, "streams": []},
             "Video unavailable",

@@ -191,7 +191,7 @@ async def test_a_video_that_gives_neither_captions_nor_sound_is_refused(data_dir
             -32603,
             "ingest_failed",
         )
-        assert "Upload the sound" in answer["error"]["message"]
+        assert "Upload the audio" in answer["error"]["message"]
         assert (await owner.get("/api/v1/items")).json()["total"] == 0
 
 

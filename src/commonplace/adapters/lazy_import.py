@@ -1,4 +1,4 @@
-"""One way for a setting to pick an adapter: by name out of a table, imported only when it is the one; and one to wait for it."""
+"""Import the adapter that a setting names, or import one with its first call."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -9,7 +9,7 @@ from commonplace.settings import PREFIX, Settings
 
 
 def chosen(setting: str, table: Mapping[str, str], package: str, settings: Settings) -> Any:
-    """`table` says `module:Class` within the package; the class is made from the settings."""
+    """Make the adapter that a setting names. `table` maps names to `module:Class` in `package`."""
     name = getattr(settings, setting)
     if name not in table:
         raise ConfigurationError(
@@ -20,7 +20,7 @@ def chosen(setting: str, table: Mapping[str, str], package: str, settings: Setti
 
 
 class Later:
-    """Stands for an adapter that few processes need: it is imported and made by the first call."""
+    """A proxy of an adapter that few processes need: the first call imports and makes it."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make, self._made = make, None

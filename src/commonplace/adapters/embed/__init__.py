@@ -1,4 +1,4 @@
-"""Embedders, chosen by the setting `embedder`. Each is imported only when it is the one."""
+"""Embedders. The setting `embedder` chooses one; the others are not imported."""
 
 from commonplace.adapters.lazy_import import chosen
 from commonplace.ports import Embedder
@@ -14,6 +14,9 @@ EMBEDDERS = {
 
 
 def make_embedder(settings: Settings) -> Embedder:
-    """The embedder of the settings. A model is loaded when it is first used; a mistake in the settings shows here."""
+    """Make the configured embedder. Raises ConfigurationError for wrong settings.
+
+    A model is loaded when it is first used.
+    """
     embedder: Embedder = chosen("embedder", EMBEDDERS, __name__, settings)
     return embedder

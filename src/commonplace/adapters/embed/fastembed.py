@@ -1,4 +1,4 @@
-"""Any model of the fastembed package, which fetches it from a hub when it is first used."""
+"""Any model of the fastembed package, which downloads it with its first use."""
 
 from collections.abc import Iterable, Sequence
 from threading import Lock
@@ -31,7 +31,7 @@ class FastembedEmbedder:
             self.dimensions: int = TextEmbedding.get_embedding_size(self._name)
         except ValueError:
             raise ConfigurationError(
-                f"fastembed has no model {self._name!r}: COMMONPLACE_EMBEDDER_MODEL."
+                f"fastembed has no model {self._name!r}: change COMMONPLACE_EMBEDDER_MODEL."
             ) from None
         if settings.embedder_dimensions not in (0, self.dimensions):
             raise ConfigurationError(
@@ -43,7 +43,7 @@ class FastembedEmbedder:
         self._cache = str(settings.data_dir / "models" / "fastembed")
         self._loading = Lock()
         self._model: Any = None
-        self._one, self._bulk = CapacityLimiter(1), Turn()  # as in local.py
+        self._one, self._bulk = CapacityLimiter(1), Turn()  # as in minilm.py
 
     async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
         passages = flat(texts)
@@ -73,7 +73,7 @@ class FastembedEmbedder:
                     self._model = self._make(
                         model_name=self._name, cache_dir=self._cache, threads=self._threads
                     )
-                except Exception as error:  # whatever the hub's client raises: no network, no such file, a full disk
+                except Exception as error:  # the hub's client has no common base of its errors
                     raise EmbeddingFailed(
                         f"fastembed could not load {self._name}: {error}"
                     ) from error

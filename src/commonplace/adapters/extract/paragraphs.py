@@ -6,7 +6,10 @@ from statistics import quantiles
 
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]$")
 _SENTENCE_END = re.compile(r"""[.!?:;…。！？]["'”’)\]]*$""")
-_ITEM = re.compile(r"[•◦▪‣●○–*\uf0a7\uf0b7-]\s+|\(?\d{1,3}[.)]\s+|\(?[a-z][.)]\s+|\[\d{1,3}\]\s")
+_ITEM = re.compile(
+    r"[•◦▪‣●○–*\uf0a7\uf0b7-]\s+"  # bullets
+    r"|\(?\d{1,3}[.)]\s+|\(?[a-z][.)]\s+|\[\d{1,3}\]\s"  # numbers and letters
+)
 _BULLET = re.compile(r"[•◦▪‣●○\uf0a7\uf0b7]\s*")
 _LEADERS = re.compile(r"(?:\s?\.){4,}")  # the dots of a table of contents
 _SHORT = 0.8  # of a full line

@@ -1,4 +1,4 @@
-"""Recordings to samples, a piece at a time: hours of sound never lie in memory at once."""
+"""Decode recordings piece by piece, so that hours of audio are never in memory at once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,13 +17,15 @@ from commonplace.errors import IngestFailed
 
 Samples = NDArray[np.float32]
 
-RATE = 16_000  # samples a second, mono: what speech models hear
-_SHORTEST, _LONGEST = 45, 60  # seconds of a piece; it ends at the quietest moment in between
-_FRAME, _PAUSE = RATE // 50, 15  # loudness is taken by 20 ms; a pause is 15 of them
+RATE = 16_000  # samples a second, mono: the input of speech models
+_SHORTEST, _LONGEST = 45, 60  # seconds of a piece; it ends at the quietest point in between
+_FRAME, _PAUSE = RATE // 50, 15  # loudness is measured per 20 ms; a pause is 15 of them
 _MOST_HOURS = 24
-# Formats that are sound by themselves. Playlists, which would have us open other files and addresses, are not among them.
-_CAUTION = {
-    "format_whitelist": "aac,aiff,amr,asf,avi,caf,flac,matroska,mov,mp3,mpeg,mpegts,ogg,wav,w64,webm",
+# Only formats that contain the audio: a playlist would make us open other files and addresses.
+_OPTIONS = {
+    "format_whitelist": (
+        "aac,aiff,amr,asf,avi,caf,flac,matroska,mov,mp3,mpeg,mpegts,ogg,wav,w64,webm"
+    ),
     "protocol_whitelist": "file",
 }
 
@@ -39,8 +41,8 @@ class Piece:
 
 
 def duration(recording: Path) -> float:
-    """Seconds, as the file says; counted where it does not. Some formats only estimate."""
-    with _opened(recording) as (container, stream):
+    """Return the seconds by the file's header, which may be an estimate, or by its packets."""
+    with _open(recording) as (container, stream):
         if stream.duration and stream.time_base:
             return float(stream.duration * stream.time_base)
         if container.duration:
@@ -54,8 +56,8 @@ def duration(recording: Path) -> float:
 
 
 def pieces(recording: Path) -> Iterator[Piece]:
-    """The whole recording in order, cut in pauses. IngestFailed when there is nothing to hear in it."""
-    with _opened(recording) as (container, stream):
+    """Yield the recording in order, cut at pauses. Raises IngestFailed if it has no audio."""
+    with _open(recording) as (container, stream):
         held: list[Samples] = []
         start = length = 0
         for part in _samples(_frames(container, stream)):
@@ -69,21 +71,21 @@ def pieces(recording: Path) -> Iterator[Piece]:
             if start > _MOST_HOURS * 3600 * RATE:
                 raise IngestFailed(f"The recording is longer than {_MOST_HOURS} hours.")
         if not start + length:
-            raise IngestFailed("There is no sound in the recording: it is empty or damaged.")
+            raise IngestFailed("The recording has no audio: it is empty or damaged.")
         yield Piece(start / RATE, np.concatenate(held))
 
 
 @contextmanager
-def _opened(recording: Path) -> Iterator[tuple[InputContainer, AudioStream]]:
+def _open(recording: Path) -> Iterator[tuple[InputContainer, AudioStream]]:
     try:
-        with av.open(str(recording.absolute()), options=_CAUTION) as container:
+        with av.open(str(recording.absolute()), options=_OPTIONS) as container:
             if not container.streams.audio:
                 raise IngestFailed("The recording has no audio track.")
             yield container, container.streams.audio[0]
     except av.FFmpegError as error:
         reason = error.strerror or type(error).__name__
         raise IngestFailed(
-            "The recording cannot be read: it is damaged, or of a kind that is not supported "
+            "The recording cannot be read: it is damaged, or its format is not supported "
             f"({reason})."
         ) from error
 
@@ -93,7 +95,7 @@ def _frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFra
         try:
             yield from packet.decode()
         except av.error.InvalidDataError:
-            continue  # a damaged packet costs a fraction of a second, not the recording
+            continue  # a damaged packet loses a fraction of a second, not the recording
 
 
 def _samples(frames: Iterator[AudioFrame]) -> Iterator[Samples]:
@@ -103,13 +105,13 @@ def _samples(frames: Iterator[AudioFrame]) -> Iterator[Samples]:
         resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
         for frame in chain(alike, [None]):
             if frame is not None:
-                frame.pts = None  # gaps in the timestamps are of no interest, and the resampler stumbles over them
+                frame.pts = None  # the resampler fails on gaps in the timestamps
             for resampled in resampler.resample(frame):
                 yield np.nan_to_num(resampled.to_ndarray()[0])
 
 
 def _quietest(samples: Samples) -> int:
-    """Where to cut: the middle of the quietest pause near the end."""
+    """Return where to cut: the middle of the quietest pause near the end."""
     first = _SHORTEST * RATE
     frames = samples[first : len(samples) - (len(samples) - first) % _FRAME].reshape(-1, _FRAME)
     loudness = np.convolve(np.square(frames).mean(axis=1), np.ones(_PAUSE), "valid")

@@ -1,4 +1,4 @@
-"""What the transcribers have in common."""
+"""Make a transcript from utterances."""
 
 from collections.abc import Iterable
 

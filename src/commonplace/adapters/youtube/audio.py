@@ -1,41 +1,41 @@
-"""The sound of YouTube videos. yt-dlp knows where it is; every request, its own too, goes through our fetcher and its guard."""
+"""Audio of YouTube videos. yt-dlp finds it; all its requests go through our guarded fetcher."""
 
 import io
 import logging
 import re
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from email.message import Message
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio import from_thread, to_thread
 
 from commonplace.adapters.extract.input_file import clean_title
 from commonplace.errors import IngestFailed
-from commonplace.model import Fetched, Json, Soundtrack
+from commonplace.model import Json, Soundtrack
 
 if TYPE_CHECKING:
     from yt_dlp import YoutubeDL
 
-    from commonplace.adapters.fetch.client import Answer, OutgoingRequest
+    from commonplace.adapters.fetch.client import Answer, WebFetcher
 
 _log = logging.getLogger(__name__)
 _WATCH = "https://www.youtube.com/watch?v="
 _PAGE_BYTES = 30_000_000
 _SECONDS = 90.0
-# Speech does not need more than 100 kbit/s. Only plain files: playlists of pieces would have to be joined.
+# 100 kbit/s are enough for speech. Only plain files: the parts of a playlist need joining.
 _FORMAT = "/".join(f"{kind}[protocol~='^https?$']" for kind in ("ba[abr<=100]", "ba", "b"))
 
 
 class _QuietLogger:
-    """What yt-dlp has to say is of interest to those who look for a fault; what failed reaches the user as an error."""
+    """Log yt-dlp's messages for debugging only; users get its failures as errors."""
 
     debug = info = warning = error = _log.debug
 
@@ -53,16 +53,8 @@ _OPTIONS: Json = {
 }
 
 
-class Web(Protocol):
-    """What is needed of the fetcher."""
-
-    def get(self, url: str, *, max_bytes: int) -> AbstractAsyncContextManager[Fetched]: ...
-
-    async def send(self, url: str, request: "OutgoingRequest", *, max_bytes: int) -> "Answer": ...
-
-
 class YouTubeSound:
-    def __init__(self, web: Web, folder: Path | None = None) -> None:
+    def __init__(self, web: "WebFetcher", folder: Path | None = None) -> None:
         self._web = web
         self._folder = folder
 
@@ -78,35 +70,26 @@ class YouTubeSound:
 
     @asynccontextmanager
     async def open(self, video_id: str, *, max_bytes: int) -> AsyncIterator[Path]:
-        info = await self._info(
-            video_id
-        )  # looked for anew: the address is good for some hours only
+        info = await self._info(video_id)  # again: addresses expire after some hours
         if (info.get("filesize") or 0) > max_bytes:
-            raise IngestFailed(f"The video's sound is larger than {max_bytes / 1e6:.3g} MB.")
+            raise IngestFailed(f"The video's audio is larger than {max_bytes / 1e6:.3g} MB.")
         with TemporaryDirectory(prefix="commonplace-", dir=self._folder) as folder:
             path = Path(folder) / "sound"
             await self._download(info, path, max_bytes)
             yield path
 
     async def _download(self, info: Json, path: Path, max_bytes: int) -> None:
-        """In pieces where YouTube wants it so: a whole file at once is sent no faster than it is played."""
-        piece, size, have = (
-            (info.get("downloader_options") or {}).get("http_chunk_size"),
-            info.get("filesize"),
-            0,
-        )
+        """Download in pieces where YouTube asks for it: it throttles requests of whole files."""
+        piece = (info.get("downloader_options") or {}).get("http_chunk_size")
+        size, have = info.get("filesize"), 0
         if not piece or not size:
             piece = size = max_bytes
         while have < size:
-            asked = (
-                info["url"] if piece >= size else f"{info['url']}&range={have}-{have + piece - 1}"
-            )
-            async with self._web.get(asked, max_bytes=max_bytes - have) as fetched:
+            part = "" if piece >= size else f"&range={have}-{have + piece - 1}"
+            async with self._web.get(info["url"] + part, max_bytes=max_bytes - have) as fetched:
                 await to_thread.run_sync(_append, fetched.path, path)
             have += fetched.size
-            if (
-                fetched.size != piece
-            ):  # the end, or a server that sends all of it whatever it is asked for
+            if fetched.size != piece:  # the end, or a server that ignores the range
                 return
 
     async def _info(self, video_id: str) -> Json:
@@ -115,15 +98,13 @@ class YouTubeSound:
                 info = await to_thread.run_sync(self._extract, video_id, abandon_on_cancel=True)
         except TimeoutError:
             raise IngestFailed(
-                "YouTube took too long to say where the video's sound is.", transient=True
+                "YouTube took too long to answer about the video's audio.", transient=True
             ) from None
         if info.get("live_status") in ("is_live", "is_upcoming", "post_live"):
-            raise IngestFailed(
-                "The video is live or has not been shown yet; add it once it is over."
-            )
+            raise IngestFailed("The video is live or has not started yet. Add it once it is over.")
         if not str(info.get("url") or "").startswith(("http://", "https://")):
             raise IngestFailed(
-                "YouTube does not give the video's sound away. Upload it as a file instead."
+                "YouTube does not provide the video's audio. Upload it as a file instead."
             )
         return info
 
@@ -135,13 +116,13 @@ class YouTubeSound:
                 return dict(downloader.extract_info(_WATCH + video_id, download=False) or {})
         except YoutubeDLError as error:
             raise IngestFailed(
-                f"The video has no captions, and YouTube does not give its sound away: {_reason(error)}. "
-                "Upload the sound as a file, and what is said will be written down."
+                "The video has no captions, and YouTube does not provide its audio: "
+                f"{_reason(error)}. Upload the audio as a file to have it transcribed."
             ) from error
 
 
-def _downloader(web: Web) -> "YoutubeDL":
-    """A yt-dlp that has no way out but ours."""
+def _downloader(web: "WebFetcher") -> "YoutubeDL":
+    """Make a yt-dlp that sends all requests through our fetcher."""
     from urllib.request import Request
 
     from yt_dlp import YoutubeDL
@@ -155,23 +136,23 @@ def _downloader(web: Web) -> "YoutubeDL":
         _SUPPORTED_PROXY_SCHEMES = _SUPPORTED_FEATURES = None
 
         def _check_extensions(self, extensions: dict[str, Any]) -> None:
-            extensions.clear()  # wishes about how to connect, which is not its business
+            extensions.clear()  # options of the connection, which our fetcher decides
 
         def _send(self, request: Any) -> Any:
             cookies = self._get_cookiejar(request)
             headers = dict(self._get_headers(request))
-            if said := cookies.get_cookie_header(request.url):
-                headers["Cookie"] = said
-            wish = OutgoingRequest(request.method, headers, request.data or b"")
+            if cookie := cookies.get_cookie_header(request.url):
+                headers["Cookie"] = cookie
+            outgoing = OutgoingRequest(request.method, headers, request.data or b"")
             try:
                 answer = from_thread.run(
-                    partial(web.send, request.url, wish, max_bytes=_PAGE_BYTES)
+                    partial(web.send, request.url, outgoing, max_bytes=_PAGE_BYTES)
                 )
             except IngestFailed as error:
                 raise TransportError(error.message, cause=error) from error
-            said_back = _message(answer)
-            cookies.extract_cookies(SimpleNamespace(info=lambda: said_back), Request(request.url))
-            response = Response(io.BytesIO(answer.body), answer.url, said_back, answer.status)
+            received = _message(answer)
+            cookies.extract_cookies(SimpleNamespace(info=lambda: received), Request(request.url))
+            response = Response(io.BytesIO(answer.body), answer.url, received, answer.status)
             if not 200 <= answer.status < 300:
                 raise HTTPError(response)
             return response
@@ -198,8 +179,7 @@ def _append(part: Path, whole: Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What yt-dlp says, without its advice for those who run it by hand."""
-    said = re.sub(r"^(ERROR: )?(\[[^]]*] )?([\w-]{11}: )?", "", str(error))
-    return clean_title(
-        re.split(r"; please report| \(caused|\. (?=Use|See|Also|Confirm)|\n", said)[0].rstrip(".")
-    )
+    """Return yt-dlp's message without its advice on its command line."""
+    message = re.sub(r"^(ERROR: )?(\[[^]]*] )?([\w-]{11}: )?", "", str(error))
+    message = re.split(r"; please report| \(caused|\. (?=Use|See|Also|Confirm)|\n", message)[0]
+    return clean_title(message.rstrip(".!"))
