@@ -70,30 +70,17 @@ class Entity:
     depends_on: tuple[Item, ...] = ()
 
 
+@dataclass(eq=False)
 class Entities:
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        access: Access,
-        wake: Wake,
-        pipeline: IngestPipeline,
-        duplicates: Duplicates,
-        auto_linker: AutoLinker,
-        epics: Epics,
-        *,
-        attended: bool,
-    ) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._access = access
-        self._wake = wake
-        self._pipeline = pipeline
-        self._duplicates = duplicates
-        self._auto_linker = auto_linker
-        self._epics = epics
-        # whether this process runs jobs, or can wake a process that does
-        self._attended = attended
+    _store: Store
+    _embedder: Embedder
+    _access: Access
+    _wake: Wake
+    _pipeline: IngestPipeline
+    _duplicates: Duplicates
+    _auto_linker: AutoLinker
+    _epics: Epics
+    attended: bool  # whether this process runs jobs, or can wake a process that does
 
     async def add(
         self,
@@ -448,7 +435,7 @@ class Entities:
             return 0
 
     async def _has_workers(self) -> bool:
-        return self._attended or await self._store.jobs.has_activity(now() - SEEN_WORKING)
+        return self.attended or await self._store.jobs.has_activity(now() - SEEN_WORKING)
 
 
 def _few(name: str, references: Sequence[str]) -> Sequence[str]:

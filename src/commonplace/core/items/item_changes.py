@@ -3,10 +3,20 @@
 from dataclasses import replace
 from typing import Any
 
+from commonplace.errors import Conflict
 from commonplace.model import Item
 from commonplace.model.workflow import MACHINES, enter_state
 
 Changes = dict[str, Any]
+
+
+def require_revision(item: Item, expected: int | None) -> None:
+    """Raise Conflict if the item is not at the revision that the caller has read."""
+    if expected not in (None, item.revision):
+        raise Conflict(
+            f"The item is at revision {item.revision}, not {expected}. Read it again first.",
+            revision=item.revision,
+        )
 
 
 def derive_changes(item: Item, changes: Changes) -> Changes:

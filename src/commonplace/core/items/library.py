@@ -3,7 +3,7 @@ through the caller's scope."""
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -46,31 +46,18 @@ from commonplace.text import chunking
 from commonplace.text.urls import canonical
 
 
+@dataclass(eq=False)
 class Library:
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        access: Access,
-        wake: Wake,
-        sources: Sources,
-        pipeline: IngestPipeline,
-        quota: Quota,
-        epics: Epics,
-        *,
-        auto_transforms: bool,
-    ) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._access = access
-        self._wake = wake
-        self._sources = sources
-        self._pipeline = pipeline
-        self._quota = quota
-        self._epics = epics
-        # whether a model is configured; without one, all is done in the call
-        self._auto_transforms = auto_transforms
-        self._turns = KeyedLock()
+    _store: Store
+    _embedder: Embedder
+    _access: Access
+    _wake: Wake
+    _sources: Sources
+    _pipeline: IngestPipeline
+    _quota: Quota
+    _epics: Epics
+    auto_transforms: bool  # whether a model is configured; without one, all is done in the call
+    _turns: KeyedLock = field(default_factory=KeyedLock, init=False)
 
     # -- items
 
@@ -190,7 +177,7 @@ class Library:
         tell: Progress = no_progress,
     ) -> Prepared:
         """Prepare an item's fields, sections and jobs, or the job that transcribes it."""
-        auto = auto_transform and self._auto_transforms
+        auto = auto_transform and self.auto_transforms
         if source.recording is not None:
             await self._quota.check(
                 item.library_id, person_id, source.recording.get("seconds", 0.0)

@@ -11,6 +11,7 @@ from commonplace.core.entities import validation as rules
 from commonplace.core.entities.duplicates import SimilarItem
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
+from commonplace.core.items.item_changes import require_revision
 from commonplace.core.people.authorization import READ, WRITE, Access
 from commonplace.core.work.tasks import ChangeResult
 from commonplace.errors import Conflict, Invalid
@@ -340,12 +341,9 @@ class Memory:
                 "`by`."
             )
         old = await self._at_revision(caller, old.id, expected_revision)
-        projects = [
-            relation.to_id
-            for relation in await self._store.relations.of_items(
-                caller.scope, [old.id], [Kind.BELONGS_TO], outgoing=True
-            )
-        ]
+        projects = await self._store.relations.of_items(
+            caller.scope, [old.id], [Kind.BELONGS_TO], outgoing=True
+        )
         entity = NewEntity(
             title=title if title is not None else old.title,
             content=content,
@@ -354,7 +352,7 @@ class Memory:
             languages=old.languages,
             tags=old.tags,
             technologies=old.technologies,
-            project=projects[0] if projects else None,
+            project=projects[0].to_id if projects else None,
         )
         told = ItemChange(old.id, _corrected(caller, old, SUPERSEDED, reason), old.revision)
         kept = await self.remember(
@@ -392,12 +390,7 @@ class Memory:
         self, caller: Caller, item_id: str, expected_revision: int | None
     ) -> Item:
         item = await self._store.items.get(caller.scope, ItemRef(id=item_id))
-        if expected_revision not in (None, item.revision):
-            raise Conflict(
-                f"The item is at revision {item.revision}, not {expected_revision}. Read it again "
-                "first.",
-                revision=item.revision,
-            )
+        require_revision(item, expected_revision)
         return item
 
 

@@ -14,8 +14,9 @@ from commonplace.core.entities.entities import Entities, Entity
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.pipeline import IngestPipeline
 from commonplace.core.items.epic_status import Epics
+from commonplace.core.items.item_changes import require_revision
 from commonplace.core.people.authorization import READ, WRITE, Access
-from commonplace.errors import Conflict, Invalid, NotFound
+from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
     Caller,
     Item,
@@ -36,6 +37,7 @@ from commonplace.model.workflow import (
     STEPS,
     TASK,
     Machine,
+    Step,
     enter_state,
     with_article,
 )
@@ -62,8 +64,8 @@ class Change:
     """A change of an item."""
 
     fields: dict[str, Any] = field(default_factory=dict)
-    relations: tuple[Relation, ...] = ()
-    dropped: tuple[Relation, ...] = ()
+    relations: list[Relation] = field(default_factory=list)
+    dropped: list[Relation] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class ChangeResult:
     more: Json = field(default_factory=dict)  # further results
 
 
-WorkOut = Callable[[Item], Awaitable[Change]]
+Derive = Callable[[Item], Awaitable[Change]]
 
 
 @dataclass(eq=False)
@@ -106,24 +108,15 @@ class Tasks:
             "learnings": rules.content(learnings) if learnings else "",
         }
         noted = {name: text for name, text in noted.items() if text} | (about or {})
-
-        async def work_out(item: Item) -> Change:
-            step.machine.require(item)
-            step.machine.check(item, step.to, only_from=step.only_from)
-            if step.machine is EPIC and step.to == "completed":
-                await self._require_closed_tasks(caller, item)
-            return Change(enter_state(item, step.to, noted))
-
-        item = await self._change(caller, entity_id, work_out, expected_revision)
-        epic = await self._follow(caller, item) if step.machine is TASK else None
+        derive = partial(self._enter, caller, step, noted)
+        item = await self._change(caller, entity_id, derive, expected_revision)
+        message = f"{step.said}: {item.title}" + (f" ({reason})" if reason else "")
+        if step.machine is TASK and (epic := await self._follow(caller, item)):
+            message += f"; the epic {epic.title} is now {epic.status}"
         if step.to == "completed":
             item = await self._still_completed(item)
-        message = f"{step.said}: {item.title}" + (f" ({reason})" if reason else "")
-        if epic is not None:
-            message += f"; the epic {epic.title} is now {epic.status}"
         more: Json = {}
-        waiting = await self._waits_for(caller, item) if step.to == "doing" else []
-        if waiting:
+        if step.to == "doing" and (waiting := await self._waits_for(caller, item)):
             message += f"; unfinished dependencies: {_named(waiting)}"
             more["waits_for"] = [other.entity_id for other in waiting]
         if learnings:
@@ -131,6 +124,12 @@ class Tasks:
             message += f"; learnings saved as {episode.entity_id}"
             more["learnings_id"] = episode.entity_id
         return ChangeResult(item, message, more)
+
+    async def _enter(self, caller: Caller, step: Step, noted: Json, item: Item) -> Change:
+        step.machine.require(item)
+        step.machine.check(item, step.to, only_from=step.only_from)
+        await self._require_closed_tasks(caller, step.machine, step.to, item)
+        return Change(enter_state(item, step.to, noted))
 
     async def update(
         self,
@@ -149,61 +148,62 @@ class Tasks:
         if not wish:
             raise Invalid("There is nothing to change. Name at least one field.")
         left: list[str] = []
-        checked = {name: CHECKS[name](value) for name, value in wish.items() if name in CHECKS}
-
-        async def work_out(item: Item) -> Change:
-            machine.require(item)
-            fields = dict(checked)
-            if wish.get("status") not in (None, machine.state(item)):
-                machine.check(item, wish["status"])
-                if machine is EPIC and wish["status"] == "completed":
-                    await self._require_closed_tasks(caller, item)
-                fields |= enter_state(item, wish["status"])
-            change = Change(fields)
-            # the store replaces the current project, as for an epic
-            if "project" in wish:
-                project = await self._entities.project(caller, wish["project"])
-                change = replace(
-                    change,
-                    relations=(Relation(item.library_id, item.id, Kind.BELONGS_TO, project.id),),
-                )
-            if "epic" in wish:
-                left[:] = await self._epics.of(item)
-                epic = (
-                    await self.find(caller, wish["epic"], (EPIC,))
-                    if wish["epic"] is not None
-                    else None
-                )
-                joins = tuple(
-                    Relation(item.library_id, item.id, Kind.PART_OF, to)
-                    for to in ([epic.id] if epic else left)
-                )
-                change = (
-                    replace(change, relations=change.relations + joins)
-                    if epic
-                    else replace(change, dropped=joins)
-                )
-            if "depends_on" in wish:
-                targets = [
-                    await self.find(caller, target, (TASK, EPIC))
-                    for target in dict.fromkeys(wish["depends_on"])
-                ]
-                change = await self._rejoin(caller, item, Kind.DEPENDS_ON, targets, change)
-            return change
-
-        item = await self._change(caller, entity_id, work_out, expected_revision)
+        fields = {name: CHECKS[name](value) for name, value in wish.items() if name in CHECKS}
+        derive = partial(self._derive, caller, machine, wish, fields, left)
+        item = await self._change(caller, entity_id, derive, expected_revision)
         if machine is TASK and wish.keys() & {"status", "epic"}:
             await self._follow(caller, item, also=left)
         elif wish.get("status") == "completed":
             item = await self._still_completed(item)
         return ChangeResult(item, f"Updated: {item.title}")
 
+    async def _derive(
+        self,
+        caller: Caller,
+        machine: Machine,
+        wish: dict[str, Any],
+        fields: dict[str, Any],
+        left: list[str],
+        item: Item,
+    ) -> Change:
+        """Derive the change of an item. `left`: takes the epics that the task is moved out of."""
+        machine.require(item)
+        change = Change(dict(fields))
+        status = wish.get("status")
+        if status not in (None, machine.state(item)):
+            machine.check(item, status)
+            await self._require_closed_tasks(caller, machine, status, item)
+            change.fields.update(enter_state(item, status))
+        relation = partial(Relation, item.library_id, item.id)
+        if "project" in wish:  # the store replaces the current one, and the epic below
+            project = await self._entities.project(caller, wish["project"])
+            change.relations.append(relation(Kind.BELONGS_TO, project.id))
+        if "epic" in wish:
+            left[:] = await self._epics.of(item)
+            if wish["epic"] is None:
+                change.dropped.extend(relation(Kind.PART_OF, epic_id) for epic_id in left)
+            else:
+                epic = await self.find(caller, wish["epic"], (EPIC,))
+                change.relations.append(relation(Kind.PART_OF, epic.id))
+        if "depends_on" in wish:
+            current = await self._dependencies(caller, item)
+            wanted = [(await self.find(caller, ref, (TASK, EPIC))).id for ref in wish["depends_on"]]
+            change.relations.extend(
+                relation(Kind.DEPENDS_ON, to_id)
+                for to_id in dict.fromkeys(wanted)
+                if to_id not in current
+            )
+            change.dropped.extend(
+                relation(Kind.DEPENDS_ON, to_id) for to_id in current if to_id not in wanted
+            )
+        return change
+
     async def note(
         self, caller: Caller, entity_id: str, text: str, expected_revision: int | None = None
     ) -> ChangeResult:
         await self._access.admit(caller, WRITE, "add_note", entity_id)
 
-        async def work_out(item: Item) -> Change:
+        async def derive(item: Item) -> Change:
             if item.entity_type not in NOTED_ON:
                 raise Invalid(
                     f"{item.title!r} ({item.entity_id}) is {with_article(item.entity_type)}, not "
@@ -211,7 +211,7 @@ class Tasks:
                 )
             return Change({"metadata": with_note(item, caller.name, rules.content(text))})
 
-        item = await self._change(caller, entity_id, work_out, expected_revision)
+        item = await self._change(caller, entity_id, derive, expected_revision)
         return ChangeResult(item, f"Noted: {item.title}")
 
     async def page(
@@ -251,36 +251,34 @@ class Tasks:
     # -- how
 
     async def _change(
-        self, caller: Caller, entity_id: str, work_out: WorkOut, expected_revision: int | None
+        self, caller: Caller, entity_id: str, derive: Derive, expected_revision: int | None
     ) -> Item:
-        ref = ItemRef.parse(entity_id)
+        return await retry_on_conflict(
+            partial(self._try, caller, ItemRef.parse(entity_id), derive, expected_revision),
+            guarded=expected_revision is not None,
+        )
 
-        async def attempt() -> Item:
-            item = await self._store.items.get(caller.scope, ref)
-            if expected_revision not in (None, item.revision):
-                raise Conflict(
-                    f"The item is at revision {item.revision}, not {expected_revision}. Read it "
-                    "again first.",
-                    revision=item.revision,
-                )
-            change = await work_out(item)
-            sections, jobs = await self._passages(replace(item, **change.fields), item)
-            changed = await self._store.items.update(
-                caller.scope,
-                item.id,
-                change.fields,
-                expected_revision=item.revision,
-                sections=sections,
-                stamp=self._stamp,
-                jobs=jobs,
-                relations=change.relations,
-                dropped=change.dropped,
-            )
-            if jobs:
-                await self._wake.signal()
-            return changed
-
-        return await retry_on_conflict(attempt, guarded=expected_revision is not None)
+    async def _try(
+        self, caller: Caller, ref: ItemRef, derive: Derive, expected_revision: int | None
+    ) -> Item:
+        item = await self._store.items.get(caller.scope, ref)
+        require_revision(item, expected_revision)
+        change = await derive(item)
+        sections, jobs = await self._passages(replace(item, **change.fields), item)
+        changed = await self._store.items.update(
+            caller.scope,
+            item.id,
+            change.fields,
+            expected_revision=item.revision,
+            sections=sections,
+            stamp=self._stamp,
+            jobs=jobs,
+            relations=change.relations,
+            dropped=change.dropped,
+        )
+        if jobs:
+            await self._wake.signal()
+        return changed
 
     async def _passages(
         self, item: Item, before: Item
@@ -295,28 +293,6 @@ class Tasks:
         made = await self._pipeline.prepare(item, content.text, content.marks)
         return made.sections, made.jobs
 
-    async def _rejoin(
-        self, caller: Caller, item: Item, kind: Kind, targets: Sequence[Item], change: Change
-    ) -> Change:
-        """Make these the item's only relations of this kind."""
-        held = {
-            r.to_id: r
-            for r in await self._store.relations.of_items(
-                caller.scope, [item.id], [kind], outgoing=True
-            )
-        }
-        wanted = {target.id for target in targets}
-        new = tuple(
-            Relation(item.library_id, item.id, kind, target.id)
-            for target in targets
-            if target.id not in held
-        )
-        return replace(
-            change,
-            relations=change.relations + new,
-            dropped=change.dropped + tuple(r for to_id, r in held.items() if to_id not in wanted),
-        )
-
     async def _follow(self, caller: Caller, task: Item, also: Sequence[str] = ()) -> Item | None:
         """Update the statuses of the task's epics, old and new. Returns a changed one that the
         caller sees."""
@@ -324,9 +300,13 @@ class Tasks:
         seen = await self._store.items.get_many(caller.scope, [epic.id for epic in moved])
         return next(iter(seen.values()), None)
 
-    async def _require_closed_tasks(self, caller: Caller, epic: Item) -> None:
+    async def _require_closed_tasks(
+        self, caller: Caller, machine: Machine, to: str, epic: Item
+    ) -> None:
         """Refuse to complete an epic with open tasks. All its tasks count, but only those the
         caller sees are named."""
+        if machine is not EPIC or to != "completed":
+            return
         where = ItemFilter(entity_types=(TASK.entity_type,), epic_id=epic.id, not_statuses=CLOSED)
         tasks, total = await self._store.items.list_page(caller.scope, where, limit=NAMED, offset=0)
         if tasks:
@@ -348,14 +328,13 @@ class Tasks:
         return next(iter(await self._epics.follow(epic.library_id, [epic.id])), epic)
 
     async def _learnt(self, caller: Caller, task: Item, learnings: str) -> Item:
-        joined = await self._store.relations.of_items(
+        projects = await self._store.relations.of_items(
             caller.scope, [task.id], [Kind.BELONGS_TO], outgoing=True
         )
-        project = next((relation.to_id for relation in joined), None)
         new = NewEntity(
             title=f"Learnt: {task.title}"[: rules.LONGEST_TITLE],
             content=learnings,
-            project=project,
+            project=projects[0].to_id if projects else None,
             tags=task.tags,
             technologies=task.technologies,
             languages=task.languages,
@@ -372,12 +351,15 @@ class Tasks:
         )
         return added.item
 
+    async def _dependencies(self, caller: Caller, item: Item) -> list[str]:
+        found = await self._store.relations.of_items(
+            caller.scope, [item.id], [Kind.DEPENDS_ON], outgoing=True
+        )
+        return [relation.to_id for relation in found]
+
     async def _waits_for(self, caller: Caller, task: Item) -> list[Item]:
         """Return the open tasks that it depends on."""
-        joined = await self._store.relations.of_items(
-            caller.scope, [task.id], [Kind.DEPENDS_ON], outgoing=True
-        )
-        ids = [r.to_id for r in joined]
+        ids = await self._dependencies(caller, task)
         found = await self._store.items.get_many(caller.scope, ids)
         return [
             other
