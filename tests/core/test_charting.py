@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from commonplace.core.map.layout import Chart, charted
+from commonplace.core.map.layout import Chart, lay_out
 from commonplace.model import Item, Relation
 
 TOPICS = ("rivers", "owls", "bread", "engines", "poems", "taxes", "gardens", "stars")
@@ -50,7 +50,7 @@ def drawn(
     vectors: NDArray[np.float32] | None = None,
     relations: list[Relation] | None = None,
 ) -> Chart:
-    return charted(
+    return lay_out(
         items,
         relations or [],
         [] if vectors is None else [each.id for each in items],

@@ -113,7 +113,10 @@ class Entities:
         if capture is None:
             rules.without_pointer(new.metadata, {})
         item = replace(await self._item(caller, new), folders=folders, annotates=annotates)
-        joins = [*await self._joins(caller, item, new), *(relations(item.id) if relations else ())]
+        joins = [
+            *await self._resolve_relations(caller, item, new),
+            *(relations(item.id) if relations else ()),
+        ]
         item = await self._tagged(caller, item, new, joins)
         fallback = not sync and not later and not await self._has_workers()
         made = await self._prepared(
@@ -163,11 +166,11 @@ class Entities:
 
     async def get(self, caller: Caller, entity_id: str) -> Entity:
         await self._access.admit(caller, READ, "read", entity_id)
-        return await self.in_full(
+        return await self.with_text(
             caller, await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         )
 
-    async def in_full(self, caller: Caller, item: Item) -> Entity:
+    async def with_text(self, caller: Caller, item: Item) -> Entity:
         [entity] = await self.described(caller, [item])
         return replace(entity, text=await self._store.items.text(item))
 
@@ -182,13 +185,13 @@ class Entities:
     ) -> tuple[list[Entity], int]:
         """Return a page of entities, newest first, and the total."""
         await self._access.admit(caller, READ, "list", project)
-        where = await self.within_project(caller, where, project)
+        where = await self.resolve_filter(caller, where, project)
         items, total = await self._store.items.list_page(
             caller.scope, where, limit=limit, offset=offset
         )
         return await self.described(caller, items), total
 
-    async def within_project(
+    async def resolve_filter(
         self, caller: Caller, where: ItemFilter, project: str | None
     ) -> ItemFilter:
         """Validate the filter's statuses and look up its project."""
@@ -315,7 +318,9 @@ class Entities:
             created_at=new.created_at or now(),
         )
 
-    async def _joins(self, caller: Caller, item: Item, new: NewEntity) -> list[Relation]:
+    async def _resolve_relations(
+        self, caller: Caller, item: Item, new: NewEntity
+    ) -> list[Relation]:
         """Resolve all references of a new entity. Raises Invalid before anything is written."""
         wanted: list[tuple[Kind, str]] = []
         if new.project:
@@ -331,7 +336,7 @@ class Entities:
                     (await self._named(caller, "depends_on", reference, rules.WORK)).id,
                 )
             )
-        for kind, reference in map(rules.typed, _few("related_to", new.related_to)):
+        for kind, reference in map(rules.parse_relation, _few("related_to", new.related_to)):
             wanted.append((kind, (await self._named(caller, "related_to", reference)).id))
         return [
             Relation(item.library_id, item.id, kind, to_id) for kind, to_id in dict.fromkeys(wanted)

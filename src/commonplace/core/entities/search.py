@@ -29,7 +29,7 @@ class EntitySearch:
         self, caller: Caller, query: EntityQuery
     ) -> tuple[list[EntityHit], str | None]:
         """Return hits, best first, and why the answer may be incomplete."""
-        where = await self._entities.within_project(caller, query.where, query.project)
+        where = await self._entities.resolve_filter(caller, query.where, query.project)
         found = await self._search.search(caller, query.text, limit=CANDIDATES, where=where)
         best: dict[str, EntityHit] = {}
         for hit in found.hits:

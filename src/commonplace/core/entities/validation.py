@@ -84,7 +84,7 @@ def checked(new: NewEntity) -> NewEntity:
         raise Invalid(
             "Only projects have a repository_url; put other addresses into content or metadata"
         )
-    metadata, status = dict(metadata_of(new.metadata)), new.status
+    metadata, status = dict(validate_metadata(new.metadata)), new.status
     if kind in FIRST_STATUSES and not status and "status" in metadata:
         status = metadata.pop("status")
     if new.repository_url:
@@ -172,7 +172,7 @@ def word(name: str, value: str) -> str:
     return value
 
 
-def metadata_of(value: Json) -> Json:
+def validate_metadata(value: Json) -> Json:
     """Check that metadata is storable JSON: finite numbers, well-formed text, limited depth and
     size."""
     _require_plain(value, DEEPEST_METADATA)
@@ -205,7 +205,7 @@ def _require_plain(value: Any, depth: int) -> None:
         raise Invalid("`metadata` contains a whole number of more than 64 bits; send it as text")
 
 
-def typed(reference: str) -> tuple[Kind, str]:
+def parse_relation(reference: str) -> tuple[Kind, str]:
     """Parse `supersedes:<id>` and the like. A plain id means RELATED_TO."""
     prefix, colon, rest = reference.strip().rpartition(":")
     if not colon:
@@ -289,7 +289,7 @@ def _joined(held: Json, sent: Json) -> Json:
         for name, value in (held | without_model_fields(without_pointer(sent, held))).items()
         if value is not None
     }
-    metadata_of(
+    validate_metadata(
         {name: value for name, value in found.items() if name not in _NOTED or name in sent}
     )
     return found

@@ -157,12 +157,12 @@ class Sources:
         self._soundtracks = soundtracks
         self._max_bytes = settings.fetch_max_mb * MEGABYTE
 
-    async def read(self, url: str, tell: Progress = no_progress, *, queue: str = "") -> Source:
+    async def read(self, url: str, progress: Progress = no_progress, *, queue: str = "") -> Source:
         """Read a URL. Raises IngestFailed with the reason if there is nothing to read. `queue`: see
         Extractor."""
         if video := youtube_id(url):
-            return await self._video(url, video, tell)
-        await tell(0.1, f"Fetching {urlsplit(url).netloc}")
+            return await self._video(url, video, progress)
+        await progress(0.1, f"Fetching {urlsplit(url).netloc}")
         async with self._fetcher.get(
             url, max_bytes=self._max_bytes, sample_bytes=SAMPLE_BYTES
         ) as fetched:
@@ -175,15 +175,15 @@ class Sources:
                     f"The server declares a recording ({fetched.media_type}), but the file is "
                     f"{kind}."
                 )
-            await tell(0.4, "Extracting text")
+            await progress(0.4, "Extracting text")
             return replace(await self._readable(url, kind, fetched, queue), found_at=found_at)
 
-    async def _video(self, url: str, video: str, tell: Progress) -> Source:
-        await tell(0.1, "Fetching captions")
+    async def _video(self, url: str, video: str, progress: Progress) -> Source:
+        await progress(0.1, "Fetching captions")
         found = await self._captions.fetch(video)
         if found is not None:
             return _source(url, found)
-        await tell(0.4, "No captions; looking for the soundtrack")
+        await progress(0.4, "No captions; looking for the soundtrack")
         heard = await self._soundtracks.find(video)
         return Source(
             heard.title[:TITLE],

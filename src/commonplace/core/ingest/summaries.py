@@ -36,22 +36,22 @@ class TransformJobs:
             partial(self._store.jobs.extend, worker, [job.id for job in jobs], LEASE_SECONDS)
         ):
             for _, group in groupby(others, _library):
-                await self._tried(worker, list(group), self._local)
+                await self._try(worker, list(group), self._local)
         for done, job in enumerate(by_model):
             # A paid answer must not be requested again.
             await self._store.jobs.extend(
                 worker, [left.id for left in by_model[done:]], MODEL_SECONDS
             )
-            await self._tried(worker, [job], self._chosen)
+            await self._try(worker, [job], self._chosen)
 
-    async def _tried(self, worker: str, jobs: Sequence[Job], transformer: Transformer) -> None:
+    async def _try(self, worker: str, jobs: Sequence[Job], transformer: Transformer) -> None:
         """Describe all together. If that fails, one by one, so that one bad item does not fail the
         others."""
         try:
             await self._describe(jobs, transformer)
         except Exception as error:
             for job in jobs if len(jobs) > 1 else ():
-                await self._tried(worker, [job], transformer)
+                await self._try(worker, [job], transformer)
             if len(jobs) == 1:
                 await retry_or_fail(self._store, worker, jobs[0], error)
             return
@@ -61,23 +61,23 @@ class TransformJobs:
         """Describe items. Items deleted while their job waited are skipped."""
         scope, item_ids = Scope(jobs[0].library_id), [job.item_id for job in jobs]
         read = await self._store.items.get_many(scope, item_ids)
-        for lot in _lots(list(read.values())):
-            await self._describe_lot(scope, lot, transformer)
+        for batch in _batches(list(read.values())):
+            await self._describe_batch(scope, batch, transformer)
 
-    async def _describe_lot(
-        self, scope: Scope, lot: Sequence[Item], transformer: Transformer
+    async def _describe_batch(
+        self, scope: Scope, batch: Sequence[Item], transformer: Transformer
     ) -> None:
-        sections = await self._store.sections.of_items(lot)
-        texts = await self._store.items.texts([item for item in lot if item.id not in sections])
+        sections = await self._store.sections.of_items(batch)
+        texts = await self._store.items.texts([item for item in batch if item.id not in sections])
         made = {}
-        for item in lot:
+        for item in batch:
             cut = sections.get(item.id) or chunking.cut(texts.get(item.id, ""), item.title)
             made[item.id] = await transformer.transform(
                 item.title, [section.text for section in cut]
             )
         # Read again: somebody may have tagged it meanwhile, or changed its text, which has its own
         # job.
-        said = {item.id: item.content_id for item in lot}
+        said = {item.id: item.content_id for item in batch}
         items = await self._store.items.get_many(scope, list(said))
         await self._store.items.set_derived(
             [
@@ -92,16 +92,16 @@ class TransformJobs:
         )
 
 
-def _lots(items: Sequence[Item]) -> Iterator[list[Item]]:
+def _batches(items: Sequence[Item]) -> Iterator[list[Item]]:
     """Group items to about WORDS words, or a single longer one."""
-    lot: list[Item] = []
+    batch: list[Item] = []
     for item in items:
-        if lot and sum(each.word_count for each in lot) + item.word_count > WORDS:
-            yield lot
-            lot = []
-        lot.append(item)
-    if lot:
-        yield lot
+        if batch and sum(each.word_count for each in batch) + item.word_count > WORDS:
+            yield batch
+            batch = []
+        batch.append(item)
+    if batch:
+        yield batch
 
 
 def _library(job: Job) -> str:

@@ -38,7 +38,7 @@ from commonplace.store.optimistic import retry_on_conflict
 
 ATTEMPTS = 5
 WAIT_SECONDS = 30  # between checks whether another job has transcribed the recording
-TELL_SECONDS = 1.0  # between two progress reports
+PROGRESS_SECONDS = 1.0  # between two progress reports
 PAUSE_SECONDS = 2.0  # of silence that end a paragraph
 PARAGRAPH_SECONDS = 60.0
 
@@ -171,7 +171,7 @@ class TranscribeJobs:
                 await self._store.jobs.postpone(worker, job.id, _later(WAIT_SECONDS))
                 return
             try:
-                await self._write_down(worker, job, content)
+                await self._transcribe(worker, job, content)
             except Exception as error:
                 await self._failed(worker, job, item, error)
                 return
@@ -186,8 +186,8 @@ class TranscribeJobs:
         await self._store.jobs.finish(worker, [job.id])
         await self._recordings.discard(job.payload)
 
-    async def _write_down(self, worker: str, job: Job, content: Content) -> None:
-        tell, remote_job = self._teller(content.id), self._remote_job(worker, job)
+    async def _transcribe(self, worker: str, job: Job, content: Content) -> None:
+        tell, remote_job = self._progress_reporter(content.id), self._remote_job(worker, job)
 
         async def renew() -> None:
             await self._store.jobs.extend(worker, [job.id], LEASE_SECONDS)
@@ -277,12 +277,12 @@ class TranscribeJobs:
                 worker, job.id, reason, again, counted=not is_transient(error)
             )
 
-    def _teller(self, content_id: str) -> Callable[[float], Awaitable[None]]:
+    def _progress_reporter(self, content_id: str) -> Callable[[float], Awaitable[None]]:
         told = 0.0
 
         async def tell(share: float) -> None:
             nonlocal told
-            if time.monotonic() - told >= TELL_SECONDS:
+            if time.monotonic() - told >= PROGRESS_SECONDS:
                 told = time.monotonic()
                 await self._store.contents.set_progress(content_id, min(share, 1.0))
 

@@ -104,7 +104,7 @@ class Feeds:
             found, validators = await self._read(feed.url, feed.validators)
             if found is not None:
                 title = found.title or title
-                error = await self._take_in(feed, found.entries)
+                error = await self._add_new(feed, found.entries)
         except CommonplaceError as failed:
             error = failed.message
         if error is not None:
@@ -116,7 +116,7 @@ class Feeds:
         )
         return True
 
-    async def _take_in(self, feed: Subscription, entries: Sequence[FeedEntry]) -> str | None:
+    async def _add_new(self, feed: Subscription, entries: Sequence[FeedEntry]) -> str | None:
         """Add new entries, oldest first. Returns the last error."""
         caller = await self._subscriber(feed)
         known = await self._store.feeds.handled_entries(feed, TRIES)

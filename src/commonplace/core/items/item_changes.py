@@ -21,11 +21,11 @@ def require_revision(item: Item, expected: int | None) -> None:
 
 def derive_changes(item: Item, changes: Changes) -> Changes:
     if "archived" in changes:
-        changes = changes | _shelved(item, changes["archived"])
+        changes = changes | _archive_changes(item, changes["archived"])
     return changes | _given(replace(item, metadata=changes.get("metadata", item.metadata)), changes)
 
 
-def _shelved(item: Item, archived: bool) -> Changes:
+def _archive_changes(item: Item, archived: bool) -> Changes:
     """Archive an item, or restore it. For tasks and epics that is a transition and is checked."""
     machine = MACHINES.get(item.entity_type)
     if machine is None or archived == (machine.state(item) == "archived"):

@@ -61,22 +61,24 @@ class Library:
 
     # -- items
 
-    async def add(self, caller: Caller, draft: Draft, tell: Progress = no_progress) -> AddedItem:
+    async def add(
+        self, caller: Caller, draft: Draft, progress: Progress = no_progress
+    ) -> AddedItem:
         await self._access.admit(caller, WRITE, "add", draft.title or draft.url)
         if draft.url is None:
             source = Source(draft.title, draft.text, digest=digest(draft.text))
             key = private_key(caller, "text", source.digest)
             content, _ = await self._store.items.find_by_key(caller.scope, key, draft.entity_type)
-            return await self.keep(caller, draft, source, key, content, tell)
+            return await self.keep(caller, draft, source, key, content, progress)
         key = f"url:{canonical(draft.url)}"
         # One fetch when several callers add one URL at once. Across processes the unique key helps.
         async with self._turns.take(key):
             return await retry_on_conflict(
-                partial(self._add_address, caller, draft, draft.url, tell), guarded=False
+                partial(self._add_address, caller, draft, draft.url, progress), guarded=False
             )
 
     async def _add_address(
-        self, caller: Caller, draft: Draft, url: str, tell: Progress
+        self, caller: Caller, draft: Draft, url: str, progress: Progress
     ) -> AddedItem:
         found = await self.locate(
             caller.scope,
@@ -84,12 +86,12 @@ class Library:
             draft.entity_type,
             token_id=caller.token_id,
             queue=caller.queue,
-            tell=tell,
+            progress=progress,
         )
         if found.item is not None:
             return await self.add_existing(caller, draft, found.item)
         return await self.keep(
-            caller, draft, found.source, found.key, found.content, tell, found.redirected
+            caller, draft, found.source, found.key, found.content, progress, found.redirected
         )
 
     async def locate(
@@ -100,7 +102,7 @@ class Library:
         *,
         queue: str,
         token_id: str | None = None,
-        tell: Progress = no_progress,
+        progress: Progress = no_progress,
     ) -> LocatedSource:
         """Find the source at a URL, reading it if nobody has. A page is stored under the URL where
         its redirects end."""
@@ -110,7 +112,7 @@ class Library:
         )
         if content:
             return LocatedSource(content.key, Source.of(content), content, item)
-        source = await self._sources.read(url, tell, queue=queue)
+        source = await self._sources.read(url, progress, queue=queue)
         if source.found_at is None:
             return LocatedSource(key, source)
         end = f"url:{canonical(source.found_at)}"
@@ -128,7 +130,7 @@ class Library:
         source: Source,
         key: str,
         content: Content | None = None,
-        tell: Progress = no_progress,
+        progress: Progress = no_progress,
         redirected: Sequence[str] = (),
         upload: Upload | None = None,
     ) -> AddedItem:
@@ -140,7 +142,9 @@ class Library:
         item = replace(
             new_item(caller, draft, draft.title or source.title), metadata=source.metadata
         )
-        made = await self.make(item, source, content, caller.person_id, draft.auto_transform, tell)
+        made = await self.make(
+            item, source, content, caller.person_id, draft.auto_transform, progress
+        )
         job_id = made.jobs[0].id if made.jobs else None
         if upload is not None:
             upload = replace(
@@ -174,7 +178,7 @@ class Library:
         content: Content | None,
         person_id: str,
         auto_transform: bool,
-        tell: Progress = no_progress,
+        progress: Progress = no_progress,
     ) -> Prepared:
         """Prepare an item's fields, sections and jobs, or the job that transcribes it."""
         auto = auto_transform and self.auto_transforms
@@ -188,7 +192,7 @@ class Library:
                 metadata=item.metadata | ({"auto_transform": True} if auto else {}),
             )
             return Prepared(item, (), (queue(item, source.recording, person_id),))
-        await tell(0.7, "Indexing it")
+        await progress(0.7, "Indexing it")
         known = (
             await self._store.sections.of_content(content.id, item.title, self._embedder.stamp)
             if content and item.in_kb
@@ -222,10 +226,10 @@ class Library:
             else source.content(key)
         )
         return await retry_on_conflict(
-            partial(self._renew, caller, item.id, content), guarded=False
+            partial(self._replace_content, caller, item.id, content), guarded=False
         )
 
-    async def _renew(self, caller: Caller, item_id: str, content: Content) -> Item:
+    async def _replace_content(self, caller: Caller, item_id: str, content: Content) -> Item:
         """Replace the content. Reads the item again, since it may have changed during the fetch."""
         item = await self._store.items.get(caller.scope, ItemRef(id=item_id))
         before = await self._store.contents.get(item.content_id)
@@ -291,7 +295,7 @@ class Library:
         await self._wake.signal()
         return outcomes
 
-    async def put_all(
+    async def import_batches(
         self, caller: Caller, batches: AsyncIterable[Sequence[Record]]
     ) -> AsyncIterator[list[Outcome]]:
         """Import batches, each in a transaction. The next one is prepared while one is written."""
@@ -387,7 +391,7 @@ class Library:
         if not in_kb and item.in_kb:
             sections = []
         elif in_kb and (not item.in_kb or title != item.title):
-            sections, jobs = await self._passages(replace(item, title=title, in_kb=True))
+            sections, jobs = await self._cut_sections(replace(item, title=title, in_kb=True))
         updated = await self._store.items.update(
             caller.scope,
             item.id,
@@ -467,14 +471,14 @@ class Library:
             )
             jobs = [waiting] if waiting else []
         if (draft.in_kb or caller.kb_only) and not item.in_kb:
-            item, more = await self.enter_kb(item)
+            item, more = await self.add_to_kb(item)
             jobs += more
         return AddedItem(
             item.state, item, caller.single_folder, False, jobs[0].id if jobs else None
         )
 
-    async def enter_kb(self, item: Item) -> tuple[Item, Sequence[Job]]:
-        sections, jobs = await self._passages(replace(item, in_kb=True))
+    async def add_to_kb(self, item: Item) -> tuple[Item, Sequence[Job]]:
+        sections, jobs = await self._cut_sections(replace(item, in_kb=True))
         # Without a scope: a token of several folders, or of the KB, does not see its item yet.
         kept = await self._store.items.update(
             Scope(item.library_id),
@@ -488,7 +492,7 @@ class Library:
         await self._wake.signal()
         return replace(kept, folders=item.folders), jobs
 
-    async def _passages(self, item: Item) -> tuple[Sequence[Section] | None, Sequence[Job]]:
+    async def _cut_sections(self, item: Item) -> tuple[Sequence[Section] | None, Sequence[Job]]:
         """Cut the item's sections again. None while its text is being read or transcribed."""
         if item.state != "ready":
             return None, ()

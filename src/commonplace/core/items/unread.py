@@ -35,7 +35,7 @@ class Unread:
             caller.scope, f"url:{address}", draft.entity_type, token_id=caller.token_id
         )
         if there is not None:
-            return await self.take_known(caller, draft, there, folder_id)
+            return await self.file_existing(caller, draft, there, folder_id)
         content = Content(new_id(), private_key(caller, "unread-url", address), "")
         return await self.enqueue(caller, draft, content, title_of(draft.url), folder_id)
 
@@ -76,11 +76,11 @@ class Unread:
             upload=upload,
         )
         if not created:
-            return await self.take_known(caller, draft, item, folder_id)
+            return await self.file_existing(caller, draft, item, folder_id)
         await self._wake.signal()
         return AddedItem(item.state, item, caller.single_folder, created, job.id)
 
-    async def take_known(
+    async def file_existing(
         self, caller: Caller, draft: Draft, item: Item, folder_id: str | None
     ) -> AddedItem:
         """Answer with the existing item, filed in the folder."""
@@ -124,6 +124,6 @@ class Unread:
             jobs=made.jobs,
         )
         if kept.id != item.id and item.in_kb and not kept.in_kb:
-            await self._library.enter_kb(kept)
+            await self._library.add_to_kb(kept)
         await self._wake.signal()
         return kept

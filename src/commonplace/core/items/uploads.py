@@ -137,7 +137,7 @@ class Uploads:
             raise Conflict("The upload is already finished.")
         if part.total not in (None, upload.size):
             raise Invalid(f"The file was announced with {upload.size:,} bytes, not {part.total:,}.")
-        with self._alone(upload):
+        with self._exclusive(upload):
             file = self._folder / upload.id
             received = await self._received(upload, file)
             if part.start is None:
@@ -148,7 +148,7 @@ class Uploads:
                 )
             received = await self._write(upload, file, part.start, chunks)
             if received == upload.size:
-                await self._take_in(upload, file)
+                await self._store_received(upload, file)
             elif part.total is None:
                 raise Invalid(
                     f"{received:,} of {upload.size:,} bytes arrived. Send the rest with "
@@ -157,7 +157,7 @@ class Uploads:
                 )
             return received
 
-    async def _take_in(self, upload: Upload, file: Path) -> None:
+    async def _store_received(self, upload: Upload, file: Path) -> None:
         """Store a completely received file: the blob first, then the item that refers to it."""
         await self._blobs.put(upload.key, file)
         if upload.on_arrival is not None:
@@ -183,7 +183,7 @@ class Uploads:
         )
         try:
             if there is not None:
-                added = await self._unread.take_known(caller, draft, there, folder_id)
+                added = await self._unread.file_existing(caller, draft, there, folder_id)
             else:
                 content = Content(new_id(), private_key(caller, "unread-file", said), "")
                 added = await self._unread.enqueue(
@@ -217,7 +217,7 @@ class Uploads:
             upload = await self._own(caller, upload_id)
         if upload.item_id is None:
             raise Conflict("The file has not arrived completely yet.")
-        return await self._first_answer(caller, upload)
+        return await self._first_result(caller, upload)
 
     async def read_queued(self, upload_id: str) -> LocatedSource:
         """Read a queued file, unless its content is known."""
@@ -275,7 +275,7 @@ class Uploads:
         return await asyncio.to_thread(part) if stored is None else stored
 
     @contextmanager
-    def _alone(self, upload: Upload) -> Iterator[None]:
+    def _exclusive(self, upload: Upload) -> Iterator[None]:
         if upload.id in self._busy:
             raise Conflict("Another request is sending this file. Wait until it ends.")
         self._busy.add(upload.id)
@@ -304,7 +304,7 @@ class Uploads:
         async with self._finishing.setdefault(upload_id, asyncio.Lock()):
             upload = await self._own(caller, upload_id)
             if upload.item_id is not None:
-                return await self._first_answer(caller, upload)
+                return await self._first_result(caller, upload)
             try:
                 return await self._finish(
                     caller, upload, document, Draft("file", title, in_kb=in_kb, tags=tags)
@@ -315,7 +315,7 @@ class Uploads:
                     raise
                 # Another process was first, and may have deleted the bytes while they were read
                 # here.
-                return await self._first_answer(caller, upload)
+                return await self._first_result(caller, upload)
 
     async def _own(self, caller: Caller, upload_id: str) -> Upload:
         upload = await self._store.uploads.get(upload_id)
@@ -352,7 +352,7 @@ class Uploads:
         return (
             added
             if added.created
-            else await self._first_answer(caller, await self._own(caller, upload.id))
+            else await self._first_result(caller, await self._own(caller, upload.id))
         )
 
     async def _known_content(self, caller: Caller, digest: str) -> tuple[str, Content | None]:
@@ -421,11 +421,11 @@ class Uploads:
 
     async def _resume(self, upload: Upload) -> None:
         file = self._folder / upload.id
-        with suppress(Conflict), self._alone(upload):
+        with suppress(Conflict), self._exclusive(upload):
             if await self._received(upload, file) != upload.size:
                 return
             if await asyncio.to_thread(file.exists):
-                await self._take_in(upload, file)
+                await self._store_received(upload, file)
             else:
                 async with self._blobs.file(upload.key) as stored:
                     await self._queue(upload, stored)
@@ -467,7 +467,7 @@ class Uploads:
             truncated=found.truncated,
         )
 
-    async def _first_answer(self, caller: Caller, upload: Upload) -> AddedItem:
+    async def _first_result(self, caller: Caller, upload: Upload) -> AddedItem:
         item = await self._store.items.get(
             caller.scope, ItemRef(id=upload.item_id), token_id=caller.token_id
         )

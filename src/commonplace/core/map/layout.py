@@ -104,7 +104,7 @@ class Chart:
     height: float
 
 
-def charted(
+def lay_out(
     items: Sequence[Item],
     relations: Sequence[Relation],
     ids: Sequence[str],

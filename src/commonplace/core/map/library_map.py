@@ -40,7 +40,7 @@ class LibraryMap:
 
     async def _make(self, scope: Scope) -> "Chart":
         # igraph is slow to import, and most commands do not need it
-        from commonplace.core.map.layout import charted
+        from commonplace.core.map.layout import lay_out
 
         items, total = await self._store.items.list_page(
             scope, ItemFilter(archived=False), limit=MAPPED, offset=0
@@ -48,4 +48,4 @@ class LibraryMap:
         ids = [item.id for item in items]
         relations = await self._store.relations.of_items(scope, ids) if ids else []
         known, vectors = await self._store.sections.first_vectors(scope, ids, self._embedder.stamp)
-        return await asyncio.to_thread(charted, items, relations, known, vectors, total)
+        return await asyncio.to_thread(lay_out, items, relations, known, vectors, total)

@@ -144,7 +144,7 @@ class Context:
     async def pack(self, caller: Caller, goal: Goal) -> Pack:
         await self._access.admit(caller, READ, "context", goal.goal[:200])
         project_id = (
-            await self._entities.within_project(caller, ItemFilter(), goal.project)
+            await self._entities.resolve_filter(caller, ItemFilter(), goal.project)
         ).project_id
         (hits, degraded), work, recent = await asyncio.gather(
             self._found(caller, goal, project_id),
@@ -181,7 +181,7 @@ class Context:
             headings=SECTIONS,
             head=_head(goal, project),
         )
-        return Pack(goal, project, _laid_out(packed.lines), packed, degraded)
+        return Pack(goal, project, _by_section(packed.lines), packed, degraded)
 
     async def _found(
         self, caller: Caller, goal: Goal, project_id: str | None
@@ -367,7 +367,7 @@ def _text(title: str, text: str) -> str:
     )
 
 
-def _laid_out(lines: Sequence[Line]) -> tuple[tuple[str, tuple[Line, ...]], ...]:
+def _by_section(lines: Sequence[Line]) -> tuple[tuple[str, tuple[Line, ...]], ...]:
     """Group lines by section, the best line first."""
     found: dict[str, list[Line]] = {}
     for line in lines:

@@ -226,7 +226,9 @@ class Memory:
             raise Invalid("`title` goes with `content`, not with `by`.")
         if by is not None:
             new = await self._memory(caller, by)
-            updated = await self._told(caller, old, SUPERSEDED, reason, expected_revision, by=new)
+            updated = await self._correct(
+                caller, old, SUPERSEDED, reason, expected_revision, by=new
+            )
         else:
             write = partial(
                 self._replacement, caller, old, title, content or "", reason, expected_revision
@@ -319,7 +321,7 @@ class Memory:
     ) -> ChangeResult:
         await self._access.admit(caller, WRITE, verb, entity_id)
         item = await self._memory(caller, entity_id)
-        updated = await self._told(caller, item, status, reason, expected_revision)
+        updated = await self._correct(caller, item, status, reason, expected_revision)
         return ChangeResult(
             updated, f"Marked as {status}: {item.title}" + (f" ({reason})" if reason else "")
         )
@@ -360,7 +362,7 @@ class Memory:
         )
         return kept.item
 
-    async def _told(
+    async def _correct(
         self,
         caller: Caller,
         item: Item,
@@ -405,6 +407,6 @@ def _corrected(caller: Caller, item: Item, status: str, reason: str) -> Json:
 
 def _require_plain_source(source: Json) -> None:
     try:
-        rules.metadata_of(source)
+        rules.validate_metadata(source)
     except Invalid as error:
         raise Invalid(error.message.replace("`metadata`", "`source`")) from None

@@ -90,7 +90,7 @@ class Reflection:
             source_title=rules.title(notes.source_title),
         )
         project_id = (
-            await self._entities.within_project(caller, ItemFilter(), notes.project)
+            await self._entities.resolve_filter(caller, ItemFilter(), notes.project)
         ).project_id
         proposals = await self._reflector.reflect(notes.source_title, notes.content, notes.limit)
         judged = [
@@ -221,7 +221,7 @@ class Reflection:
         project_id = before.project_id
         if "project" in changes:
             project_id = (
-                await self._entities.within_project(caller, ItemFilter(), changes["project"])
+                await self._entities.resolve_filter(caller, ItemFilter(), changes["project"])
             ).project_id
         return replace(before, proposal=proposal, project_id=project_id)
 

@@ -86,7 +86,7 @@ def pack(
             repeats += 1
             continue
         heading = 0 if taken[line.section] else tokens(f"\n\n## {headings[line.section]}\n\n")
-        fitted = _fitted(line, budget - spent - heading)
+        fitted = _fit(line, budget - spent - heading)
         if fitted is None:
             left[line.section] += 1
             continue
@@ -109,7 +109,7 @@ def left_out(counts: Mapping[str, int], headings: dict[str, str]) -> str:
     return f"Left out for lack of room: {told}." if told else ""
 
 
-def _fitted(line: Line, room: int) -> Line | None:
+def _fit(line: Line, room: int) -> Line | None:
     """Shorten a line to fit. None if not even its title fits."""
     for longest in (LINE_CHARS, SHORT_CHARS, 0):
         short = Line(

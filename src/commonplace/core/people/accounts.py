@@ -37,7 +37,7 @@ class Visitor:
     libraries: tuple[Membership, ...]  # all they belong to, their own first
     caller: Caller
     viewing: Token | None = None  # the token of "View as"
-    prolonged: bool = False  # the session was extended, so the cookie must be renewed
+    extended: bool = False  # the session was extended, so the cookie must be renewed
 
     @property
     def has_full_write(self) -> bool:
@@ -50,7 +50,7 @@ class Visitor:
         return self.has_full_write and self.library.role.manages_members
 
     @property
-    def at_home(self) -> Caller:
+    def as_owner(self) -> Caller:
         """The person as the owner of their own library, whichever is open."""
         return Caller(
             self.person.id, self.person.id, self.person.name, frozenset(Capability), role=Role.OWNER
@@ -77,8 +77,8 @@ class Accounts:
         library = next(
             (each for each in libraries if each.library_id == session.library_id), libraries[0]
         )
-        prolonged = session.expires_at - now() < LIFETIME - A_WHILE
-        if prolonged:
+        extended = session.expires_at - now() < LIFETIME - A_WHILE
+        if extended:
             await self._store.accounts.extend_session(session.digest, now() + LIFETIME)
         caller = Caller(
             library.library_id,
@@ -97,8 +97,8 @@ class Accounts:
                     folders=token.folders,
                     kb_only=token.kb_only,
                 )
-                return Visitor(person, session, library, tuple(libraries), seen, token, prolonged)
-        return Visitor(person, session, library, tuple(libraries), caller, prolonged=prolonged)
+                return Visitor(person, session, library, tuple(libraries), seen, token, extended)
+        return Visitor(person, session, library, tuple(libraries), caller, extended=extended)
 
     async def sign_in(
         self, email: str, password: str, *, address: str, about: str, device: str | None = None

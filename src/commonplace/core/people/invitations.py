@@ -27,13 +27,13 @@ class Invitations:
     async def asked(self, secret: str) -> OpenInvitation:
         return await self._members.asked(secret)
 
-    async def as_known(self, visitor: Visitor, secret: str) -> AcceptedInvitation:
+    async def accept_as_visitor(self, visitor: Visitor, secret: str) -> AcceptedInvitation:
         """Accept as an existing person. The browser switches to the joined library."""
-        done = await self._members.accept(visitor.at_home, secret, with_token=False)
+        done = await self._members.accept(visitor.as_owner, secret, with_token=False)
         await self._store.accounts.switch_library(visitor.session.digest, done.library_id)
         return done
 
-    async def with_password(
+    async def accept_with_password(
         self, secret: str, name: str, email: str, password: str, *, about: str
     ) -> str:
         """Accept as a new person, and return the secret for the session cookie."""
@@ -56,7 +56,7 @@ class Invitations:
             )
         return await self._passkeys.registration_options(new_person(name, email), site)
 
-    async def with_passkey(
+    async def accept_with_passkey(
         self, secret: str, name: str, email: str, site: Site, credential: Json, *, about: str
     ) -> str:
         name, email = checked(name, email)

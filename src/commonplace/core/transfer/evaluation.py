@@ -172,7 +172,7 @@ class Evaluation:
     ) -> dict[str, dict[str, float]]:
         """Return the metrics of each mode over all queries. Vectors must be complete."""
         app = self.services
-        search = Search(app.store, _Once(app.embedder), app.access, app.settings)
+        search = Search(app.store, _QueryCache(app.embedder), app.access, app.settings)
         totals = {mode: dict.fromkeys(METRICS, 0.0) for mode in Mode}
         for done, query in enumerate(judged.queries, 1):
             caller = (
@@ -221,7 +221,7 @@ def _within(caller: Caller, folder_id: str) -> Caller:
     return replace(caller, folders=frozenset({folder_id}))
 
 
-class _Once:
+class _QueryCache:
     """An embedder that caches the last query, since three modes ask for it."""
 
     def __init__(self, embedder: Embedder) -> None:

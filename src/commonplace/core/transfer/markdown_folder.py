@@ -126,7 +126,7 @@ async def import_folder(
             yield records
 
     outcomes = dict.fromkeys(Outcome, 0)
-    async for found in library.put_all(caller, batches()):
+    async for found in library.import_batches(caller, batches()):
         for outcome in found:
             outcomes[outcome] += 1
         advance(sum(outcomes.values()) + len(skipped), len(files))

@@ -82,7 +82,7 @@ class Sessions:
         reflect: bool,
     ) -> dict[Outcome, int]:
         await self._access.admit(caller, WRITE, "import", needs_full_write=True)
-        project_id = (await self._entities.within_project(caller, ItemFilter(), project)).project_id
+        project_id = (await self._entities.resolve_filter(caller, ItemFilter(), project)).project_id
         outcomes = dict.fromkeys(Outcome, 0)
         for done, session in enumerate(sessions, 1):
             if session is not None:

@@ -10,7 +10,7 @@ from commonplace.core.entities.similarity_scale import SimilarityScale
 from commonplace.core.people.authorization import READ, Access
 from commonplace.core.search.search import Search
 from commonplace.core.work.graph import Graph
-from commonplace.core.work.priorities import Places, Ranked, rank, worth
+from commonplace.core.work.priorities import Ranked, Ranking, rank, worth
 from commonplace.errors import Invalid
 from commonplace.model import Caller, EntityType, Item, ItemFilter, ItemRef, Mode, Ticket, now
 from commonplace.model.workflow import CLOSED, ENDED, TASK, with_article
@@ -159,7 +159,7 @@ class Planning:
 
     async def _open(
         self, caller: Caller, project: str | None, today: date, assignee: str | None = None
-    ) -> tuple[Places, list[Ticket], int | None]:
+    ) -> tuple[Ranking, list[Ticket], int | None]:
         """Load open work. Tasks of other projects count, since work may depend on them. Beyond a
         thousand, only the most important are loaded, and the total is returned."""
         project_id: str | None = None
@@ -189,7 +189,7 @@ class Planning:
         )
 
     async def _explained(
-        self, caller: Caller, places: Places, shown: Sequence[Ticket], today: date
+        self, caller: Caller, places: Ranking, shown: Sequence[Ticket], today: date
     ) -> list[Ranked]:
         items = await self._store.items.get_many(caller.scope, places.named(shown))
         return [places.explained(task, items, today) for task in shown if task.id in items]

@@ -35,7 +35,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Ranking:
     """Scores and dependencies of tasks. Not sorted, since few are shown."""
 
     scores: Mapping[str, int]
@@ -110,7 +110,7 @@ def worth(today: date) -> TaskWeights:
     )
 
 
-def rank(tasks: Sequence[Ticket], needs: Needs, today: date) -> Places:
+def rank(tasks: Sequence[Ticket], needs: Needs, today: date) -> Ranking:
     by_id = {task.id: task for task in tasks}
     needs = {
         task_id: [need for need in needed if need in by_id and need != task_id]
@@ -132,7 +132,7 @@ def rank(tasks: Sequence[Ticket], needs: Needs, today: date) -> Places:
         + _WAITING_POINTS * len(_reached(task_id, waiting, _MOST_COUNTED))
         for task_id, above in pressing.items()
     }
-    return Places(
+    return Ranking(
         scores,
         _heights(needs, waiting),
         needs,

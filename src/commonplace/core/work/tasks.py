@@ -116,11 +116,11 @@ class Tasks:
         if step.to == "completed":
             item = await self._still_completed(item)
         more: Json = {}
-        if step.to == "doing" and (waiting := await self._waits_for(caller, item)):
+        if step.to == "doing" and (waiting := await self._unfinished_dependencies(caller, item)):
             message += f"; unfinished dependencies: {_named(waiting)}"
             more["waits_for"] = [other.entity_id for other in waiting]
         if learnings:
-            episode = await self._learnt(caller, item, learnings)
+            episode = await self._add_learnings(caller, item, learnings)
             message += f"; learnings saved as {episode.entity_id}"
             more["learnings_id"] = episode.entity_id
         return ChangeResult(item, message, more)
@@ -226,7 +226,7 @@ class Tasks:
     ) -> tuple[list[Entity], int]:
         """Return a page of tasks or epics, newest first, and the total."""
         await self._access.admit(caller, READ, "list", epic or project)
-        where = await self._entities.within_project(caller, where, project)
+        where = await self._entities.resolve_filter(caller, where, project)
         if epic is not None:
             where = replace(where, epic_id=(await self.find(caller, epic, (EPIC,))).id)
         items, total = await self._store.items.list_page(
@@ -264,7 +264,7 @@ class Tasks:
         item = await self._store.items.get(caller.scope, ref)
         require_revision(item, expected_revision)
         change = await derive(item)
-        sections, jobs = await self._passages(replace(item, **change.fields), item)
+        sections, jobs = await self._cut_sections(replace(item, **change.fields), item)
         changed = await self._store.items.update(
             caller.scope,
             item.id,
@@ -280,7 +280,7 @@ class Tasks:
             await self._wake.signal()
         return changed
 
-    async def _passages(
+    async def _cut_sections(
         self, item: Item, before: Item
     ) -> tuple[Sequence[Section] | None, Sequence[Job]]:
         """Cut sections again if title or notes, which search uses, have changed."""
@@ -327,7 +327,7 @@ class Tasks:
         """Reopen the epic if a task was added meanwhile: the later writer sees both."""
         return next(iter(await self._epics.follow(epic.library_id, [epic.id])), epic)
 
-    async def _learnt(self, caller: Caller, task: Item, learnings: str) -> Item:
+    async def _add_learnings(self, caller: Caller, task: Item, learnings: str) -> Item:
         projects = await self._store.relations.of_items(
             caller.scope, [task.id], [Kind.BELONGS_TO], outgoing=True
         )
@@ -357,7 +357,7 @@ class Tasks:
         )
         return [relation.to_id for relation in found]
 
-    async def _waits_for(self, caller: Caller, task: Item) -> list[Item]:
+    async def _unfinished_dependencies(self, caller: Caller, task: Item) -> list[Item]:
         """Return the open tasks that it depends on."""
         ids = await self._dependencies(caller, task)
         found = await self._store.items.get_many(caller.scope, ids)

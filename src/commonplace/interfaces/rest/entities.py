@@ -212,7 +212,7 @@ async def change_entity(
         changes["metadata"] = body.metadata
     item = await api.services.entities.update(api.caller, item_id, changes, body.expected_revision)
     return entity_shapes.entity_in_full(
-        await api.services.entities.in_full(api.caller, item), api.services.settings
+        await api.services.entities.with_text(api.caller, item), api.services.settings
     )
 
 

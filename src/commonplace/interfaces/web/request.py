@@ -47,7 +47,7 @@ class WebRequest:
         visitor = await services.accounts.visitor(kept)
         if visitor is not None and kept:
             request = cls(http, services, templates, visitor, kept)
-            if visitor.prolonged:
+            if visitor.extended:
                 request.cookies[SESSION] = (kept, int(LIFETIME.total_seconds()))
             return request
         passing = http.cookies.get(_cookie_name(ANONYMOUS, http, services))

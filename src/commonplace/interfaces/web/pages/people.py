@@ -143,12 +143,12 @@ async def accept(request: WebRequest) -> Response:
         request.services.invitations,
     )
     if request.visitor is not None:
-        done = await joining.as_known(request.visitor, secret)
+        done = await joining.accept_as_visitor(request.visitor, secret)
         return request.redirect("/", f"Welcome: you are {done.role} of this library now.")
     name, email = form.get("name", ""), form.get("email", "")
     try:
         await request.start_session(
-            await joining.with_password(
+            await joining.accept_with_password(
                 secret, name, email, form.get("password", ""), about=request.browser
             )
         )
@@ -179,7 +179,7 @@ async def accept_by_passkey(request: WebRequest) -> Response:
     if not isinstance(credential, dict):
         raise Invalid("`credential` is required.")
     await request.start_session(
-        await request.services.invitations.with_passkey(
+        await request.services.invitations.accept_with_passkey(
             request.path("secret"),
             str(body.get("name", "")),
             str(body.get("email", "")),
