@@ -55,7 +55,7 @@ async def test_a_password_is_changed_by_who_knows_it_and_others_are_signed_out(s
     other, page = await site.signed_in(), await site.signed_in()
     await page.goto("/account")
     for old, said in (
-        ("not the password", "not the password you have now"),
+        ("not the password", "current password is wrong"),
         (PASSWORD, "all other browsers are signed out"),
     ):
         await page.get_by_label("Now").fill(old)
@@ -67,7 +67,7 @@ async def test_a_password_is_changed_by_who_knows_it_and_others_are_signed_out(s
     site.expected.append("401")
     fresh = await site.visitor()
     await sign_in(fresh, PASSWORD)
-    await expect(fresh.get_by_role("alert").first).to_contain_text("do not belong together")
+    await expect(fresh.get_by_role("alert").first).to_contain_text("Wrong email or password")
     await sign_in(fresh, NEW)
     await expect(fresh.get_by_role("heading", name="Library", exact=True)).to_be_visible()
 
@@ -89,8 +89,8 @@ async def test_an_account_is_deleted_with_its_library_and_nothing_else(site: Sit
     await page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.locator(".row")).to_have_count(1)
     for email, password, said in (
-        ("ada@example.org", PASSWORD, "Write your address"),
-        ("dan@example.org", "wrong", "not the password"),
+        ("ada@example.org", PASSWORD, "Type your email"),
+        ("dan@example.org", "wrong", "current password is wrong"),
         ("dan@example.org", PASSWORD, "are deleted"),
     ):
         await page.goto("/account")
@@ -109,7 +109,7 @@ async def test_an_account_is_deleted_with_its_library_and_nothing_else(site: Sit
 async def test_the_first_person_stays_and_so_does_who_has_guests(site: Site) -> None:
     page = await site.signed_in()
     await page.goto("/account")
-    await expect(page.get_by_text("This server is yours")).to_be_visible()
+    await expect(page.get_by_text("this server's first person")).to_be_visible()
     token = await page.locator("body").get_attribute("data-csrf") or ""
     form = {"csrf": token, "email": "ada@example.org", "password": PASSWORD}
     answer = await page.request.post(
@@ -121,7 +121,7 @@ async def test_the_first_person_stays_and_so_does_who_has_guests(site: Site) -> 
     _, secret = await site.app.members.invite(own, Role.VIEWER)
     await site.app.members.accept(site.ruler, secret)
     await other.goto("/account")
-    await expect(other.get_by_text("Others belong to your library")).to_be_visible()
+    await expect(other.get_by_text("Your library has other members")).to_be_visible()
 
 
 async def test_over_https_cookies_are_bound_to_the_server(
@@ -149,6 +149,6 @@ async def test_over_https_cookies_are_bound_to_the_server(
         site.expected += ["401", "429"]
         for _ in range(10):
             await sign_in(page, "not the password")
-            await expect(page.get_by_role("alert").first).to_contain_text("do not belong together")
+            await expect(page.get_by_role("alert").first).to_contain_text("Wrong email or password")
         await sign_in(page, PASSWORD)
         await expect(page.get_by_role("alert").first).to_contain_text(re.compile("Too many"))

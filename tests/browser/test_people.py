@@ -156,7 +156,7 @@ async def test_somebody_joins_with_a_passkey_and_signs_in_with_it(site: Site) ->
     await page.get_by_label("E-mail").fill("ada@example.org")
     site.expected.append("409")
     await page.get_by_role("button", name="Join with a passkey").click()
-    await expect(page.get_by_role("alert").first).to_contain_text("already a person")
+    await expect(page.get_by_role("alert").first).to_contain_text("already an account")
     await page.get_by_label("E-mail").fill("cleo@example.org")
     await page.get_by_role("button", name="Join with a passkey").click()
     await expect(page.locator(".turn b")).to_have_text("Ada")

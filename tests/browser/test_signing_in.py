@@ -37,7 +37,7 @@ async def test_the_printed_link_lets_the_owner_choose_a_password_once(site: Site
     site.expected.append("404")
     again = await site.visitor()
     await again.goto(f"/claim/{secret}")
-    await expect(again.get_by_text("This link has been used")).to_be_visible()
+    await expect(again.get_by_text("This link was used")).to_be_visible()
     await sign_in(again, PASSWORD)
     await expect(again.get_by_role("heading", name="Library", exact=True)).to_be_visible()
 
@@ -92,7 +92,7 @@ async def test_wrong_passwords_are_counted(site: Site) -> None:
     page = await site.visitor()
     for _ in range(10):
         await sign_in(page, "not the password")
-        await expect(page.get_by_role("alert").first).to_contain_text("do not belong together")
+        await expect(page.get_by_role("alert").first).to_contain_text("Wrong email or password")
     await sign_in(page, PASSWORD)
     await expect(page.get_by_role("alert").first).to_contain_text("Too many requests")
 

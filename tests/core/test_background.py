@@ -130,7 +130,7 @@ async def test_one_text_that_cannot_be_described_keeps_no_other_waiting(
         assert (left.kind, left.attempts, left.error) == (
             "transform",
             1,
-            "Unexpected RuntimeError; the server's log says more.",
+            "Unexpected RuntimeError. See the server's log for details.",
         )
 
 

@@ -194,8 +194,8 @@ def test_doctor_says_what_waits_for_an_embedder_that_is_down(
     result = cli.run("doctor", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["problems"] == [
-        "Meaning search is incomplete: 2 items are waiting for the embedder (The service cannot be reached); "
-        "until then they are found by words only."
+        "Semantic search is incomplete: 2 items are waiting for the embedder (The service cannot be reached). "
+        "Until then they are found by keyword only."
     ]
     assert "2 items are waiting" in cli.json("search", "alpha")["degraded"]
 

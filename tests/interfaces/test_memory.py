@@ -97,7 +97,7 @@ async def test_nothing_leads_an_entity_away_from_its_capture(
     for metadata in ({"capture_id": None}, {"capture_hash": "0" * 64}):
         refused = await owner.patch(f"/api/entities/{kept['id']}", json={"metadata": metadata})
         assert (
-            refused.status_code == 422 and "cannot be given or changed" in refused.json()["message"]
+            refused.status_code == 422 and "cannot be set or changed" in refused.json()["message"]
         )
     same = {"capture_id": kept["capture_id"], "colour": "red"}  # as it was read
     assert (await owner.patch(f"/api/entities/{kept['id']}", json={"metadata": same})).json()[
@@ -414,10 +414,10 @@ async def test_of_two_who_replace_a_memory_at_one_revision_one_does(house: House
         return_exceptions=True,
     )
     assert sorted(type(answer).__name__ for answer in answers) == [
+        "ChangeResult",
         "Conflict",
         "Conflict",
         "Conflict",
-        "Done",
     ]
     items, total = await house.app.entities.page(house.owner, ItemFilter(entity_types=("episode",)))
     assert total == 2 and {entity.item.status for entity in items} == {"", "superseded"}

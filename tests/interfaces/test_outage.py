@@ -115,7 +115,7 @@ async def test_it_is_said_what_waits_for_the_embedder(
     service.mishaps.clear()  # it answers questions, but nothing was done again yet
     said = await degraded(house, "owner")
     assert said is not None and said.startswith(
-        "Meaning search is incomplete: 3 items are waiting for the embedder ("
+        "Semantic search is incomplete: 3 items are waiting for the embedder ("
     )
     assert "HTTP 503" in said
     public = await ready(house)
@@ -123,7 +123,7 @@ async def test_it_is_said_what_waits_for_the_embedder(
         "no counts for those without a token"
     )
     assert (
-        public["degraded"].startswith("Meaning search is incomplete: items are waiting")
+        public["degraded"].startswith("Semantic search is incomplete: items are waiting")
         and "503" not in public["degraded"]
     )
     assert (await house.app.overview.report(house.owner)).incomplete == said
@@ -209,7 +209,7 @@ async def test_an_unforeseen_failure_of_any_job_is_bounded(
     )
     assert (
         job.attempts == retry.ATTEMPTS
-        and job.error == "Unexpected RuntimeError; the server's log says more."
+        and job.error == "Unexpected RuntimeError. See the server's log for details."
     )
 
 

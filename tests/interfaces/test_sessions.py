@@ -315,7 +315,7 @@ def test_a_vault_that_is_kept_in_git_is_still_a_vault(commands: Commands, tmp_pa
 
 
 def test_what_is_no_transcript_is_refused(commands: Commands, tmp_path: Path) -> None:
-    assert "Nothing was said" in commands.fails(
+    assert "contains no messages" in commands.fails(
         "import", write(tmp_path / "x.jsonl", [{"a": 1}, [1], "text"], end="garbage")
     )
     assert "markdown, transcripts or git" in commands.fails("import", tmp_path, "--as", "music")

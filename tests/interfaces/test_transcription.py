@@ -363,7 +363,7 @@ async def test_a_transcription_that_fails_for_an_unforeseen_reason_is_given_up(
         item = await item_of(owner, added)
         assert (item["transcription_status"], item["transcription_error"]) == (
             "failed",
-            "Unexpected RuntimeError; the server's log says more.",
+            "Unexpected RuntimeError. See the server's log for details.",
         )
         job = (await owner.get(f"/api/v1/jobs/{added['job_id']}")).json()
         assert (job["state"], job["attempts"], transcriber.calls) == ("failed", ATTEMPTS, 1)

@@ -402,7 +402,7 @@ async def test_the_bytes_must_be_there_and_as_many_as_promised(
         assert answer.status_code == 422, answer.text
         asked = await owner.put(upload["url"], headers={"Content-Range": f"bytes */{len(NOTES)}"})
         assert asked.json()["received"] <= len(NOTES), "what was not promised is not kept"
-    assert "not all here yet" in (await finish(owner, upload["upload_id"])).json()["message"]
+    assert "not arrived completely" in (await finish(owner, upload["upload_id"])).json()["message"]
 
 
 async def test_a_file_larger_than_the_server_takes_is_refused_at_once(

@@ -126,7 +126,7 @@ async def test_a_link_is_good_once_and_for_its_addressee(house: House) -> None:
         assert (await nobody.get("/people")).text.count("ada@example.org") == 1
     async with await browser(house) as again:
         gone = await again.get(f"/join/{secret}")
-        assert gone.status_code == 404 and "ask for a new one" in gone.text
+        assert gone.status_code == 404 and "Ask for a new one" in gone.text
         assert not [
             token
             for token in await house.app.people.tokens(house.owner)

@@ -460,7 +460,7 @@ async def test_a_task_has_a_project_and_can_be_moved_to_another(owner: httpx.Asy
         refused = await owner.delete(path, params={"to": first, "type": "BELONGS_TO"})
         assert (
             refused.status_code == 422
-            and "has a project; to move it, join it to another" in refused.json()["message"]
+            and "needs a project. Link it to another" in refused.json()["message"]
         )
         assert (
             await owner.post(path, json={"to": second, "type": "BELONGS_TO"})

@@ -357,7 +357,7 @@ class Entities:
             item = await self._store.items.get(caller.scope, ItemRef.parse(reference.strip()))
         except NotFound:
             raise Invalid(
-                f"`{name}`: there is no entity {reference[:100]!r}",
+                f"There is no entity {reference[:100]!r} for `{name}`",
                 id=reference[:100],
             ) from None
         if types and item.entity_type not in types:

@@ -318,8 +318,8 @@ class Tasks:
             )
         if await self._store.relations.has_task(Scope(epic.library_id), epic.id, CLOSED, but=True):
             raise Invalid(
-                f"The epic {epic.title!r} has open tasks. It is completed automatically when all "
-                "are closed.",
+                f"The epic {epic.title!r} cannot be completed yet. It is completed automatically "
+                "when all its tasks are closed.",
                 open_tasks=[],
             )
 

@@ -13,7 +13,10 @@ from commonplace.model.jobs import EMBED
 
 router = APIRouter(tags=["probes"])
 
-WAITING = "Meaning search is incomplete: items are waiting for their vectors; until then they are found by words only."
+WAITING = (
+    "Semantic search is incomplete: items are waiting for their vectors. "
+    "Until then they are found by keyword only."
+)
 
 
 class Health(TypedDict):
