@@ -15,7 +15,7 @@ from commonplace.model import Caller, Capability, DiskFilter, DiskScope
 class DiskHits(TypedDict):
     results: list[disk_shapes.SectionHit]
     degraded: Annotated[
-        str | None, Field(description="Why the answer is less than was asked for; null: it is not")
+        str | None, Field(description="Why the result is incomplete; null if it is complete")
     ]
 
 
@@ -51,9 +51,10 @@ TOOLS = (
     Tool(
         "search_knowledge",
         "Search disks",
-        "Search the sections of the user's own disks by meaning. Use it when you have a question and do not know which disk "
-        "answers it. A hit has either section_text (the section itself) or, when redacted is true, snippet (what the section "
-        "is about): use section_text ?? snippet. Pass disk_public_id to get_disk to read the disk.",
+        "Search the sections of the user's own disks by meaning. Use it when you have a question "
+        "and do not know which disk answers it. A hit has either section_text (the section "
+        "itself) or, if redacted is true, snippet (what the section is about): use section_text "
+        "?? snippet. Pass disk_public_id to get_disk to read the disk.",
         Capability.READ,
         disk_shapes.SearchKnowledge,
         DiskHits,
@@ -62,9 +63,10 @@ TOOLS = (
     Tool(
         "get_disk",
         "Read a disk",
-        "Read one disk by its UUID or public_id: title, summary, category, tags, sections with their key points, and disks "
-        "that are alike. The user's own private disks come with their text; published and saved ones are redacted: check "
-        "redacted before you take anything for the source's own words.",
+        "Read one disk by its UUID or public_id: title, summary, category, tags, sections with "
+        "their key points, and similar disks. The user's own private disks include their text; "
+        "published and saved ones are redacted: check redacted before you quote anything as the "
+        "source's own words.",
         Capability.READ,
         disk_shapes.GetDisk,
         disk_shapes.Disk,
@@ -74,8 +76,8 @@ TOOLS = (
     Tool(
         "list_disks",
         "List disks",
-        "List the user's own disks and those of others that they saved, newest first. Use it to choose from the library "
-        "before get_disk; scope, category and tag narrow it down.",
+        "List the user's own disks and the disks of others that they saved, newest first. Use it "
+        "to choose a disk before get_disk; filter by scope, category and tag.",
         Capability.READ,
         disk_shapes.ListDisks,
         disk_shapes.DiskList,

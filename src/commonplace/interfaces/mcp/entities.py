@@ -34,7 +34,7 @@ class FetchInput(item_shapes.Input):
         Field(
             min_length=1,
             max_length=200,
-            description="Id of an entity or item, as other tools give it",
+            description="Id of an entity or item, as returned by other tools",
         ),
     ]
 
@@ -73,12 +73,14 @@ TOOLS = (
     Tool(
         "add",
         "Add an entity",
-        "Add new knowledge to the graph: something learnt (episode, the default), a pattern, procedure, decision, plan, idea, "
-        "claim, artifact, session or domain; or work: a project, and tasks and epics in it (find projects with "
-        'explore(types=["project"])). Related patterns, procedures and decisions are linked by themselves; name others in '
-        "related_to and, for tasks, depends_on. The answer comes at once with the new id; linking follows in the background. "
-        "`conflicts` names what is there already and says the same, nearly the same, or the opposite: look at it before you "
-        "add more, nothing was merged. For memories with their verbatim source, use remember.",
+        "Add an entity to the graph: something learned (episode, the default), a pattern, "
+        "procedure, decision, plan, idea, claim, artifact, session or domain; or work: a project,"
+        ' and tasks and epics in it (find projects with explore(types=["project"])). Similar '
+        "patterns, procedures and decisions are linked automatically; name others in related_to "
+        "and, for tasks, depends_on. The answer has the new id; linking continues in the "
+        "background. `conflicts` lists existing entities that say the same, nearly the same, or "
+        "the opposite: check it before you add more. Nothing is merged. For memories with their "
+        "verbatim source, use remember.",
         Capability.WRITE,
         entity_shapes.AddInput,
         entity_shapes.AddEntityResult,
@@ -88,9 +90,10 @@ TOOLS = (
     Tool(
         "search",
         "Search entities and documents",
-        "Search everything in the library by meaning and by words: entities of the graph and saved documents alike. Each "
-        "result is one entity with the passage that fits best. Filter by types, language, category, status, project, "
-        "assignee, or since when; `include_content` brings the passage itself.",
+        "Search everything in the library by meaning and by keywords: entities of the graph and "
+        "saved documents. Each result is one entity with its best passage. Filter by types, "
+        "language, category, status, project, assignee or since; `include_content` returns the "
+        "passage.",
         Capability.READ,
         entity_shapes.SearchInput,
         entity_shapes.EntityResults,
@@ -102,7 +105,7 @@ TOOLS = (
 FETCH = Tool(
     "fetch",
     "Fetch an entity or document",
-    "Read one entity or document in full: its text, where it is from, and what is known about it. Use the id of a "
+    "Read one entity or document in full: its text, its source and its metadata. Use the id of a "
     "search result.",
     Capability.READ,
     FetchInput,

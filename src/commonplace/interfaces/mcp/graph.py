@@ -17,12 +17,14 @@ TOOLS = (
     Tool(
         "explore",
         "Explore the graph",
-        "Look at the user's projects, tasks and knowledge by how they are joined, without searching for words. mode=list "
-        'gives entities newest first, by types, project and status: begin with types=["project"] to find a project\'s id. '
-        "mode=related gives what an entity is joined to, mode=traverse what lies up to three steps away, each with its "
-        "distance and the relation that led there. mode=dependencies gives all that a task waits for in the order to do it, "
-        "the task itself last, and names cycles. Entities whose status is superseded, wrong or stale are not to be relied on. "
-        "When has_more is true, ask again with a larger offset. To find something by what it says, use search.",
+        "Explore the user's projects, tasks and knowledge by their relations, without a search "
+        "query. mode=list returns entities, newest first, by types, project and status: start "
+        'with types=["project"] to find a project\'s id. mode=related returns the direct '
+        "neighbours of an entity, mode=traverse those up to three hops away, each with its "
+        "distance and relation. mode=dependencies returns everything that a task depends on, in "
+        "the order to do it, the task itself last, and names cycles. Do not rely on entities "
+        "whose status is superseded, wrong or stale. If has_more is true, call again with a "
+        "larger offset. To find something by its text, use search.",
         Capability.READ,
         graph_shapes.Explore,
         graph_shapes.ExploreResult,

@@ -17,13 +17,13 @@ class McpAddResult(TypedDict):
         str,
         Field(
             json_schema_extra={"enum": ["ready", "transcribing"]},
-            description="transcribing: ask get_item until transcription_status is done",
+            description="transcribing: call get_item until transcription_status is done",
         ),
     ]
-    user_item_id: Annotated[str, Field(description="What get_item takes")]
+    user_item_id: Annotated[str, Field(description="Id for get_item")]
     content_id: str
     folder_id: Annotated[
-        str | None, Field(description="Folder it was filed in, when the token has exactly one")
+        str | None, Field(description="Folder of the item, if the token has exactly one")
     ]
 
 
@@ -45,7 +45,7 @@ class SearchHits(TypedDict):
     mode: item_shapes.ModeName
     hits: list[item_shapes.Hit]
     degraded: Annotated[
-        str | None, Field(description="Why the answer is less than was asked for; null: it is not")
+        str | None, Field(description="Why the result is incomplete; null if it is complete")
     ]
 
 
@@ -83,7 +83,9 @@ def _on_one_line(title: str) -> str:
 class GetItem(item_shapes.Input):
     item_id: Annotated[
         str,
-        Field(min_length=1, max_length=200, description="Id of an item, as other tools give it"),
+        Field(
+            min_length=1, max_length=200, description="Id of an item, as returned by other tools"
+        ),
     ]
 
 
@@ -170,10 +172,11 @@ TOOLS = (
     Tool(
         "add_to_knowledge",
         "Add to the knowledge base",
-        "Keep something in the user's library: a text (kind=text, with a title) or what is at an address "
-        "(kind=url). It can be searched as soon as the answer says status=ready; with status=transcribing, ask "
-        "get_item until transcription_status is done. Adding what is there already gives back the item that is "
-        "there. To change, delete or file items, or to upload files, use the REST API.",
+        "Add something to the user's library: a text (kind=text, with a title) or the content of "
+        "a URL (kind=url). It is searchable when the answer says status=ready; with "
+        "status=transcribing, call get_item until transcription_status is done. Adding something "
+        "that the library already has returns the existing item. To change, delete or file items,"
+        " or to upload files, use the REST API.",
         Capability.WRITE,
         item_shapes.Ingest,
         McpAddResult,
@@ -184,8 +187,9 @@ TOOLS = (
     Tool(
         "get_item",
         "Read an item",
-        "Read one item of the user's library in full, as Markdown: its text, summary, key points, tags and folders. "
-        "Use it when a passage from search_knowledge_base is not enough, or to see how far a transcription is.",
+        "Read one item of the user's library in full, as Markdown: its text, summary, key points,"
+        " tags and folders. Use it when a passage from search_knowledge_base is not enough, or to"
+        " check the progress of a transcription.",
         Capability.READ,
         GetItem,
         item_shapes.ItemInFull,
@@ -194,8 +198,8 @@ TOOLS = (
     Tool(
         "list_recent",
         "List recent items",
-        "List what was added to the user's library last, newest first. Use it to see what there is, or to find "
-        "something that was just added.",
+        "List the items that were added to the user's library last, newest first. Use it for an "
+        "overview, or to find something that was just added.",
         Capability.READ,
         ListRecent,
         RecentItems,

@@ -33,11 +33,12 @@ TOOLS = (
     Tool(
         "context",
         "Gather context for a goal",
-        "Call this first, before you start on a task: it gathers what the library knows that helps with a goal, within a token "
-        "budget. You get active tasks (with what blocks them), decisions, constraints and facts, procedures, gotchas, plans, "
-        "recent memory and relevant passages, most useful first, each with the id that other tools take. "
-        "Name the project when you know it, and the intent (build, plan, debug, decide, research, review, learn, ideate) to "
-        "shift what weighs more. `left_out` says what there was no room for.",
+        "Call this first, before you start on a task: it gathers what the library knows about a "
+        "goal, within a token budget. You get active tasks (with what blocks them), decisions, "
+        "constraints and facts, procedures, gotchas, plans, recent memory and relevant passages, "
+        "most useful first, each with the id that other tools take. Pass the project if you know "
+        "it, and the intent (build, plan, debug, decide, research, review, learn, ideate) to "
+        "change the weights. `left_out` counts what did not fit.",
         Capability.READ,
         memory_shapes.ContextRequest,
         memory_shapes.ContextPack,
@@ -46,11 +47,13 @@ TOOLS = (
     Tool(
         "remember",
         "Remember",
-        "Keep something that future work should not have to learn again: a decision with its reasons, a procedure, a fact, a "
-        "plan, an idea, or what happened and what it taught. The words are kept unchangeable with their hash, and an entity "
-        "that is found by search, context and explore points to them. Say `supersedes:<id>` in related_to when it replaces "
-        "something. Send an idempotency_key when you may have to repeat the call: the same key answers with the first result. "
-        "`conflicts` names what is known already and alike or says otherwise; nothing is merged or thrown away.",
+        "Remember something that future work should not have to learn again: a decision with its "
+        "reasons, a procedure, a fact, a plan, an idea, or what happened and what it taught. The "
+        "text is stored verbatim with its hash and cannot be changed; an entity that search, "
+        "context and explore find points to it. Put `supersedes:<id>` into related_to if it "
+        "replaces something. Send an idempotency_key if you may have to repeat the call: the same"
+        " key returns the first result. `conflicts` lists known entities that are similar or "
+        "contradict it; nothing is merged or discarded.",
         Capability.WRITE,
         memory_shapes.Remember,
         memory_shapes.RememberResult,

@@ -269,12 +269,12 @@ class Manage(Input):
 class ManageResult(TypedDict):
     success: bool
     action: str
-    entity_id: Annotated[str | None, Field(description="What it was about")]
+    entity_id: Annotated[str | None, Field(description="Id of the entity")]
     message: str
-    data: Annotated[
-        dict[str, Any], Field(description="The entity as it is now, or what was asked for")
+    data: Annotated[dict[str, Any], Field(description="The entity, or the result of the action")]
+    revision: Annotated[
+        int | None, Field(description="Revision of the entity, for expected_revision")
     ]
-    revision: Annotated[int | None, Field(description="Of the entity, for expected_revision")]
 
 
 async def _manage(services: Services, caller: Caller, args: Manage) -> tuple[str, ManageResult]:
@@ -314,14 +314,16 @@ TOOLS = (
     Tool(
         "manage",
         "Manage work and memory",
-        "Move tasks and epics on, change them, plan, and correct memory. Tasks go backlog -> todo -> doing -> blocked, review, "
-        "done or back to todo; blocked -> doing or archived; review -> doing, done or archived; todo and done -> archived; "
-        "anything else is refused, and the answer names what is allowed. Epics go planning -> in_progress -> completed -> "
-        "archived and follow their tasks by themselves. Start with suggest to see what to do next and why, start_task when you "
-        "begin, add_note as you go, complete_task with learnings when you are done. estimate says how long a task may take, "
-        "from tasks like it; prioritize orders open tasks; detect_cycles finds tasks that wait for each other. When a memory is "
-        "no longer right: supersede (with what replaces it), mark_wrong, mark_stale, restore, delete. Pass the revision you "
-        "read as expected_revision to be sure that nobody changed it meanwhile.",
+        "Manage tasks, epics and memory: change states, update, plan, correct. Task states: "
+        "backlog -> todo -> doing -> blocked, review, done or back to todo; blocked -> doing or "
+        "archived; review -> doing, done or archived; todo and done -> archived; other "
+        "transitions are rejected with the allowed ones. Epics go planning -> in_progress -> "
+        "completed -> archived and follow their tasks automatically. Start with suggest to see "
+        "what to do next and why, start_task when you begin, add_note as you go, complete_task "
+        "with learnings when you are done. estimate predicts the duration of a task from similar "
+        "ones; prioritize ranks open tasks; detect_cycles finds circular dependencies. When a "
+        "memory is no longer right: supersede (with its replacement), mark_wrong, mark_stale, "
+        "restore, delete. Pass the revision you read as expected_revision to avoid lost updates.",
         Capability.WRITE,
         Manage,
         ManageResult,
