@@ -259,7 +259,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     statements: list[str] = []
     with monkeypatch.context() as patch:
         for tx in (SqliteTx, PostgresTx):
-            for name in ("all", "bare", "one", "run", "many"):
+            for name in ("all", "tuples", "one", "run", "many"):
                 original = getattr(tx, name)
 
                 def count(

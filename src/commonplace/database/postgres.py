@@ -95,6 +95,9 @@ class PostgresTx:
     def one(self, statement: str, /, **values: Any) -> DictRow | None:
         return self._connection.execute(_statement(statement), values).fetchone()
 
+    def scalar(self, statement: str, /, **values: Any) -> Any:
+        return next(iter((self.one(statement, **values) or {}).values()), None)
+
     def run(self, statement: str, /, **values: Any) -> int:
         return self._connection.execute(_statement(statement), values).rowcount
 

@@ -108,6 +108,9 @@ class SqliteTx:
         names, row = self._connection.names(sql, found), found.fetchone()
         return None if row is None else dict(zip(names, row, strict=False))
 
+    def scalar(self, sql: str, /, **values: Any) -> Any:
+        return next(iter(self._execute(sql, values).fetchone() or ()), None)
+
     def run(self, sql: str, /, **values: Any) -> int:
         self._execute(sql, values)
         return self._connection.changes()

@@ -35,6 +35,10 @@ class Tx(Protocol):
 
     def one(self, sql: str, /, **values: Any) -> Any | None: ...
 
+    def scalar(self, sql: str, /, **values: Any) -> Any:
+        """Return the first column of the first row; None if there is no row."""
+        ...
+
     def run(self, sql: str, /, **values: Any) -> int:
         """How many rows it touched."""
         ...

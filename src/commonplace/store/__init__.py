@@ -1,4 +1,4 @@
-"""The store: rows, jobs and search in one place, on SQLite or Postgres."""
+"""The store: items, jobs, people and search, on SQLite or Postgres."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -63,7 +63,7 @@ class Store:
         self.versions = Versions(db)
 
     async def open(self) -> None:
-        """Connect and bring the schema up to date, under a lock."""
+        """Connect, and create the schema if it is missing, under a lock."""
         await self._db.open()
         self._keeper.start()
 
@@ -71,27 +71,28 @@ class Store:
         await self._db.read(lambda tx: tx.one("SELECT 1"))
 
     async def check(self) -> None:
-        """Damaged when the database's pages do not hang together. Reads all of them."""
+        """Check all pages of a SQLite database. Damaged: some are corrupt."""
         if self._db.engine == "sqlite":
             await self._db.read(sqlite.check)
 
     async def describe(self) -> Json:
-        """`engine`, its `version`, the `schema`'s number, and `checkpoint_bytes`: files kept for a quick start."""
+        """Return `engine`, its `version`, the `schema` version, and `checkpoint_bytes`: the size of
+        the files that make starts fast."""
         return await self._db.read(_describe) | {"checkpoint_bytes": self._checkpoints.size()}
 
     async def dump(self, file: Path, advance: Advance = no_advance) -> dict[str, int]:
-        """Everything, as of one moment, in one file that any engine can load; rows by table."""
-        await self.check()  # a backup of damage must not take the place of a good one
+        """Write one snapshot to a file that any engine can load; return rows by table."""
+        await self.check()  # a damaged backup must not replace a good one
         return await self._db.read(backup.dump, self._index, file, advance)
 
     async def load(
         self, file: Path, *, replace: bool, advance: Advance = no_advance
     ) -> dict[str, int]:
-        """All of a dump or nothing. Conflict when something is there that `replace` does not give up."""
+        """Load all of a dump or nothing. Conflict: there is data, and `replace` is False."""
         return await self._db.write(backup.load, self._index, file, replace, advance)
 
     async def drop(self) -> None:
-        """Everything goes, for good. A SQLite file goes with its folder."""
+        """Delete everything. A SQLite file goes with its folder."""
         if self._db.engine == "postgres":
             await self._db.write(_drop_schema)
 
@@ -115,7 +116,7 @@ def _describe(tx: Tx) -> Json:
 async def load_beside(
     settings: Settings, file: Path, advance: Advance = no_advance
 ) -> dict[str, int]:
-    """Restore a backup where the database is damaged or gone: into a new one, which takes its place once it is complete."""
+    """Restore a backup into a new database, which then replaces a damaged or missing one."""
     path = settings.data_dir / FILE
     with TemporaryDirectory(prefix=".restore-", dir=settings.data_dir) as folder:
         store = make_store(replace(settings, data_dir=Path(folder)))

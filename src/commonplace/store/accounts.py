@@ -1,14 +1,14 @@
-"""Passwords, passkeys, browsers that are signed in, and secrets that are good for one use."""
+"""Sign-in: passwords, passkeys, browser sessions and one-time secrets."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import datetime
 from typing import Any
 
-from commonplace.database.columns import from_micros, from_optional_micros, micros
+from commonplace.database.columns import from_micros, micros
 from commonplace.database.transaction import Tx
 from commonplace.database.unit_of_work import Table, reads, reads_inline, writes
 from commonplace.errors import NameTaken
-from commonplace.model import Membership, Passkey, Person, Role, WebSession, now
+from commonplace.model import Membership, Passkey, Person, WebSession, now
 from commonplace.store import rows
 
 
@@ -16,16 +16,19 @@ class Accounts(Table):
     @reads
     def person(self, tx: Tx, person_id: str) -> Person | None:
         row = tx.one("SELECT * FROM people WHERE id = :id", id=person_id)
-        return rows.person(row) if row else None
+        return rows.value(Person, row) if row else None
 
     @reads
     def find_by_email(self, tx: Tx, email: str) -> Person | None:
         row = tx.one("SELECT * FROM people WHERE lower(email) = lower(:email)", email=email)
-        return rows.person(row) if row else None
+        return rows.value(Person, row) if row else None
 
     @writes
     def rename(self, tx: Tx, person_id: str, name: str, email: str) -> None:
-        """A library that bears the person's name goes along. NameTaken: somebody else has the address."""
+        """Change a person's name and email, and the name of a library that is called like them.
+
+        NameTaken: somebody else has the email.
+        """
         _rename(tx, person_id, name, email)
 
     @writes
@@ -39,14 +42,15 @@ class Accounts(Table):
         email: str,
         hash: str | None,
     ) -> bool:
-        """Redeem a secret, rename the person and set their password, or none of it; whether the secret was good. Other
-        secrets of the person for that purpose end with it. A new password signs out all browsers of the person; None keeps
-        the old one."""
+        """Redeem a secret, rename the person and set their password, or do none of it.
 
+        Return whether the secret was valid. The person's other secrets for that purpose end too.
+        A new password signs out all of their browsers; None keeps the old one.
+        """
         if not _redeem(tx, digest, purpose)[0]:
             return False
         _rename(tx, person_id, name, email)
-        _void(tx, person_id, purpose)
+        _void_secrets(tx, person_id, purpose)
         if hash is not None:
             put_password(tx, person_id, hash)
             _close_sessions(tx, person_id, None, None)
@@ -56,19 +60,26 @@ class Accounts(Table):
 
     @reads
     def password_hash(self, tx: Tx, person_id: str) -> str | None:
-        """Its hash."""
         row = tx.one("SELECT hash FROM passwords WHERE person_id = :id", id=person_id)
         return row["hash"] if row else None
 
     @writes
     def set_password(
-        self, tx: Tx, person_id: str, hash: str, *, keep: str | None = None, void: str | None = None
+        self,
+        tx: Tx,
+        person_id: str,
+        hash: str,
+        *,
+        keep: str | None = None,
+        void: str | None = None,
     ) -> None:
-        """And sign out all browsers of the person but the one with the session `keep`, by digest. `void`: the purpose of
-        secrets for one use that end with the old password."""
+        """Set a password and sign out all of the person's browsers.
 
+        `keep` is the digest of the one session that stays. `void` is a purpose: one-time secrets
+        for it end with the old password.
+        """
         put_password(tx, person_id, hash)
-        _void(tx, person_id, void)
+        _void_secrets(tx, person_id, void)
         _close_sessions(tx, person_id, None, keep)
 
     @writes
@@ -82,10 +93,12 @@ class Accounts(Table):
 
     @reads
     def passkeys(self, tx: Tx, person_id: str) -> list[Passkey]:
-        found = tx.all(
-            "SELECT * FROM passkeys WHERE person_id = :id ORDER BY created_at, id", id=person_id
-        )
-        return [_passkey(row) for row in found]
+        return [
+            _passkey(row)
+            for row in tx.all(
+                "SELECT * FROM passkeys WHERE person_id = :id ORDER BY created_at, id", id=person_id
+            )
+        ]
 
     @writes
     def record_passkey_use(self, tx: Tx, passkey_id: str, uses: int) -> None:
@@ -98,48 +111,37 @@ class Accounts(Table):
 
     @writes
     def delete_passkey(self, tx: Tx, person_id: str, passkey_id: str) -> bool:
-        dropped: int = tx.run(
-            "DELETE FROM passkeys WHERE id = :id AND person_id = :person_id",
-            id=passkey_id,
-            person_id=person_id,
+        return (
+            tx.run(
+                "DELETE FROM passkeys WHERE id = :id AND person_id = :person_id",
+                id=passkey_id,
+                person_id=person_id,
+            )
+            > 0
         )
-        return dropped > 0
 
     # -- sessions
 
     @writes
     def open_session(self, tx: Tx, session: WebSession) -> None:
         tx.run("DELETE FROM web_sessions WHERE expires_at < :now", now=micros(now()))
-        tx.run(
-            """INSERT INTO web_sessions (digest, person_id, library_id, view_as, about,
-               created_at, expires_at)
-               VALUES (:digest, :person_id, :library_id, :view_as, :about, :created_at,
-               :expires_at)""",
-            digest=session.digest,
-            person_id=session.person_id,
-            library_id=session.library_id,
-            view_as=session.view_as,
-            about=session.about,
-            created_at=micros(session.created_at),
-            expires_at=micros(session.expires_at),
-        )
+        rows.insert(tx, "web_sessions", session)
 
     @reads_inline
     def session(self, tx: Tx, digest: str) -> tuple[WebSession, Person, list[Membership]] | None:
-        """A session that has not expired, whose it is, and the libraries they are in: their own first."""
-        found = tx.recall(_whose, digest)
+        """Return a session that has not expired, its person, and their libraries, own first."""
+        found = tx.recall(_session, digest)
         return found if found and found[0].expires_at > now() else None
 
     @reads
     def sessions(self, tx: Tx, person_id: str) -> list[WebSession]:
         found = tx.all(
-            """SELECT * FROM web_sessions
-               WHERE person_id = :id AND expires_at > :now
+            """SELECT * FROM web_sessions WHERE person_id = :id AND expires_at > :now
                ORDER BY created_at""",
             id=person_id,
             now=micros(now()),
         )
-        return [_session(row) for row in found]
+        return [rows.value(WebSession, row) for row in found]
 
     @writes
     def extend_session(self, tx: Tx, digest: str, expires_at: datetime) -> None:
@@ -159,7 +161,7 @@ class Accounts(Table):
 
     @writes
     def switch_library(self, tx: Tx, digest: str, library_id: str) -> None:
-        """The session is in that library from now on, seen with the person's own eyes."""
+        """Move the session to another library, and end "View as"."""
         tx.run(
             """UPDATE web_sessions SET library_id = :library_id, view_as = NULL
                WHERE digest = :digest""",
@@ -171,17 +173,16 @@ class Accounts(Table):
     def close_sessions(
         self, tx: Tx, person_id: str, *, only: str | None = None, but: str | None = None
     ) -> None:
-        """All of a person's, or only one, or all but one; by digest."""
+        """Close all sessions of a person, `only` one of them, or all `but` one; by digest."""
         _close_sessions(tx, person_id, only, but)
 
-    # -- secrets for one use
+    # -- one-time secrets
 
     @writes
     def add_secret(
         self, tx: Tx, digest: str, purpose: str, person_id: str | None, expires_at: datetime
     ) -> None:
-        """A secret that is good for one use. What has expired is forgotten."""
-
+        """Store a secret that is valid for one use. Deletes expired ones."""
         tx.run("DELETE FROM once_only WHERE expires_at < :now", now=micros(now()))
         tx.run(
             """INSERT INTO once_only (digest, purpose, person_id, expires_at)
@@ -194,121 +195,29 @@ class Accounts(Table):
 
     @reads
     def check_secret(self, tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
-        """Whether it is still good, and for whom."""
-        return _promised(tx, digest, purpose)
+        """Return whether the secret is still valid, and for whom."""
+        return _check(tx, digest, purpose)
 
     @writes
     def redeem_secret(self, tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
-        """The same, and from now on it is not; of two who try at once, one succeeds."""
+        """Check a secret and use it up; of two calls at once, one succeeds."""
         return _redeem(tx, digest, purpose)
 
 
 def _rename(tx: Tx, person_id: str, name: str, email: str) -> None:
-    if tx.one(
-        "SELECT 1 FROM people WHERE lower(email) = lower(:email) AND id <> :id",
-        email=email,
-        id=person_id,
-    ):
-        raise NameTaken(f"Somebody else has the address {email}.")
+    who = {"id": person_id, "email": email}
+    if tx.one("SELECT 1 FROM people WHERE lower(email) = lower(:email) AND id <> :id", **who):
+        raise NameTaken(f"Somebody else has the email {email}.")
     tx.run(
         """UPDATE libraries SET name = :name
            WHERE id = :id AND name = (SELECT p.name FROM people AS p WHERE p.id = :id)""",
         name=name,
         id=person_id,
     )
-    tx.run(
-        "UPDATE people SET name = :name, email = :email WHERE id = :id",
-        name=name,
-        email=email,
-        id=person_id,
-    )
+    tx.run("UPDATE people SET name = :name, email = :email WHERE id = :id", name=name, **who)
 
 
-def _redeem(tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
-    good, person_id = _promised(tx, digest, purpose)
-    return bool(
-        tx.run("DELETE FROM once_only WHERE digest = :digest", digest=digest)
-    ) and good, person_id
-
-
-def _void(tx: Tx, person_id: str, purpose: str | None) -> None:
-    """Delete the secrets of a person for one purpose that nobody has used yet."""
-    tx.run(
-        "DELETE FROM once_only WHERE person_id = :id AND purpose = :purpose",
-        id=person_id,
-        purpose=purpose,
-    )
-
-
-def _close_sessions(tx: Tx, person_id: str, only: str | None, but: str | None) -> None:
-    tx.run(
-        """DELETE FROM web_sessions
-           WHERE person_id = :id AND digest = coalesce(:only, digest)
-           AND digest <> coalesce(:but, '')""",
-        id=person_id,
-        only=only,
-        but=but,
-    )
-
-
-def put_password(tx: Tx, person_id: str, hash: str) -> None:
-    tx.run(
-        """INSERT INTO passwords (person_id, hash, changed_at)
-           VALUES (:id, :hash, :at)
-           ON CONFLICT (person_id) DO UPDATE
-           SET hash = excluded.hash, changed_at = excluded.changed_at""",
-        id=person_id,
-        hash=hash,
-        at=micros(now()),
-    )
-
-
-def insert_passkey(tx: Tx, passkey: Passkey) -> None:
-    tx.run(
-        """INSERT INTO passkeys (id, person_id, name, public_key, uses, created_at)
-           VALUES (:id, :person_id, :name, :public_key, :uses, :at)""",
-        id=passkey.id,
-        person_id=passkey.person_id,
-        name=passkey.name,
-        uses=passkey.uses,
-        public_key=urlsafe_b64encode(passkey.public_key).decode(),
-        at=micros(passkey.created_at),
-    )
-
-
-def _whose(tx: Tx, digest: str) -> tuple[WebSession, Person, list[Membership]] | None:
-    row = tx.one(
-        """SELECT s.*, p.name, p.email, p.created_at AS joined_at
-           FROM web_sessions AS s
-           JOIN people AS p ON p.id = s.person_id
-           WHERE s.digest = :digest""",
-        digest=digest,
-    )
-    if row is None:
-        return None
-    person = Person(row["person_id"], row["name"], row["email"], from_micros(row["joined_at"]))
-    libraries = tx.all(
-        """SELECT m.library_id, l.name, m.role
-           FROM members AS m
-           JOIN libraries AS l ON l.id = m.library_id
-           WHERE m.person_id = :person_id
-           ORDER BY l.name, l.id""",
-        person_id=person.id,
-    )
-    return (
-        _session(row),
-        person,
-        sorted(
-            (
-                Membership(each["library_id"], each["name"], Role(each["role"]))
-                for each in libraries
-            ),
-            key=lambda each: each.library_id != person.id,
-        ),
-    )
-
-
-def _promised(tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
+def _check(tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
     row = tx.one(
         """SELECT person_id FROM once_only
            WHERE digest = :digest AND purpose = :purpose AND expires_at > :now""",
@@ -319,25 +228,66 @@ def _promised(tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
     return row is not None, row["person_id"] if row else None
 
 
+def _redeem(tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
+    valid, person_id = _check(tx, digest, purpose)
+    deleted = tx.run("DELETE FROM once_only WHERE digest = :digest", digest=digest)
+    return bool(deleted) and valid, person_id
+
+
+def _void_secrets(tx: Tx, person_id: str, purpose: str | None) -> None:
+    """Delete a person's unused secrets for one purpose."""
+    tx.run(
+        "DELETE FROM once_only WHERE person_id = :id AND purpose = :purpose",
+        id=person_id,
+        purpose=purpose,
+    )
+
+
+def _close_sessions(tx: Tx, person_id: str, only: str | None, but: str | None) -> None:
+    tx.run(
+        """DELETE FROM web_sessions WHERE person_id = :id AND digest = coalesce(:only, digest)
+           AND digest <> coalesce(:but, '')""",
+        id=person_id,
+        only=only,
+        but=but,
+    )
+
+
+def put_password(tx: Tx, person_id: str, hash: str) -> None:
+    tx.run(
+        """INSERT INTO passwords (person_id, hash, changed_at) VALUES (:id, :hash, :at)
+           ON CONFLICT (person_id)
+           DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at""",
+        id=person_id,
+        hash=hash,
+        at=micros(now()),
+    )
+
+
+def insert_passkey(tx: Tx, passkey: Passkey) -> None:
+    key = urlsafe_b64encode(passkey.public_key).decode()
+    rows.insert(tx, "passkeys", passkey, public_key=key)
+
+
 def _passkey(row: Any) -> Passkey:
-    return Passkey(
-        row["id"],
-        row["person_id"],
-        row["name"],
-        urlsafe_b64decode(row["public_key"]),
-        row["uses"],
-        from_micros(row["created_at"]),
-        from_optional_micros(row["used_at"]),
-    )
+    return rows.value(Passkey, row, public_key=urlsafe_b64decode(row["public_key"]))
 
 
-def _session(row: Any) -> WebSession:
-    return WebSession(
-        digest=row["digest"],
-        person_id=row["person_id"],
-        library_id=row["library_id"],
-        expires_at=from_micros(row["expires_at"]),
-        about=row["about"],
-        view_as=row["view_as"],
-        created_at=from_micros(row["created_at"]),
+def _session(tx: Tx, digest: str) -> tuple[WebSession, Person, list[Membership]] | None:
+    row = tx.one(
+        """SELECT s.*, p.name, p.email, p.created_at AS joined_at FROM web_sessions AS s
+           JOIN people AS p ON p.id = s.person_id WHERE s.digest = :digest""",
+        digest=digest,
     )
+    if row is None:
+        return None
+    person = Person(row["person_id"], row["name"], row["email"], from_micros(row["joined_at"]))
+    found = tx.all(
+        """SELECT m.library_id, l.name, m.role FROM members AS m
+           JOIN libraries AS l ON l.id = m.library_id
+           WHERE m.person_id = :person_id ORDER BY l.name, l.id""",
+        person_id=person.id,
+    )
+    libraries = [rows.value(Membership, each) for each in found]
+    libraries.sort(key=lambda library: library.library_id != person.id)
+    return rows.value(WebSession, row), person, libraries

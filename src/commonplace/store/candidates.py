@@ -1,53 +1,41 @@
-"""Candidates: what notes may teach, waiting to be accepted, edited or rejected."""
+"""Candidates: memories that notes suggest, waiting to be accepted, edited or rejected."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
-from commonplace.database.columns import from_micros, from_optional_micros, micros
 from commonplace.database.transaction import Tx
 from commonplace.database.unit_of_work import Table, reads, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Candidate, CandidateState, Proposal, Quote, now
+from commonplace.store import rows
 
-_COLUMNS = (
-    "library_id",
-    "id",
-    "source_id",
-    "owner",
-    "kind",
-    "title",
-    "content",
-    "confidence",
-    "reason",
-    "quotes",
-    "project_id",
-    "state",
-    "item_id",
-    "created_at",
-    "decided_at",
-)
+_COLUMNS = [f.name for kind in (Candidate, Proposal) for f in fields(kind) if f.name != "proposal"]
 _INSERT = f"""INSERT INTO candidates ({", ".join(_COLUMNS)})
-              VALUES ({", ".join(":" + c for c in _COLUMNS)})
+              VALUES ({", ".join(f":{name}" for name in _COLUMNS)})
               ON CONFLICT (library_id, id) DO NOTHING"""
+_CHANGEABLE = ("kind", "title", "content", "project_id", "state", "item_id", "decided_at")
 
 
 class Candidates(Table):
-    """`owner`: only what this one queued; None: the library's. What is decided stays as it is: Conflict."""
+    """`owner` limits a call to what this one queued; None stands for the whole library.
+
+    A candidate that is decided stays as it is: Conflict.
+    """
 
     @writes
     def put(self, tx: Tx, candidates: Sequence[Candidate]) -> None:
-        """Those that are there already stay as they are."""
+        """Insert candidates; those that exist stay as they are."""
         tx.many(_INSERT, [_values(candidate) for candidate in candidates])
 
     @reads
     def exists_for(self, tx: Tx, library_id: str, source_id: str) -> bool:
-        """Whether there is one, decided or not, that this item brought."""
+        """Return whether the item has brought a candidate, decided or not."""
         return (
             tx.one(
                 """SELECT 1 FROM candidates
-                   WHERE library_id = :library_id AND source_id = :source_id LIMIT 1""",
+                 WHERE library_id = :library_id AND source_id = :source_id LIMIT 1""",
                 library_id=library_id,
                 source_id=source_id,
             )
@@ -65,21 +53,19 @@ class Candidates(Table):
         limit: int,
         offset: int,
     ) -> tuple[list[Candidate], int]:
-        """Newest and surest first, and how many there are in all."""
-
+        """Return candidates, newest and most confident first, and their total."""
         condition, values = _within(library_id, owner)
         if state is not None:
             condition, values = f"{condition} AND state = :state", values | {"state": state}
         found = tx.all(
-            f"""SELECT * FROM candidates
-                WHERE {condition}
+            f"""SELECT * FROM candidates WHERE {condition}
                 ORDER BY created_at DESC, confidence DESC, id LIMIT :limit OFFSET :offset""",
             limit=limit,
             offset=offset,
             **values,
         )
-        total = tx.one(f"SELECT count(*) AS n FROM candidates WHERE {condition}", **values)
-        return [_candidate(row) for row in found], total["n"] if total else 0
+        total = tx.scalar(f"SELECT count(*) FROM candidates WHERE {condition}", **values)
+        return [_candidate(row) for row in found], total
 
     @reads
     def get(self, tx: Tx, library_id: str, owner: str | None, candidate_id: str) -> Candidate:
@@ -96,19 +82,7 @@ class Candidates(Table):
         project_id: str | None,
     ) -> Candidate:
         before = _pending(tx, library_id, owner, candidate_id)
-        after = replace(before, proposal=proposal, project_id=project_id)
-        tx.run(
-            """UPDATE candidates SET kind = :kind, title = :title, content = :content,
-               project_id = :project_id
-               WHERE library_id = :library_id AND id = :id""",
-            library_id=library_id,
-            id=candidate_id,
-            kind=proposal.kind,
-            title=proposal.title,
-            content=proposal.content,
-            project_id=project_id,
-        )
-        return after
+        return _update(tx, replace(before, proposal=proposal, project_id=project_id))
 
     @writes
     def decide(
@@ -120,43 +94,25 @@ class Candidates(Table):
         state: CandidateState,
         item_id: str | None = None,
     ) -> Candidate:
-        after = replace(
-            _pending(tx, library_id, owner, candidate_id),
-            state=state,
-            item_id=item_id,
-            decided_at=now(),
-        )
-        tx.run(
-            """UPDATE candidates SET state = :state, item_id = :item_id,
-               decided_at = :decided_at
-               WHERE library_id = :library_id AND id = :id""",
-            library_id=library_id,
-            id=candidate_id,
-            state=state.value,
-            item_id=item_id,
-            decided_at=micros(after.decided_at),
-        )
-        return after
+        before = _pending(tx, library_id, owner, candidate_id)
+        return _update(tx, replace(before, state=state, item_id=item_id, decided_at=now()))
 
 
 def accept_candidate(tx: Tx, candidate: Candidate, item_id: str) -> None:
-    """Mark a pending candidate as accepted, as it reads now, in the transaction that writes its memory."""
+    """Accept a pending candidate, as it reads now, in the transaction that writes its memory."""
     _pending(tx, candidate.library_id, None, candidate.id)
-    said = candidate.proposal
+    accepted = CandidateState.ACCEPTED
+    _update(tx, replace(candidate, state=accepted, item_id=item_id, decided_at=now()))
+
+
+def _update(tx: Tx, candidate: Candidate) -> Candidate:
+    values = _values(candidate)
     tx.run(
-        """UPDATE candidates SET kind = :kind, title = :title, content = :content,
-           project_id = :project_id, state = :state, item_id = :item_id, decided_at = :at
-           WHERE library_id = :library_id AND id = :id""",
-        kind=said.kind,
-        title=said.title,
-        content=said.content,
-        project_id=candidate.project_id,
-        state=CandidateState.ACCEPTED.value,
-        item_id=item_id,
-        at=micros(now()),
-        library_id=candidate.library_id,
-        id=candidate.id,
+        f"""UPDATE candidates SET {", ".join(f"{name} = :{name}" for name in _CHANGEABLE)}
+            WHERE library_id = :library_id AND id = :id""",
+        **{name: values[name] for name in ("library_id", "id", *_CHANGEABLE)},
     )
+    return candidate
 
 
 def _within(library_id: str, owner: str | None) -> tuple[str, dict[str, Any]]:
@@ -186,42 +142,15 @@ def _pending(tx: Tx, library_id: str, owner: str | None, candidate_id: str) -> C
 
 
 def _values(candidate: Candidate) -> dict[str, Any]:
-    proposal = candidate.proposal
+    quotes = [[quote.start, quote.end, quote.text] for quote in candidate.proposal.quotes]
     return {
-        "library_id": candidate.library_id,
-        "id": candidate.id,
-        "source_id": candidate.source_id,
-        "owner": candidate.owner,
-        "kind": proposal.kind,
-        "title": proposal.title,
-        "content": proposal.content,
-        "confidence": proposal.confidence,
-        "reason": proposal.reason,
-        "project_id": candidate.project_id,
-        "state": candidate.state.value,
-        "quotes": json.dumps(
-            [[quote.start, quote.end, quote.text] for quote in proposal.quotes], ensure_ascii=False
-        ),
-        "item_id": candidate.item_id,
-        "created_at": micros(candidate.created_at),
-        "decided_at": micros(candidate.decided_at),
-    }
+        field.name: rows.column(getattr(part, field.name))
+        for part in (candidate, candidate.proposal)
+        for field in fields(part)
+        if field.name not in ("proposal", "quotes")
+    } | {"quotes": rows.column(quotes)}
 
 
 def _candidate(row: Any) -> Candidate:
     quotes = tuple(Quote(*quote) for quote in json.loads(row["quotes"]))
-    proposal = Proposal(
-        row["kind"], row["title"], row["content"], row["confidence"], row["reason"], quotes
-    )
-    return Candidate(
-        row["id"],
-        row["library_id"],
-        row["source_id"],
-        row["owner"],
-        proposal,
-        row["project_id"],
-        CandidateState(row["state"]),
-        row["item_id"],
-        from_micros(row["created_at"]),
-        from_optional_micros(row["decided_at"]),
-    )
+    return rows.value(Candidate, row, proposal=rows.value(Proposal, row, quotes=quotes))

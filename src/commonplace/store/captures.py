@@ -1,149 +1,107 @@
-"""Captures: written once with the item that points to them, and read as they were."""
+"""Captures: written once with the item that points to them, and never changed."""
 
-import json
 from dataclasses import replace
-from typing import Any
 
 from commonplace.database import scope_sql
-from commonplace.database.columns import from_micros, micros
 from commonplace.database.transaction import Tx
 from commonplace.database.unit_of_work import Table, reads
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Capture, Scope
+from commonplace.store import rows
 
-# Whose owner is a token with none of the item's folders.
-_BLIND = """owner IN (SELECT t.id FROM tokens AS t WHERE t.library_id = :library_id
-            AND t.whole_library = 0 AND NOT EXISTS ( SELECT 1
-            FROM token_folders AS s JOIN folder_items AS f ON f.library_id = s.library_id
-            AND f.folder_id = s.folder_id WHERE s.library_id = t.library_id
-            AND s.token_id = t.id AND f.item_id = :item_id))"""
+# Those whose owner is a token with none of the item's folders.
+_OF_TOKENS_WITHOUT_ACCESS = """owner IN (
+    SELECT t.id FROM tokens AS t WHERE t.library_id = :library_id AND t.whole_library = 0
+    AND NOT EXISTS (
+        SELECT 1 FROM token_folders AS s
+        JOIN folder_items AS f ON f.library_id = s.library_id AND f.folder_id = s.folder_id
+        WHERE s.library_id = t.library_id AND s.token_id = t.id AND f.item_id = :item_id))"""
+_VISIBLE = """captures AS c JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id
+              WHERE {condition}"""
 
 
 class Captures(Table):
-    """Written by `Items.add` with the item that points to them; there is no way to change one."""
+    """`Items.add` writes a capture with the item that points to it; none can be changed."""
 
     @reads
     def by_key(self, tx: Tx, library_id: str, owner: str, idempotency_key: str) -> Capture | None:
         row = tx.one(
-            """SELECT * FROM captures
-               WHERE library_id = :library_id AND owner = :owner
+            """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
                AND idempotency_key = :idempotency_key""",
             library_id=library_id,
             owner=owner,
             idempotency_key=idempotency_key,
         )
-        return capture(row) if row else None
+        return rows.value(Capture, row) if row else None
 
     @reads
     def by_prefix(self, tx: Tx, library_id: str, owner: str, prefix: str) -> list[Capture]:
-        """Those whose key begins so, oldest first."""
+        """Return captures whose idempotency key starts with `prefix`, oldest first."""
         found = tx.all(
-            """SELECT * FROM captures
-               WHERE library_id = :library_id AND owner = :owner AND substr(idempotency_key, 1,
-               :length) = :prefix
-               ORDER BY created_at, id""",
+            """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
+               AND substr(idempotency_key, 1, :length) = :prefix ORDER BY created_at, id""",
             library_id=library_id,
             owner=owner,
             prefix=prefix,
             length=len(prefix),
         )
-        return [capture(row) for row in found]
+        return [rows.value(Capture, row) for row in found]
 
     @reads
     def of_item(self, tx: Tx, scope: Scope, item_id: str) -> Capture:
         condition, values = scope_sql.visible(scope)
         row = tx.one(
-            f"""SELECT c.* FROM captures AS c
-                JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id
-                WHERE c.item_id = :item_id AND {condition}
-                ORDER BY c.created_at LIMIT 1""",
+            f"""SELECT c.* FROM {_VISIBLE.format(condition=condition)}
+                AND c.item_id = :item_id ORDER BY c.created_at LIMIT 1""",
             item_id=item_id,
             **values,
         )
         if row is None:
             raise NotFound("Capture not found")
-        return capture(row)
+        return rows.value(Capture, row)
 
     @reads
     def list_page(
         self, tx: Tx, scope: Scope, *, limit: int, offset: int
     ) -> tuple[list[Capture], int]:
-        """Of items in scope, newest first, and how many there are in all."""
+        """Return captures of items in scope, newest first, and their total."""
         condition, values = scope_sql.visible(scope)
-        joined = f"""captures AS c
-                     JOIN items AS i ON i.library_id = c.library_id AND i.id = c.item_id
-                     WHERE {condition}"""
-
+        visible = _VISIBLE.format(condition=condition)
         found = tx.all(
-            f"""SELECT c.* FROM {joined}
+            f"""SELECT c.* FROM {visible}
                 ORDER BY c.created_at DESC, c.id DESC LIMIT :limit OFFSET :offset""",
             limit=limit,
             offset=offset,
             **values,
         )
-        total = tx.one(f"SELECT count(*) AS n FROM {joined}", **values)
-        return [capture(row) for row in found], total["n"] if total else 0
+        total = tx.scalar(f"SELECT count(*) FROM {visible}", **values)
+        return [rows.value(Capture, row) for row in found], total
 
 
 def insert_capture(tx: Tx, new: Capture) -> None:
-    """Conflict: the key stands for another capture, which was perhaps written at the same moment."""
-    done = tx.run(
-        """INSERT INTO captures (library_id, id, item_id, title, text, hash, source,
-           idempotency_key, owner, created_at)
-           VALUES (:library_id, :id, :item_id, :title, :text, :hash, :source, :idempotency_key,
-           :owner, :created_at)
-           ON CONFLICT (library_id, owner, idempotency_key) DO NOTHING""",
-        library_id=new.library_id,
-        id=new.id,
-        item_id=new.item_id,
-        title=new.title,
-        text=new.text,
-        hash=new.hash,
-        source=json.dumps(new.source, ensure_ascii=False),
-        idempotency_key=new.idempotency_key,
-        owner=new.owner,
-        created_at=micros(new.created_at),
-    )
-    if not done:
+    """Insert a capture. Conflict: the idempotency key belongs to another one."""
+    otherwise = "ON CONFLICT (library_id, owner, idempotency_key) DO NOTHING"
+    if not rows.insert(tx, "captures", new, otherwise, hash=new.hash):
         raise Conflict("The idempotency key was used already.")
 
 
 def forget_for_tokens_without_access(tx: Tx, library_id: str, item_id: str) -> None:
-    """An item was deleted where some look and stays where they do not: their keys stand for nothing, and nothing that they have
-    queued quotes it, as if it were gone."""
-    of_item = {"library_id": library_id, "item_id": item_id}
-    for kept in map(
-        capture,
-        tx.all(
-            f"""SELECT * FROM captures
-                WHERE library_id = :library_id AND item_id = :item_id AND {_BLIND}""",
-            **of_item,
-        ),
-    ):
-        # Nobody changes a capture; one without a key says the same.
+    """Hide a deleted item that stays in folders which some tokens do not see.
+
+    Their idempotency keys for it are freed, and their candidates that quote it are deleted.
+    """
+    key = {"library_id": library_id, "item_id": item_id}
+    of_item = f"library_id = :library_id AND item_id = :item_id AND {_OF_TOKENS_WITHOUT_ACCESS}"
+    for row in tx.all(f"SELECT * FROM captures WHERE {of_item}", **key):
+        # No capture is ever changed, and one without a key says the same.
         tx.run(
             "DELETE FROM captures WHERE library_id = :library_id AND id = :id",
             library_id=library_id,
-            id=kept.id,
+            id=row["id"],
         )
-        insert_capture(tx, replace(kept, idempotency_key=None))
+        insert_capture(tx, replace(rows.value(Capture, row), idempotency_key=None))
     tx.run(
-        f"""DELETE FROM candidates
-            WHERE library_id = :library_id AND (source_id = :item_id OR item_id = :item_id)
-            AND {_BLIND}""",
-        **of_item,
-    )
-
-
-def capture(row: Any) -> Capture:
-    return Capture(
-        row["id"],
-        row["library_id"],
-        row["item_id"],
-        row["title"],
-        row["text"],
-        row["owner"],
-        row["idempotency_key"],
-        json.loads(row["source"]),
-        from_micros(row["created_at"]),
+        f"""DELETE FROM candidates WHERE library_id = :library_id
+            AND (source_id = :item_id OR item_id = :item_id) AND {_OF_TOKENS_WITHOUT_ACCESS}""",
+        **key,
     )

@@ -1,47 +1,46 @@
-"""Contents: what sources said, who is writing it down, and how much of that people may ask for."""
+"""Contents: the texts of sources, who transcribes one, and each person's transcription quota."""
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from commonplace.database.columns import as_json, micros
 from commonplace.database.transaction import Tx
 from commonplace.database.unit_of_work import Table, reads, reads_inline, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, Job, Json, digest, now
+from commonplace.store import rows
 from commonplace.store.jobs import AHEAD
 
-_JOBS_OF = """kind = 'transcribe' AND (library_id, item_id) IN (SELECT library_id, id
-              FROM items WHERE content_id = :content_id)"""
-_KEY_OF_ITS_OWN = "key = 'past:' || id"
+_JOBS_OF = """kind = 'transcribe' AND (library_id, item_id) IN
+              (SELECT library_id, id FROM items WHERE content_id = :content_id)"""
+_OWN_KEY = "key = 'past:' || id"
+_COLUMNS = ("id", "key", "hash", "text", "url", "segments", "about", "created_at")
 
 
 class Contents(Table):
-    """What sources said. While one worker writes down a recording, the others' jobs for it wait."""
+    """Texts of sources. While one worker transcribes a recording, other jobs for it wait."""
 
     @reads_inline
     def get(self, tx: Tx, content_id: str) -> Content:
         row = tx.one("SELECT * FROM contents WHERE id = :id", id=content_id)
         if row is None:
             raise NotFound("Item not found")
-        return content(row)
+        return rows.value(Content, row, redirected=())
 
     @reads
     def existing_keys(self, tx: Tx, keys: Sequence[str]) -> set[str]:
-        """Those that there is a content for."""
-        found = tx.all("SELECT key FROM contents WHERE key IN :keys", keys=list(keys))
-        return {row["key"] for row in found}
+        """Return those of the keys that have a content."""
+        found = tx.tuples("SELECT key FROM contents WHERE key IN :keys", keys=list(keys))
+        return {key for (key,) in found}
 
     @writes
     def redirect(self, tx: Tx, key: str, content_id: str) -> None:
-        """From now on the key leads to this content."""
+        """Make the key lead to this content."""
         put_redirects(tx, content_id, [key])
 
     @writes
     def claim(self, tx: Tx, content_id: str, job_id: str, until: datetime) -> bool:
-        """Whether this job is the one that writes it down, until then; again to hold it longer."""
-
+        """Let the job transcribe the content, alone, until then; or extend its claim."""
         claimed = tx.run(
             """UPDATE contents SET claimed_by = :job_id, claimed_until = :until
                WHERE id = :id AND text = '' AND (claimed_by IS NULL OR claimed_by = :job_id
@@ -62,7 +61,7 @@ class Contents(Table):
 
     @writes
     def set_progress(self, tx: Tx, content_id: str, share: float) -> None:
-        """Told to all jobs that wait for it."""
+        """Show the progress of a transcription on all jobs that wait for it."""
         tx.run(
             f"UPDATE jobs SET progress = :share WHERE state <> 'done' AND {_JOBS_OF}",
             share=share,
@@ -73,8 +72,7 @@ class Contents(Table):
     def set_text(
         self, tx: Tx, content_id: str, text: str, segments: Sequence[Json], about: Json
     ) -> None:
-        """It has its text; those who waited go on."""
-
+        """Store the text of a recording, and wake the jobs that wait for it."""
         tx.run(
             """UPDATE contents SET text = :text, hash = :hash, segments = :segments,
                about = :about, claimed_by = NULL, claimed_until = NULL
@@ -89,11 +87,10 @@ class Contents(Table):
 
     @writes
     def release(self, tx: Tx, content_id: str, job_id: str) -> None:
-        """Another may try."""
-
+        """Give up a claim, so that another job may try."""
         if tx.run(
             """UPDATE contents SET claimed_by = NULL, claimed_until = NULL
-               WHERE id = :id AND claimed_by = :job_id""",
+                 WHERE id = :id AND claimed_by = :job_id""",
             id=content_id,
             job_id=job_id,
         ):
@@ -101,8 +98,7 @@ class Contents(Table):
 
     @writes
     def fail(self, tx: Tx, content_id: str, error: str) -> None:
-        """It cannot be written down: all jobs that wait for it fail, and their items say so."""
-
+        """Fail all jobs that wait for a transcription, and show the error on their items."""
         tx.run(
             "UPDATE contents SET claimed_by = NULL, claimed_until = NULL WHERE id = :id",
             id=content_id,
@@ -124,7 +120,7 @@ class Contents(Table):
 
 
 class Quotas(Table):
-    """Seconds of speech that people had written down, by month."""
+    """Seconds of speech transcribed for each person, by month."""
 
     @reads
     def used_seconds(self, tx: Tx, library_id: str, person_id: str, month: str) -> float:
@@ -134,32 +130,28 @@ class Quotas(Table):
     def reserve(
         self, tx: Tx, job: Job, person_id: str, month: str, seconds: float, cap: float
     ) -> bool:
-        """Whether there is room for so many seconds more; 0: no cap. Asking again for one job replaces what it had."""
+        """Reserve seconds for a job, in place of those it had; False if they exceed the cap.
 
-        if (
-            tx.engine == "postgres"
-        ):  # SQLite has one writer at a time; here those who ask for one person take turns
+        A `cap` of 0 is no cap.
+        """
+        if tx.engine == "postgres":  # SQLite has one writer; here, one per person
             tx.one("SELECT 1 FROM people WHERE id = :id FOR NO KEY UPDATE", id=person_id)
-        tx.run(
-            "DELETE FROM transcriptions WHERE library_id = :library_id AND id = :id",
-            library_id=job.library_id,
-            id=job.id,
-        )
+        key = {"library_id": job.library_id, "id": job.id}
+        tx.run("DELETE FROM transcriptions WHERE library_id = :library_id AND id = :id", **key)
         if cap and _used(tx, job.library_id, person_id, month) + seconds > cap:
             return False
         tx.run(
             "INSERT INTO transcriptions VALUES (:library_id, :id, :person_id, :month, :seconds)",
-            library_id=job.library_id,
-            id=job.id,
             person_id=person_id,
             month=month,
             seconds=seconds,
+            **key,
         )
         return True
 
     @writes
     def set_seconds(self, tx: Tx, job: Job, seconds: float) -> None:
-        """What it really was; 0 when nothing came of it."""
+        """Correct a reservation to the recording's length; 0 if the job failed."""
         tx.run(
             """UPDATE transcriptions SET seconds = :seconds
                WHERE library_id = :library_id AND id = :id""",
@@ -169,94 +161,61 @@ class Quotas(Table):
         )
 
 
-def content(row: Any) -> Content:
-    return Content(
-        row["id"],
-        row["key"],
-        row["text"],
-        row["url"],
-        tuple(json.loads(row["segments"])),
-        json.loads(row["about"]),
-        row["hash"],
-    )
+def _row(new: Content, at: datetime) -> dict[str, object]:
+    return {c: rows.column(at if c == "created_at" else getattr(new, c)) for c in _COLUMNS}
 
 
 def insert_contents(tx: Tx, new: Sequence[tuple[Content, datetime]]) -> None:
-    tx.insert(
-        "contents",
-        "id, key, hash, text, url, segments, about, created_at",
-        [
-            (
-                content.id,
-                content.key,
-                content.hash,
-                content.text,
-                content.url,
-                as_json(content.segments),
-                as_json(content.about),
-                micros(at),
-            )
-            for content, at in new
-        ],
-    )
+    tx.insert("contents", ", ".join(_COLUMNS), [tuple(_row(*each).values()) for each in new])
 
 
 def put_content(tx: Tx, new: Content, at: datetime) -> tuple[str, bool]:
-    """The id of the content with this key, which another may have put there first, and whether it says the same."""
-    # The update that changes nothing locks the row: two adds of one source take turns, and the second finds the
-    # first's item; a deletion at the same moment takes its turn too.
-    found = tx.all(
-        """INSERT INTO contents (id, key, hash, text, url, segments, about, created_at)
-           VALUES (:id, :key, :hash, :text, :url, :segments, :about, :at)
-           ON CONFLICT (key) DO UPDATE SET key = excluded.key
-           RETURNING id, text = :text AS same""",
-        id=new.id,
-        key=new.key,
-        hash=new.hash,
-        text=new.text,
-        url=new.url,
-        segments=as_json(new.segments),
-        about=as_json(new.about),
-        at=micros(at),
+    """Insert a content unless its key exists; return the key's content id, and whether the
+    text is the same."""
+    # The update that changes nothing locks the row: of two adds of one source, the second waits
+    # and finds the first's item. So does a deletion.
+    [found] = tx.all(
+        f"""INSERT INTO contents ({", ".join(_COLUMNS)})
+            VALUES ({", ".join(f":{name}" for name in _COLUMNS)})
+            ON CONFLICT (key) DO UPDATE SET key = excluded.key
+            RETURNING id, text = :text AS same""",
+        **_row(new, at),
     )
-    content_id = str(found[0]["id"])
-    put_redirects(tx, content_id, new.redirected)
-    return content_id, bool(found[0]["same"])
+    put_redirects(tx, found["id"], new.redirected)
+    return str(found["id"]), bool(found["same"])
 
 
 def put_redirects(tx: Tx, content_id: str, keys: Sequence[str]) -> None:
     tx.many(
-        """INSERT INTO redirects (key, content_id)
-           VALUES (:key, :content_id)
+        """INSERT INTO redirects (key, content_id) VALUES (:key, :content_id)
            ON CONFLICT (key) DO UPDATE SET content_id = excluded.content_id""",
         [{"key": key, "content_id": content_id} for key in keys],
     )
 
 
 def get_content_by_key(tx: Tx, key: str) -> Content | None:
-    """What is kept under the key, or under the address that it redirected to."""
+    """Return the content of a key, or of an address that it redirected to."""
     row = tx.one("SELECT * FROM contents WHERE key = :key", key=key) or tx.one(
-        """SELECT c.* FROM redirects AS r
-           JOIN contents AS c ON c.id = r.content_id
+        """SELECT c.* FROM redirects AS r JOIN contents AS c ON c.id = r.content_id
            WHERE r.key = :key""",
         key=key,
     )
-    return content(row) if row else None
+    return rows.value(Content, row, redirected=()) if row else None
 
 
 def replace_content(tx: Tx, new: Content, at: datetime) -> str:
-    """The content that the key stands for from now on. What it said before stays, under a key of its own: others have it,
-    and the item itself keeps it as a version."""
+    """Make the key lead to a new content; return its id.
+
+    The old one gets a key of its own: others have it, and the item keeps it as a version.
+    """
     held = tx.one("SELECT id, text FROM contents WHERE key = :key", key=new.key)
     if held and held["text"] != new.text:
-        tx.run(f"UPDATE contents SET {_KEY_OF_ITS_OWN} WHERE id = :id", id=held["id"])
+        tx.run(f"UPDATE contents SET {_OWN_KEY} WHERE id = :id", id=held["id"])
     for key in new.redirected:  # it did not redirect when it was read before
-        tx.run(f"UPDATE contents SET {_KEY_OF_ITS_OWN} WHERE key = :key", key=key)
+        tx.run(f"UPDATE contents SET {_OWN_KEY} WHERE key = :key", key=key)
     content_id, same = put_content(tx, new, at)
     if not same:
-        raise Conflict(
-            "The source was read by somebody else at the same moment, and said something else to them."
-        )
+        raise source_conflict()
     if held:
         tx.run(
             "UPDATE redirects SET content_id = :new WHERE content_id = :old",
@@ -266,17 +225,23 @@ def replace_content(tx: Tx, new: Content, at: datetime) -> str:
     return content_id
 
 
+def source_conflict() -> Conflict:
+    return Conflict("Somebody else read the source at the same moment and got another text.")
+
+
 def detach_key(tx: Tx, content_id: str) -> None:
-    """A text that stays where somebody who deleted it does not look: adding it again must not lead them to it."""
-    tx.run(f"UPDATE contents SET {_KEY_OF_ITS_OWN} WHERE id = :id AND url IS NULL", id=content_id)
+    """Give a text a key of its own, so that adding it again does not lead to this content.
+
+    It stays where a caller who deleted it does not see it.
+    """
+    tx.run(f"UPDATE contents SET {_OWN_KEY} WHERE id = :id AND url IS NULL", id=content_id)
 
 
 def drop_unused_content(tx: Tx, content_id: str) -> None:
     tx.run(
-        """DELETE FROM contents
-           WHERE id = :id AND NOT EXISTS (SELECT 1 FROM items
-           WHERE items.content_id = contents.id) AND NOT EXISTS (SELECT 1 FROM versions
-           WHERE versions.content_id = contents.id)""",
+        """DELETE FROM contents WHERE id = :id
+           AND NOT EXISTS (SELECT 1 FROM items WHERE items.content_id = contents.id)
+           AND NOT EXISTS (SELECT 1 FROM versions WHERE versions.content_id = contents.id)""",
         id=content_id,
     )
 
@@ -291,12 +256,11 @@ def _wake_waiting(tx: Tx, content_id: str) -> None:
 
 
 def _used(tx: Tx, library_id: str, person_id: str, month: str) -> float:
-    row = tx.one(
-        """SELECT coalesce(sum(seconds), 0) AS seconds
-           FROM transcriptions
+    seconds = tx.scalar(
+        """SELECT coalesce(sum(seconds), 0) FROM transcriptions
            WHERE library_id = :library_id AND person_id = :person_id AND month = :month""",
         library_id=library_id,
         person_id=person_id,
         month=month,
     )
-    return float(row["seconds"]) if row else 0.0
+    return float(seconds)

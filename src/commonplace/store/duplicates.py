@@ -1,54 +1,66 @@
-"""Finding the item that already has what is about to be added."""
+"""Find items that already hold what is about to be added or imported."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from commonplace.database import scope_sql
+from commonplace.database.columns import micros
 from commonplace.database.transaction import Tx
-from commonplace.model import Content, Item, Scope
+from commonplace.model import Content, Entry, Item, Scope
 from commonplace.store import rows
 from commonplace.store.item_folders import folders_of
 
-ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS
-                         (SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id
-                         AND f.item_id = i.id)"""
-# CROSS JOIN: SQLite then starts from the one content, never from all items of a type that the library has.
-BY_CONTENT = (
+ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS (
+    SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id AND f.item_id = i.id)"""
+# CROSS JOIN: SQLite then starts from the one content, not from all items of a type.
+_BY_CONTENT = (
     rows.SELECT_ITEM.replace("FROM items", "FROM contents AS c CROSS JOIN items")
     + " WHERE i.content_id = c.id"
 )
+# Fields of an existing item that an import updates.
+_IMPORTED = (
+    "content_id",
+    "entity_type",
+    "title",
+    "url",
+    "summary",
+    "key_points",
+    "tags",
+    "category",
+    "in_kb",
+    "archived",
+    "metadata",
+    "word_count",
+    "status",
+    "priority",
+    "due_date",
+    "languages",
+    "technologies",
+    "assignees",
+)
+_DERIVED = ("tags_derived", "ai_generated", "cost_usd")  # metadata about derived fields
 
 
 def find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None:
-    """An address or a file is one thing, whatever it is called. Two texts are the same when they say the same under one
-    title; so are two files, which have contents of their own when tokens of different scopes brought them."""
-    unread = (
-        item.ingest_status is not None
-    )  # reading within a call never ends at an item that is still to be read
-    by_content = (
-        None
-        if item.kind == "text"
-        else find_visible(
-            tx,
-            scope,
-            item.created_by,
-            item.entity_type,
-            "c.id = :content_id",
-            unread=unread,
-            content_id=content.id,
-        )
-    )
-    if by_content is not None or item.kind == "url" or not content.text:
-        return by_content
-    return find_visible(
-        tx,
-        scope,
-        item.created_by,
-        item.entity_type,
+    """Find the item that a new one would repeat.
+
+    An address or a file is the same item under any title. Texts are the same if their words and
+    titles are; so are files that tokens of different scopes have added.
+    """
+    # A caller that waits for the text is never given an item that is still to be read.
+    unread = item.ingest_status is not None
+    token_id, kind = item.created_by, item.entity_type
+    found = None
+    if item.kind != "text":
+        same = {"content_id": content.id}
+        found = find_visible(tx, scope, token_id, kind, "c.id = :content_id", same, unread=unread)
+    if found is not None or item.kind == "url" or not content.text:
+        return found
+    same, wanted = (
+        {"hash": content.hash, "title": item.title},
         "c.hash = :hash AND i.title = :title",
-        unread=unread,
-        hash=content.hash,
-        title=item.title,
     )
+    return find_visible(tx, scope, token_id, kind, wanted, same, unread=unread)
 
 
 def find_visible(
@@ -57,16 +69,19 @@ def find_visible(
     token_id: str | None,
     entity_type: str,
     wanted: str,
+    values: dict[str, Any],
     *,
     unread: bool = False,
-    **values: Any,
 ) -> Item | None:
-    """The first that is in scope, or was added by the same token and is not filed yet; also unread ones, if asked for."""
+    """Return the first `wanted` item that is in scope, or that the token added and nobody filed.
+
+    Items whose source is still to be read count only if `unread`.
+    """
     condition, within = scope_sql.visible(scope)
     wanted = wanted if unread else f"{wanted} AND i.ingest_status IS NULL"
     row = tx.one(
-        f"""{BY_CONTENT} AND {wanted} AND i.entity_type = :entity_type AND (({condition})
-            OR ({ADDED_AND_NOT_FILED}))
+        f"""{_BY_CONTENT} AND {wanted} AND i.entity_type = :entity_type
+            AND (({condition}) OR ({ADDED_AND_NOT_FILED}))
             ORDER BY i.ingest_status IS NOT NULL, i.created_at LIMIT 1""",
         entity_type=entity_type,
         token_id=token_id,
@@ -74,3 +89,71 @@ def find_visible(
         **values,
     )
     return rows.item(row, folders_of(tx, scope, [row["id"]]).get(row["id"], ())) if row else None
+
+
+# -- imports
+
+
+def unknown_entries(tx: Tx, scope: Scope, entries: Sequence[Entry]) -> list[bool]:
+    """Return for each entry whether item, content and text are all unknown."""
+    items, contents = [entry.item for entry in entries], [entry.content for entry in entries]
+    found = tx.tuples(
+        """SELECT id FROM items WHERE library_id = :library_id AND id IN :ids
+           UNION ALL SELECT public_id FROM items WHERE public_id IN :public_ids
+           UNION ALL SELECT key FROM contents WHERE key IN :keys
+           UNION ALL SELECT hash FROM contents WHERE hash IN :hashes""",
+        library_id=scope.library_id,
+        ids=[item.id for item in items],
+        public_ids=[item.public_id for item in items],
+        keys=[content.key for content in contents],
+        hashes=[content.hash for content in contents],
+    )
+    seen, unknown = {name for (name,) in found}, []
+    for item, content in zip(items, contents, strict=True):
+        names = (item.id, item.public_id, content.key, content.hash)
+        unknown.append(seen.isdisjoint(names))
+        seen.update(names)
+    return unknown
+
+
+def find_imported(tx: Tx, scope: Scope, content: Content, entry: Entry) -> Item | None:
+    """Find an item with the text and title of an entry.
+
+    It has no other path and, if the entry is dated, no other date.
+    """
+    if not content.text:
+        return None
+    item, (condition, within) = entry.item, scope_sql.visible(scope)
+    found = tx.all(
+        f"""{_BY_CONTENT} AND c.hash = :hash AND i.title = :title
+            AND i.entity_type = :entity_type AND (:dated = 0 OR i.created_at = :at)
+            AND i.ingest_status IS NULL AND {condition} ORDER BY i.created_at, i.id""",
+        hash=content.hash,
+        title=item.title,
+        entity_type=item.entity_type,
+        dated=int(entry.dated),
+        at=micros(item.created_at),
+        **within,
+    )
+    paths = (None, item.metadata.get("path"))
+    return next((old for old in map(rows.item, found) if old.metadata.get("path") in paths), None)
+
+
+def changed_by_import(item: Item, before: Item) -> dict[str, Any]:
+    """Return the fields that an import changes.
+
+    Fields derived from an unchanged text stay, unless the import brings its own.
+    """
+    changes = {c: getattr(item, c) for c in _IMPORTED if getattr(item, c) != getattr(before, c)}
+    if "content_id" in changes:
+        return changes
+    kept = {c for c in ("summary", "key_points", "category") if not getattr(item, c)}
+    if not item.tags and before.metadata.get("tags_derived"):
+        kept.add("tags")
+    metadata = item.metadata | {
+        name: before.metadata[name]
+        for name in _DERIVED
+        if name in before.metadata and (name != "tags_derived" or "tags" in kept)
+    }
+    changes = {c: value for c, value in changes.items() if c not in kept and c != "metadata"}
+    return changes if metadata == before.metadata else changes | {"metadata": metadata}

@@ -1,4 +1,4 @@
-"""Folders, and what goes with them when they go."""
+"""Folders: names, item counts, and the effects of deleting one."""
 
 from typing import Any
 
@@ -11,28 +11,28 @@ from commonplace.search_index.index import IndexedTable
 from commonplace.store import rows
 from commonplace.store.items import delete_items
 
-_FOLDERS = """ SELECT d.library_id, d.id, d.name, d.created_at, (SELECT count(*)
-              FROM folder_items AS fi {of_kb} WHERE fi.library_id = d.library_id
-              AND fi.folder_id = d.id) AS item_count
-              FROM folders AS d
-              WHERE d.library_id = :library_id"""
+_FOLDERS = """SELECT d.library_id, d.id, d.name, d.created_at,
+                     (SELECT count(*) FROM folder_items AS fi {of_kb}
+                      WHERE fi.library_id = d.library_id AND fi.folder_id = d.id) AS item_count
+              FROM folders AS d WHERE d.library_id = :library_id"""
 _OF_KB = "JOIN items AS i ON i.library_id = fi.library_id AND i.id = fi.item_id AND i.in_kb = 1"
-
-_ALONE = """fi.library_id = :library_id AND fi.folder_id = :folder_id AND NOT EXISTS (SELECT 1
-            FROM folder_items AS other WHERE other.library_id = fi.library_id
-            AND other.item_id = fi.item_id AND other.folder_id <> fi.folder_id)"""
+_ITEMS = "FROM folder_items AS fi WHERE fi.library_id = :library_id AND fi.folder_id = :folder_id"
+# Items that lie in no other folder.
+_ALONE = f"""{_ITEMS} AND NOT EXISTS (
+    SELECT 1 FROM folder_items AS other WHERE other.library_id = fi.library_id
+    AND other.item_id = fi.item_id AND other.folder_id <> fi.folder_id)"""
+# Tokens that see this folder and nothing else.
 _SEES_ONLY = """library_id = :library_id AND whole_library = 0 AND revoked_at IS NULL AND id IN
-                (SELECT token_id FROM token_folders WHERE library_id = :library_id
-                AND folder_id = :folder_id) AND NOT EXISTS (SELECT 1
-                FROM token_folders AS other WHERE other.library_id = tokens.library_id
-                AND other.token_id = tokens.id AND other.folder_id <> :folder_id)"""
+    (SELECT token_id FROM token_folders WHERE library_id = :library_id AND folder_id = :folder_id)
+    AND NOT EXISTS (
+        SELECT 1 FROM token_folders AS other WHERE other.library_id = tokens.library_id
+        AND other.token_id = tokens.id AND other.folder_id <> :folder_id)"""
 
 
 class Folders(IndexedTable):
     @writes
     def create(self, tx: Tx, folder: Folder) -> None:
-        """NameTaken when the library has the name, whatever its case."""
-
+        """Create a folder. NameTaken: the library has one of that name, in any case."""
         _refuse_taken(tx, folder.library_id, folder.name)
         tx.run(
             """INSERT INTO folders (library_id, id, name, name_key, created_at)
@@ -64,74 +64,55 @@ class Folders(IndexedTable):
 
     @reads
     def folder_impact(self, tx: Tx, scope: Scope, folder_id: str) -> FolderImpact:
+        """Count what deleting the folder affects."""
         _require(tx, scope, folder_id)
-        row = tx.one(
-            f"""SELECT (SELECT count(*) FROM folder_items WHERE library_id = :library_id
-                AND folder_id = :folder_id) AS items, (SELECT count(*) FROM folder_items AS fi
-                WHERE {_ALONE}) AS alone, (SELECT count(*) FROM tokens
-                WHERE {_SEES_ONLY}) AS tokens""",
-            library_id=scope.library_id,
-            folder_id=folder_id,
+        counted = f"""SELECT (SELECT count(*) {_ITEMS}), (SELECT count(*) {_ALONE}),
+                             (SELECT count(*) FROM tokens WHERE {_SEES_ONLY})"""
+        return FolderImpact(
+            *tx.tuples(counted, library_id=scope.library_id, folder_id=folder_id)[0]
         )
-        assert row
-        return FolderImpact(row["items"], row["alone"], row["tokens"])
 
     @writes
     def delete(self, tx: Tx, scope: Scope, folder_id: str, *, cascade_items: bool) -> None:
-        """With `cascade_items`, items that lie in no other folder go too. A token whose last folder goes is revoked."""
-        self._delete(tx, scope, folder_id, cascade_items)
+        """Delete a folder and revoke tokens that see nothing else.
 
-    def _delete(self, tx: Tx, scope: Scope, folder_id: str, cascade_items: bool) -> None:
+        With `cascade_items`, items that lie in no other folder are deleted too.
+        """
         _require(tx, scope, folder_id)
         key = {"library_id": scope.library_id, "folder_id": folder_id}
         if tx.engine == "postgres":
-            # SQLite has one writer at a time; here whoever makes a token of this folder, or deletes the other folder of
-            # one, takes turns with us: else it would be left with none.
+            # SQLite has one writer. Here, lock out whoever creates a token for this folder or
+            # deletes the other folder of one: it would be left with none.
             tx.one(
-                """SELECT 1 FROM folders
-                   WHERE library_id = :library_id AND id = :folder_id FOR UPDATE""",
+                """SELECT 1 FROM folders WHERE library_id = :library_id AND id = :folder_id
+                   FOR UPDATE""",
                 **key,
             )
             tx.all(
-                """SELECT 1 FROM tokens
-                   WHERE library_id = :library_id AND id IN (SELECT token_id FROM token_folders
-                   WHERE library_id = :library_id AND folder_id = :folder_id)
+                """SELECT 1 FROM tokens WHERE library_id = :library_id AND id IN
+                   (SELECT token_id FROM token_folders
+                    WHERE library_id = :library_id AND folder_id = :folder_id)
                    ORDER BY id FOR NO KEY UPDATE""",
                 **key,
             )
-        held = [
-            row["item_id"]
-            for row in tx.all(
-                """SELECT item_id FROM folder_items
-                   WHERE library_id = :library_id AND folder_id = :folder_id""",
-                **key,
-            )
-        ]
+        held = {item_id for (item_id,) in tx.tuples(f"SELECT fi.item_id {_ITEMS}", **key)}
         if cascade_items:
-            alone = [
-                row["item_id"]
-                for row in tx.all(
-                    f"SELECT fi.item_id FROM folder_items AS fi WHERE {_ALONE}", **key
-                )
-            ]
+            alone = [item_id for (item_id,) in tx.tuples(f"SELECT fi.item_id {_ALONE}", **key)]
             delete_items(tx, self._index, scope.library_id, alone)
-            held = sorted(set(held) - set(alone))
-        # A token scoped to this folder alone would turn into one that sees nothing for ever: it is revoked instead.
+            held -= set(alone)
+        # A token for this folder alone would never see anything again: it is revoked instead.
         tx.run(f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=micros(now()), **key)
         tx.run("DELETE FROM folders WHERE library_id = :library_id AND id = :folder_id", **key)
-        for item_id in held:
+        for item_id in sorted(held):
             self._index.refile(tx, scope.library_id, item_id)
 
 
 def _in_scope(tx: Tx, scope: Scope) -> list[Folder]:
-    sql, values = (
-        _FOLDERS.format(of_kb=_OF_KB if scope.kb_only else ""),
-        dict[str, Any](library_id=scope.library_id),
-    )
+    sql = _FOLDERS.format(of_kb=_OF_KB if scope.kb_only else "")
+    values: dict[str, Any] = {"library_id": scope.library_id}
     if scope.folders is not None:
-        sql += " AND d.id IN :scope_folders"
-        values["scope_folders"] = sorted(scope.folders)
-    return [rows.folder(row) for row in tx.all(sql + " ORDER BY d.name_key", **values)]
+        sql, values["scope_folders"] = f"{sql} AND d.id IN :scope_folders", sorted(scope.folders)
+    return [rows.value(Folder, row) for row in tx.all(f"{sql} ORDER BY d.name_key", **values)]
 
 
 def _require(tx: Tx, scope: Scope, folder_id: str) -> Folder:

@@ -1,7 +1,7 @@
-"""Walking along relations: one statement a hop, and the scope holds at every hop.
+"""Graph traversal along relations: one statement a hop, within the scope at every hop.
 
-From each item the walk follows its best relations only (said before found, heavy before light, new before old), and it
-goes on from the best items that it came to: a hub costs no more than the rest.
+From each item only the best relations are followed (explicit before derived, heavy before light,
+new before old), and only the best items are expanded: a hub costs no more than other items.
 """
 
 from collections import Counter, deque
@@ -31,7 +31,7 @@ FRONT = 40  # items that the walk goes on from after a hop
 REACH = 1_000  # items that are kept of a hop
 CHAIN = 2_000  # items that one may depend on
 LEVELS = 50  # of what these depend on
-SHORTLIST = 500  # open tasks of very many that are compared: so many that are begun, and so many that are not
+SHORTLIST = 500  # open tasks compared if there are very many: 500 begun, and 500 that are not
 
 NO_ITEM = "Item not found"
 _COLUMNS = ", ".join(f"i.{column}" for column in rows.ITEM_COLUMNS)
@@ -72,7 +72,7 @@ def neighbourhood(
     limit: int,
     offset: int,
 ) -> Neighbourhood:
-    # Direct neighbours can be paged through to the last; further away there is a bound to what is looked at.
+    # All direct neighbours can be paged through; further away, the number is limited.
     first = max(2 * FAN, offset + limit + 1) if depth == 1 else 2 * FAN
     asked, wanted = scope_sql.matching(where)
     start, name = _named(scope, ref)
@@ -83,9 +83,8 @@ def neighbourhood(
         return neighbourhood(
             tx, scope, _merged_into(tx, scope, ref), depth, kinds, where, limit, offset
         )
-    met: dict[
-        str, tuple[int, Step]
-    ] = {}  # distance, and the best way there, in the order to show them
+    # Distance and best step to each item, in the order to show them.
+    met: dict[str, tuple[int, Step]] = {}
     followed: list[Step] = []
     front, cut = [center["id"]], False
     for distance in range(1, depth + 1):
@@ -100,18 +99,15 @@ def neighbourhood(
         met |= {node: (distance, step) for node, step in hop.items()}
         followed += steps
         front = list(hop)[:FRONT]
-    if asked != "TRUE" and depth > 1:  # what lies on the way need not be what was asked for
-        kept = {
-            found
-            for (found,) in tx.tuples(
-                f"SELECT i.id FROM items AS i WHERE i.library_id = :library_id AND i.id IN :met"
-                f" AND {asked}",
-                library_id=scope.library_id,
-                met=list(met),
-                **wanted,
-            )
-        }
-        met = {node: way for node, way in met.items() if node in kept}
+    if asked != "TRUE" and depth > 1:  # items on the way need not match the filter
+        matching = tx.tuples(
+            f"""SELECT i.id FROM items AS i
+                WHERE i.library_id = :library_id AND i.id IN :met AND {asked}""",
+            library_id=scope.library_id,
+            met=list(met),
+            **wanted,
+        )
+        met = {node: met[node] for node in met if (node,) in set(matching)}
     shown = dict(list(met.items())[offset : offset + limit])
     total = len(met)
     if cut and depth == 1:
@@ -138,7 +134,7 @@ def neighbourhood(
 
 
 def _best_ways(steps: Iterable[Step], seen: set[str], most: int) -> dict[str, Step]:
-    """Return how to best come to each item that was not seen yet, the best item first."""
+    """Return the best step to each item that was not seen yet, best item first."""
     ways: dict[str, Step] = {}
     for step in sorted(
         steps, key=lambda step: (_rank(step), step.via, step.direction == "incoming", step.kind)
@@ -149,21 +145,21 @@ def _best_ways(steps: Iterable[Step], seen: set[str], most: int) -> dict[str, St
 
 
 def _rank(step: Step) -> tuple[int, float, int]:
-    """Order as `_best` does."""
+    """Order as the index of relations does."""
     return -step.explicit, -step.weight, -step.created_at
 
 
 def _steps(
     tx: Tx, scope: Scope, front: Sequence[str], kinds: Sequence[str], where: ItemFilter, fan: int
 ) -> list[Step]:
-    """Return the best relations of each item of the front, each way. An index has them in this order."""
+    """Return the best relations of each item of the front, both ways, in an index's order."""
     asked, wanted = scope_sql.matching(where)
     ways = []
     for near, far, direction in _ENDS:
         best = (
-            f"""FROM relations AS r
-                WHERE r.{near} = h.id AND {_followed(scope, far, bool(kinds), asked)}"""
-            f" ORDER BY {_best('r')}, r.{far} LIMIT :fan"
+            f"FROM relations AS r WHERE r.{near} = h.id"
+            f" AND {_followed(scope, far, bool(kinds), asked)}"
+            f" ORDER BY r.explicit DESC, r.weight DESC, r.created_at DESC, r.{far} LIMIT :fan"
         )
         joined = (
             f"CROSS JOIN LATERAL (SELECT r.* {best}) AS b"
@@ -189,52 +185,54 @@ def _steps(
 def _followed(scope: Scope, far: str, of_kinds: bool, asked: str) -> str:
     condition = "r.library_id = :library_id"
     if of_kinds:
-        condition += " AND r.kind || '' IN :kinds"  # an expression, or the index by kind would be taken, and all of it sorted
+        # An expression, or the index by kind would be used, and all of it sorted.
+        condition += " AND r.kind || '' IN :kinds"
     return f"{condition} AND {_seen(scope, far, asked)}"
 
 
 def _seen(scope: Scope, end: str, asked: str = "TRUE") -> str:
-    """The condition for an end of `relations AS r` that is in scope, and asked for. That it is there need not be looked up."""
+    """Return the condition for an end of `relations AS r` that is in scope and matches.
+
+    Foreign keys ensure that it exists.
+    """
+    if not scope.kb_only and asked == "TRUE" and scope.folders is None:
+        return "TRUE"
     if not scope.kb_only and asked == "TRUE":
-        return (
-            "TRUE"
-            if scope.folders is None
-            else scope_sql.in_scope_folders("r.library_id", f"r.{end}")
-        )
+        return scope_sql.in_scope_folders("r.library_id", f"r.{end}")
     return f"""EXISTS (SELECT 1 FROM items AS i WHERE i.id = r.{end}
                AND {scope_sql.visible(scope)[0]} AND {asked})"""
 
 
 def _count(tx: Tx, scope: Scope, center: str, kinds: tuple[str, ...], where: ItemFilter) -> int:
-    """All neighbours of a hub: what takes longest of a page of them, and is the same for the next."""
+    """Count all neighbours of a hub: the slowest part of a page, and the same for the next."""
     (asked, wanted), (_, values) = scope_sql.matching(where), scope_sql.visible(scope)
     ways = " UNION ".join(
         f"SELECT r.{far} AS node FROM relations AS r WHERE r.{near} = :center"
         f" AND {_followed(scope, far, bool(kinds), asked)}"
         for near, far, _ in _ENDS
     )
-    row = tx.one(
-        f"SELECT count(*) AS n FROM ({ways}) AS w",
+    total = tx.scalar(
+        f"SELECT count(*) FROM ({ways}) AS w",
         center=center,
         **values,
         **wanted,
         **({"kinds": list(kinds)} if kinds else {}),
     )
-    return row["n"] if row else 0
+    return int(total)
 
 
 def dependencies(tx: Tx, scope: Scope, ref: ItemRef, where: ItemFilter) -> Dependencies:
     asked, wanted = scope_sql.matching(where)
     condition, values = scope_sql.visible(scope)
     start, name = _named(scope, ref)
-    # CROSS JOIN: SQLite then goes from link to link of the chain, never through all relations for each.
+    # CROSS JOIN: SQLite then goes from link to link, never through all relations for each.
     found = tx.all(
         f"""
         WITH RECURSIVE chain (node) AS (
             SELECT i.id FROM items AS i WHERE {start}
             UNION SELECT i.id FROM chain CROSS JOIN relations AS r CROSS JOIN items AS i
-                  WHERE r.library_id = :library_id AND r.from_id = chain.node AND r.kind = 'DEPENDS_ON'
-                  AND i.id = r.to_id AND {condition})
+                  WHERE r.library_id = :library_id AND r.from_id = chain.node
+                  AND r.kind = 'DEPENDS_ON' AND i.id = r.to_id AND {condition})
         SELECT {_COLUMNS}, CASE WHEN {asked} THEN 1 ELSE 0 END AS asked
         FROM (SELECT node FROM chain LIMIT :bound) AS c CROSS JOIN items AS i
         WHERE i.library_id = :library_id AND i.id = c.node
@@ -268,14 +266,14 @@ def tickets(
     assignee: str | None,
     worth: TaskWeights | None,
 ) -> tuple[list[Ticket], list[tuple[Any, ...]], int | None]:
-    """Only what orders them is read, by an index that has all of it."""
+    """Read only the columns that tasks are ranked by, from an index that has them all."""
     (condition, values), (asked, wanted) = scope_sql.visible(scope), scope_sql.matching(where)
     inside, mine, theirs = "TRUE", "TRUE", "TRUE"
     if project_id is not None:
         inside = """EXISTS (SELECT 1 FROM relations AS p WHERE p.library_id = :library_id
                     AND p.from_id = i.id AND p.kind = 'BELONGS_TO' AND p.to_id = :project_id)"""
         mine = """i.id || '' IN (SELECT from_id FROM relations WHERE library_id = :library_id
-                  AND to_id = :project_id AND kind = 'BELONGS_TO')"""  # the same, where very many are asked
+                  AND to_id = :project_id AND kind = 'BELONGS_TO')"""  # faster for very many
         wanted["project_id"] = project_id
     if assignee is not None:
         theirs = f"(i.assignees = '[]' OR {scope_sql.list_contains('i.assignees', 'theirs')})"
@@ -288,19 +286,20 @@ def tickets(
                WHERE {is_open}"""
     if (
         worth
-        and tx.tuples(f"SELECT count(*) FROM items AS i WHERE {is_open}", **values)[0][0]
-        > 2 * SHORTLIST
+        and tx.scalar(f"SELECT count(*) FROM items AS i WHERE {is_open}", **values) > 2 * SHORTLIST
     ):
         best = f"ORDER BY points DESC, coalesce(due_date, '9'), created_at, id LIMIT {SHORTLIST}"
         first = tx.tuples(
             f"""WITH mine AS MATERIALIZED (
-                    SELECT i.id, i.entity_type, i.status, i.due_date, i.created_at, {_points(worth)} AS points
+                    SELECT i.id, i.entity_type, i.status, i.due_date, i.created_at,
+                           {_points(worth)} AS points
                     FROM items AS i WHERE {is_open} AND {mine} AND {theirs})
                 SELECT id, (SELECT count(*) FROM mine WHERE entity_type = 'task') FROM (
                     SELECT * FROM (SELECT * FROM mine WHERE status IN :begun {best}) AS b
-                    UNION ALL SELECT * FROM (SELECT * FROM mine WHERE NOT status IN :begun {best}) AS n) AS f""",
+                    UNION ALL
+                    SELECT * FROM (SELECT * FROM mine WHERE NOT status IN :begun {best}) AS n) AS f""",
             begun=list(worth.begun),
-            **_due(worth),
+            **{f"due{n}": before for n, (before, _) in enumerate(worth.due)},
             **values,
         )
         return (
@@ -311,7 +310,7 @@ def tickets(
 
 
 def dependency_pairs(tx: Tx, scope: Scope) -> list[Any]:
-    """(item, what it depends on), by an index of their own."""
+    """Return (item, dependency) pairs, from an index of their own."""
     return tx.tuples(
         f"""SELECT r.from_id, r.to_id
             FROM relations AS r
@@ -325,7 +324,10 @@ def dependency_pairs(tx: Tx, scope: Scope) -> list[Any]:
 def _with_needs(
     tx: Tx, read: str, is_open: str, ids: Sequence[str], values: dict[str, Any]
 ) -> tuple[list[Ticket], list[tuple[Any, ...]]]:
-    """These and what they depend on, near before far. What is too far to know what it depends on itself counts as outside."""
+    """Return these tickets with their dependencies, nearest first.
+
+    Those too far away to know their own dependencies count as outside.
+    """
     known, frontier, needed = dict.fromkeys(ids), list(ids), list[tuple[Any, ...]]()
     for _ in range(LEVELS):
         if not frontier or len(known) > 3 * SHORTLIST:
@@ -360,14 +362,10 @@ def _points(worth: TaskWeights) -> str:
     return f"CASE i.priority {by_priority} ELSE {worth.otherwise} END + CASE {by_date} ELSE 0 END"
 
 
-def _due(worth: TaskWeights) -> dict[str, str]:
-    return {f"due{n}": before for n, (before, _) in enumerate(worth.due)}
-
-
 def find_cycle(
     tx: Tx, scope: Scope, from_id: str, to_id: str, kind: str = "DEPENDS_ON"
 ) -> list[Item]:
-    """A shortest one: the way back from the second to the first. One statement, however long the chain behind it is."""
+    """Return a shortest cycle: the way back from the second item to the first."""
     condition, values = scope_sql.visible(scope)
     if from_id != to_id and not tx.one(
         """SELECT 1 FROM relations
@@ -376,12 +374,12 @@ def find_cycle(
         from_id=from_id,
         kind=kind,
     ):
-        return []  # nothing leads there; so it is with everything new
+        return []  # nothing leads there, as with every new item
     reached = f"""WITH RECURSIVE reached (node) AS (
                       SELECT :to_id UNION
                       SELECT i.id FROM reached CROSS JOIN relations AS r CROSS JOIN items AS i
-                      WHERE r.library_id = :library_id AND r.from_id = reached.node AND r.kind = :kind
-                      AND i.id = r.to_id AND {condition})"""
+                      WHERE r.library_id = :library_id AND r.from_id = reached.node
+                      AND r.kind = :kind AND i.id = r.to_id AND {condition})"""
     asked = {"to_id": to_id, "kind": kind, **values}
     if not tx.one(
         f"{reached} SELECT 1 FROM reached WHERE node = :from_id LIMIT 1", from_id=from_id, **asked
@@ -415,10 +413,10 @@ def find_cycle(
 
 
 def _waits(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Relation]:
-    """What the items depend on among each other, in scope."""
+    """Return the dependencies among the items, in scope."""
     condition, values = scope_sql.visible(scope)
     return [
-        rows.relation(row)
+        rows.value(Relation, row)
         for row in tx.all(
             # An expression: else SQLite looks for each of them with each of them.
             f"""SELECT r.* FROM relations AS r
@@ -433,7 +431,7 @@ def _waits(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Relation]:
 
 
 def _named(scope: Scope, ref: ItemRef) -> tuple[str, dict[str, Any]]:
-    """The condition for the one item by any of its three names, within the scope."""
+    """Return the condition for the item with this reference, within the scope."""
     condition, _ = scope_sql.visible(scope)
     named = f"{condition} AND i.{'id' if ref.id is not None else 'public_id'} = :named"
     values = {"named": ref.id if ref.id is not None else ref.public_id}
@@ -443,7 +441,7 @@ def _named(scope: Scope, ref: ItemRef) -> tuple[str, dict[str, Any]]:
 
 
 def _merged_into(tx: Tx, scope: Scope, ref: ItemRef) -> ItemRef:
-    """Return the item that took the place of a queued one with this name; NotFound when there is none."""
+    """Return the item that replaced an unread one with this reference. NotFound: none did."""
     column, name = ("id", ref.id) if ref.id is not None else ("public_id", ref.public_id)
     row = tx.one(
         f"SELECT item_id FROM aliases WHERE library_id = :library_id AND {column} = :name",
@@ -453,7 +451,3 @@ def _merged_into(tx: Tx, scope: Scope, ref: ItemRef) -> ItemRef:
     if row is None:
         raise NotFound(NO_ITEM)
     return ItemRef(id=row["item_id"], entity_type=ref.entity_type)
-
-
-def _best(name: str) -> str:
-    return f"{name}.explicit DESC, {name}.weight DESC, {name}.created_at DESC"

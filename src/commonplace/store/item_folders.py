@@ -1,4 +1,4 @@
-"""Which folders items lie in."""
+"""The folders of items, and the notes that share them."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,42 +8,52 @@ from commonplace.model import Scope
 
 
 def folders_of(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Which folders the items lie in, as far as the scope goes."""
+    """Return the folders of each item, as far as the scope sees them."""
     found: dict[str, tuple[str, ...]] = {}
-    # Put in order here: for the sake of an order SQLite would read the filings of the whole library.
-    filed = tx.all(
-        """SELECT item_id, folder_id
-           FROM folder_items
+    # Sorted here: for an ORDER BY, SQLite would read the folders of the whole library.
+    pairs = tx.tuples(
+        """SELECT folder_id, item_id FROM folder_items
            WHERE library_id = :library_id AND item_id IN :ids""",
         library_id=scope.library_id,
         ids=list(item_ids),
     )
-    for row in sorted(filed, key=lambda row: str(row["folder_id"])):
-        if scope.folders is None or row["folder_id"] in scope.folders:
-            found[row["item_id"]] = (*found.get(row["item_id"], ()), row["folder_id"])
+    for folder_id, item_id in sorted(pairs):
+        if scope.folders is None or folder_id in scope.folders:
+            found[item_id] = (*found.get(item_id, ()), folder_id)
     return found
 
 
 def require_folders(tx: Tx, library_id: str, folder_ids: Collection[str]) -> None:
-    known = {
-        row["id"]
-        for row in tx.all(
-            "SELECT id FROM folders WHERE library_id = :library_id AND id IN :ids",
-            library_id=library_id,
-            ids=sorted(folder_ids),
-        )
-    }
-    if missing := sorted(set(folder_ids) - known):
+    """Raise NotFound unless the library has all of these folders."""
+    known = tx.tuples(
+        "SELECT id FROM folders WHERE library_id = :library_id AND id IN :ids",
+        library_id=library_id,
+        ids=sorted(folder_ids),
+    )
+    if missing := sorted(set(folder_ids) - {folder_id for (folder_id,) in known}):
         raise NotFound("Folder not found", folder_ids=missing)
 
 
-def put_in_folder(tx: Tx, library_id: str, item_id: str, folder_id: str) -> int:
-    return tx.run(
-        """INSERT INTO folder_items (library_id, folder_id, item_id) SELECT library_id, id,
-           :item_id FROM folders
-           WHERE library_id = :library_id AND id = :folder_id
-           ON CONFLICT DO NOTHING""",
+def put_in_folder(tx: Tx, library_id: str, item_id: str, folder_id: str) -> None:
+    tx.run(
+        """INSERT INTO folder_items (library_id, folder_id, item_id)
+           SELECT library_id, id, :item_id FROM folders
+           WHERE library_id = :library_id AND id = :folder_id ON CONFLICT DO NOTHING""",
         library_id=library_id,
         item_id=item_id,
         folder_id=folder_id,
     )
+
+
+def with_notes(tx: Tx, library_id: str, item_ids: Sequence[str]) -> list[str]:
+    """Return the items and the notes on them, which move and go with them."""
+    found, new = list(item_ids), list(item_ids)
+    while new:
+        notes = tx.tuples(
+            "SELECT id FROM items WHERE library_id = :library_id AND annotates IN :ids",
+            library_id=library_id,
+            ids=new,
+        )
+        new = [note_id for (note_id,) in notes if note_id not in found]
+        found += new
+    return found

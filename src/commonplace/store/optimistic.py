@@ -1,4 +1,4 @@
-"""Changes that are worked out from what was read, and written only if that is still so."""
+"""Optimistic changes: derived from what was read, and written only if that is unchanged."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -7,11 +7,14 @@ from commonplace.errors import Conflict
 
 T = TypeVar("T")
 
-RIVALS = 25  # how often others may be first before we give up
+RIVALS = 25  # conflicts before giving up
 
 
 async def retry_on_conflict(attempt: Callable[[], Awaitable[T]], *, guarded: bool) -> T:
-    """Whoever comes second works it out anew. `guarded`: the caller named a revision, and hears that it is gone."""
+    """Run `attempt` again after a Conflict.
+
+    `guarded`: the caller named a revision, and gets the Conflict.
+    """
     for _ in range(0 if guarded else RIVALS):
         try:
             return await attempt()

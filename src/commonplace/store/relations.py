@@ -1,14 +1,22 @@
-"""Relations: both ends lie within the scope, whoever reads or writes them."""
+"""Relations, within a scope, and the rules that they keep for the items at their ends.
 
-from collections.abc import Iterable, Sequence
+A task is part of at most one epic, and a task or epic belongs to one project: a new relation
+replaces the old one. An item is `superseded` as long as an item that is neither wrong nor stale
+replaces it, directly or not. Both are kept in the transaction that changes either.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from commonplace.database import scope_sql
-from commonplace.database.columns import micros
 from commonplace.database.transaction import Tx
 from commonplace.database.unit_of_work import Table, reads, writes
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
     EVERYTHING,
+    STALE,
+    SUPERSEDED,
+    WRONG,
     Dependencies,
     ItemFilter,
     ItemRef,
@@ -18,34 +26,27 @@ from commonplace.model import (
     Scope,
     TaskWeights,
     Ticket,
+    now,
 )
 from commonplace.store import graph_queries, rows
-from commonplace.store.relation_rules import (
-    lock_library,
-    replace_single_relation,
-    update_superseded,
-)
-
-_INSERT = """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit,
-             created_at)
-             VALUES (:library_id, :from_id, :kind, :to_id, :weight, :explicit, :created_at)
-             ON CONFLICT (library_id, from_id, kind, to_id) DO UPDATE
-             SET weight = excluded.weight, explicit = excluded.explicit
-             WHERE excluded.explicit > relations.explicit"""
-
+from commonplace.store.people import lock_library
 
 NAMED = 20  # items of a cycle that a refusal names
+_KEY = "library_id = :library_id AND from_id = :from_id AND kind = :kind AND to_id = :to_id"
+_UNLESS_EXPLICIT = """ON CONFLICT (library_id, from_id, kind, to_id)
+    DO UPDATE SET weight = excluded.weight, explicit = excluded.explicit
+    WHERE excluded.explicit > relations.explicit"""
 
 
 class Relations(Table):
-    """Both ends lie within the scope, or the relation is not there. A task is part of one epic at most, and a task or an epic
-    belongs to one project: what is put takes the place of what was there. An item is `superseded` for as long as something that
-    is neither wrong nor stale replaces it, directly or not."""
+    """A relation whose ends are not both in scope does not exist for the caller."""
 
     @writes
     def put(self, tx: Tx, scope: Scope, relations: Sequence[Relation]) -> int:
-        """How many are new. What somebody said outlasts what was found by likeness. Invalid: tasks would wait for each
-        other in a circle, which it names."""
+        """Add relations; return how many are new. Explicit ones outlast derived ones.
+
+        Invalid: dependencies would form a cycle, which the message names.
+        """
         return put_relations(tx, scope, relations)
 
     @writes
@@ -64,46 +65,46 @@ class Relations(Table):
         *,
         outgoing: bool = False,
     ) -> list[Relation]:
-        """Those that begin or end at one of the items, or with `outgoing` only those that begin there, oldest first."""
-
-        here, there = scope_sql.visible(scope, "f"), scope_sql.visible(scope, "t")
+        """Return relations that start or end at the items, oldest first; with `outgoing`, only
+        those that start there."""
+        (visible_from, values), (visible_to, _) = (
+            scope_sql.visible(scope, "f"),
+            scope_sql.visible(scope, "t"),
+        )
         wanted = " AND r.kind IN :kinds" if kinds else ""
-        found: dict[tuple[str, str, str], Relation] = {}
+        found: dict[Relation, None] = {}
         for end in ("from_id",) if outgoing else ("from_id", "to_id"):
             for row in tx.all(
                 f"""SELECT r.* FROM relations AS r
                     JOIN items AS f ON f.library_id = r.library_id AND f.id = r.from_id
                     JOIN items AS t ON t.library_id = r.library_id AND t.id = r.to_id
-                    WHERE r.library_id = :library_id AND r.{end} IN :ids{wanted} AND {here[0]}
-                    AND {there[0]}
+                    WHERE r.library_id = :library_id AND r.{end} IN :ids{wanted}
+                    AND {visible_from} AND {visible_to}
                     ORDER BY r.created_at, r.from_id, r.to_id""",
                 ids=list(item_ids),
                 **({"kinds": list(kinds)} if kinds else {}),
-                **here[1],
+                **values,
             ):
-                found.setdefault((row["from_id"], row["kind"], row["to_id"]), rows.relation(row))
-        return list(found.values())
+                found.setdefault(rows.value(Relation, row))
+        return list(found)
 
     @reads
     def has_task(
         self, tx: Tx, scope: Scope, epic_id: str, statuses: Sequence[str], *, but: bool = False
     ) -> bool:
-        """Whether a task of the epic has one of these statuses, or with `but` another one."""
+        """Return whether a task of the epic has one of these statuses, or with `but` another."""
         condition, values = scope_sql.visible(scope)
         # CROSS JOIN: from the epic's own relations, and no further than to the first that fits.
-        return (
-            tx.one(
-                f"""SELECT 1 FROM relations AS r
-                    CROSS JOIN items AS i
-                    WHERE r.library_id = :library_id AND r.to_id = :epic_id
-                    AND r.kind = 'PART_OF' AND i.id = r.from_id AND {condition}
-                    AND i.entity_type = 'task' AND {"NOT " * but} i.status IN :statuses LIMIT 1""",
-                epic_id=epic_id,
-                statuses=list(statuses),
-                **values,
-            )
-            is not None
+        task = tx.one(
+            f"""SELECT 1 FROM relations AS r CROSS JOIN items AS i
+                WHERE r.library_id = :library_id AND r.to_id = :epic_id AND r.kind = 'PART_OF'
+                AND i.id = r.from_id AND {condition} AND i.entity_type = 'task'
+                AND {"NOT " * but} i.status IN :statuses LIMIT 1""",
+            epic_id=epic_id,
+            statuses=list(statuses),
+            **values,
         )
+        return task is not None
 
     @reads
     def neighbourhood(
@@ -118,8 +119,10 @@ class Relations(Table):
         kinds: Sequence[str] = (),
         where: ItemFilter = EVERYTHING,
     ) -> Neighbourhood:
-        """What can be reached in so many steps, near before far, then the best joined first. Nothing out of scope is
-        walked through; what `where` leaves out is, but not shown."""
+        """Return items within `depth` steps, nearest first, then by their best relation.
+
+        Items out of scope are never traversed. `where` limits the results, not the traversal.
+        """
         return graph_queries.neighbourhood(tx, scope, ref, depth, kinds, where, limit, offset)
 
     @reads
@@ -143,99 +146,103 @@ class Relations(Table):
         assignee: str | None = None,
         worth: TaskWeights | None = None,
     ) -> tuple[list[Ticket], list[tuple[str, str]], int | None]:
-        """Tasks and epics that are asked for, in any order, and all that depends on something. They say whether they are inside
-        the project, and this person's or nobody's. With `worth`, of more than 1,000 only those that count most by themselves
-        and what they depend on; then the number of all tasks inside that are theirs is told as well."""
+        """Return matching tasks and epics in any order, and all dependency pairs.
+
+        Tickets say whether they are inside the project, and the assignee's or nobody's. With
+        `worth`, of more than 1,000 only those are returned that count most by themselves, with
+        their dependencies; then the number of all matching tasks is returned too.
+        """
         return graph_queries.tickets(tx, scope, where, project_id, assignee, worth)
 
 
 def put_relations(
     tx: Tx, scope: Scope, relations: Sequence[Relation], new: str | None = None
 ) -> int:
-    """How many are new. What somebody said outlasts what was found by likeness. `new`: an item that this transaction
-    made; it may lie where its maker does not see it."""
+    """Add relations; return how many are new.
+
+    `new` is an item of this transaction; it may lie where its creator does not see it.
+    """
     if not relations:
         return 0
     _require_visible(tx, scope, {end for r in relations for end in (r.from_id, r.to_id)} - {new})
-    added = sum(_insert(tx, scope, r) for r in relations)
-    update_superseded(
-        tx, scope.library_id, {r.to_id for r in relations if r.kind == Kind.SUPERSEDES}
-    )
+    added = sum(_put(tx, scope, r) for r in relations)
+    superseded = {r.to_id for r in relations if r.kind == Kind.SUPERSEDES}
+    update_superseded(tx, scope.library_id, superseded)
     return added
 
 
-def _insert(tx: Tx, scope: Scope, r: Relation) -> int:
+def _put(tx: Tx, scope: Scope, r: Relation) -> int:
     if r.kind in (Kind.DEPENDS_ON, Kind.SUPERSEDES):
-        _refuse_circle(tx, scope, r)
-    replace_single_relation(tx, r)
+        _refuse_cycle(tx, scope, r)
+    _replace_single_relation(tx, r)
     return insert_relation(tx, r)
 
 
-def _refuse_circle(tx: Tx, scope: Scope, r: Relation) -> None:
-    """Within the transaction that writes: two who check first and write afterwards could close one together."""
+def insert_relation(tx: Tx, r: Relation) -> int:
+    """Insert a relation that keeps the rules; return 1 if it is new, else 0."""
+    known = tx.one(f"SELECT 1 FROM relations WHERE {_KEY}", **_key(r))
+    rows.insert(tx, "relations", r, _UNLESS_EXPLICIT)
+    return 0 if known else 1
+
+
+def _key(r: Relation) -> dict[str, str]:
+    return {name: getattr(r, name) for name in ("library_id", "from_id", "kind", "to_id")}
+
+
+def _refuse_cycle(tx: Tx, scope: Scope, r: Relation) -> None:
+    # Within the transaction that writes: two that check first could close a cycle together.
     lock_library(tx, scope.library_id)
     names = [item.title for item in graph_queries.find_cycle(tx, scope, r.from_id, r.to_id, r.kind)]
+    if not names:
+        return
     if len(names) > NAMED:
         names = [*names[: NAMED - 1], f"({len(names) - NAMED} more)", names[-1]]
-    if names and r.kind == Kind.SUPERSEDES and r.from_id == r.to_id:
-        raise Invalid(f"{names[0]!r} cannot replace itself; name what does.", cycle=names)
-    if names and r.kind == Kind.SUPERSEDES:
-        raise Invalid(
-            f"{names[0]!r} cannot replace {names[1]!r}: it was itself replaced by it ({' <- '.join(names)}).",
-            cycle=names,
-        )
-    if names:
+    if r.kind != Kind.SUPERSEDES:
         raise Invalid(f"Dependencies must not form a cycle: {' -> '.join(names)}.", cycle=names)
+    if r.from_id == r.to_id:
+        raise Invalid(f"{names[0]!r} cannot replace itself; name what does.", cycle=names)
+    raise Invalid(
+        f"{names[0]!r} cannot replace {names[1]!r}: it was itself replaced by it "
+        f"({' <- '.join(names)}).",
+        cycle=names,
+    )
+
+
+def _replace_single_relation(tx: Tx, r: Relation) -> None:
+    """Delete the task's other epic, or the task's or epic's other project.
+
+    Also one that the caller does not see, or there would be two.
+    """
+    if r.kind not in (Kind.BELONGS_TO, Kind.PART_OF):
+        return
+    lock = " FOR NO KEY UPDATE" if tx.engine == "postgres" else ""
+    entity_type = tx.scalar(
+        f"SELECT entity_type FROM items WHERE library_id = :library_id AND id = :id{lock}",
+        library_id=r.library_id,
+        id=r.from_id,
+    )
+    if entity_type in ("task", "epic"):
+        tx.run(
+            """DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id
+               AND kind = :kind AND to_id <> :to_id""",
+            **_key(r),
+        )
 
 
 def drop_relations(tx: Tx, relations: Sequence[Relation]) -> int:
-    """How many of them there were. Whoever calls this has seen to it that they are the caller's to drop."""
-    gone = sum(
-        tx.run(
-            """DELETE FROM relations
-               WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
-               AND to_id = :to_id""",
-            library_id=r.library_id,
-            from_id=r.from_id,
-            kind=r.kind,
-            to_id=r.to_id,
-        )
-        for r in relations
-    )
+    """Delete relations that the caller may delete; return how many there were."""
+    gone = sum(tx.run(f"DELETE FROM relations WHERE {_KEY}", **_key(r)) for r in relations)
     if freed := {r.to_id for r in relations if r.kind == Kind.SUPERSEDES}:
         update_superseded(tx, relations[0].library_id, freed)
     return gone
-
-
-def insert_relation(tx: Tx, r: Relation) -> int:
-    known = tx.one(
-        """SELECT 1 FROM relations
-           WHERE library_id = :library_id AND from_id = :from_id AND kind = :kind
-           AND to_id = :to_id""",
-        library_id=r.library_id,
-        from_id=r.from_id,
-        kind=r.kind,
-        to_id=r.to_id,
-    )
-    tx.run(
-        _INSERT,
-        library_id=r.library_id,
-        from_id=r.from_id,
-        kind=r.kind,
-        to_id=r.to_id,
-        weight=r.weight,
-        explicit=int(r.explicit),
-        created_at=micros(r.created_at),
-    )
-    return 0 if known else 1
 
 
 def _require_visible(tx: Tx, scope: Scope, item_ids: Iterable[str | None]) -> None:
     wanted = {item_id for item_id in item_ids if item_id is not None}
     condition, values = scope_sql.visible(scope)
     seen = {
-        row["id"]
-        for row in tx.all(
+        item_id
+        for (item_id,) in tx.tuples(
             f"SELECT i.id FROM items AS i WHERE i.id IN :ids AND {condition}",
             ids=sorted(wanted),
             **values,
@@ -243,3 +250,98 @@ def _require_visible(tx: Tx, scope: Scope, item_ids: Iterable[str | None]) -> No
     }
     if wanted - seen:
         raise NotFound("Item not found", ids=sorted(wanted - seen))
+
+
+# -- superseded items
+
+
+def superseded_by(tx: Tx, library_id: str, item_id: str) -> list[str]:
+    """Return the items that this one replaces."""
+    found = tx.tuples(
+        """SELECT to_id FROM relations
+           WHERE library_id = :library_id AND from_id = :item_id AND kind = 'SUPERSEDES'""",
+        library_id=library_id,
+        item_id=item_id,
+    )
+    return [replaced_id for (replaced_id,) in found]
+
+
+def relink_around(tx: Tx, library_id: str, item_id: str) -> list[str]:
+    """Before an item is deleted: let its replacements replace the items that it replaced.
+
+    Return those.
+    """
+    superseded = superseded_by(tx, library_id, item_id)
+    if superseded:
+        tx.run(
+            """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit,
+                                      created_at)
+               SELECT n.library_id, n.from_id, n.kind, o.to_id, n.weight, n.explicit,
+                      n.created_at
+               FROM relations AS n JOIN relations AS o
+                    ON o.library_id = n.library_id AND o.from_id = n.to_id AND o.kind = n.kind
+               WHERE n.library_id = :library_id AND n.to_id = :item_id
+               AND n.kind = 'SUPERSEDES' AND n.from_id <> o.to_id
+               ON CONFLICT DO NOTHING""",
+            library_id=library_id,
+            item_id=item_id,
+        )
+    return superseded
+
+
+def update_superseded(tx: Tx, library_id: str, item_ids: Collection[str]) -> None:
+    """Set or clear the status `superseded` of these items and of those below them.
+
+    Wrong ones stay wrong, and tasks and epics have statuses of their own.
+    """
+    if not item_ids:
+        return
+    lock_library(tx, library_id)
+    found = tx.all(
+        """
+        WITH RECURSIVE below (id) AS (
+            SELECT i.id FROM items AS i WHERE i.library_id = :library_id AND i.id IN :ids
+            UNION SELECT r.to_id FROM below JOIN relations AS r
+                  ON r.library_id = :library_id AND r.from_id = below.id AND r.kind = 'SUPERSEDES'),
+        above (id, newer) AS (
+            SELECT below.id, r.from_id FROM below JOIN relations AS r
+                   ON r.library_id = :library_id AND r.to_id = below.id AND r.kind = 'SUPERSEDES'
+            UNION SELECT above.id, r.from_id FROM above JOIN relations AS r
+                  ON r.library_id = :library_id AND r.to_id = above.newer
+                     AND r.kind = 'SUPERSEDES')
+        SELECT i.*, CASE WHEN EXISTS (
+                        SELECT 1 FROM above JOIN items AS n
+                               ON n.library_id = :library_id AND n.id = above.newer
+                        WHERE above.id = i.id AND NOT n.status IN :not_holding)
+                    THEN 1 ELSE 0 END AS replaced
+        FROM below JOIN items AS i ON i.library_id = :library_id AND i.id = below.id
+        WHERE NOT i.entity_type IN ('task', 'epic')""",
+        library_id=library_id,
+        ids=sorted(item_ids),
+        not_holding=[WRONG, STALE],
+    )
+    for row in found:
+        changes: dict[str, Any] = {}
+        if row["replaced"] and row["status"] not in (SUPERSEDED, WRONG):
+            changes = {"status": SUPERSEDED}
+        elif not row["replaced"] and row["status"] == SUPERSEDED:
+            changes = _restored(rows.item(row).metadata)
+        if changes:
+            changes |= {"updated_at": now()}
+            tx.run(
+                f"""UPDATE items SET {", ".join(f"{c} = :{c}" for c in changes)},
+                           revision = revision + 1
+                    WHERE library_id = :library_id AND id = :id""",
+                library_id=library_id,
+                id=row["id"],
+                **{c: rows.column(value) for c, value in changes.items()},
+            )
+
+
+def _restored(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return the changes that make an item valid again, or stale if it was."""
+    correction = metadata.get("correction")
+    if isinstance(correction, dict) and correction.get("status") == STALE:
+        return {"status": STALE}
+    rest = {name: value for name, value in metadata.items() if name != "correction"}
+    return {"status": "", "metadata": rest}

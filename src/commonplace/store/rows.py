@@ -1,8 +1,12 @@
-"""Between rows and values, and the one WHERE clause that keeps every read within its scope."""
+"""Convert rows to values and back: by a dataclass's fields, and faster for items."""
 
 import json
+from collections.abc import Callable
+from dataclasses import fields
 from datetime import datetime
-from typing import Any
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar, get_type_hints
 
 import orjson
 
@@ -14,88 +18,89 @@ from commonplace.database.columns import (
     micros,
     texts,
 )
-from commonplace.model import (
-    Capability,
-    Event,
-    Folder,
-    Item,
-    Job,
-    JobState,
-    Passage,
-    Person,
-    Relation,
-    Role,
-    Section,
-    Token,
-)
+from commonplace.database.transaction import Tx
+from commonplace.model import Item, Json, Passage, Section
 
-ITEM_COLUMNS = (
-    "library_id",
-    "id",
-    "public_id",
-    "content_id",
-    "entity_type",
-    "kind",
-    "title",
-    "url",
-    "summary",
-    "key_points",
-    "tags",
-    "category",
-    "visibility",
-    "in_kb",
-    "archived",
-    "transcription_status",
-    "metadata",
-    "revision",
-    "word_count",
-    "created_by",
-    "created_at",
-    "updated_at",
-    "status",
-    "priority",
-    "due_date",
-    "languages",
-    "technologies",
-    "assignees",
-    "annotates",
-    "origin",
-    "ingest_status",
-    "status_reason",
-)
-_JSON = frozenset({"key_points", "tags", "metadata", "languages", "technologies", "assignees"})
-_TUPLES = _JSON - {"metadata"}
-SELECT_ITEM = "SELECT " + ", ".join(f"i.{c}" for c in ITEM_COLUMNS) + " FROM items AS i"
+V = TypeVar("V")
+
+_READERS: dict[Any, Callable[[Any], Any]] = {
+    datetime: from_micros,
+    datetime | None: from_optional_micros,
+    bool: bool,
+    Json: json_value,
+    Json | None: lambda column: None if column is None else json_value(column),
+    tuple[str, ...]: texts,
+    tuple[Json, ...]: lambda column: tuple(json.loads(column)),
+}
 
 
-def item_values(item: Item) -> tuple[Any, ...]:
-    """As ITEM_COLUMNS has them."""
-    return tuple(column_value(column, getattr(item, column)) for column in ITEM_COLUMNS)
+def value(kind: type[V], row: Any, **others: Any) -> V:
+    """Make a dataclass of a row that has a column for each field; `others` are taken as given."""
+    for name, read in _readers(kind):  # type: ignore[arg-type]
+        if name not in others:
+            others[name] = row[name] if read is None else read(row[name])
+    return kind(**others)
 
 
-def column_value(column: str, value: Any) -> Any:
-    if column in _JSON:
-        return as_json(value) if value else "{}" if column == "metadata" else "[]"
-    if column in ("in_kb", "archived"):
-        return int(value)
-    return micros(value) if isinstance(value, datetime) else value
+@cache
+def _readers(kind: Any) -> list[tuple[str, Callable[[Any], Any] | None]]:
+    hints = get_type_hints(kind)
+    return [
+        (field.name, hint if _is_enum(hint) else _READERS.get(hint))
+        for field in fields(kind)
+        for hint in [hints[field.name]]
+    ]
 
 
-def unless_chosen(column: str) -> str:
-    """To write a column with what was worked out. What people choose themselves stays, if somebody has changed the item since
-    it was read, at `:revision`."""
-    chosen = column in ("tags", "category", "metadata")
-    return (
-        f"{column} = CASE WHEN revision = :revision THEN :{column} ELSE {column} END"
-        if chosen
-        else f"{column} = :{column}"
+def _is_enum(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Enum)
+
+
+def column(written: Any) -> Any:
+    """Encode a field of a value for its column."""
+    if isinstance(written, dict | tuple | list):
+        return as_json(written)
+    if isinstance(written, datetime):
+        return micros(written)
+    return int(written) if isinstance(written, bool) else written
+
+
+def insert(tx: Tx, table: str, new: Any, otherwise: str = "", /, **others: Any) -> int:
+    """Insert a dataclass as a row with a column for each field, and `others`; return its count.
+
+    `otherwise` ends the statement: ON CONFLICT ...
+    """
+    values = {field.name: column(getattr(new, field.name)) for field in fields(new)} | others
+    return tx.run(
+        f"INSERT INTO {table} ({', '.join(values)})"
+        f" VALUES ({', '.join(f':{name}' for name in values)}) {otherwise}",
+        **values,
     )
 
 
+ITEM_COLUMNS = tuple(field.name for field in fields(Item) if field.name != "folders")
+SELECT_ITEM = "SELECT " + ", ".join(f"i.{c}" for c in ITEM_COLUMNS) + " FROM items AS i"
+_TUPLES = ("key_points", "tags", "languages", "technologies", "assignees")
+
+
+def item_values(item: Item) -> tuple[Any, ...]:
+    """Encode an item in the order of ITEM_COLUMNS."""
+    return tuple(column(getattr(item, name)) for name in ITEM_COLUMNS)
+
+
+def unless_edited(name: str) -> str:
+    """Return SQL that sets a derived column. Tags, category and metadata keep what somebody has
+    changed since the item was read, at `:revision`."""
+    if name not in ("tags", "category", "metadata"):
+        return f"{name} = :{name}"
+    return f"{name} = CASE WHEN revision = :revision THEN :{name} ELSE {name} END"
+
+
 def item(row: Any, folders: tuple[str, ...] = ()) -> Item:
-    values = {column: row[column] for column in ITEM_COLUMNS}
-    for column in _TUPLES:
-        values[column] = texts(values[column])
+    """Make an item of a row. As `value` does, in half the time: a page has fifty of them."""
+    values = {name: row[name] for name in ITEM_COLUMNS}
+    for name in _TUPLES:
+        values[name] = texts(values[name])
     return Item(
         **values
         | {
@@ -109,113 +114,21 @@ def item(row: Any, folders: tuple[str, ...] = ()) -> Item:
     )
 
 
-def relation(row: Any) -> Relation:
-    return Relation(
-        row["library_id"],
-        row["from_id"],
-        row["kind"],
-        row["to_id"],
-        row["weight"],
-        bool(row["explicit"]),
-        from_micros(row["created_at"]),
-    )
-
-
 def section(row: Any, vector: bytes | None = None) -> Section:
-    return Section(
-        position=row["position"],
-        text=row["text"],
-        heading=row["heading"],
-        extra=row["extra"],
-        word_count=row["word_count"],
-        key_points=texts(row["key_points"]),
-        locator=json_value(row["locator"]),
-        vector=vector,
-    )
+    return value(Section, row, vector=vector)
 
 
 def passage(row: tuple[Any, ...]) -> Passage:
-    """Of columns in the order of its fields."""
-    (
-        *first,
-        key_points,
-        locator,
-        status,
-        visibility,
-        category,
-        tags,
-        metadata,
-        created_at,
-        origin,
-        added_by,
-    ) = row
+    """Make a passage of columns in the order of its fields."""
     return Passage._make(
         (
-            *first,
-            tuple(orjson.loads(key_points)),
-            orjson.loads(locator),
-            status,
-            visibility,
-            category,
-            tuple(orjson.loads(tags)),
-            {} if metadata == "{}" else json.loads(metadata),
-            from_micros(created_at),
-            origin,
-            added_by,
+            *row[:10],
+            tuple(orjson.loads(row[10])),  # key_points
+            orjson.loads(row[11]),  # locator
+            *row[12:15],
+            tuple(orjson.loads(row[15])),  # tags
+            json_value(row[16]),  # metadata
+            from_micros(row[17]),
+            *row[18:],
         )
-    )
-
-
-def person(row: Any) -> Person:
-    return Person(row["id"], row["name"], row["email"], from_micros(row["created_at"]))
-
-
-def folder(row: Any) -> Folder:
-    return Folder(
-        row["id"], row["library_id"], row["name"], from_micros(row["created_at"]), row["item_count"]
-    )
-
-
-def token(row: Any, folders: frozenset[str]) -> Token:
-    return Token(
-        id=row["id"],
-        library_id=row["library_id"],
-        person_id=row["person_id"],
-        name=row["name"],
-        capabilities=frozenset(Capability(c) for c in row["capabilities"].split()),
-        folders=None if row["whole_library"] else folders,
-        kb_only=bool(row["kb_only"]),
-        created_at=from_micros(row["created_at"]),
-        expires_at=from_optional_micros(row["expires_at"]),
-        revoked_at=from_optional_micros(row["revoked_at"]),
-        last_used_at=from_optional_micros(row["last_used_at"]),
-        role=Role(row["role"]) if row["role"] else None,
-    )
-
-
-def event(row: Any) -> Event:
-    return Event(
-        row["library_id"],
-        row["token_id"],
-        row["action"],
-        row["target"],
-        bool(row["ok"]),
-        from_micros(row["at"]),
-    )
-
-
-def job(row: Any) -> Job:
-    return Job(
-        id=row["id"],
-        library_id=row["library_id"],
-        item_id=row["item_id"],
-        kind=row["kind"],
-        state=JobState(row["state"]),
-        attempts=row["attempts"],
-        error=row["error"],
-        progress=row["progress"],
-        payload=json.loads(row["payload"]),
-        created_at=from_micros(row["created_at"]),
-        updated_at=from_micros(row["updated_at"]),
-        run_after=from_micros(row["run_after"]),
     )

@@ -1,4 +1,4 @@
-"""Sections: reading them, searching them, giving them vectors."""
+"""Sections: read them, search them, and store their vectors."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -17,54 +17,55 @@ from commonplace.search_index.vector_codec import FORMATS
 from commonplace.store import rows
 
 _CHUNK = 1000
-# CROSS JOIN and || '': SQLite then starts from the few sections, never from all that the library has.
+# CROSS JOIN and || '': SQLite then starts from the few sections, not from all of the library.
 _PASSAGE = """SELECT s.id, s.item_id, i.public_id, i.entity_type, i.title, i.url, s.position,
-              s.heading, s.text, s.word_count, s.key_points, s.locator, i.status, i.visibility,
-              i.category, i.tags, i.metadata, i.created_at, i.origin, {added_by}
-              FROM sections AS s
-              CROSS JOIN items AS i"""
+                     s.heading, s.text, s.word_count, s.key_points, s.locator, i.status,
+                     i.visibility, i.category, i.tags, i.metadata, i.created_at, i.origin,
+                     {added_by}
+              FROM sections AS s CROSS JOIN items AS i
+              WHERE i.library_id = s.library_id || '' AND i.id = s.item_id"""
 _ADDED_BY = (
     "(SELECT t.name FROM tokens AS t WHERE t.library_id = i.library_id AND t.id = i.created_by)"
 )
-_OF_ITEM = "i.library_id = s.library_id || '' AND i.id = s.item_id"
+_VECTORS = """JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
+              AND v.section_id = s.id AND v.stamp = :stamp"""
 
 
 class Sections(IndexedTable):
     async def of_item(self, item: Item) -> list[Section]:
         return (await self.of_items([item])).get(item.id, [])
 
-    async def of_items(self, items: Sequence[Item]) -> dict[str, list[Section]]:
-        """By the ids of the items, which are of one library; those that have none are left out."""
-
-        def work(tx: Tx) -> dict[str, list[Section]]:
-            found = tx.all(
-                """SELECT * FROM sections
-                   WHERE library_id = :library_id AND item_id IN :ids
-                   ORDER BY item_id, position""",
-                library_id=items[0].library_id,
-                ids=[item.id for item in items],
-            )
-            return {
-                item_id: list(map(rows.section, group))
-                for item_id, group in groupby(found, itemgetter("item_id"))
-            }
-
-        return await self._db.read(work) if items else {}
+    @reads
+    def of_items(self, tx: Tx, items: Sequence[Item]) -> dict[str, list[Section]]:
+        """Return the sections of items of one library, by item id; items without any are left
+        out."""
+        if not items:
+            return {}
+        found = tx.all(
+            """SELECT * FROM sections WHERE library_id = :library_id AND item_id IN :ids
+               ORDER BY item_id, position""",
+            library_id=items[0].library_id,
+            ids=[item.id for item in items],
+        )
+        return {
+            item_id: list(map(rows.section, group))
+            for item_id, group in groupby(found, itemgetter("item_id"))
+        }
 
     @reads
     def of_content(self, tx: Tx, content_id: str, title: str, stamp: str) -> list[Section]:
-        """With vectors of this stamp, of some item that has the content under this title, and no notes; none if there is none."""
+        """Return sections with vectors of this stamp, of an item with this content and title.
 
-        # What was noted on an item lies in its passages too, and is not the content's.
+        Items with notes are passed over: their notes are in their sections too.
+        """
         owner = tx.one(
-            """SELECT i.library_id, i.id
-               FROM items AS i
-               WHERE i.content_id = :content_id AND i.title = :title AND i.in_kb = 1
-               AND instr(i.metadata, '"notes"') = 0 AND NOT EXISTS ( SELECT 1
-               FROM sections AS s LEFT JOIN vectors AS v ON v.library_id = s.library_id
-               AND v.item_id = s.item_id AND v.section_id = s.id AND v.stamp = :stamp
-               WHERE s.library_id = i.library_id AND s.item_id = i.id AND v.section_id IS NULL)
-               LIMIT 1""",
+            f"""SELECT i.library_id, i.id FROM items AS i
+                WHERE i.content_id = :content_id AND i.title = :title AND i.in_kb = 1
+                AND instr(i.metadata, '"notes"') = 0 AND NOT EXISTS (
+                    SELECT 1 FROM sections AS s LEFT {_VECTORS}
+                    WHERE s.library_id = i.library_id AND s.item_id = i.id
+                    AND v.section_id IS NULL)
+                LIMIT 1""",
             content_id=content_id,
             title=title,
             stamp=stamp,
@@ -72,28 +73,24 @@ class Sections(IndexedTable):
         if owner is None:
             return []
         vectors = self._index.vectors(tx, owner["library_id"], [owner["id"]])
-        return [
-            rows.section(row, vectors[row["id"]][1])
-            for row in tx.all(
-                """SELECT * FROM sections
-                   WHERE library_id = :library_id AND item_id = :item_id
-                   ORDER BY position""",
-                library_id=owner["library_id"],
-                item_id=owner["id"],
-            )
-        ]
+        found = tx.all(
+            """SELECT * FROM sections WHERE library_id = :library_id AND item_id = :id
+               ORDER BY position""",
+            **owner,
+        )
+        return [rows.section(row, vectors[row["id"]][1]) for row in found]
 
     async def keyword(
         self, scope: Scope, words: Words, limit: int, where: ItemFilter | None = None
     ) -> list[Scored]:
-        """Best first; scores are above 0 and comparable within one answer only. `where`: only of these items."""
+        """Return the best sections by words. Scores are above 0 and compare within one answer."""
         found = await self.matches(scope, Question(words, None, "", limit), where)
         return _best_first(found.ids, found.keyword)[:limit]
 
     async def nearest(
         self, scope: Scope, vector: Vector, stamp: str, limit: int, where: ItemFilter | None = None
     ) -> list[Scored]:
-        """Cosines, best first."""
+        """Return the best sections by cosine similarity."""
         found = await self.matches(scope, Question(None, vector, stamp, limit), where)
         return _best_first(found.ids, found.cosines)[:limit]
 
@@ -107,18 +104,18 @@ class Sections(IndexedTable):
         limit: int,
         where: ItemFilter | None = None,
     ) -> list[list[Scored]]:
-        """The same for several vectors at once, as of one moment."""
-        found = [
+        """Return the nearest sections of several vectors, from one snapshot."""
+        found = (
             self._index.matches(tx, scope, Question(None, vector, stamp, limit), where)
             for vector in vectors
-        ]
+        )
         return [_best_first(near.ids, near.cosines)[:limit] for near in found]
 
     @reads
     def matches(
         self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None = None
     ) -> Matches:
-        """What both kinds of search find, and what each says of the other's. In no order."""
+        """Return the best sections of both kinds of search, in no order, each with both scores."""
         return self._index.matches(tx, scope, question, where)
 
     @reads
@@ -131,31 +128,36 @@ class Sections(IndexedTable):
         limit: int,
         where: ItemFilter | None = None,
     ) -> list[tuple[float, Passage]]:
-        """The first `limit` passages of those that `choose` puts in order, as of one moment; what is gone by now is left out."""
-
-        return _best(tx, scope, choose(self._index.matches(tx, scope, question, where)), limit)
+        """Return the first `limit` passages in the order of `choose`, from one snapshot."""
+        chosen = choose(self._index.matches(tx, scope, question, where))
+        found: list[tuple[float, Passage]] = []
+        while chosen and len(found) < limit:  # another process may have just deleted some
+            missing = limit - len(found)
+            next_best, chosen = chosen[:missing], chosen[missing:]
+            loaded = {p.section_id: p for p in _passages(tx, scope, [id for id, _ in next_best])}
+            found += [(score, loaded[id]) for id, score in next_best if id in loaded]
+        return found
 
     @reads
     def passages(self, tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
-        """In any order; what is out of scope or gone by now is left out."""
+        """Return passages in any order; those out of scope or deleted are left out."""
         return _passages(tx, scope, section_ids)
 
     @reads
     def first_passages(
         self, tx: Tx, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None
     ) -> list[Passage]:
-        """The first passage of each of the items, in any order."""
-        (condition, values), (asked, wanted) = (
+        """Return the first passage of each item, in any order."""
+        (condition, values), (matching, more) = (
             scope_sql.visible(scope),
             scope_sql.matching(where or ItemFilter()),
         )
         found = tx.tuples(
-            f"""{_passage(scope)}
-                WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0
-                AND {_OF_ITEM} AND {condition} AND {asked}""",
+            f"""{_passage(scope)} AND s.library_id = :library_id AND s.item_id IN :ids
+                AND s.position = 0 AND {condition} AND {matching}""",
             ids=list(item_ids),
             **values,
-            **wanted,
+            **more,
         )
         return [rows.passage(row) for row in found]
 
@@ -163,47 +165,41 @@ class Sections(IndexedTable):
     def first_vectors(
         self, tx: Tx, scope: Scope, item_ids: Sequence[str], stamp: str
     ) -> tuple[list[str], NDArray[np.float32]]:
-        """Of the first passage of each of the items that has a vector of this stamp: the item's id, and a row."""
+        """Return the ids of items whose first passage has a vector of this stamp, and a matrix
+        with a row for each."""
         condition, values = scope_sql.visible(scope)
-
-        form = FORMATS[tx.engine]
-        found = tx.all(
-            f"""SELECT s.item_id, {form.column} AS opening
-                FROM sections AS s
+        codec = FORMATS[tx.engine]
+        found = tx.tuples(
+            f"""SELECT s.item_id, {codec.column} FROM sections AS s
                 JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
-                JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
-                AND v.section_id = s.id
+                {_VECTORS}
                 WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0
-                AND v.stamp = :stamp AND {condition}
-                ORDER BY s.item_id""",
+                AND {condition} ORDER BY s.item_id""",
             ids=list(item_ids),
             stamp=stamp,
             **values,
         )
-        matrix = (
-            form.matrix([row["opening"] for row in found])
-            if found
-            else np.zeros((0, 1), np.float16)
-        )
-        return [row["item_id"] for row in found], matrix.astype(np.float32)
+        if not found:
+            return [], np.zeros((0, 1), np.float32)
+        matrix = codec.matrix([vector for _, vector in found])
+        return [item_id for item_id, _ in found], matrix.astype(np.float32)
 
     @reads
     def without_vectors(
         self, tx: Tx, item_ids: Sequence[str], stamp: str, limit: int = 100_000
     ) -> list[tuple[str, str, int, Section]]:
-        """(item_id, title, section_id, section) without a vector of this stamp, in order of item and position."""
-
+        """Return (item id, title, section id, section) of sections without a vector of this
+        stamp, by item and position."""
         found: list[tuple[str, str, int, Section]] = []
         for start in range(0, len(item_ids), _CHUNK):
             found += [
                 (row["item_id"], row["title"], row["id"], rows.section(row))
                 for row in tx.all(
-                    """SELECT s.* FROM items AS i
-                       JOIN sections AS s ON s.library_id = i.library_id AND s.item_id = i.id
-                       LEFT JOIN vectors AS v ON v.library_id = s.library_id
-                       AND v.item_id = s.item_id AND v.section_id = s.id AND v.stamp = :stamp
-                       WHERE i.id IN :ids AND v.section_id IS NULL
-                       ORDER BY s.item_id, s.position LIMIT :limit""",
+                    f"""SELECT s.* FROM items AS i
+                        JOIN sections AS s ON s.library_id = i.library_id AND s.item_id = i.id
+                        LEFT {_VECTORS}
+                        WHERE i.id IN :ids AND v.section_id IS NULL
+                        ORDER BY s.item_id, s.position LIMIT :limit""",
                     ids=list(item_ids[start : start + _CHUNK]),
                     stamp=stamp,
                     limit=limit - len(found),
@@ -213,71 +209,43 @@ class Sections(IndexedTable):
 
     @writes
     def set_vectors(self, tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
-        """float16 bytes by section id; a section that is gone by now is passed over."""
+        """Store float16 vectors by section id; deleted sections are passed over."""
         self._index.set_vectors(tx, stamp, vectors)
 
     @reads
     def coverage(self, tx: Tx, scope: Scope, stamp: str) -> tuple[int, int]:
-        """(sections with a vector of this stamp, sections in all)."""
+        """Return how many sections have a vector of this stamp, and how many there are."""
         condition, values = scope_sql.visible(scope)
-        row = tx.one(
-            f"""SELECT count(v.section_id) AS done, count(*) AS total
-                FROM sections AS s
+        [(done, total)] = tx.tuples(
+            f"""SELECT count(v.section_id), count(*) FROM sections AS s
                 JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
-                LEFT JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
-                AND v.section_id = s.id AND v.stamp = :stamp
-                WHERE {condition}""",
+                LEFT {_VECTORS} WHERE {condition}""",
             stamp=stamp,
             **values,
         )
-        return (row["done"], row["total"]) if row else (0, 0)
+        return done, total
 
     @reads
     def has_other_stamp(self, tx: Tx, stamp: str, scope: Scope | None = None) -> bool:
-        """Whether any vector, or any of what the scope sees, was made by another embedder."""
-        condition, values = scope_sql.visible(scope) if scope else ("", {})
-        seen = (
-            f"AND EXISTS (SELECT 1 FROM items AS i WHERE i.id = v.item_id AND {condition})"
-            if scope
-            else ""
-        )
-        return (
-            tx.one(
-                f"SELECT 1 FROM vectors AS v WHERE v.stamp <> :stamp {seen} LIMIT 1",
-                stamp=stamp,
-                **values,
-            )
-            is not None
-        )
-
-
-def _best(
-    tx: Tx, scope: Scope, chosen: Sequence[Scored], limit: int
-) -> list[tuple[float, Passage]]:
-    """As many of the chosen as are asked for and there: another process may have just deleted some."""
-    found: list[tuple[float, Passage]] = []
-    while chosen and len(found) < limit:
-        lot, chosen = chosen[: limit - len(found)], chosen[limit - len(found) :]
-        loaded = {
-            p.section_id: p for p in _passages(tx, scope, [section_id for section_id, _ in lot])
-        }
-        found += [(score, loaded[section_id]) for section_id, score in lot if section_id in loaded]
-    return found
+        """Return whether another embedder made any vector, or any that the scope sees."""
+        sql, values = "SELECT 1 FROM vectors AS v WHERE v.stamp <> :stamp", {"stamp": stamp}
+        if scope:
+            condition, more = scope_sql.visible(scope)
+            sql += f" AND EXISTS (SELECT 1 FROM items AS i WHERE i.id = v.item_id AND {condition})"
+            values |= more
+        return tx.one(f"{sql} LIMIT 1", **values) is not None
 
 
 def _passage(scope: Scope) -> str:
-    """A token for some folders, or for the KB, is not told the names of other tokens."""
-    return _PASSAGE.replace(
-        "{added_by}", _ADDED_BY if scope.folders is None and not scope.kb_only else "NULL"
-    )
+    """Only a scope that sees the whole library sees the names of other tokens."""
+    sees_tokens = scope.folders is None and not scope.kb_only
+    return _PASSAGE.replace("{added_by}", _ADDED_BY if sees_tokens else "NULL")
 
 
 def _passages(tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
     condition, values = scope_sql.visible(scope)
     found = tx.tuples(
-        f"{_passage(scope)} WHERE s.id IN :ids AND {_OF_ITEM} AND {condition}",
-        ids=list(section_ids),
-        **values,
+        f"{_passage(scope)} AND s.id IN :ids AND {condition}", ids=list(section_ids), **values
     )
     return [rows.passage(row) for row in found]
 

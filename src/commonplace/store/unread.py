@@ -1,4 +1,4 @@
-"""Items whose source is still to be read: each becomes what its source said, or the item that has that already."""
+"""Items whose source is still to be read: each gets its text, or gives way to a duplicate."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,11 +6,11 @@ from typing import Any
 
 from commonplace.database.transaction import Tx
 from commonplace.database.unit_of_work import writes
-from commonplace.errors import Conflict
 from commonplace.model import Content, Item, Job, Scope, Section, now
-from commonplace.store.contents import drop_unused_content, put_content
+from commonplace.store.contents import drop_unused_content, put_content, source_conflict
 from commonplace.store.duplicates import find_same
-from commonplace.store.items import Items, delete_items, find_at
+from commonplace.store.item_queries import find_at
+from commonplace.store.items import Items, delete_items
 
 
 class Unread(Items):
@@ -27,38 +27,33 @@ class Unread(Items):
         stamp: str,
         jobs: Sequence[Job],
     ) -> Item:
-        """Give an unread item what its source said. Where the scope already holds that, the answer is the item that is there:
-        it takes the unread one's place, ids included, unless somebody has changed that one or related something to it.
-        NotFound: it was deleted meanwhile. Conflict: it was changed, or the key stands for something else by now."""
+        """Give an unread item the text of its source.
 
+        If the scope holds that text already, return the item that has it: it takes the place and
+        the ids of the unread one, unless somebody has changed or related that. NotFound: the item
+        was deleted. Conflict: it was changed, or the key has another text by now.
+        """
         before = find_at(tx, Scope(item.library_id), item.id, item.revision)
         if before.ingest_status is None:
             return before  # another worker was first
         content_id, same = put_content(tx, content, now())
         read = replace(before, title=changes["title"], ingest_status=None)
-        there = find_same(tx, scope, replace(content, id=content_id), read)
-        if there is not None and _is_untouched(tx, before):
+        existing = find_same(tx, scope, replace(content, id=content_id), read)
+        if existing is not None and _is_untouched(tx, before):
             drop_unused_content(tx, content_id)
-            return self._merge(tx, before, there)
+            return self._merge(tx, before, existing)
         if not same:
-            raise Conflict(
-                "The source was read by somebody else at the same moment, and said something else to them."
-            )
+            raise source_conflict()
+        done = {"content_id": content_id, "ingest_status": None, "status_reason": None}
+        whole_library = Scope(item.library_id)
         after = self._update(
-            tx,
-            Scope(item.library_id),
-            item.id,
-            {**changes, "content_id": content_id, "ingest_status": None, "status_reason": None},
-            None,
-            sections,
-            stamp,
-            jobs,
+            tx, whole_library, item.id, changes | done, None, sections, stamp, jobs
         )
         drop_unused_content(tx, before.content_id)
         return after
 
     def _merge(self, tx: Tx, queued: Item, there: Item) -> Item:
-        """Put the item that is there in the place of a queued one, whose ids lead to it from now on."""
+        """Replace an unread item by the one that has its text; its ids lead there from now on."""
         self._file(tx, there, queued.folders)
         delete_items(tx, self._index, queued.library_id, [queued.id])
         tx.insert(
@@ -70,7 +65,7 @@ class Unread(Items):
 
 
 def _is_untouched(tx: Tx, item: Item) -> bool:
-    """Whether nobody has changed an item, related anything to it or asked to delete it since it was added."""
+    """Return whether nobody has changed, related or asked to delete an item."""
     return (
         item.revision == 1
         and tx.one(

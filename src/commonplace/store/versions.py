@@ -1,60 +1,50 @@
-"""What items said before: written when a text is replaced, read within the scope of the item."""
-
-from typing import Any
+"""Earlier texts of items: written when a text is replaced, read within the scope of the item."""
 
 from commonplace.database import scope_sql
-from commonplace.database.columns import from_micros, micros
+from commonplace.database.columns import micros
 from commonplace.database.transaction import Tx
 from commonplace.database.unit_of_work import Table, reads
 from commonplace.errors import NotFound
 from commonplace.model import Item, Scope, Version
+from commonplace.store import rows
 from commonplace.store.contents import drop_unused_content
 
 KEPT = 50  # of one item; an agent that writes every minute must not fill the disk
-_SELECT = """SELECT v.*, {text} AS text
-             FROM versions AS v
-             JOIN items AS i ON i.library_id = v.library_id AND i.id = v.item_id {more}
+_SELECT = """SELECT v.*, {text} AS text FROM versions AS v
+             JOIN items AS i ON i.library_id = v.library_id AND i.id = v.item_id {join}
              WHERE v.library_id = :library_id AND v.item_id = :item_id AND {condition}"""
 
 
 class Versions(Table):
-    """What items said before. Written by whatever replaces an item's text; gone with the item."""
-
     @reads
     def of_item(self, tx: Tx, scope: Scope, item_id: str) -> list[Version]:
-        """Newest first, without their texts."""
+        """Return an item's versions without their texts, newest first."""
         condition, values = scope_sql.visible(scope)
-        found = tx.all(
-            _SELECT.format(text="''", more="", condition=condition) + " ORDER BY v.revision DESC",
-            item_id=item_id,
-            **values,
-        )
-        return [_version(row) for row in found]
+        sql = _SELECT.format(text="''", join="", condition=condition)
+        found = tx.all(f"{sql} ORDER BY v.revision DESC", item_id=item_id, **values)
+        return [rows.value(Version, row) for row in found]
 
     @reads
     def get(self, tx: Tx, scope: Scope, item_id: str, revision: int) -> Version:
         condition, values = scope_sql.visible(scope)
-        more = "JOIN contents AS c ON c.id = v.content_id"
+        join = "JOIN contents AS c ON c.id = v.content_id"
+        sql = _SELECT.format(text="c.text", join=join, condition=condition)
         row = tx.one(
-            _SELECT.format(text="c.text", more=more, condition=condition)
-            + " AND v.revision = :revision",
-            item_id=item_id,
-            revision=revision,
-            **values,
+            f"{sql} AND v.revision = :revision", item_id=item_id, revision=revision, **values
         )
         if row is None:
             raise NotFound("Version not found")
-        return _version(row)
+        return rows.value(Version, row)
 
 
 def keep_version(tx: Tx, before: Item, after: Item) -> None:
-    """When the text is another one; of the oldest, those beyond KEPT go."""
+    """Store the text that an item had, if it has changed, and delete versions beyond KEPT."""
     of_item = {"library_id": before.library_id, "item_id": before.id}
     tx.run(
         """INSERT INTO versions (library_id, item_id, revision, content_id, title, word_count,
-           replaced_at) SELECT :library_id, :item_id, :revision, was.id, :title, :word_count,
-           :at FROM contents AS was
-           JOIN contents AS is_now ON is_now.id = :now_id
+                                 replaced_at)
+           SELECT :library_id, :item_id, :revision, was.id, :title, :word_count, :at
+           FROM contents AS was JOIN contents AS is_now ON is_now.id = :now_id
            WHERE was.id = :was_id AND was.text <> '' AND was.hash <> is_now.hash""",
         **of_item,
         revision=before.revision,
@@ -65,8 +55,7 @@ def keep_version(tx: Tx, before: Item, after: Item) -> None:
         now_id=after.content_id,
     )
     old = tx.all(
-        """SELECT revision, content_id
-           FROM versions
+        """SELECT revision, content_id FROM versions
            WHERE library_id = :library_id AND item_id = :item_id
            ORDER BY revision DESC LIMIT 1000 OFFSET :kept""",
         **of_item,
@@ -74,8 +63,8 @@ def keep_version(tx: Tx, before: Item, after: Item) -> None:
     )
     for row in old:
         tx.run(
-            """DELETE FROM versions
-               WHERE library_id = :library_id AND item_id = :item_id AND revision = :revision""",
+            """DELETE FROM versions WHERE library_id = :library_id AND item_id = :item_id
+               AND revision = :revision""",
             **of_item,
             revision=row["revision"],
         )
@@ -83,27 +72,12 @@ def keep_version(tx: Tx, before: Item, after: Item) -> None:
 
 
 def contents_of(tx: Tx, library_id: str, item_id: str) -> list[str]:
-    """All that the item has said: what may be let go of with it."""
-    return [
-        row["content_id"]
-        for row in tx.all(
-            """SELECT content_id FROM items
-               WHERE library_id = :library_id AND id = :item_id
-               UNION SELECT content_id
-               FROM versions
-               WHERE library_id = :library_id AND item_id = :item_id""",
-            library_id=library_id,
-            item_id=item_id,
-        )
-    ]
-
-
-def _version(row: Any) -> Version:
-    return Version(
-        row["item_id"],
-        row["revision"],
-        row["title"],
-        row["word_count"],
-        from_micros(row["replaced_at"]),
-        row["text"],
+    """Return the ids of an item's contents, old and new, which may be deleted with it."""
+    found = tx.tuples(
+        """SELECT content_id FROM items WHERE library_id = :library_id AND id = :item_id
+           UNION SELECT content_id FROM versions
+           WHERE library_id = :library_id AND item_id = :item_id""",
+        library_id=library_id,
+        item_id=item_id,
     )
+    return [content_id for (content_id,) in found]

@@ -1,0 +1,236 @@
+"""Read items, always through a scope."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from commonplace.database import scope_sql
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import reads, reads_inline
+from commonplace.errors import Conflict, NotFound
+from commonplace.model import (
+    Content,
+    Folder,
+    FullItem,
+    Item,
+    ItemFilter,
+    ItemRef,
+    Kind,
+    Order,
+    Scope,
+)
+from commonplace.search_index.index import IndexedTable
+from commonplace.store import rows
+from commonplace.store.contents import get_content_by_key
+from commonplace.store.duplicates import ADDED_AND_NOT_FILED, find_visible
+from commonplace.store.item_folders import folders_of
+
+NO_ITEM = "Item not found"
+LARGE = 1_000  # items of a project or epic; from here on each item is asked for it
+_WITH_TEXT = rows.SELECT_ITEM.replace(
+    " FROM items AS i", ", c.text FROM items AS i JOIN contents AS c ON c.id = i.content_id"
+)
+_ORDERS = {
+    Order.NEWEST: "i.created_at DESC",
+    Order.OLDEST: "i.created_at",
+    Order.CHANGED: "i.updated_at DESC",
+    Order.TITLE: "lower(i.title)",
+    Order.LONGEST: "i.word_count DESC",
+}
+
+
+class ItemQueries(IndexedTable):
+    @reads_inline
+    def get(self, tx: Tx, scope: Scope, ref: ItemRef, *, token_id: str | None = None) -> Item:
+        """Return an item in scope, or one that the token added and nobody has filed yet."""
+        return find_own(tx, scope, ref, token_id)
+
+    @reads_inline
+    def get_with_sections(self, tx: Tx, scope: Scope, ref: ItemRef) -> FullItem:
+        row = _by_ref(tx, *scope_sql.visible(scope), ref, select=_WITH_TEXT)
+        if row is None:
+            raise NotFound(NO_ITEM)
+        key = {"library_id": row["library_id"], "item_id": row["id"]}
+        sections = tx.all(
+            """SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id
+               ORDER BY position""",
+            **key,
+        )
+        found = tx.all(
+            """SELECT d.id, d.library_id, d.name, d.created_at, 0 AS item_count
+               FROM folder_items AS f CROSS JOIN folders AS d
+               WHERE f.library_id = :library_id AND f.item_id = :item_id
+               AND d.library_id = f.library_id AND d.id = f.folder_id""",
+            **key,
+        )
+        folders = tuple(
+            rows.value(Folder, each)
+            for each in sorted(found, key=lambda each: str(each["id"]))
+            if scope.folders is None or each["id"] in scope.folders
+        )
+        item = rows.item(row, tuple(folder.id for folder in folders))
+        return FullItem(item, row["text"], tuple(map(rows.section, sections)), folders)
+
+    async def get_many(self, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
+        """Return items by id, in one query; those out of scope or deleted are left out."""
+        return await self._get_many(scope, item_ids) if item_ids else {}
+
+    @reads
+    def _get_many(self, tx: Tx, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
+        condition, values = scope_sql.visible(scope)
+        found = _with_folders(
+            tx,
+            scope,
+            tx.all(
+                f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {condition}",
+                ids=list(item_ids),
+                **values,
+            ),
+        )
+        return {item.id: item for item in found}
+
+    @reads_inline
+    def text(self, tx: Tx, item: Item) -> str:
+        text = tx.scalar("SELECT text FROM contents WHERE id = :id", id=item.content_id)
+        if text is None:
+            raise NotFound(NO_ITEM)
+        return str(text)
+
+    @reads
+    def texts(self, tx: Tx, items: Sequence[Item]) -> dict[str, str]:
+        """Return texts by item id, in one query; those of deleted items are left out."""
+        ids = [item.content_id for item in items]
+        found = dict(tx.tuples("SELECT id, text FROM contents WHERE id IN :ids", ids=ids))
+        return {item.id: found[item.content_id] for item in items if item.content_id in found}
+
+    @reads_inline
+    def find_by_key(
+        self, tx: Tx, scope: Scope, key: str, entity_type: str, *, token_id: str | None = None
+    ) -> tuple[Content | None, Item | None]:
+        """Return the content of a key, and the item that has it: one in scope, or one that the
+        token added and nobody has filed."""
+        content = get_content_by_key(tx, key)
+        if content is None:
+            return None, None
+        same = {"content_id": content.id}
+        return content, find_visible(tx, scope, token_id, entity_type, "c.id = :content_id", same)
+
+    @reads
+    def list_page(
+        self,
+        tx: Tx,
+        scope: Scope,
+        where: ItemFilter,
+        *,
+        limit: int,
+        offset: int,
+        order: Order = Order.NEWEST,
+        count: bool = True,
+    ) -> tuple[list[Item], int]:
+        """Return a page of items in this order, and their total, or 0 without `count`."""
+        condition, values = _matching(tx, scope, where)
+        found = tx.all(
+            f"""{rows.SELECT_ITEM} WHERE {condition}
+                ORDER BY {_ORDERS[order]}, i.id DESC LIMIT :limit OFFSET :offset""",
+            limit=limit,
+            offset=offset,
+            **values,
+        )
+        return _with_folders(tx, scope, found), tx.recall(_total, scope, where) if count else 0
+
+
+def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:
+    """Return the item with this id, public id or entity id. NotFound: deleted or out of scope."""
+    row = _by_ref(tx, *scope_sql.visible(scope), ref, lock=lock)
+    if row is None:
+        raise NotFound(NO_ITEM)
+    return rows.item(row, folders_of(tx, scope, [row["id"]]).get(row["id"], ()))
+
+
+def find_by_id(tx: Tx, scope: Scope, item_id: str) -> Item | None:
+    """Return an item in scope, without its folders, for this transaction to change."""
+    row = _by_ref(tx, *scope_sql.visible(scope), ItemRef(id=item_id), lock=True)
+    return rows.item(row) if row else None
+
+
+def find_at(tx: Tx, scope: Scope, item_id: str, expected_revision: int | None) -> Item:
+    """Return an item for this transaction to change. Conflict: it is at another revision."""
+    item = find(tx, scope, ItemRef(id=item_id), lock=True)
+    if expected_revision not in (None, item.revision):
+        raise Conflict(
+            f"The item is at revision {item.revision}, not {expected_revision}; "
+            "read it again first.",
+            revision=item.revision,
+        )
+    return item
+
+
+def find_own(
+    tx: Tx, scope: Scope, ref: ItemRef, token_id: str | None, *, lock: bool = False
+) -> Item:
+    """Return an item in scope, or one that the token added and nobody has filed yet."""
+    try:
+        return find(tx, scope, ref, lock=lock)
+    except NotFound:
+        values = {"library_id": scope.library_id, "token_id": token_id}
+        row = token_id and _by_ref(tx, ADDED_AND_NOT_FILED, values, ref, lock=lock)
+        if not row:
+            raise
+        return rows.item(row)
+
+
+def _by_ref(
+    tx: Tx,
+    condition: str,
+    values: dict[str, Any],
+    ref: ItemRef,
+    *,
+    lock: bool = False,
+    select: str = rows.SELECT_ITEM,
+) -> Any | None:
+    # SQLite has one writer at a time; on Postgres those who change one item take turns.
+    end = " FOR NO KEY UPDATE OF i" if lock and tx.engine == "postgres" else ""
+    column, name = ("id", ref.id) if ref.id is not None else ("public_id", ref.public_id)
+    row = tx.one(f"{select} WHERE {condition} AND i.{column} = :name{end}", name=name, **values)
+    if row is None:
+        row = tx.one(
+            f"""{select} WHERE {condition} AND i.id =
+                (SELECT a.item_id FROM aliases AS a
+                 WHERE a.library_id = :library_id AND a.{column} = :name){end}""",
+            name=name,
+            **values,
+        )
+    return row if row and ref.entity_type in (None, row["entity_type"]) else None
+
+
+def _with_folders(tx: Tx, scope: Scope, found: Sequence[Any]) -> list[Item]:
+    folders = folders_of(tx, scope, [row["id"] for row in found])
+    return [rows.item(row, folders.get(row["id"], ())) for row in found]
+
+
+def _matching(tx: Tx, scope: Scope, where: ItemFilter) -> tuple[str, dict[str, Any]]:
+    """Return the condition for items that are in scope and match the filter."""
+    large = any(
+        len(
+            tx.tuples(
+                """SELECT 1 FROM relations WHERE library_id = :library_id AND to_id = :id
+                   AND kind = :kind LIMIT :most""",
+                library_id=scope.library_id,
+                id=parent_id,
+                kind=kind,
+                most=LARGE,
+            )
+        )
+        == LARGE
+        for kind, parent_id in ((Kind.BELONGS_TO, where.project_id), (Kind.PART_OF, where.epic_id))
+        if parent_id
+    )
+    (visible, values), (matching, more) = (
+        scope_sql.visible(scope),
+        scope_sql.matching(where, probed=large),
+    )
+    return f"{visible} AND {matching}", values | more
+
+
+def _total(tx: Tx, scope: Scope, where: ItemFilter) -> int:
+    condition, values = _matching(tx, scope, where)
+    return int(tx.scalar(f"SELECT count(*) FROM items AS i WHERE {condition}", **values))
