@@ -157,7 +157,7 @@ async def test_what_is_too_long_is_told_in_characters(owner: httpx.AsyncClient) 
             "GET",
             "/api/v1/disks?scope=x",
             None,
-            "`scope` must be 'all', 'owned', 'saved', 'private' or 'published'.",
+            "`scope` must be all, owned, saved, private or published.",
         ),
         ("POST", "/api/v1/disks/batch", {"ids": ["a"] * 11}, "`ids` must have at most 10 entries."),
         ("POST", "/api/v1/disks/batch", {"ids": []}, "`ids` must not be empty."),

@@ -1,10 +1,11 @@
-"""What is wrong with a value that was sent, in the words that every face uses."""
+"""Sentences for invalid input, the same for MCP, REST and the command line."""
 
 from collections.abc import Mapping
 from typing import Any
 
 _WHOLE, _YES_OR_NO, _OBJECT = "must be a whole number", "must be true or false", "must be an object"
 _MUST = {
+    "greater_than": "must be more than {gt:,}",
     "greater_than_equal": "must be at least {ge:,}",
     "less_than_equal": "must be at most {le:,}",
     "string_too_short": "must have at least {min_length:,} characters",
@@ -28,14 +29,27 @@ _MUST = {
 }
 
 
-def mistake(detail: Mapping[str, Any]) -> str:
-    """Of what pydantic tells; to be put after the value's name."""
-    told = detail.get("ctx", {})
-    if told.get("min_length") == 1:
-        return "must not be empty"
-    said = _MUST.get(detail["type"])
-    return (
-        said.format(**told)
-        if said
-        else f"is not taken: {detail['msg'][:1].lower()}{detail['msg'][1:]}"
-    )
+def error_sentence(detail: Mapping[str, Any], name: str, known: str) -> str:
+    """Return one of pydantic's errors as a sentence.
+
+    `name` is the field as the interface writes it, empty for the whole input; `known` says which
+    fields there are.
+    """
+    context = dict(detail.get("ctx", {}))
+    if "expected" in context:
+        context["expected"] = context["expected"].replace("'", "")
+    match detail["type"]:
+        case "missing":
+            return f"{name} is required."
+        case "extra_forbidden":
+            return f"Unknown field {name}; {known}."
+        case "string_unicode":
+            return f"{name} is not valid Unicode (a lone surrogate); send well-formed text."
+        case "value_error" if not name:
+            return f"{context['error']}."
+    if context.get("min_length") == 1:
+        return f"{name} must not be empty."
+    message = _MUST.get(detail["type"])
+    if message is None:
+        return f"{name} is invalid: {detail['msg'][:1].lower()}{detail['msg'][1:]}."
+    return f"{name} {message.format(**context)}."

@@ -200,16 +200,14 @@ def parse_options(shape: "type[Shape]", **values: Any) -> "Shape":
     """Return the options as an input of the API; errors name the option."""
     from pydantic import ValidationError
 
-    from commonplace.interfaces.actions.validation_messages import mistake
+    from commonplace.interfaces.actions.validation_messages import error_sentence
 
     try:
         return shape.model_validate(values, strict=False)
     except ValidationError as error:
         first = error.errors()[0]
-        where = " ".join(f"--{part}" for part in first["loc"])
-        raise Invalid(
-            f"{first['ctx']['error']}." if not where else f"{where} {mistake(first)}."
-        ) from None
+        name = " ".join(f"--{part}" for part in first["loc"])
+        raise Invalid(error_sentence(first, name, "")) from None
 
 
 def _loop_factory() -> Any:

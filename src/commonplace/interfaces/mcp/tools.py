@@ -8,11 +8,11 @@ from typing import Any, Generic, TypeVar
 
 from mcp_types import Tool as ToolListing, ToolAnnotations
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
 
 from commonplace.core.services import Services
 from commonplace.errors import Invalid
 from commonplace.interfaces.actions.items import Input
+from commonplace.interfaces.actions.validation_messages import error_sentence
 from commonplace.model import Caller, Capability, Json
 from commonplace.model.progress import Progress
 
@@ -82,72 +82,15 @@ def as_text(answer: Any) -> str:
     return json.dumps(answer, indent=2, ensure_ascii=False)
 
 
-def parse_arguments(shape: type[Args], arguments: Json, where: str = "") -> Args:
-    """The arguments, or what to do about them in words."""
+def parse_arguments(shape: type[Args], arguments: Json, prefix: str = "") -> Args:
+    """Return the arguments as an input, or raise Invalid with a sentence for each mistake."""
     try:
         return shape.model_validate(arguments)
     except ValidationError as error:
-        details, schema = (
-            error.errors(include_url=False, include_input=False)[:10],
-            shape.model_json_schema(),
+        fields = ", ".join(shape.model_fields)
+        known = f"the fields are: {fields}" if fields else "there are none"
+        sentences = dict.fromkeys(  # entries of a list share theirs
+            error_sentence(detail, f"`{detail['loc'][0]}`" if detail["loc"] else "", known)
+            for detail in error.errors(include_url=False, include_input=False)[:10]
         )
-        sentences = dict.fromkeys(
-            _sentence(detail, schema) for detail in details
-        )  # entries of a list share theirs
-        raise Invalid(where + " ".join(sentences)) from None
-
-
-def _sentence(detail: ErrorDetails, schema: Json) -> str:
-    """What to do about one mistake, told from the schema that the client has read."""
-    if not detail["loc"]:
-        return f"{detail['ctx']['error']}."
-    field, properties = str(detail["loc"][0]), schema.get("properties", {})
-    match detail["type"]:
-        case "missing":
-            return f"`{field}` is required: {_describe(properties[field])}."
-        case "extra_forbidden":
-            known = f"the fields are: {', '.join(properties)}" if properties else "there are none"
-            return f"Unknown field `{field}`; {known}."
-        case "string_unicode":
-            return f"`{field}` is not valid Unicode (a lone surrogate); send well-formed text."
-        case "value_error":
-            return f"`{field}` {detail['ctx']['error']}."
-        case _:
-            return f"`{field}` must be {_describe(properties[field])}."
-
-
-def _describe(schema: Json) -> str:
-    if "anyOf" in schema:
-        return " or ".join(
-            _describe(option) for option in schema["anyOf"] if option.get("type") != "null"
-        )
-    if "enum" in schema:
-        return f"one of {', '.join(schema['enum'])}"
-    match schema.get("type"):
-        case "integer":
-            return f"a whole number{_describe_range(schema.get('minimum'), schema.get('maximum'))}"
-        case "string":
-            return f"text{_describe_range(schema.get('minLength'), schema.get('maxLength'), ' characters')}"
-        case "number":
-            return f"a number{_describe_range(schema.get('minimum'), schema.get('maximum'))}"
-        case "array":
-            most = f" of at most {schema['maxItems']}" if "maxItems" in schema else ""
-            return f"a list{most}, each entry {_describe(schema['items'])}"
-        case "object":
-            return "an object"
-        case "boolean":
-            return "true or false"
-        case other:
-            return str(other)
-
-
-def _describe_range(low: float | None, high: float | None, unit: str = "") -> str:
-    match low, high:
-        case None, None:
-            return ""
-        case _, None:
-            return f" of at least {low:,}{unit}"
-        case None, _:
-            return f" of at most {high:,}{unit}"
-        case _:
-            return f" from {low:,} to {high:,}{unit}"
+        raise Invalid(prefix + " ".join(sentences)) from None

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import commonplace
 from commonplace.core.services import Services
 from commonplace.errors import CommonplaceError
-from commonplace.interfaces.actions.validation_messages import mistake
+from commonplace.interfaces.actions.validation_messages import error_sentence
 from commonplace.interfaces.http.gate import (
     error_response,
     internal_error,
@@ -170,17 +170,9 @@ async def _handle_invalid(request: Request, error: Exception) -> Response:
 def _sentence(detail: dict[str, Any]) -> str:
     where, *path = detail["loc"]
     name = f"`{'.'.join(str(part) for part in path)}`" if path else f"The {where}"
-    match detail["type"]:
-        case "missing":
-            return f"{name} is required."
-        case "extra_forbidden":
-            return f"Unknown field {name}; /openapi.json names the ones there are."
-        case "string_unicode":
-            return f"{name} is not valid Unicode (a lone surrogate); send well-formed text."
-        case "value_error" if not path:
-            return f"{detail['ctx']['error']}."
-        case _:
-            return f"{name} {mistake(detail)}."
+    if detail["type"] == "value_error" and not path:
+        name = ""
+    return error_sentence(detail, name, "/openapi.json names the ones there are")
 
 
 async def _handle_http(request: Request, error: Exception) -> Response:

@@ -147,6 +147,14 @@ class WebRequest:
             raise Invalid("The body must be an object.")
         return body
 
+    async def passkey(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the body that passkeys.js sent, and the credential in it."""
+        body = await self.json()
+        credential = body.get("credential")
+        if not isinstance(credential, dict):
+            raise Invalid("`credential` is required.")
+        return body, credential
+
     async def has_nul(self) -> bool:
         """In the address, or in a form."""
         form = await self.http.form(max_fields=MANY) if self.http.method == "POST" else FormData()
@@ -179,7 +187,10 @@ class WebRequest:
 
     # -- answers
 
-    def page(self, template: str, /, status: int = 200, **values: Any) -> Response:
+    def page(
+        self, template: str, /, status: int = 200, *, no_store: bool = False, **values: Any
+    ) -> Response:
+        """Render a page; `no_store` for one that shows a secret."""
         note = self.http.cookies.get(_cookie_name(NOTE, self.http, self.services))
         if note is not None:
             self.cookies.setdefault(NOTE, ("", 0))
@@ -188,6 +199,7 @@ class WebRequest:
                 template, request=self, me=self.visitor, note=_parse_note(note), **values
             ),
             status,
+            {"Cache-Control": "no-store"} if no_store else None,
         )
 
     def fragment(self, template: str, /, **values: Any) -> Response:

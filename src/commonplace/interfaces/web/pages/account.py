@@ -2,7 +2,6 @@
 
 from starlette.responses import Response
 
-from commonplace.errors import Invalid
 from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
 
@@ -32,7 +31,9 @@ async def account(request: WebRequest) -> Response:
         has_password=await services.accounts.has_password(me),
         passkeys=await services.passkeys.of(me.person),
         obstacle=await services.account_deletion.obstacle(me),
-        sessions=[(each, named(each.about)) for each in await services.accounts.sessions(me)],
+        sessions=[
+            (each, browser_name(each.about)) for each in await services.accounts.sessions(me)
+        ],
     )
 
 
@@ -73,8 +74,8 @@ async def delete(request: WebRequest) -> Response:
     return request.redirect("/sign-in", "Your account and your library are deleted.")
 
 
-def named(agent: str) -> str:
-    """A browser by the name that people know it by, as far as it can be told."""
+def browser_name(agent: str) -> str:
+    """Return a name such as "Firefox on Linux", as far as the user agent tells it."""
     browser = next((name for mark, name in BROWSERS.items() if mark in agent), "")
     system = next((name for mark, name in SYSTEMS.items() if mark in agent), "")
     return (
@@ -94,10 +95,7 @@ async def offer_passkey(request: WebRequest) -> Response:
 
 
 async def add_passkey(request: WebRequest) -> Response:
-    body = await request.json()
-    credential = body.get("credential")
-    if not isinstance(credential, dict):
-        raise Invalid("`credential` is required.")
+    body, credential = await request.passkey()
     made = await request.services.passkeys.add(
         request.user.person.id, request.site, credential, str(body.get("name", ""))
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from tempfile import mkdtemp
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -45,45 +46,45 @@ async def retry(request: WebRequest) -> Response:
 
 
 async def export(request: WebRequest) -> Response:
-    """Every item as Markdown, in one zip."""
-    folder = Path(await asyncio.to_thread(mkdtemp, prefix="commonplace-export-"))
-    try:
-        await export_folder(
-            request.services.library,
-            request.services.versions,
-            request.caller,
-            folder / "library",
-            no_advance,
-        )
-        await asyncio.to_thread(_zip, folder / "library", folder / "library.zip")
-    except BaseException:
-        await asyncio.to_thread(shutil.rmtree, folder)
-        raise
-    return _given(
-        folder, folder / "library.zip", f"commonplace-{now():%Y-%m-%d}.zip", "application/zip"
-    )
+    """Send every item as Markdown, in one zip."""
+    services = request.services
+
+    async def write(file: Path) -> None:
+        folder = file.parent / "library"
+        await export_folder(services.library, services.versions, request.caller, folder, no_advance)
+        await asyncio.to_thread(_zip, folder, file)
+
+    return await _download("zip", "application/zip", write)
 
 
 async def backup(request: WebRequest) -> Response:
-    """All libraries of this server, as `commonplace restore` takes them."""
+    """Send all libraries of this server, as `commonplace restore` takes them."""
     if not await request.services.overview.may_back_up(request.caller):
         raise ForbiddenScope(
-            "A backup holds everybody's libraries: it is for the person whose server this is."
+            "A backup holds everybody's libraries: only the server's owner can make one."
         )
-    folder = Path(await asyncio.to_thread(mkdtemp, prefix="commonplace-backup-"))
+
+    async def write(file: Path) -> None:
+        await request.services.store.dump(file)
+
+    return await _download("backup", "application/gzip", write)
+
+
+async def _download(
+    suffix: str, media_type: str, write: Callable[[Path], Awaitable[None]]
+) -> Response:
+    """Send the file that `write` makes, and delete it afterwards."""
+    folder = Path(await asyncio.to_thread(mkdtemp, prefix="commonplace-"))
     try:
-        await request.services.store.dump(folder / "backup.gz")
+        await write(folder / "file")
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, folder)
         raise
-    return _given(
-        folder, folder / "backup.gz", f"commonplace-{now():%Y-%m-%d}.backup", "application/gzip"
-    )
-
-
-def _given(folder: Path, file: Path, name: str, kind: str) -> Response:
     return FileResponse(
-        file, filename=name, media_type=kind, background=BackgroundTask(shutil.rmtree, folder)
+        folder / "file",
+        filename=f"commonplace-{now():%Y-%m-%d}.{suffix}",
+        media_type=media_type,
+        background=BackgroundTask(shutil.rmtree, folder),
     )
 
 

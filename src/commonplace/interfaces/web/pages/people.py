@@ -19,17 +19,14 @@ ROLES = {
 TERMS = {"1": "a day", str(INVITATION_DAYS): "a week", "30": "a month", "90": "three months"}
 
 
-async def show(request: WebRequest) -> Response:
-    return await _show(request)
-
-
-async def _show(request: WebRequest, made: tuple[Invitation, str] | None = None) -> Response:
+async def show(request: WebRequest, made: tuple[Invitation, str] | None = None) -> Response:
     services, me = request.services, request.user
     members = await services.members.all(request.caller)
     asked = await services.members.invitations(request.caller) if me.manages_members else []
     base = address(services.settings) if services.settings.public_url else request.site.origin
-    response = request.page(
+    return request.page(
         "people.html",
+        no_store=True,
         members=members,
         invitations=[each for each in asked if each.accepted_at is None],
         names={member.person_id: member.name for member in members},
@@ -41,8 +38,6 @@ async def _show(request: WebRequest, made: tuple[Invitation, str] | None = None)
         mine=request.caller.library_id == me.person.id,
         gives=[role for role in ROLES if role is not Role.OWNER or me.library.role is Role.OWNER],
     )
-    response.headers["Cache-Control"] = "no-store"
-    return response
 
 
 async def invite(request: WebRequest) -> Response:
@@ -53,7 +48,7 @@ async def invite(request: WebRequest) -> Response:
     if email and ("@" not in email or len(email) > 200):
         raise Invalid("That is no e-mail address; leave it empty to invite whoever has the link.")
     role = _role(form.get("role", ""))
-    return await _show(
+    return await show(
         request,
         await request.services.members.invite(request.caller, role, email or None, int(days)),
     )
@@ -108,11 +103,7 @@ def _role(text: str) -> Role:
 # -- accepting
 
 
-async def show_invitation(request: WebRequest) -> Response:
-    return await _invitation(request)
-
-
-async def _invitation(
+async def show_invitation(
     request: WebRequest, status: int = 200, error: str = "", name: str = "", email: str = ""
 ) -> Response:
     secret = request.path("secret")
@@ -120,9 +111,10 @@ async def _invitation(
     already = request.visitor is not None and any(
         each.library_id == asked.invitation.library_id for each in request.visitor.libraries
     )
-    response = request.page(
+    return request.page(
         "join.html",
         status,
+        no_store=True,
         asked=asked,
         does=ROLES[asked.invitation.role],
         error=error,
@@ -131,8 +123,6 @@ async def _invitation(
         already=already,
         secret=secret,
     )
-    response.headers["Cache-Control"] = "no-store"
-    return response
 
 
 async def accept(request: WebRequest) -> Response:
@@ -155,7 +145,9 @@ async def accept(request: WebRequest) -> Response:
     except NotFound:
         raise
     except CommonplaceError as error:
-        return await _invitation(request, STATUS.get(type(error), 500), error.message, name, email)
+        return await show_invitation(
+            request, STATUS.get(type(error), 500), error.message, name, email
+        )
     return request.redirect(
         "/", "Welcome. You also have a library of your own; the names are at the top."
     )
@@ -174,10 +166,7 @@ async def offer_passkey(request: WebRequest) -> Response:
 
 
 async def accept_by_passkey(request: WebRequest) -> Response:
-    body = await request.json()
-    credential = body.get("credential")
-    if not isinstance(credential, dict):
-        raise Invalid("`credential` is required.")
+    body, credential = await request.passkey()
     await request.start_session(
         await request.services.invitations.accept_with_passkey(
             request.path("secret"),

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from commonplace.errors import CommonplaceError, Invalid, NameTaken, Unauthorized
+from commonplace.errors import CommonplaceError, Invalid, NameTaken
 from commonplace.interfaces.http.gate import STATUS
 from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
@@ -113,10 +113,7 @@ async def ask_passkey(request: WebRequest) -> Response:
 
 
 async def use_passkey(request: WebRequest) -> Response:
-    body = await request.json()
-    credential = body.get("credential")
-    if not isinstance(credential, dict):
-        raise Unauthorized("`credential` is required.")
+    body, credential = await request.passkey()
     await request.start_session(
         await request.services.passkeys.sign_in(
             request.site,

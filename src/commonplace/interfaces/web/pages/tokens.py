@@ -26,15 +26,12 @@ EXPIRIES = {"30": "a month", "90": "three months", str(DEFAULT_EXPIRY_DAYS): "a 
 EVERY, LONGEST = 1.0, 1800
 
 
-async def show(request: WebRequest) -> Response:
-    return await _show(request)
-
-
-async def _show(request: WebRequest, made: tuple[Token, str] | None = None) -> Response:
+async def show(request: WebRequest, made: tuple[Token, str] | None = None) -> Response:
     tokens = await request.services.people.tokens(request.caller)
     folders = await request.services.folders.list_folders(request.caller)
-    response = request.page(
+    return request.page(
         "tokens.html",
+        no_store=True,
         tokens=sorted(tokens, key=lambda token: (token.revoked_at is not None, token.name)),
         folders=folders,
         names={folder.id: folder.name for folder in folders},
@@ -43,13 +40,11 @@ async def _show(request: WebRequest, made: tuple[Token, str] | None = None) -> R
         default_expiry=str(DEFAULT_EXPIRY_DAYS),
         now=now(),
     )
-    response.headers["Cache-Control"] = "no-store"
-    return response
 
 
 async def create(request: WebRequest) -> Response:
     token = await request.services.people.create_token(request.caller, await _wanted(request))
-    return await _show(request, token)
+    return await show(request, token)
 
 
 async def _wanted(request: WebRequest) -> NewToken:
@@ -104,11 +99,7 @@ async def _token(request: WebRequest) -> Token:
 # -- connecting
 
 
-async def connect(request: WebRequest) -> Response:
-    return await _connect(request)
-
-
-async def _connect(
+async def connect(
     request: WebRequest, made: tuple[Token, str] | None = None, client: str = ""
 ) -> Response:
     settings = request.services.settings
@@ -116,8 +107,9 @@ async def _connect(
     secret = made[1] if made else PLACEHOLDER
     lines = {client: instructions(client, url, secret, settings) for client in Client}
     chosen = client if client in {*Client} else request.query("client", Client.CLAUDE_CODE)
-    response = request.page(
+    return request.page(
         "connect.html",
+        no_store=True,
         clients=NAMES,
         lines=lines,
         made=made,
@@ -126,8 +118,6 @@ async def _connect(
         chosen=chosen if chosen in {*Client} else Client.CLAUDE_CODE,
         folders=await request.services.folders.list_folders(request.caller),
     )
-    response.headers["Cache-Control"] = "no-store"
-    return response
 
 
 async def connect_with(request: WebRequest) -> Response:
@@ -138,7 +128,7 @@ async def connect_with(request: WebRequest) -> Response:
         raise Invalid("Choose a client.")
     folder = form.get("folder")
     wish = NewToken(NAMES[Client(client)], form.get("write") == "1", (folder,) if folder else None)
-    return await _connect(
+    return await connect(
         request, await request.services.people.create_token(request.caller, wish), client
     )
 
