@@ -110,33 +110,23 @@ class LinkJobs:
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         for job in jobs:
             try:
-                if await self._is_early(job):
+                item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
+                embedding = await self._store.jobs.latest(item, EMBED)
+                if embedding and embedding.state in (JobState.QUEUED, JobState.RUNNING):
+                    # Linked after its vectors are computed, others can find it too.
                     await self._store.jobs.postpone(worker, job.id, now() + WAIT)
                     continue
-                await self._link(job)
+                folders, kb_only = job.payload.get("folders"), bool(job.payload.get("kb_only"))
+                scope = Scope(
+                    job.library_id, None if folders is None else frozenset(folders), kb_only
+                )
+                await self._auto_linker.link(scope, item, await self._store.items.text(item))
             except NotFound:
                 pass  # one of the two was deleted meanwhile
             except Exception as error:
                 await retry_or_fail(self._store, worker, job, error)
                 continue
             await self._store.jobs.finish(worker, [job.id])
-
-    async def _is_early(self, job: Job) -> bool:
-        """Whether the item's vectors are still being computed. Linked later, others can find it
-        too."""
-        item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
-        embedding = await self._store.jobs.latest(item, EMBED)
-        return embedding is not None and embedding.state in (JobState.QUEUED, JobState.RUNNING)
-
-    async def _link(self, job: Job) -> None:
-        item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
-        folders = job.payload.get("folders")
-        scope = Scope(
-            job.library_id,
-            None if folders is None else frozenset(folders),
-            bool(job.payload.get("kb_only")),
-        )
-        await self._auto_linker.link(scope, item, await self._store.items.text(item))
 
 
 def link_job(scope: Scope, item: Item) -> Job:

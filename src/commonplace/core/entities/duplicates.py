@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from commonplace.core.entities.similarity_scale import SimilarityScale
-from commonplace.model import ItemFilter, Passage, Scope
+from commonplace.model import ItemFilter, Scope
 from commonplace.ports import Embedder, Vector
 from commonplace.store import Store
 from commonplace.text import query_terms
@@ -116,7 +116,15 @@ class Duplicates:
                 and passage.item_id not in but
                 and (passage.item_id not in best or best[passage.item_id].score < found[0])
             ):
-                best[passage.item_id] = _alike(passage, *found)
+                score, kind, reason = found
+                best[passage.item_id] = SimilarItem(
+                    passage.item_id,
+                    f"{passage.entity_type}_{passage.public_id}",
+                    passage.title,
+                    round(score, 4),
+                    kind,
+                    reason,
+                )
         return tuple(sorted(best.values(), key=lambda one: (-one.score, one.item_id))[:MOST])
 
     async def _near(
@@ -142,14 +150,3 @@ class Duplicates:
                     best.get(found.section_id, (-1.0, 0)), (scale(found.score), part)
                 )
         return best
-
-
-def _alike(passage: Passage, score: float, kind: str, reason: str) -> SimilarItem:
-    return SimilarItem(
-        passage.item_id,
-        f"{passage.entity_type}_{passage.public_id}",
-        passage.title,
-        round(score, 4),
-        kind,
-        reason,
-    )

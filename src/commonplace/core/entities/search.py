@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from commonplace.core.entities.entities import Entities
 from commonplace.core.search.search import CANDIDATES, Search
-from commonplace.model import Caller, ItemFilter, Passage
+from commonplace.model import Caller, Hit, ItemFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,24 +14,16 @@ class EntityQuery:
     where: ItemFilter = field(default_factory=ItemFilter)
 
 
-@dataclass(frozen=True, slots=True)
-class EntityHit:
-    score: float
-    passage: Passage
-
-
 @dataclass(eq=False)
 class EntitySearch:
     _search: Search
     _entities: Entities
 
-    async def search(
-        self, caller: Caller, query: EntityQuery
-    ) -> tuple[list[EntityHit], str | None]:
+    async def search(self, caller: Caller, query: EntityQuery) -> tuple[list[Hit], str | None]:
         """Return hits, best first, and why the answer may be incomplete."""
         where = await self._entities.resolve_filter(caller, query.where, query.project)
         found = await self._search.search(caller, query.text, limit=CANDIDATES, where=where)
-        best: dict[str, EntityHit] = {}
+        best: dict[str, Hit] = {}
         for hit in found.hits:
-            best.setdefault(hit.passage.item_id, EntityHit(hit.score, hit.passage))
+            best.setdefault(hit.passage.item_id, hit)
         return list(best.values()), found.degraded

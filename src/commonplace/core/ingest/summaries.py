@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 
 from commonplace.core.ingest.pipeline import described
 from commonplace.core.jobs.lease import LEASE_SECONDS, renewing_lease
@@ -30,12 +31,13 @@ class TransformJobs:
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         """Describe texts in batches. Requests to a model are made one by one."""
+        library = attrgetter("library_id")
         by_model = [job for job in jobs if job.payload.get("auto")]
-        others = sorted((job for job in jobs if not job.payload.get("auto")), key=_library)
+        others = sorted((job for job in jobs if not job.payload.get("auto")), key=library)
         async with renewing_lease(
             partial(self._store.jobs.extend, worker, [job.id for job in jobs], LEASE_SECONDS)
         ):
-            for _, group in groupby(others, _library):
+            for _, group in groupby(others, library):
                 await self._try(worker, list(group), self._local)
         for done, job in enumerate(by_model):
             # A paid answer must not be requested again.
@@ -102,7 +104,3 @@ def _batches(items: Sequence[Item]) -> Iterator[list[Item]]:
         batch.append(item)
     if batch:
         yield batch
-
-
-def _library(job: Job) -> str:
-    return job.library_id

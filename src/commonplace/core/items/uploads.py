@@ -224,18 +224,8 @@ class Uploads:
         try:
             upload = await self._store.uploads.get(upload_id)
             async with self._blobs.file(upload.key) as file:
-                kind = await self._extractor.detect_type(
-                    file, upload.content_type, upload.filename, queue=upload.owner
-                )
-                key, content = await self._known_content(
-                    _sender(upload), await asyncio.to_thread(_digest, file)
-                )
-                source = (
-                    Source.of(content)
-                    if content and content.text
-                    else await self._read(upload, file, kind)
-                )
-                return LocatedSource(key, source, content)
+                kind = await self._detect_type(upload, file)
+                return await self._locate(_sender(upload), upload, file, kind)
         except NotFound:
             raise IngestFailed("The file no longer exists. Upload it again.") from None
 
@@ -327,18 +317,13 @@ class Uploads:
         self, caller: Caller, upload: Upload, document: bool | None, draft: Draft
     ) -> AddedItem:
         async with self._file(upload) as file:
-            kind = await self._extractor.detect_type(
-                file, upload.content_type, upload.filename, queue=upload.owner
-            )
+            kind = await self._detect_type(upload, file)
             document = not kind.startswith(SPEECH) if document is None else document
             refuse_wrong_type(kind, upload.content_type, document)
-            key, content = await self._known_content(caller, await asyncio.to_thread(_digest, file))
-            source = (
-                Source.of(content)
-                if content and content.text
-                else await self._read(upload, file, kind)
+            found = await self._locate(caller, upload, file, kind)
+            added = await self._library.keep(
+                caller, draft, found.source, found.key, found.content, upload=upload
             )
-            added = await self._library.keep(caller, draft, source, key, content, upload=upload)
         if not added.created:
             answer = {
                 "status": added.status,
@@ -354,6 +339,17 @@ class Uploads:
             if added.created
             else await self._first_result(caller, await self._own(caller, upload.id))
         )
+
+    async def _detect_type(self, upload: Upload, file: Path) -> str:
+        return await self._extractor.detect_type(
+            file, upload.content_type, upload.filename, queue=upload.owner
+        )
+
+    async def _locate(self, caller: Caller, upload: Upload, file: Path, kind: str) -> LocatedSource:
+        key, content = await self._known_content(caller, await asyncio.to_thread(_digest, file))
+        if content and content.text:
+            return LocatedSource(key, Source.of(content), content)
+        return LocatedSource(key, await self._read(upload, file, kind), content)
 
     async def _known_content(self, caller: Caller, digest: str) -> tuple[str, Content | None]:
         """Return the caller's content key for a file with its content, or the library's key if the

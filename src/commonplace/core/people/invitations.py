@@ -7,7 +7,6 @@ from commonplace.core.people.accounts import Accounts, Visitor, checked
 from commonplace.core.people.members import (
     AcceptedInvitation,
     Members,
-    OpenInvitation,
     require_addressee,
 )
 from commonplace.core.people.passkeys import Passkeys, Site
@@ -24,9 +23,6 @@ class Invitations:
     _passkeys: Passkeys
     _members: Members
 
-    async def asked(self, secret: str) -> OpenInvitation:
-        return await self._members.asked(secret)
-
     async def accept_as_visitor(self, visitor: Visitor, secret: str) -> AcceptedInvitation:
         """Accept as an existing person. The browser switches to the joined library."""
         done = await self._members.accept(visitor.as_owner, secret, with_token=False)
@@ -38,7 +34,7 @@ class Invitations:
     ) -> str:
         """Accept as a new person, and return the secret for the session cookie."""
         name, email = checked(name, email)
-        await self._members.asked(secret)
+        await self._members.find_invitation(secret)
         hashed = await self._accounts.hashed(password)
         done = await self._members.accept(
             None, secret, name, email, with_token=False, sign_in=hashed
@@ -49,7 +45,7 @@ class Invitations:
         """Offer a passkey, unless the sign-up would be refused anyway: an unknown passkey would
         stay in the browser."""
         name, email = checked(name, email)
-        require_addressee((await self._members.asked(secret)).invitation, email)
+        require_addressee((await self._members.find_invitation(secret)).invitation, email)
         if await self._store.accounts.find_by_email(email):
             raise NameTaken(
                 f"There is already an account for {email}. Sign in, then open the link again."

@@ -96,7 +96,7 @@ class Members:
             raise Invalid("Enter a library name of up to 200 characters.")
         await self._store.members.rename_library(caller.library_id, name)
 
-    async def asked(self, secret: str) -> OpenInvitation:
+    async def find_invitation(self, secret: str) -> OpenInvitation:
         """Return an invitation by its secret. No sign-in is needed."""
         invitation = await self._open(secret)
         by = await self._store.accounts.person(invitation.invited_by)

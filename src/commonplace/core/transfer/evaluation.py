@@ -175,9 +175,9 @@ class Evaluation:
         search = Search(app.store, _QueryCache(app.embedder), app.access, app.settings)
         totals = {mode: dict.fromkeys(METRICS, 0.0) for mode in Mode}
         for done, query in enumerate(judged.queries, 1):
-            caller = (
-                self.caller if query.group is None else _within(self.caller, folders[query.group])
-            )
+            caller = self.caller
+            if query.group is not None:
+                caller = replace(caller, folders=frozenset({folders[query.group]}))
             for mode in Mode:
                 found = await self._ranked(search, caller, query.text, mode)
                 for metric, value in measure(found, judged.judgements[query.id]).items():
@@ -215,10 +215,6 @@ class Evaluation:
         self._documents[item.id] = document.id
         # Every document is separate, even if two have the same text.
         return Record(item, document.text or document.title, once=False, describe=False)
-
-
-def _within(caller: Caller, folder_id: str) -> Caller:
-    return replace(caller, folders=frozenset({folder_id}))
 
 
 class _QueryCache:

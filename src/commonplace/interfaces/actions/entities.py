@@ -10,7 +10,7 @@ from commonplace import model
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.duplicates import THRESHOLD, SimilarItem
 from commonplace.core.entities.entities import AddedEntity, Entity as CoreEntity
-from commonplace.core.entities.search import EntityHit, EntityQuery
+from commonplace.core.entities.search import EntityQuery
 from commonplace.core.entities.validation import NewEntity, since as parse_since
 from commonplace.core.people.client_setup import address as server_address
 from commonplace.interfaces.actions.items import (
@@ -406,7 +406,7 @@ class EntityResults(TypedDict):
 
 
 def entity_results(
-    query: SearchInput, hits: Sequence[EntityHit], degraded: str | None, settings: Settings
+    query: SearchInput, hits: Sequence[model.Hit], degraded: str | None, settings: Settings
 ) -> EntityResults:
     return {
         "results": [_entity_result(query, hit, settings) for hit in hits[: query.limit]],
@@ -418,7 +418,7 @@ def entity_results(
     }
 
 
-def _entity_result(query: SearchInput, hit: EntityHit, settings: Settings) -> EntityResult:
+def _entity_result(query: SearchInput, hit: model.Hit, settings: Settings) -> EntityResult:
     passage = hit.passage
     said = {
         "status": passage.status,

@@ -107,7 +107,7 @@ async def show_invitation(
     request: WebRequest, status: int = 200, error: str = "", name: str = "", email: str = ""
 ) -> Response:
     secret = request.path("secret")
-    asked = await request.services.invitations.asked(secret)
+    asked = await request.services.members.find_invitation(secret)
     already = request.visitor is not None and any(
         each.library_id == asked.invitation.library_id for each in request.visitor.libraries
     )
