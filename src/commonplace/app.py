@@ -1,4 +1,4 @@
-"""The composition root: builds every service from the settings."""
+"""The composition root: picks adapters by the settings, and opens and closes everything."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,51 +20,9 @@ from commonplace.adapters.transcribe import duration, make_transcriber
 from commonplace.adapters.wakeup import make_wake
 from commonplace.adapters.youtube.audio import YouTubeSound
 from commonplace.adapters.youtube.captions import YouTubeCaptions
-from commonplace.core.disks.disks import Disks
-from commonplace.core.disks.publishing import Publisher
-from commonplace.core.entities.annotations import Annotations
-from commonplace.core.entities.auto_links import AutoLinker, LinkJobs
-from commonplace.core.entities.duplicates import Duplicates
-from commonplace.core.entities.entities import Entities
-from commonplace.core.entities.search import EntitySearch
-from commonplace.core.entities.similarity_scale import SimilarityScale
-from commonplace.core.ingest.embedding import EmbedJobs
-from commonplace.core.ingest.pipeline import IngestPipeline
-from commonplace.core.ingest.sources import Sources
-from commonplace.core.ingest.summaries import TransformJobs
-from commonplace.core.ingest.transcription import Quota, Recordings, TranscribeJobs
-from commonplace.core.ingest.transcription_webhook import Webhooks
-from commonplace.core.items.delayed_delete import DelayedDeletes, RemoveJobs
-from commonplace.core.items.epic_status import Epics
-from commonplace.core.items.feeds import Feeds
-from commonplace.core.items.folders import Folders
-from commonplace.core.items.ingest_jobs import IngestJobs
-from commonplace.core.items.library import Library
-from commonplace.core.items.overview import Overview
-from commonplace.core.items.unread import Unread
-from commonplace.core.items.uploads import Uploads
-from commonplace.core.items.versions import Versions
-from commonplace.core.jobs.worker import Handler, Worker
-from commonplace.core.map.library_map import LibraryMap
-from commonplace.core.memory.context import Context
-from commonplace.core.memory.memories import Memory
-from commonplace.core.memory.reflection import Reflection
-from commonplace.core.people.accounts import Accounts
-from commonplace.core.people.authorization import Access
-from commonplace.core.people.invitations import Invitations
-from commonplace.core.people.members import Members
-from commonplace.core.people.passkeys import Passkeys
-from commonplace.core.people.tokens import People
-from commonplace.core.search.search import Search
-from commonplace.core.services import Services
-from commonplace.core.transfer.account_deletion import AccountDeletion
-from commonplace.core.transfer.session_import import Sessions
-from commonplace.core.work.graph import Graph
-from commonplace.core.work.planning import Planning
-from commonplace.core.work.tasks import Tasks
+from commonplace.core.services import Services, build_services
 from commonplace.errors import Damaged
 from commonplace.model import Caller
-from commonplace.model.jobs import EMBED, INGEST, LINK, REMOVE, TRANSCRIBE, TRANSFORM
 from commonplace.model.progress import Advance
 from commonplace.ports import Captions, Soundtracks, Transcriber
 from commonplace.settings import Settings
@@ -100,119 +58,28 @@ async def open_app(
 
         store: Store = closing(own_store or make_store(settings))
         await store.open()
-        embedder, limits, wake = (
-            closing(make_embedder(settings)),
-            closing(make_limits(settings)),
-            closing(make_wake(settings)),
-        )
-        fetcher, extractor, blobs = (
-            closing(make_fetcher(settings)),
-            closing(FileExtractor()),
-            closing(make_blobs(settings)),
-        )
-        transcriber = closing(own_transcriber or make_transcriber(settings))
-        local, chosen = (
-            closing(make_transformer(replace(settings, transformer="local"))),
-            closing(make_transformer(settings)),
-        )
-        access = Access(store, limits, settings)
-        stack.push_async_callback(access.flush)
-        soundtracks = own_soundtracks or YouTubeSound(fetcher)
-        sources = Sources(
-            fetcher, extractor, own_captions or YouTubeCaptions(fetcher), soundtracks, settings
-        )
-        pipeline, quota = IngestPipeline(embedder, local), Quota(store, settings)
-        recordings = Recordings(fetcher, soundtracks, blobs, settings, duration)
-        epics = Epics(store, embedder.stamp)
-        library = Library(
-            store,
-            embedder,
-            access,
-            wake,
-            sources,
-            pipeline,
-            quota,
-            epics,
-            auto_transforms=settings.transformer != "local",
-        )
-        folders = Folders(store, access, epics)
-        similarity = SimilarityScale(embedder)
-        duplicates, auto_linker = (
-            Duplicates(store, embedder, similarity),
-            AutoLinker(store, embedder, similarity),
-        )
-        entities = Entities(
-            store,
-            embedder,
-            access,
-            wake,
-            pipeline,
-            duplicates,
-            auto_linker,
-            epics,
+        fetcher = closing(make_fetcher(settings))
+        app = build_services(
+            settings,
+            store=store,
+            embedder=closing(make_embedder(settings)),
+            limits=closing(make_limits(settings)),
+            wake=closing(make_wake(settings)),
+            fetcher=fetcher,
+            extractor=closing(FileExtractor()),
+            blobs=closing(make_blobs(settings)),
+            captions=own_captions or YouTubeCaptions(fetcher),
+            soundtracks=own_soundtracks or YouTubeSound(fetcher),
+            transcriber=closing(own_transcriber or make_transcriber(settings)),
+            local=closing(make_transformer(replace(settings, transformer="local"))),
+            chosen=closing(make_transformer(settings)),
+            reflector=closing(make_reflector(settings)),
+            duration=duration,
             attended=workers > 0 or bool(settings.redis_url),
         )
-        search, memory = (
-            Search(store, embedder, access, settings),
-            Memory(store, access, entities, embedder.stamp),
-        )
-        reflection = Reflection(
-            store, access, embedder, duplicates, closing(make_reflector(settings)), entities, memory
-        )
-        handlers: dict[str, Handler] = {
-            EMBED: EmbedJobs(store, embedder),
-            LINK: LinkJobs(store, auto_linker),
-            REMOVE: RemoveJobs(store, epics),
-            TRANSFORM: TransformJobs(store, local, chosen),
-            TRANSCRIBE: TranscribeJobs(
-                store, transcriber, recordings, pipeline, quota, wake, embedder.stamp
-            ),
-        }
-        unread = Unread(store, access, wake, library, embedder.stamp)
-        uploads = Uploads(store, blobs, extractor, access, library, unread, recordings, settings)
-        handlers[INGEST] = IngestJobs(store, library, unread, uploads)
-        accounts, members = Accounts(store, access, limits), Members(store, access)
-        tasks = Tasks(store, access, pipeline, wake, entities, epics, embedder.stamp)
-        passkeys, graph = Passkeys(store, accounts), Graph(store, access, tasks)
-        app = Services(
-            settings,
-            store,
-            embedder,
-            access,
-            People(store, access),
-            accounts,
-            passkeys,
-            members,
-            Invitations(store, accounts, passkeys, members),
-            AccountDeletion(store, accounts, uploads),
-            library,
-            folders,
-            unread,
-            search,
-            uploads,
-            Feeds(store, fetcher, extractor, access, library, folders, settings),
-            Webhooks(wake, settings),
-            tasks,
-            Planning(store, access, search, graph, similarity),
-            entities,
-            Disks(store, embedder, access, search, Publisher(store, embedder, local)),
-            graph,
-            memory,
-            reflection,
-            Context(store, access, search, entities),
-            DelayedDeletes(store, access),
-            Overview(store, access, settings, embedder, quota),
-            EntitySearch(search, entities),
-            Sessions(store, access, entities, memory, reflection),
-            Versions(store, access),
-            Annotations(store, access, entities),
-            LibraryMap(store, access, embedder),
-            Worker(store, wake, handlers),
-        )
-        background = [asyncio.create_task(access.keep_flushing())]
-        background += [
-            asyncio.create_task(Worker(store, wake, handlers).run()) for _ in range(workers)
-        ]
+        stack.push_async_callback(app.access.flush)
+        background = [asyncio.create_task(app.access.keep_flushing())]
+        background += [asyncio.create_task(app.worker.another().run()) for _ in range(workers)]
         if workers:
             background += [
                 asyncio.create_task(app.feeds.keep_polling()),

@@ -1,21 +1,34 @@
-"""All services of the application in one object, filled by app.py."""
+"""All services of the core in one object, and how they depend on each other."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from commonplace.core.disks.disks import Disks
+from commonplace.core.disks.publishing import Publisher
 from commonplace.core.entities.annotations import Annotations
+from commonplace.core.entities.auto_links import AutoLinker, LinkJobs
+from commonplace.core.entities.duplicates import Duplicates
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.search import EntitySearch
+from commonplace.core.entities.similarity_scale import SimilarityScale
+from commonplace.core.ingest.embedding import EmbedJobs
+from commonplace.core.ingest.pipeline import IngestPipeline
+from commonplace.core.ingest.sources import Sources
+from commonplace.core.ingest.summaries import TransformJobs
+from commonplace.core.ingest.transcription import Quota, Recordings, TranscribeJobs
 from commonplace.core.ingest.transcription_webhook import Webhooks
-from commonplace.core.items.delayed_delete import DelayedDeletes
+from commonplace.core.items.delayed_delete import DelayedDeletes, RemoveJobs
+from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.feeds import Feeds
 from commonplace.core.items.folders import Folders
+from commonplace.core.items.ingest_jobs import IngestJobs
 from commonplace.core.items.library import Library
 from commonplace.core.items.overview import Overview
 from commonplace.core.items.unread import Unread
 from commonplace.core.items.uploads import Uploads
 from commonplace.core.items.versions import Versions
-from commonplace.core.jobs.worker import Worker
+from commonplace.core.jobs.worker import Handler, Worker
 from commonplace.core.map.library_map import LibraryMap
 from commonplace.core.memory.context import Context
 from commonplace.core.memory.memories import Memory
@@ -32,7 +45,20 @@ from commonplace.core.transfer.session_import import Sessions
 from commonplace.core.work.graph import Graph
 from commonplace.core.work.planning import Planning
 from commonplace.core.work.tasks import Tasks
-from commonplace.ports import Embedder
+from commonplace.model.jobs import EMBED, INGEST, LINK, REMOVE, TRANSCRIBE, TRANSFORM
+from commonplace.ports import (
+    Blobs,
+    Captions,
+    Embedder,
+    Extractor,
+    Fetcher,
+    Limits,
+    Reflector,
+    Soundtracks,
+    Transcriber,
+    Transformer,
+    Wake,
+)
 from commonplace.settings import Settings
 from commonplace.store import Store
 
@@ -72,3 +98,117 @@ class Services:
     annotations: Annotations
     library_map: LibraryMap
     worker: Worker
+
+
+def build_services(
+    settings: Settings,
+    *,
+    store: Store,
+    embedder: Embedder,
+    limits: Limits,
+    wake: Wake,
+    fetcher: Fetcher,
+    extractor: Extractor,
+    blobs: Blobs,
+    captions: Captions,
+    soundtracks: Soundtracks,
+    transcriber: Transcriber,
+    local: Transformer,
+    chosen: Transformer,
+    reflector: Reflector,
+    duration: Callable[[Path], float],
+    attended: bool,
+) -> Services:
+    """Connect the services with each other and with the adapters.
+
+    `local`, `chosen`: the summarizer of this machine and the configured one. `duration`: measures a
+    recording in seconds. `attended`: whether workers run here or can be woken.
+    """
+    access = Access(store, limits, settings)
+    sources = Sources(fetcher, extractor, captions, soundtracks, settings)
+    pipeline, quota = IngestPipeline(embedder, local), Quota(store, settings)
+    recordings = Recordings(fetcher, soundtracks, blobs, settings, duration)
+    epics = Epics(store, embedder.stamp)
+    library = Library(
+        store,
+        embedder,
+        access,
+        wake,
+        sources,
+        pipeline,
+        quota,
+        epics,
+        auto_transforms=settings.transformer != "local",
+    )
+    folders = Folders(store, access, epics)
+    similarity = SimilarityScale(embedder)
+    duplicates, auto_linker = (
+        Duplicates(store, embedder, similarity),
+        AutoLinker(store, embedder, similarity),
+    )
+    entities = Entities(
+        store,
+        embedder,
+        access,
+        wake,
+        pipeline,
+        duplicates,
+        auto_linker,
+        epics,
+        attended=attended,
+    )
+    search, memory = (
+        Search(store, embedder, access, settings),
+        Memory(store, access, entities, embedder.stamp),
+    )
+    reflection = Reflection(store, access, embedder, duplicates, reflector, entities, memory)
+    handlers: dict[str, Handler] = {
+        EMBED: EmbedJobs(store, embedder),
+        LINK: LinkJobs(store, auto_linker),
+        REMOVE: RemoveJobs(store, epics),
+        TRANSFORM: TransformJobs(store, local, chosen),
+        TRANSCRIBE: TranscribeJobs(
+            store, transcriber, recordings, pipeline, quota, wake, embedder.stamp
+        ),
+    }
+    unread = Unread(store, access, wake, library, embedder.stamp)
+    uploads = Uploads(store, blobs, extractor, access, library, unread, recordings, settings)
+    handlers[INGEST] = IngestJobs(store, library, unread, uploads)
+    accounts, members = Accounts(store, access, limits), Members(store, access)
+    tasks = Tasks(store, access, pipeline, wake, entities, epics, embedder.stamp)
+    passkeys, graph = Passkeys(store, accounts), Graph(store, access, tasks)
+    return Services(
+        settings,
+        store,
+        embedder,
+        access,
+        People(store, access),
+        accounts,
+        passkeys,
+        members,
+        Invitations(store, accounts, passkeys, members),
+        AccountDeletion(store, accounts, uploads),
+        library,
+        folders,
+        unread,
+        search,
+        uploads,
+        Feeds(store, fetcher, extractor, access, library, folders, settings),
+        Webhooks(wake, settings),
+        tasks,
+        Planning(store, access, search, graph, similarity),
+        entities,
+        Disks(store, embedder, access, search, Publisher(store, embedder, local)),
+        graph,
+        memory,
+        reflection,
+        Context(store, access, search, entities),
+        DelayedDeletes(store, access),
+        Overview(store, access, settings, embedder, quota),
+        EntitySearch(search, entities),
+        Sessions(store, access, entities, memory, reflection),
+        Versions(store, access),
+        Annotations(store, access, entities),
+        LibraryMap(store, access, embedder),
+        Worker(store, wake, handlers),
+    )

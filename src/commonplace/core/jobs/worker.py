@@ -47,6 +47,10 @@ class Worker:
         self._prune_at = 0.0
         self._idle = {kind: asyncio.Event() for kind in handlers}
 
+    def another(self) -> "Worker":
+        """Return a second worker for the same jobs."""
+        return Worker(self._store, self._wake, self._handlers)
+
     async def run(self) -> None:
         """Run each kind of job on its own: a transcription takes hours and must not block short
         jobs."""
