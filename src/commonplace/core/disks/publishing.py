@@ -31,7 +31,6 @@ class Publisher:
         self._embedder = embedder
         self._transformer = transformer  # the local one: the text never leaves this machine
         # deriving takes seconds for a long text, so each caller does one at a time
-        # deriving takes seconds for a long text, so each caller does one at a time
         self._turns = KeyedLock()
 
     async def preview(self, caller: Caller, item: Item) -> RedactedDisk:

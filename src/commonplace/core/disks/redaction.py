@@ -27,7 +27,6 @@ QUOTED_RUN, MOST_QUOTED, QUOTED_SHARE = 4, 60, 10
 _HEADING_WORDS, _SUMMARY_TERMS, _SECTION_TERMS = 8, 8, 5
 _OUTLINED = 12  # headings listed in a summary
 # scripts without spaces: each character counts as a word
-# scripts without spaces: each character counts as a word
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 _FACTOR, _UNKNOWN = np.uint64(0x9E3779B97F4A7C15), 2**63
 _PLAIN = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")

@@ -32,7 +32,6 @@ class Record:
     origin: str = ""  # from an export; otherwise that of the importing caller
     dated: bool = False  # whether the source has a date
     # whether a document without a summary gets one, with key points and tags
-    # whether a document without a summary gets one, with key points and tags
     describe: bool = True
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
@@ -64,12 +65,10 @@ class Versions:
         ]
         followed_by = None
         if later:
-            try:
+            with suppress(NotFound):  # only the newest versions are kept
                 followed_by = await self._store.versions.get(
                     caller.scope, item.id, later[-1].revision
                 )
-            except NotFound:  # only the newest versions are kept
-                followed_by = None
         text = followed_by.text if followed_by else await self._store.items.text(item)
         return VersionDiff(
             item, version, followed_by, await asyncio.to_thread(difference, version.text, text)

@@ -36,7 +36,6 @@ from commonplace.text.chunking import embedding_text
 
 SURE = 0.5  # confidence from which a candidate is stored without review
 # owner of the idempotency keys of acceptances, so that two callers who accept one create one memory
-# owner of the idempotency keys of acceptances, so that two callers who accept one create one memory
 REVIEW = "review"
 UNTITLED = "Session reflection"
 

@@ -125,7 +125,6 @@ class Access:
                 log.warning("Recent activity could not be written: %s", error.message)
             except Exception:
                 # the loop must go on, or events would pile up
-                # the loop must go on, or events would pile up
                 log.exception("Recent activity could not be written")
 
     async def _spend(self, caller: Caller, action: Action) -> None:

@@ -82,7 +82,6 @@ class ImportResult:
     folders: int
     skipped: tuple[tuple[str, str], ...]  # (file, reason)
     # parts of files that could not be read
-    # parts of files that could not be read
     unread: tuple[tuple[str, str], ...] = ()
 
 

@@ -25,7 +25,6 @@ from commonplace.store import Store
 
 CYCLES = 20  # named in one answer
 # a task or epic has at most one of each
-# a task or epic has at most one of each
 _PLACES: dict[str, str] = {Kind.BELONGS_TO: "project", Kind.PART_OF: "epic"}
 
 
@@ -52,11 +51,11 @@ class DependencyChain:
     cut: bool
 
 
+@dataclass(eq=False)
 class Graph:
-    def __init__(self, store: Store, access: Access, work: Tasks) -> None:
-        self._store = store
-        self._access = access
-        self._tasks = work
+    _store: Store
+    _access: Access
+    _tasks: Tasks
 
     async def list(
         self, caller: Caller, wanted: GraphQuery, *, limit: int, offset: int = 0
@@ -254,7 +253,6 @@ def _needs(items: Sequence[Item], relations: Sequence[Relation]) -> dict[str, li
 
 def cycles_of(waits: Sequence[tuple[str, str]]) -> Sequence[Sequence[str]]:
     """Return cycles among dependencies, as ids. Each ends with its first id."""
-    # an id that is not on both sides is in no cycle
     # an id that is not on both sides is in no cycle
     both = {from_id for from_id, _ in waits} & {to_id for _, to_id in waits}
     needs: dict[str, list[str]] = {}
