@@ -1,4 +1,4 @@
-"""Disks on the wire: the shapes that the disks door, REST and the command line share."""
+"""Inputs and answers about disks."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -22,7 +22,8 @@ DiskScope = Annotated[
     ScopeName,
     Field(
         description=(
-            "all: owned and saved; owned: of this library; saved: others' that were saved and are still published; private, "
+            "all: owned and saved; owned: of this library; saved: others' that were saved and are "
+            "still published; private, "
             "published: owned ones that are"
         )
     ),

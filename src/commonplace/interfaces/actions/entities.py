@@ -1,4 +1,4 @@
-"""Shapes of the graph door that the faces share."""
+"""Inputs and answers about entities."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Literal
@@ -62,7 +62,7 @@ def refuse_document(value: object) -> object:
 
 
 def empty_if_null(value: object) -> object:
-    """What is not there is refused in the words for what is empty, however it is not there."""
+    """Turn null into an empty text, so that both are refused in the same words."""
     return "" if value is None else value
 
 
@@ -77,7 +77,10 @@ Since = Annotated[
 
 
 def required_not_blank(*names: str) -> Callable[[dict[str, Any]], None]:
-    """They have defaults, so that one that is missing is answered as one that is empty, in the same words."""
+    """Declare fields as required in the schema, though they have defaults.
+
+    With the defaults, a missing field is answered as an empty one, in the words of the contract.
+    """
 
     def update_schema(schema: dict[str, Any]) -> None:
         schema["required"] = list(names)
@@ -110,8 +113,10 @@ class AddInput(Input):
         BeforeValidator(refuse_document),
         Field(
             description=(
-                "episode: something learnt; pattern: a practice that works; procedure: a runbook; decision: with its reasons; plan; "
-                "idea; claim: one fact; artifact: a work product; session: a checkpoint; domain; task and epic: work in a project; "
+                "episode: something learnt; pattern: a practice that works; procedure: a runbook; "
+                "decision: with its reasons; plan; "
+                "idea; claim: one fact; artifact: a work product; session: a checkpoint; domain; "
+                "task and epic: work in a project; "
                 "project"
             )
         ),
@@ -130,7 +135,8 @@ class AddInput(Input):
         Field(
             default_factory=list,
             description=(
-                "Ids of entities to link to; supersedes:<id>, contradicts:<id>, requires:<id> and supports:<id> say how"
+                "Ids of entities to link to; supersedes:<id>, contradicts:<id>, requires:<id> and "
+                "supports:<id> say how"
             ),
         ),
     ]
@@ -305,8 +311,10 @@ def public_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def remaining_metadata(metadata: dict[str, Any], said: Iterable[str]) -> dict[str, Any]:
-    """Those beside what an answer says itself. Metadata is anybody's: it does not say an item's status, or who added it, for
-    the item, not even where the item has none."""
+    """Return the metadata that the answer does not state itself.
+
+    Anybody can write metadata, so it never states an item's status or who added it.
+    """
     return {
         name: value
         for name, value in public_metadata(metadata).items()
@@ -340,7 +348,8 @@ class SearchInput(Input):
         Statuses | None,
         Field(
             description=(
-                "Of tasks (todo, doing ...) or memories (superseded, stale, wrong); several: `todo,doing`"
+                "Of tasks (todo, doing ...) or memories (superseded, stale, wrong); several: "
+                "`todo,doing`"
             )
         ),
     ] = None

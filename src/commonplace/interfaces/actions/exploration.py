@@ -1,4 +1,4 @@
-"""Explore, query by any face."""
+"""Explore the graph, for every interface."""
 
 from commonplace.core.services import Services
 from commonplace.interfaces.actions import graph as graph_shapes

@@ -1,4 +1,4 @@
-"""The graph on the wire: what may be asked of it, and items as its nodes."""
+"""Inputs and answers about the graph: exploring it, nodes and relations."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -37,8 +37,10 @@ class Explore(Input):
         ExploreMode,
         Field(
             description=(
-                "list: entities by type, project and status, newest first; related: what one entity is joined to; traverse: what "
-                "is up to `depth` steps away; dependencies: all that a task waits for, in the order to do it"
+                "list: entities by type, project and status, newest first; related: what one "
+                "entity is joined to; traverse: what "
+                "is up to `depth` steps away; dependencies: all that a task waits for, in the "
+                "order to do it"
             )
         ),
     ] = "list"
@@ -82,7 +84,8 @@ class Explore(Input):
             )
         if self.mode == "list" and self.entity_id is not None:
             raise ValueError(
-                "entity_id does not go with mode=list: use related, traverse or dependencies to begin at an entity"
+                "entity_id does not go with mode=list: use related, traverse or dependencies to "
+                "begin at an entity"
             )
         return self
 
@@ -197,7 +200,8 @@ class ExploreResult(TypedDict):
         bool,
         Field(
             description=(
-                "The walk met entities with so many relations that it followed only the best of them"
+                "The walk met entities with so many relations that it followed only the best of "
+                "them"
             )
         ),
     ]

@@ -1,4 +1,4 @@
-"""Shapes of memory that the faces share: what may come in, and values as JSON going out."""
+"""Inputs and answers about memories, reflection and context."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
@@ -59,7 +59,8 @@ class Remember(Input):
         Field(
             json_schema_extra={"maxLength": LONGEST_CONTENT},
             description=(
-                "What to remember, in full. It is kept word for word, and nothing changes it afterwards"
+                "What to remember, in full. It is kept word for word, and nothing changes it "
+                "afterwards"
             ),
         ),
     ] = ""
@@ -79,7 +80,8 @@ class Remember(Input):
         Field(
             default_factory=list,
             description=(
-                "Ids of what it relates to; `supersedes:<id>`, `contradicts:<id>`, `requires:<id>` or `supports:<id>` say how"
+                "Ids of what it relates to; `supersedes:<id>`, `contradicts:<id>`, `requires:<id>` "
+                "or `supports:<id>` say how"
             ),
         ),
     ]
@@ -108,7 +110,8 @@ class Remember(Input):
             min_length=1,
             max_length=LONGEST_KEY,
             description=(
-                "Sending the same key again answers with the first result instead of keeping it twice"
+                "Sending the same key again answers with the first result instead of keeping it "
+                "twice"
             ),
         ),
     ] = None
@@ -157,7 +160,8 @@ class Reflect(Input):
         bool,
         Field(
             description=(
-                "Keep the notes, and what is sure and new of the candidates; the rest is queued for review"
+                "Keep the notes, and what is sure and new of the candidates; the rest is queued "
+                "for review"
             )
         ),
     ] = False

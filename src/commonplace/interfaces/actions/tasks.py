@@ -1,4 +1,4 @@
-"""Shapes of work that the faces share: what goes with each action, and plans going out."""
+"""Inputs of the actions on tasks, epics and memories, and answers about plans."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -30,7 +30,8 @@ Revision = Annotated[
     Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole_number)] | None,
     Field(
         description=(
-            "Change it only if it is still at this revision; otherwise `conflict`, with the present one"
+            "Change it only if it is still at this revision; otherwise `conflict`, with the "
+            "present one"
         )
     ),
 ]
@@ -52,13 +53,13 @@ Hours = Annotated[
 
 
 class StepInput(Input):
-    """Nothing but, perhaps, the revision that it must still be at."""
+    """The input of an action that needs nothing but an optional revision."""
 
     expected_revision: Revision = None
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What is noted in the metadata of what it is about."""
+        """Facts to add to the metadata of the entity."""
         return {}
 
 
@@ -117,7 +118,7 @@ class MarkInput(StepInput):
 
 
 class EpicChanges(StepInput):
-    """What is left out stays as it is; something must change."""
+    """Fields that are left out do not change; at least one must change."""
 
     title: Annotated[str, Field(max_length=rules.LONGEST_TITLE)] = ""
     status: Annotated[Short, Field(description="Only where the drawing leads from where it is")] = (
@@ -158,7 +159,7 @@ class TaskChanges(EpicChanges):
 
 
 def _rename_fields(value: Any, names: dict[str, str]) -> Any:
-    """Other words that agents use for a field, as long as that is not there itself."""
+    """Accept the names that agents use for a field, unless the field is there itself."""
     if not isinstance(value, dict):
         return value
     return {

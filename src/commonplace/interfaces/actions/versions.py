@@ -1,4 +1,4 @@
-"""Earlier versions on the wire: the shapes that REST and the command line share."""
+"""Answers about earlier versions of an item."""
 
 from collections.abc import Iterable
 from typing import Annotated

@@ -89,7 +89,7 @@ class CommandContext:
 
 @dataclass(frozen=True, slots=True)
 class Session(CommandContext):
-    """An open application, and the caller whom the command acts as."""
+    """An open application, and the caller of the command."""
 
     services: "Services"
     caller: Caller
@@ -150,7 +150,7 @@ def _add_command(group: typer.Typer, name: str, function: Command) -> None:
 
 
 def _check_encoding(values: dict[str, Any]) -> None:
-    """Fail on bytes that are not UTF-8: Python keeps them as lone surrogates. Only paths may have them."""
+    """Fail on text that is not UTF-8; Python keeps such bytes as lone surrogates."""
     for value in values.values():
         if isinstance(value, str):
             value.encode()
@@ -161,7 +161,8 @@ def _settings(data_dir: Path | None) -> Settings:
     level = settings.log_level.upper()
     if level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
         raise ConfigurationError(
-            f"COMMONPLACE_LOG_LEVEL must be debug, info, warning or error, not {settings.log_level!r}."
+            "COMMONPLACE_LOG_LEVEL must be debug, info, warning or error, not "
+            f"{settings.log_level!r}."
         )
     logging.basicConfig(
         level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"

@@ -61,7 +61,10 @@ async def add(
         Many,
         typer.Option(
             "--related-to",
-            help="Id of a related entity, or supersedes:ID, contradicts:ID, requires:ID, supports:ID.",
+            help=(
+                "Id of a related entity, or supersedes:ID, contradicts:ID, requires:ID, "
+                "supports:ID."
+            ),
         ),
     ] = None,
     depends_on: Annotated[
@@ -78,7 +81,7 @@ async def add(
         bool, typer.Option("--check/--no-check", help="Look for duplicates and contradictions.")
     ] = True,
 ) -> None:
-    """Add an entity: an episode, a decision, a project, a task ... Reports duplicates and contradictions."""
+    """Add an entity (episode, decision, project ...). Reports duplicates and contradictions."""
     new = NewEntity(
         title,
         read_text(content),

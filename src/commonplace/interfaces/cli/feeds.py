@@ -31,7 +31,7 @@ def register(root: typer.Typer) -> None:
 async def add_feed(
     session: Session, url: Address, folder: FolderName = None, newest: Newest = 10
 ) -> None:
-    """Follow a feed. Entries are added while `serve` or `worker` runs, the newest within half a minute."""
+    """Follow a feed. `serve` and `worker` add its entries, the newest within half a minute."""
     within = (await find_folder(session, folder)).id if folder else None
     feed = await session.services.feeds.subscribe(session.caller, url, within, newest)
     session.show(feed, f"Following {feed.title} ({feed.id})")

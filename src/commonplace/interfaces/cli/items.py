@@ -241,7 +241,7 @@ async def refresh(session: Session, item_id: WhichItem) -> None:
 
 
 def _state(item: Item) -> str:
-    """Empty for what is ready."""
+    """Return the state and its reason, or nothing for a ready item."""
     if item.state == "ready":
         return ""
     return f"{item.state}: {item.status_reason}" if item.status_reason else item.state
@@ -286,7 +286,8 @@ def _draft(
         file = Path(source)
         if not file.is_file():
             raise Invalid(
-                f"There is no file {source!r}. A text is added by standard input: commonplace add - --title TITLE"
+                f"There is no file {source!r}. A text is added by standard input: commonplace add "
+                "- --title TITLE"
             )
         if file.suffix.lower() not in NOTES:
             return FileDraft(file, title or "", in_kb, tags)

@@ -53,7 +53,10 @@ async def remember(
     related_to: Annotated[
         list[str] | None,
         typer.Option(
-            help="Id of a related entity, or supersedes:ID, contradicts:ID, requires:ID, supports:ID."
+            help=(
+                "Id of a related entity, or supersedes:ID, contradicts:ID, requires:ID, "
+                "supports:ID."
+            )
         ),
     ] = None,
     key: Annotated[

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from commonplace.core.services import Services
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
-SWITCH_SECONDS = 0.001  # that whoever answers waits for a thread that works in the background, instead of five times that
+# That whoever answers waits for a thread that works in the background, instead of five times
+# that.
+SWITCH_SECONDS = 0.001
 
 
 def register(root: typer.Typer) -> None:
@@ -39,7 +41,9 @@ async def serve(
 ) -> None:
     """Run the server: web app, MCP, REST and job workers."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    gc.disable()  # until all is imported and set up: none of it goes away, and looking for what does takes a tenth of the time
+    # Until all is imported and set up: none of it goes away, and looking for what does takes
+    # a tenth of the time.
+    gc.disable()
     listener = _listen(
         host or context.settings.host, context.settings.port if port is None else port
     )
@@ -81,7 +85,7 @@ async def worker(context: CommandContext) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Before anything else is opened, so that a second server says at once that there is one already."""
+    """Bind the port before anything is opened, so that a second server fails at once."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=2048)
@@ -106,7 +110,8 @@ def _greet(context: CommandContext, url: str, secret: str | None, claim: str | N
         output.text(f"Commonplace is at {url} (MCP at {url}/mcp, documentation at {url}/docs)")
         if link:
             output.text(
-                f"\nOpen your library in a browser and choose a password (this link works once, for a day):\n  {link}"
+                "\nOpen your library in a browser and choose a password (this link works once, "
+                f"for a day):\n  {link}"
             )
         if secret:
             output.text(f"\nYour token, shown this once: {secret}\n")
@@ -134,7 +139,8 @@ async def _http(app: "Services", listener: socket.socket, ready: Any) -> None:
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
-            # uvicorn's own raises the signal again when it is done, and the store would not be closed.
+            # uvicorn's own raises the signal again when it is done, and the store
+            # would not be closed.
             before = {sign: signal.signal(sign, self.handle_exit) for sign in STOPPING}
             yield
             for sign, handler in before.items():
@@ -144,7 +150,7 @@ async def _http(app: "Services", listener: socket.socket, ready: Any) -> None:
 
 
 async def _warm(app: "Services") -> None:
-    """The first search should not wait for the model and the library."""
+    """Load the model and the library before the first search."""
     try:
         await app.search.warm()
     except CommonplaceError as error:
@@ -166,7 +172,7 @@ async def _first_of(*tasks: asyncio.Task[Any]) -> None:
 
 
 def _stop_signal() -> asyncio.Event:
-    """Set when a signal comes, so that what is open can be closed in order."""
+    """Return an event that SIGINT or SIGTERM sets, so that everything is closed in order."""
     told = asyncio.Event()
     for sign in STOPPING:
         asyncio.get_running_loop().add_signal_handler(sign, told.set)

@@ -84,7 +84,7 @@ async def show_work(session: Session, entity_id: str, machine: Machine) -> None:
 
 
 async def add_work(session: Session, new: NewEntity) -> None:
-    """Add a task or an epic. Its content is read from standard input for -, and defaults to the title."""
+    """Add a task or an epic. Content - reads standard input; no content means the title."""
     from commonplace.core.work.tasks import ChangeResult
 
     new = replace(new, content=read_text(new.content) or new.title)

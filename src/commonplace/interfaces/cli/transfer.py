@@ -26,7 +26,10 @@ async def import_(
     source: Annotated[
         Path,
         typer.Argument(
-            help="A folder of Markdown files, agent transcripts, a git repository, or an export file.",
+            help=(
+                "A folder of Markdown files, agent transcripts, a git repository, or an export "
+                "file."
+            ),
             show_default=False,
         ),
     ],
@@ -44,9 +47,10 @@ async def import_(
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Compute all vectors now.")] = False,
 ) -> None:
-    """Import a folder of Markdown files (such as an Obsidian vault), browser bookmarks or Pocket (HTML),
-    Pocket or Readwise (CSV), Karakeep (JSON), Claude Code or Codex transcripts (JSONL), or a git
-    repository or saved `git log`. Importing again updates items and creates no duplicates."""
+    """Import a folder of Markdown files (such as an Obsidian vault), browser bookmarks or Pocket
+    (HTML), Pocket or Readwise (CSV), Karakeep (JSON), Claude Code or Codex transcripts (JSONL),
+    or a git repository or saved `git log`. Importing again updates items and creates no
+    duplicates."""
     from commonplace.core.transfer.bookmark_import import import_file
     from commonplace.core.transfer.markdown_folder import import_folder
 
@@ -100,7 +104,7 @@ async def import_(
 
 
 def _find_kind(source: Path, asked: str | None) -> str:
-    """Return the kind that was asked for, or that the source looks like; notes win over others."""
+    """Return the requested kind, or the kind of the source; notes win over others."""
     from commonplace.core.transfer import agent_transcripts, git_history
     from commonplace.core.transfer.markdown_folder import markdown_files
 

@@ -57,7 +57,7 @@ async def link_user(
     ] = "",
     email: Annotated[str, typer.Option(help="The same, by email.", show_default=False)] = "",
 ) -> None:
-    """Print a sign-in link for the web app. It works once, for a day, and can set a new password."""
+    """Print a sign-in link for the web app. It works once, for a day, and sets a password."""
     session.require_owner()
     wanted = (email or who).strip()
     people = await session.services.people.all()

@@ -1,4 +1,4 @@
-"""Everything served over HTTP: the gate in front, MCP endpoints by their paths, REST and web pages behind."""
+"""The HTTP application: the gate in front, MCP endpoints by path, REST and web pages behind."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -13,9 +13,9 @@ from commonplace.interfaces.http.metrics import Metered, Meters
 
 
 class HttpApp:
-    """An ASGI application. Its lifespan is that of `api`, which serves every path that is no endpoint.
+    """An ASGI application with the lifespan of `api`, which serves all paths but endpoints.
 
-    MCP endpoints stand in front of FastAPI, whose router would try all its routes for each call.
+    MCP endpoints are in front of FastAPI, whose router would try all its routes for each call.
     """
 
     def __init__(

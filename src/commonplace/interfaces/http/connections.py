@@ -87,8 +87,11 @@ class Admission:
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """One connection. Bytes are counted before the parser sees them, because it joins what belongs to one header line
-    piece by piece, which takes quadratic time."""
+    """One connection, with limits on its size and speed.
+
+    Bytes are counted before the parser sees them: it joins the pieces of one header line, which
+    takes quadratic time.
+    """
 
     def __init__(self, admission: Admission, **options: Any) -> None:
         super().__init__(**options)
@@ -230,7 +233,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse(*(self._refusal or (400, "bad_request", msg)))
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing: the request is answered as if it had not asked for an upgrade, then the connection ends."""
+        """Log nothing: the request is answered as an ordinary one, then the connection ends."""
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
@@ -285,7 +288,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _linger(self) -> None:
-        """Close, but not at once: a client that is still sending would be reset, and never see its answer."""
+        """Close with a delay: a client that is still sending would never see its answer."""
         if self._lingering or self.transport.is_closing():
             return
         self._lingering = True
@@ -329,13 +332,12 @@ class LimitedServer(uvicorn.Server):
 
 
 def _is_not_about_a_refusal(record: logging.LogRecord) -> bool:
-    """Drop the line that uvicorn logs for each request that is malformed, too large or one too many: whoever sends them
-    could fill the disk with it."""
+    """Drop the line that uvicorn logs for each refused request: senders could fill the disk."""
     return record.msg != "Invalid HTTP request received."
 
 
 def _allow_open_files(count: int) -> None:
-    """Raise the soft limit, which is often 1,024: when it is used up, nobody can connect or be answered."""
+    """Raise the soft limit, often 1,024: when it is used up, nobody can connect."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

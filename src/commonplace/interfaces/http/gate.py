@@ -1,4 +1,4 @@
-"""What every HTTP request goes through before a route: host, origin, token, allowance, size. And errors as HTTP."""
+"""Checks of every HTTP request before its route (host, origin, token, rate, size), and errors."""
 
 import logging
 import re
@@ -25,7 +25,8 @@ MAX_ANONYMOUS_BODY = 64 * 1024  # of who has not proved who they are
 METRICS = "/metrics"
 PROBES = frozenset({"/healthz", "/readyz", METRICS})  # asked for by address, from inside a cluster
 OPEN = PROBES - {METRICS} | {"/openapi.json", "/docs"}
-INVITED = "/api/v1/invitations/accept"  # whoever has no account yet comes without a token; the invitation is in the body
+# Whoever has no account yet comes without a token; the invitation is in the body.
+INVITED = "/api/v1/invitations/accept"
 SIGNED = re.compile(
     r"/api/v1/uploads/[^/]+/content"
 )  # the address itself is the credential; what it brings is a file
@@ -44,7 +45,8 @@ STATUS: dict[type[CommonplaceError], int] = {
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.NameTaken: 409,
-    errors.IngestFailed: 422,  # the request was fine, its source was not: sending it again may help, changing it will
+    # The request was fine, its source was not: sending it again may help, changing it will.
+    errors.IngestFailed: 422,
     errors.RateLimited: 429,
     errors.EmbeddingFailed: 503,
     errors.TranscriptionFailed: 503,
@@ -79,14 +81,14 @@ def internal_error() -> Response:
 
 
 def _before_tools(path: str, error: CommonplaceError) -> Response:
-    """MCP clients know three answers before a tool runs: 401, 429, and 500 for all that is not their doing."""
+    """Map errors to the statuses that MCP clients know before a tool runs: 401, 429, 500."""
     if path.startswith(("/mcp", "/api/mcp")) and STATUS.get(type(error), 500) >= 500:
         return problem(500, "internal_error", error.message)
     return error_response(error)
 
 
 class Gate:
-    """ASGI middleware around everything: nothing behind it runs for a request that has no business here."""
+    """ASGI middleware in front of everything; only requests that pass its checks go on."""
 
     def __init__(self, app: ASGIApp, access: Access, settings: Settings) -> None:
         self._app = app
@@ -212,7 +214,7 @@ def not_json() -> Response:
 
 
 def known_hosts(settings: Settings) -> frozenset[str]:
-    """Names that a Host or Origin header may give: a page from elsewhere must not reach a server on this machine."""
+    """Return the names that Host and Origin may have, so that foreign pages are refused."""
     names = [
         *LOOPBACK,
         settings.host,
@@ -229,7 +231,7 @@ def host_name(host: str) -> str:
 
 
 def network_of(address: str) -> str:
-    """An IPv4 address, or the /64 network of an IPv6 address: what one subscriber has, so what clients are counted by."""
+    """Return the IPv4 address, or the /64 network of an IPv6 address: one subscriber's."""
     if ":" not in address:
         return address
     try:
@@ -273,7 +275,7 @@ def bounded(receive: Receive, most: int) -> Receive:
 
 
 def _hardened(path: str, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """With what every answer says unless it says otherwise."""
+    """Add the security headers that an answer does not set itself."""
     given = [*headers]
     said = {name for name, _ in given}
     return given + [

@@ -59,7 +59,7 @@ class Metered:
 
 
 def _route(scope: Scope) -> str:
-    """Refused requests have no route: one name for all, or anybody could make up new ones without end."""
+    """Return the route's path; refused requests share one name, so labels stay bounded."""
     if "route" in scope:
         return str(scope["route"].path)
     reached = "endpoint" in scope and not scope["path_params"]  # a fixed path, such as /mcp

@@ -1,4 +1,4 @@
-"""The disks door: sections of disks by meaning, one disk, and lists of them. Texts are formatted JSON."""
+"""Tools of the disks endpoint: search sections, read a disk, list disks."""
 
 from typing import Annotated, cast
 

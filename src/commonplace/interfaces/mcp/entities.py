@@ -1,4 +1,4 @@
-"""The graph door's entities: add one, search them; and fetch one, whatever it is."""
+"""Tools on entities: add, search, and fetch of anything."""
 
 from typing import Annotated, Any
 

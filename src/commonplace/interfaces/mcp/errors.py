@@ -1,4 +1,4 @@
-"""Every error as a JSON-RPC error: the one place where codes of the wire are chosen."""
+"""Errors as JSON-RPC errors: the one place that chooses codes."""
 
 import json
 import logging
@@ -37,7 +37,7 @@ def to_mcp_error(error: CommonplaceError) -> MCPError:
 
 
 def with_json_rpc_errors(handler: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """A handler whose failures all reach the client as JSON-RPC errors, and whose surprises reach the log."""
+    """Wrap a handler: its errors become JSON-RPC errors, unexpected ones are logged."""
 
     @wraps(handler)
     async def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -55,13 +55,19 @@ def with_json_rpc_errors(handler: Callable[P, Awaitable[R]]) -> Callable[P, Awai
 
 
 async def explain_params(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-    """Middleware: params of the wrong shape are named (handlers are guarded, so what arrives here is the request's)."""
+    """Middleware that names params of the wrong shape.
+
+    Handlers map their own errors, so a ValidationError here is about the request.
+    """
     try:
         return await call_next(ctx)
     except MCPError as error:
         if (error.code, error.data) != (INVALID_PARAMS, ""):
             raise
-        early = f"{ctx.method}: send `initialize` first, or say the protocol's version in `params._meta`."
+        early = (
+            f"{ctx.method}: send `initialize` first, or say the protocol's version in "
+            "`params._meta`."
+        )
         raise to_mcp_error(Invalid(early)) from error
     except ValidationError as error:
         raise invalid_params_error(ctx.method, error) from error
@@ -74,7 +80,7 @@ def invalid_params_error(method: str, error: ValidationError) -> MCPError:
 
 
 def refuse_non_message(body: bytes) -> JSONRPCError | None:
-    """The refusal of JSON that is no JSON-RPC message, of which the SDK says only what its own classes think of it."""
+    """Return the error for JSON that is no JSON-RPC message; the SDK's is unclear."""
     try:
         message = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -95,7 +101,8 @@ def refuse_non_message(body: bytes) -> JSONRPCError | None:
             code=INVALID_REQUEST,
             data={"error": "invalid_request"},
             message=(
-                'Send one JSON-RPC message: an object with "jsonrpc": "2.0", `method`, `params` (an object) and `id` (text or a '
+                'Send one JSON-RPC message: an object with "jsonrpc": "2.0", `method`, `params` '
+                "(an object) and `id` (text or a "
                 "whole number); lists of messages are not taken."
             ),
         ),
@@ -103,7 +110,7 @@ def refuse_non_message(body: bytes) -> JSONRPCError | None:
 
 
 def refuse_lone_surrogates(message: bytes | str) -> JSONRPCError | None:
-    """The refusal of half a surrogate pair, which is JSON but no text. The SDK answers it, or not, by transport."""
+    """Return the error for half a surrogate pair, which the SDK answers only sometimes."""
     marks: tuple[Any, Any] = (b"\\ud", b"\\uD") if isinstance(message, bytes) else ("\\ud", "\\uD")
     if not any(mark in message for mark in marks):
         return None

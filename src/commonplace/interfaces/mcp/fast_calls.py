@@ -1,8 +1,8 @@
-"""A tool call that is one request and one JSON answer, without what the SDK does for all the others.
+"""Tool calls that are one request and one JSON answer, without the SDK's session machinery.
 
-For clients of the revisions before the newest, which are most, the SDK opens a session of streams and tasks for each request; for
-those of the newest it goes twice through the whole answer to write it. Here the SDK says whether a request is one, and once for
-each revision what stands around an answer. Whatever is not an ordinary tool call is left to it.
+For older protocol versions the SDK opens a session of streams and tasks for each request; for the
+newest it serializes an answer twice. Here the SDK only classifies the request and, once per
+version, provides the envelope of an answer. Everything but an ordinary tool call is left to it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -37,7 +37,7 @@ Call = Callable[[Caller, str, Body | None], Awaitable[tuple[str, Mapping[str, An
 
 class FastCalls:
     def __init__(self, server: Server[Any], call: Call) -> None:
-        """`call`: of a tool by its name, with its arguments, none of which has to be in a header as well."""
+        """`call` runs a tool by name; none of its arguments may be required in headers too."""
         self._call = with_json_rpc_errors(call)
         self._envelopes = {
             version: _empty_answer(server, version)
@@ -47,7 +47,7 @@ class FastCalls:
     async def answer(
         self, caller: Caller, headers: Mapping[str, str], body: bytes
     ) -> Response | None:
-        """None: not one of these."""
+        """Return the answer, or None when the SDK has to serve the request."""
         if not _accepts_json(headers.get("accept", "")) or _LONG_NUMBER in body.translate(
             _AS_ZEROS
         ):
@@ -101,7 +101,7 @@ class FastCalls:
 
 
 def _empty_answer(server: Server[Any], version: str) -> Body:
-    """An answer that says nothing, as clients of this revision get it."""
+    """Return an empty answer in the form of this protocol version."""
     nothing = CallToolResult(content=[], structured_content={}).model_dump(
         by_alias=True, mode="json", exclude_none=True
     )
@@ -121,7 +121,7 @@ def _accepts_json(accept: str) -> bool:
 
 
 def _version(headers: Mapping[str, str], message: Body) -> str | None:
-    """The revision that the request speaks; None when it says that wrongly."""
+    """Return the protocol version of the request, or None when it is not valid."""
     version = headers.get("mcp-protocol-version", DEFAULT_NEGOTIATED_VERSION)
     if version in HANDSHAKE_PROTOCOL_VERSIONS:
         return version

@@ -1,4 +1,4 @@
-"""The graph door's map: what there is, and how it hangs together."""
+"""The `explore` tool."""
 
 from commonplace.core.services import Services
 from commonplace.interfaces.actions import exploration, graph as graph_shapes

@@ -1,4 +1,4 @@
-"""MCP over Streamable HTTP: which servers answer at which paths, and in which form."""
+"""MCP over Streamable HTTP: the endpoints and their paths."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -21,7 +21,7 @@ from commonplace.model import Caller
 def mcp_endpoints(
     services: Services,
 ) -> tuple[dict[str, "Endpoint"], AbstractAsyncContextManager[None]]:
-    """Return the endpoints by path, and the context that they are served within. They expect the gate in front."""
+    """Return the endpoints by path, and the context to serve them in, behind the gate."""
     everything = _make_endpoint(Toolset(ALL_TOOLS, services))
     toolsets = {
         f"/mcp/{name}": _make_endpoint(Toolset(tools, services)) for name, tools in TOOLSETS.items()
@@ -48,9 +48,10 @@ async def _run_all(endpoints: "Iterable[Endpoint]") -> AsyncIterator[None]:
 
 
 class Endpoint:
-    """An ASGI application that serves one MCP server, without sessions unless `stateful`; tool calls go straight to `call`.
+    """An ASGI application for one MCP server, stateless unless `stateful`.
 
-    Answers are plain JSON, which costs less than a stream, except where the request asks to hear of progress.
+    Answers are plain JSON, which costs less than a stream, unless the request asks for progress.
+    Tool calls go straight to `call`.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Endpoint:
 
 
 async def _read(receive: Receive) -> bytes:
-    """The whole body; the Gate sees to its size."""
+    """Return the whole body; the gate limits its size."""
     body, more = bytearray(), True
     while more:
         message = await receive()

@@ -1,4 +1,4 @@
-"""The knowledge door: add to the library, search it, read an item, see what is new."""
+"""Tools of the knowledge endpoint: add, search, read an item, list recent items."""
 
 from typing import Annotated
 
@@ -76,7 +76,7 @@ def _hits_as_text(found: SearchResult) -> str:
 
 
 def _on_one_line(title: str) -> str:
-    """A title may have line breaks; what follows one must not look like the next entry."""
+    """Remove line breaks from a title: the rest must not look like the next entry."""
     return " ".join(title.split())
 
 
@@ -118,7 +118,7 @@ def _item_as_markdown(reading: FullItem) -> str:
 
 
 def _unread(item: Item) -> str | None:
-    """What to know of an item whose source has not been read."""
+    """Return the state of an item whose source has not been read."""
     return f"failed: {item.status_reason}" if item.ingest_status == "failed" else item.ingest_status
 
 
@@ -153,17 +153,24 @@ async def _recent(services: Services, caller: Caller, args: ListRecent) -> tuple
 
 def _recent_line(number: int, item: Item) -> str:
     unread = f", {_on_one_line(said)}" if (said := _unread(item)) else ""
-    return f"{number}. {_on_one_line(item.title)} ({item.created_at.date().isoformat()}{unread})\n   item_id: {item.id}"
+    return (
+        f"{number}. {_on_one_line(item.title)} ({item.created_at.date().isoformat()}{unread})\n   "
+        f"item_id: {item.id}"
+    )
 
 
 TOOLS = (
     Tool(
         "search_knowledge_base",
         "Search the knowledge base",
-        "Search the user's library of saved pages, texts, files and transcripts, and get the passages that match "
-        "best. Use it before answering from memory whenever the user may have saved something on the subject. The "
-        "default mode, hybrid, suits most questions; use keyword for exact strings such as function names and error "
-        "codes, semantic for paraphrases. Each hit has an item_id: pass it to get_item to read the whole item.",
+        "Search the user's library of saved pages, texts, files and transcripts, and get the "
+        "passages that match "
+        "best. Use it before answering from memory whenever the user may have saved something on "
+        "the subject. The "
+        "default mode, hybrid, suits most questions; use keyword for exact strings such as "
+        "function names and error "
+        "codes, semantic for paraphrases. Each hit has an item_id: pass it to get_item to read the "
+        "whole item.",
         Capability.READ,
         item_shapes.SearchRequest,
         SearchHits,

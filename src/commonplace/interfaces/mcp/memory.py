@@ -1,4 +1,4 @@
-"""The graph door's memory: remember, reflect, and the context that an agent starts with."""
+"""Tools on memory: context, remember, reflect."""
 
 from commonplace.core.services import Services
 from commonplace.interfaces.actions import memory as memory_shapes
@@ -63,11 +63,14 @@ TOOLS = (
     Tool(
         "reflect",
         "Reflect on notes",
-        "Extract candidate memories from notes or a transcript: decisions, plans, claims, procedures, "
+        "Extract candidate memories from notes or a transcript: decisions, plans, claims, "
+        "procedures, "
         "ideas, tasks, patterns and episodes, each with a confidence, its source sentences (with "
-        "offsets), duplicates and contradictions. By default nothing is stored. With persist=true the "
+        "offsets), duplicates and contradictions. By default nothing is stored. With persist=true "
+        "the "
         "notes are captured, and confident new candidates become memories; uncertain, duplicate or "
-        "contradicting ones wait in the review queue (with review=true, all of them do). Reflecting on "
+        "contradicting ones wait in the review queue (with review=true, all of them do). "
+        "Reflecting on "
         "the same notes again stores nothing twice.",
         Capability.READ,
         memory_shapes.Reflect,

@@ -30,7 +30,7 @@ PATIENCE = 60.0  # seconds after the input's end for what was asked before it
 
 @dataclass
 class PendingRequests:
-    """Requests that are not answered yet."""
+    """Requests without an answer yet."""
 
     ids: set[RequestId | None] = field(default_factory=set)
     fewer: anyio.Event = field(default_factory=anyio.Event)
@@ -46,9 +46,9 @@ class PendingRequests:
 
 
 async def serve_stdio(services: Services, caller: Callable[[], Awaitable[Caller]]) -> None:
-    """Answer all that is asked until standard input ends. Whatever else the process prints goes to standard error meanwhile.
+    """Serve requests until standard input ends; other output goes to standard error meanwhile.
 
-    `caller` is asked anew for each request: such a server runs for weeks, and a token may be revoked at any moment.
+    `caller` is called for each request: such a server runs for weeks, and a token may be revoked.
     """
 
     async def agent(_: Any) -> Caller:
@@ -71,9 +71,9 @@ async def _sort_out(
     write: ObjectSendStream[SessionMessage],
     asked: PendingRequests,
 ) -> None:
-    """Answer lines that are no messages: the SDK would pass them over, and the client would wait forever.
+    """Pass requests on, and answer lines that are no messages, which the SDK would ignore.
 
-    At the end of its input the SDK drops what it is at, and a script that pipes its requests in would not hear of them.
+    At the end of its input the SDK drops unfinished requests, so this waits for them.
     """
     async with legible:
         async for item in read:

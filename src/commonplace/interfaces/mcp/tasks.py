@@ -1,4 +1,4 @@
-"""The graph door's `manage`: work moves on, memory is corrected, and plans are asked for."""
+"""The `manage` tool: move work on, plan, and correct memory."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from commonplace.model.workflow import EPIC, STEPS, TASK, Machine
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """What an action came to. `item` is what it was about, when it was about one."""
+    """The result of an action, with the item it changed, if any."""
 
     message: str
     item: Item | None = None
@@ -191,7 +191,7 @@ async def _delete(
 
 
 class NoInput(Input):
-    """Nothing goes with it."""
+    """The input of an action that takes no data."""
 
 
 _STEP_INPUTS: dict[str, type[task_shapes.StepInput]] = {
@@ -245,7 +245,8 @@ class Manage(Input):
         Reference | None,
         Field(
             description=(
-                "The task, epic or memory; for prioritize, detect_cycles and suggest a project, or nothing for all"
+                "The task, epic or memory; for prioritize, detect_cycles and suggest a project, or "
+                "nothing for all"
             )
         ),
     ] = None
@@ -254,10 +255,14 @@ class Manage(Input):
         Field(
             default_factory=dict,
             description=(
-                "What goes with it. block_task: reason. submit_review: pr_url, commit_shas. complete_task: learnings, actual_hours. "
-                "update_task: title, status, priority, assignees, due_date, tags, technologies, languages, category, project (moves it), "
-                "epic (null: none), depends_on. update_epic: the same without the last two. add_note: content. "
-                "prioritize, detect_cycles: project, limit. suggest: project, assignee, limit. supersede: by, or content and title; "
+                "What goes with it. block_task: reason. submit_review: pr_url, commit_shas. "
+                "complete_task: learnings, actual_hours. "
+                "update_task: title, status, priority, assignees, due_date, tags, technologies, "
+                "languages, category, project (moves it), "
+                "epic (null: none), depends_on. update_epic: the same without the last two. "
+                "add_note: content. "
+                "prioritize, detect_cycles: project, limit. suggest: project, assignee, limit. "
+                "supersede: by, or content and title; "
                 "reason. mark_wrong, mark_stale: reason. "
                 "All that change something: expected_revision"
             ),

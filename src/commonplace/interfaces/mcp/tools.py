@@ -1,4 +1,4 @@
-"""A tool as a value: what the agent reads, what it may send, what it gets, and the function that does it."""
+"""A tool as a value: its texts for the agent, its schemas and its function."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""The REST application: all routes, errors in one shape, the OpenAPI document and its page."""
+"""The REST application: routes, errors in one shape, OpenAPI document and page."""
 
 import asyncio
 import logging
@@ -49,8 +49,10 @@ from commonplace.interfaces.rest.openapi import docs_routes
 log = logging.getLogger(__name__)
 EMBEDDER_SECONDS = 30.0  # until an embedder that did not work is asked again
 DESCRIPTION = (
-    "Keep texts and pages in a library, file them in folders, and search them by meaning and by words. "
-    "Every request carries `Authorization: Bearer sk_...`; `commonplace token create` makes a token."
+    "Keep texts and pages in a library, file them in folders, and search them by meaning and by "
+    "words. "
+    "Every request carries `Authorization: Bearer sk_...`; `commonplace token create` makes a "
+    "token."
 )
 NO_TELEMETRY: Any = dict.fromkeys(
     ["tracing", "metrics", "logs", "operation_spans", "auto_configure"], False
@@ -63,7 +65,7 @@ def rest_app(
     running: AbstractAsyncContextManager[None],
     pages: ASGIApp,
 ) -> FastAPI:
-    """Build the REST API. `running` is open while it serves; `pages` serves every path that is no API's."""
+    """Build the REST API. `running` is open while it serves; `pages` serves the web app's paths."""
     app = FastAPI(
         title="Commonplace",
         version=commonplace.__version__,
@@ -106,7 +108,7 @@ def rest_app(
 
 
 class _Pages:
-    """What no route takes is a page's; under the API's own paths, it is nothing."""
+    """Serve paths of the web app; unknown paths of the API are 404."""
 
     def __init__(self, pages: ASGIApp) -> None:
         self._pages = pages
@@ -203,7 +205,7 @@ async def _handle_http(request: Request, error: Exception) -> Response:
 
 
 def _allowed_methods(request: Request) -> list[str]:
-    """The methods of all routes at this path; the router itself names only the first one's."""
+    """Return the methods of all routes at this path; the router names only the first one's."""
     at_path = [
         route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE
     ]

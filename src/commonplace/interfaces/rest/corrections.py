@@ -1,4 +1,4 @@
-"""Memories that are corrected: replaced, marked, and taken as they were again."""
+"""Correct memories: replace, mark, restore."""
 
 from commonplace.interfaces.actions import tasks as task_shapes
 from commonplace.interfaces.rest.routes import ApiRequest, ItemId, api_router
@@ -11,8 +11,8 @@ router = api_router("entities", "/api/entities/{item_id}")
 async def supersede(
     api: ApiRequest, item_id: ItemId, body: task_shapes.SupersedeInput
 ) -> ChangedEntity:
-    """Pass `by` (the id of the replacement), or `content` and `title` to create one. Search ranks the
-    old memory below it."""
+    """Pass `by` (the id of the replacement), or `content` and `title` to create one. Search ranks
+    the old memory below it."""
     return await changed_entity(
         api,
         await api.services.memory.supersede(

@@ -1,4 +1,4 @@
-"""Disks: listed, read, searched; published, previewed, saved."""
+"""Disks: list, read, preview, publish, save."""
 
 from typing import Annotated
 
@@ -60,7 +60,7 @@ async def read_disks(api: ApiRequest, body: DiskBatchRequest) -> DiskBatch:
 
 @router.get("/disks/{item_id}", summary="Read a disk")
 async def read_disk(api: ApiRequest, item_id: ItemId) -> disk_shapes.Disk:
-    """Your private disks include their text. Your published disks and those of others are redacted."""
+    """Your private disks include their text. Published disks and those of others are redacted."""
     return disk_shapes.disk(await api.services.disks.get(api.caller, item_id))
 
 
@@ -84,7 +84,8 @@ class PublishRequest(Input):
         Field(
             max_length=2_000,
             description=(
-                "Your own words for redacted views. It may quote at most 60 words of the text and a tenth of it (422 otherwise). "
+                "Your own words for redacted views. It may quote at most 60 words of the text and "
+                "a tenth of it (422 otherwise). "
                 "Left out: as it was; empty: a derived outline"
             ),
         ),
@@ -105,7 +106,8 @@ async def publish_disk(
 
 @router.delete("/disks/{item_id}/publish", summary="Unpublish a disk")
 async def unpublish_disk(api: ApiRequest, item_id: ItemId) -> disk_shapes.Publication:
-    """Takes effect immediately for everyone. People who saved it get it back if you publish it again."""
+    """Takes effect immediately for everyone. People who saved it get it back if you publish it
+    again."""
     item = await api.services.disks.unpublish(api.caller, item_id)
     return {
         "public_id": item.public_id,

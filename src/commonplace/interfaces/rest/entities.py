@@ -1,4 +1,4 @@
-"""Entities: added at once or by and by, listed, read, changed and deleted."""
+"""Entities: add, list, read, change, delete."""
 
 from typing import Annotated, Any
 
@@ -47,7 +47,7 @@ class AddQuery(Input):
 
 
 class AddedEntity(entity_shapes.AddEntityResult, entity_shapes.EntityInFull):
-    """What was added, and how it is kept."""
+    """The new entity, with the result of adding it."""
 
 
 @router.post(
@@ -67,8 +67,8 @@ async def add_entity(
     body: Annotated[AddBody, Body(examples=[EXAMPLE])],
     response: Response,
 ) -> AddedEntity:
-    """Takes the parameters of the MCP tool `add`. With `sync=true`, the entity is linked and searchable
-    when the call returns."""
+    """Takes the parameters of the MCP tool `add`. With `sync=true`, the entity is linked and
+    searchable when the call returns."""
     entities = api.services.entities
     added = await entities.add(
         api.caller, body.to_new_entity(epic=body.epic), sync=query.sync, **body.checks
@@ -159,7 +159,7 @@ CHANGEABLE = (
 
 
 class EntityChanges(Input):
-    """What is left out, or null, stays as it is; something must change."""
+    """Fields that are left out or null do not change; at least one must change."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -198,7 +198,8 @@ class EntityChanges(Input):
     def _refuse_status(cls, value: Any) -> Any:
         if isinstance(value, dict) and "status" in value:
             raise ValueError(
-                "`status` is moved along by /api/tasks and the MCP tool manage, which know what may follow what"
+                "`status` is moved along by /api/tasks and the MCP tool manage, which know what "
+                "may follow what"
             )
         return value
 

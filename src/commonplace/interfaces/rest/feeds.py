@@ -1,4 +1,4 @@
-"""Feeds: subscribed to, listed, ended."""
+"""Feeds: subscribe, list, unsubscribe."""
 
 from typing import Annotated
 

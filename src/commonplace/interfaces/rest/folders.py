@@ -1,4 +1,4 @@
-"""Folders: listed by whoever may see them, made and changed by who may write to the whole library."""
+"""Folders: list, create, rename, delete."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""How entities are joined: looked at, linked, unlinked."""
+"""The graph: explore, link, unlink."""
 
 from typing import Annotated
 
@@ -21,8 +21,8 @@ class ExploreQuery(graph_shapes.Explore):
 async def explore(
     api: ApiRequest, query: Annotated[ExploreQuery, Query()]
 ) -> graph_shapes.ExploreResult:
-    """Takes the parameters of the MCP tool `explore`. Repeat `types` and `relationship_types` to pass
-    several values."""
+    """Takes the parameters of the MCP tool `explore`. Repeat `types` and `relationship_types` to
+    pass several values."""
     return await exploration.explore(api.services, api.caller, query)
 
 

@@ -1,4 +1,4 @@
-"""Items: kept, listed, read, changed, deleted, filed, searched."""
+"""Items: add, list, read, change, delete, file, search."""
 
 from typing import Annotated
 
@@ -40,7 +40,8 @@ Tag = Annotated[
 
 
 class IngestBody(Ingest):
-    # Agents are told in words; programs also get it as a schema (several MCP clients take no oneOf).
+    # Agents are told in words; programs also get it as a schema (several MCP clients take no
+    # oneOf).
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
@@ -85,7 +86,8 @@ class IngestBody(Ingest):
     },
 )
 async def ingest(api: ApiRequest, body: IngestBody, response: Response) -> item_shapes.AddResult:
-    """Takes the parameters of the MCP tool `add_to_knowledge`. Items with status `ready` are searchable."""
+    """Takes the parameters of the MCP tool `add_to_knowledge`. Items with status `ready` are
+    searchable."""
     added = await api.services.library.add(api.caller, body.to_draft())
     response.status_code = 201 if added.created else 200
     return item_shapes.add_result(added)
@@ -139,7 +141,7 @@ CHANGEABLE = ("title", "tags", "category", "in_kb", "archived")
 
 
 class ItemChanges(Input):
-    """What is left out, or null, stays as it is; something must change."""
+    """Fields that are left out or null do not change; at least one must change."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -203,8 +205,8 @@ class FilingResult(Ok):
 
 @router.post("/items/{item_id}/folders", summary="File an item in folders")
 async def file_item(api: ApiRequest, item_id: ItemId, body: FilingRequest) -> FilingResult:
-    """Every folder must be in the token's scope. Tokens for one folder file automatically and cannot
-    use this."""
+    """Every folder must be in the token's scope. Tokens for one folder file automatically and
+    cannot use this."""
     return {
         "ok": True,
         "added_folder_ids": await api.services.folders.file(api.caller, item_id, body.folder_ids),

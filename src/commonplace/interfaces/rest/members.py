@@ -1,4 +1,4 @@
-"""Members of a library, and invitations into it: an owner or admin says who belongs to it, and in which role."""
+"""Members of a library, and invitations to join it."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Memory: remembered, reflected on, gathered for a goal; and the queue of candidates that wait for review."""
+"""Memory: remember, reflect, context, and the review queue."""
 
 from typing import Annotated, Literal
 
@@ -67,8 +67,8 @@ async def reflect(api: ApiRequest, body: memory_shapes.Reflect) -> memory_shapes
 
 @router.post("/memory/context", summary="Gather context for a goal")
 async def context(api: ApiRequest, body: memory_shapes.ContextRequest) -> ContextPackText:
-    """Returns what helps with the goal, within a token budget. `markdown` is the same as text for an
-    agent."""
+    """Returns what helps with the goal, within a token budget. `markdown` is the same as text for
+    an agent."""
     pack = await api.services.context.pack(api.caller, body.to_goal())
     return {**memory_shapes.context_pack(pack), "markdown": pack.markdown()}
 

@@ -1,4 +1,4 @@
-"""The API described: /openapi.json for programs, /docs for people, with nothing loaded from elsewhere."""
+"""/openapi.json for programs and /docs for people, with nothing loaded from elsewhere."""
 
 import json
 from html import escape
@@ -14,10 +14,15 @@ from commonplace.interfaces.http.gate import OPEN, Json
 from commonplace.interfaces.rest.routes import ApiRoute
 from commonplace.model import Json as Schema
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 54rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere }
-summary { cursor: pointer; padding: .4rem 0 } code, pre { font-family: ui-monospace, monospace; font-size: .9em }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 54rem; margin: 2rem auto; padding: 0 1rem }
+body { overflow-wrap: anywhere }
+summary { cursor: pointer; padding: .4rem 0 }
+code, pre { font-family: ui-monospace, monospace; font-size: .9em }
 pre { overflow: auto; padding: .8rem; border: 1px solid #8884; border-radius: 4px }
 :root { color-scheme: light dark } b { display: inline-block; width: 4.5rem }
 details { border-bottom: 1px solid #8884 } details details { border: 0; margin-left: 1rem }
@@ -38,7 +43,7 @@ async def _docs(request: Request) -> Response:
 
 
 def openapi(app: FastAPI) -> Schema:
-    """FastAPI's own document (made once), with the bearer token that the gate in front asks for."""
+    """Return FastAPI's document (built once), with the bearer token that the gate requires."""
     if app.openapi_schema is None:
         routes = [
             route.for_schema() if isinstance(route, ApiRoute) else route for route in app.routes
@@ -62,7 +67,7 @@ def openapi(app: FastAPI) -> Schema:
 
 
 def _refuse_nul(schema: Schema) -> None:
-    """What `wire.well_formed` asks of every text that comes in, said in the schema."""
+    """State in the schema that no text may contain NUL, as `check_text` requires."""
     operations = [
         operation for methods in schema["paths"].values() for operation in methods.values()
     ]
@@ -95,9 +100,11 @@ def page(schema: Schema) -> str:
         for method, operation in methods.items()
     )
     return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport "
+        "content='width=device-width'>"
         f"<title>{escape(info['title'])} API</title><style>{STYLE}</style>"
-        f"<h1>{escape(info['title'])} {escape(info['version'])}</h1><p>{escape(info['description'])}"
+        f"<h1>{escape(info['title'])} "
+        f"{escape(info['version'])}</h1><p>{escape(info['description'])}"
         f"<p>For programs: <a href=/openapi.json>/openapi.json</a>{operations}</html>"
     )
 
@@ -106,7 +113,7 @@ def _operation(schema: Schema, path: str, method: str, operation: Schema) -> str
     parts = [f"<p>{escape(operation.get('description', ''))}"]
     if "parameters" in operation:
         parts.append(
-            f"<table>{''.join(_parameter(parameter) for parameter in operation['parameters'])}</table>"
+            f"<table>{''.join(_parameter(each) for each in operation['parameters'])}</table>"
         )
     if "requestBody" in operation:
         parts.append(_block("Body", _content(schema, operation["requestBody"])))
@@ -115,7 +122,8 @@ def _operation(schema: Schema, path: str, method: str, operation: Schema) -> str
         for status, answer in operation["responses"].items()
     ]
     return (
-        f"<details><summary><b>{method.upper()}</b> <code>{escape(path)}</code> {escape(operation['summary'])}"
+        f"<details><summary><b>{method.upper()}</b> <code>{escape(path)}</code> "
+        f"{escape(operation['summary'])}"
         f"</summary>{''.join(parts)}</details>"
     )
 
@@ -130,7 +138,8 @@ def _parameter(parameter: Schema) -> str:
         }
     )
     return (
-        f"<tr><td><code>{escape(parameter['name'])}</code><td>{parameter['in']} {required}<td><code>{escape(kind)}"
+        f"<tr><td><code>{escape(parameter['name'])}</code><td>{parameter['in']} "
+        f"{required}<td><code>{escape(kind)}"
         f"</code><td>{escape(parameter.get('description', ''))}</tr>"
     )
 
@@ -143,7 +152,7 @@ def _block(title: str, content: Any) -> str:
 
 
 def _content(schema: Schema, holder: Schema) -> Any:
-    """The shape of a JSON body, by name where it has one."""
+    """Return the schema of a JSON body, by name where it has one."""
     shape = holder.get("content", {}).get("application/json", {}).get("schema")
     if shape and "$ref" in shape:
         return schema["components"]["schemas"][shape["$ref"].rpartition("/")[2]]

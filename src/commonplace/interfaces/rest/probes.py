@@ -1,4 +1,4 @@
-"""For operators: is it up, is it ready, how much does it do. Nothing of any library is told without a token, no counts either."""
+"""Probes for operators: health, readiness, metrics. Without a token they state no counts."""
 
 from fastapi import APIRouter, Request
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -39,8 +39,8 @@ async def healthz() -> Health:
     responses={503: {"model": Problem, "description": "`storage_failed`"}},
 )
 async def readyz(request: Request) -> Readiness:
-    """`embedder` is `loading`, `loaded` or `failed` (search then uses keywords only). `degraded` is null,
-    or says that items wait for vectors; search and `/metrics` tell token holders how many."""
+    """`embedder` is `loading`, `loaded` or `failed` (search then uses keywords only). `degraded` is
+    null, or says that items wait for vectors; search and `/metrics` tell token holders how many."""
     services: Services = request.app.state.services
     await services.store.ping()
     waiting, _ = await services.store.jobs.count_open(EMBED)

@@ -1,4 +1,4 @@
-"""What the routes have in common: who asks and whom to ask, ids, and the errors that each may answer with."""
+"""Shared parts of the routes: services and caller, ids, error responses."""
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -24,8 +24,11 @@ class ApiRequest:
 
 
 class ApiRoute(APIRoute):
-    """A route whose function is handed an ApiRequest, and whose answer is written as it is: its annotation is the schema, and mypy
-    has seen to it. FastAPI's own ways to both take longer than reading an item."""
+    """A route whose function gets an ApiRequest and whose answer is serialized as it is.
+
+    Its annotation is the schema, checked by mypy. FastAPI's injection and validation take longer
+    than reading an item.
+    """
 
     def __init__(self, path: str, endpoint: Callable[..., Awaitable[Any]], **options: Any) -> None:
         self._options = options
@@ -36,7 +39,7 @@ class ApiRoute(APIRoute):
         )
 
     def for_schema(self) -> APIRoute:
-        """With the schema of its answer, for the API's document alone: to make them all takes a tenth of a start."""
+        """Return the route with its response schema: building them all takes a tenth of a start."""
         return APIRoute(self.path, self.endpoint, **self._options)
 
 
@@ -70,7 +73,9 @@ _Id = Annotated[str, Field(max_length=200), AfterValidator(check_text)]
 ItemId = Annotated[
     _Id,
     Path(
-        description="An item's id in any of its spellings: UUID, public_id, or `document_<public_id>`"
+        description=(
+            "An item's id in any of its spellings: UUID, public_id, or `document_<public_id>`"
+        )
     ),
 ]
 Id = Annotated[_Id, Path()]
@@ -101,17 +106,24 @@ _ERRORS = {
     400: "The body is not JSON",
     401: "`unauthorized`: no token, or one that is unknown, expired or revoked",
     402: "`quota_exceeded`, with `resource`, `tier` and `cap_per_month`",
-    403: "`capability_denied`, with what is `required` and what the token has (`have`); or `forbidden_scope`",
+    403: (
+        "`capability_denied`, with what is `required` and what the token has (`have`); or "
+        "`forbidden_scope`"
+    ),
     404: "`not_found`: not there, or not for this token",
     409: "`name_taken`; or `conflict`: somebody else was first",
     413: "`payload_too_large`",
     415: "`unsupported_media_type`: the body is not sent as `application/json`",
     421: "`unknown_host`: see COMMONPLACE_ALLOWED_HOSTS",
-    422: "`invalid_request`, in a sentence; or `ingest_failed`: the source could not be read, and nothing was stored",
+    422: (
+        "`invalid_request`, in a sentence; or `ingest_failed`: the source could not be read, and "
+        "nothing was stored"
+    ),
     429: "`rate_limit_exceeded` with `retry_after`, or `rate_limited` with `retry_after_sec`",
     503: "`storage_failed` or `embedding_failed`: try again later",
 }
-# Named, not given as a model: FastAPI would make a validator for each error of each route, a third of a second at every start.
+# Named, not given as a model: FastAPI would make a validator for each error of each route, a
+# third of a second at every start.
 _PROBLEM = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"content": _PROBLEM, "description": text} for status, text in _ERRORS.items()

@@ -1,4 +1,4 @@
-"""Tasks and epics: listed, added, changed, and moved along the drawing."""
+"""Tasks and epics: list, add, change, and move through their states."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal

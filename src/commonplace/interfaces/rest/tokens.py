@@ -1,4 +1,4 @@
-"""Tokens: made, listed and revoked by who may write to the whole library. A secret is shown once."""
+"""Tokens: create, list, revoke. A secret is shown once."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Uploads in three steps: ask for an address, PUT the bytes to it, say what they are for."""
+"""Uploads in three steps: request an address, PUT the bytes to it, finalize."""
 
 import re
 from typing import Annotated, Any
@@ -73,7 +73,8 @@ class ReceivedBytes(TypedDict):
     received: int
 
 
-# Not in the schema: with an object store the address is the store's, and nobody should build one by hand.
+# Not in the schema: with an object store the address is the store's, and nobody should build one
+# by hand.
 @router.put("/uploads/{upload_id}/content", include_in_schema=False)
 async def receive(
     upload_id: str, request: Request, expires: str = "", signature: str = ""
@@ -93,7 +94,8 @@ def _part(header: str | None) -> Part:
     match = _RANGE.fullmatch(header.strip())
     if match is None:
         raise Invalid(
-            "Content-Range must read `bytes FROM-TO/SIZE`, or `bytes */SIZE` to ask how many bytes are there."
+            "Content-Range must read `bytes FROM-TO/SIZE`, or `bytes */SIZE` to ask how many bytes "
+            "are there."
         )
     if match[1] is None:
         return Part(None, int(match[3]))
@@ -146,7 +148,8 @@ async def finalize(
 async def finalize_document(
     api: ApiRequest, body: Annotated[FinalizeRequest, Body()], response: Response
 ) -> item_shapes.AddResult:
-    """Step 3 for PDF, images, Office files, HTML, Markdown and text: read within the call, then `ready`."""
+    """Step 3 for PDF, images, Office files, HTML, Markdown and text: read within the call, then
+    `ready`."""
     return await _finish(api, body, response, document=True)
 
 

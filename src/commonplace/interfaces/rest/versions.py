@@ -1,4 +1,4 @@
-"""What an item said before its text was replaced."""
+"""Earlier versions of an item."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The web app as one ASGI application: its routes, what surrounds each of them, and errors as pages."""
+"""The web app as one ASGI application: routes, response headers, error pages."""
 
 import logging
 from collections.abc import Sequence
@@ -62,7 +62,8 @@ PARTS: Sequence[Sequence[Route]] = (
 )
 HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src "
+        "'self'; "
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     # Not no-referrer: with it, browsers send forms without saying where they come from.
@@ -75,7 +76,7 @@ HEADERS = {
 
 
 class WebApp:
-    """Everything that is neither API nor probe. The Gate is expected around it."""
+    """Serves everything but API and probes, behind the gate."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -141,7 +142,7 @@ class WebApp:
             await request.http.close()  # the files that a form brought
 
     async def _icon(self, http: Request) -> Response:
-        """Asked for beside what is no page of ours, such as a PDF."""
+        """Serve the icon that browsers request beside files such as a PDF."""
         return Response(
             self._templates.static["mark.svg"],
             media_type=TYPES[".svg"],
@@ -149,7 +150,8 @@ class WebApp:
         )
 
     async def _static(self, http: Request) -> Response:
-        """Packed where the browser can unpack it. Pages are not: their length would tell of what is in them."""
+        """Serve a static file, compressed if possible. Pages are not: their length could leak
+        content."""
         name, packs = (
             http.path_params["name"],
             "gzip" in http.headers.get("accept-encoding", ""),
@@ -175,7 +177,7 @@ class WebApp:
 
 
 def _ask_to_sign_in(request: WebRequest) -> Response:
-    """To the sign-in page, and from there to where they wanted to go."""
+    """Redirect to the sign-in page, and from there back."""
     if request.http.method in ("GET", "HEAD") and request.wants_page:
         url = request.http.url
         wanted = url.path + (f"?{url.query}" if url.query else "")

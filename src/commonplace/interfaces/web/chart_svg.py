@@ -1,4 +1,4 @@
-"""Plots as SVG made here: lines and bars in the page's own colours, with their numbers as text for those who cannot look."""
+"""Charts as SVG in the colours of the page, with their numbers as text for screen readers."""
 
 from collections.abc import Mapping
 from itertools import accumulate
@@ -9,12 +9,14 @@ WIDTH, HEIGHT, LOWER = 440, 150, 22
 
 
 def bars(counts: Mapping[str, int], what: str) -> Markup:
-    """A bar for each day."""
+    """Draw a bar for each day."""
     most = max([*counts.values(), 1])
     step = WIDTH / max(len(counts), 1)
     shapes = [
-        f'<rect class="bar" x="{n * step + step * 0.12:.1f}" y="{_y(count, most):.1f}" width="{step * 0.76:.1f}" '
-        f'height="{HEIGHT - LOWER - _y(count, most):.1f}"><title>{escape(day)}: {count}</title></rect>'
+        f'<rect class="bar" x="{n * step + step * 0.12:.1f}" y="{_y(count, most):.1f}" '
+        f'width="{step * 0.76:.1f}" '
+        f'height="{HEIGHT - LOWER - _y(count, most):.1f}"><title>{escape(day)}: '
+        f"{count}</title></rect>"
         for n, (day, count) in enumerate(counts.items())
         if count
     ]
@@ -28,7 +30,7 @@ def bars(counts: Mapping[str, int], what: str) -> Markup:
 
 
 def growth(counts: Mapping[str, int], total: int, what: str) -> Markup:
-    """How it came to be so many: the sum, day by day."""
+    """Draw the running total, day by day."""
     before = total - sum(counts.values())
     sums = list(accumulate(counts.values(), initial=before))[1:]
     most, step = max([*sums, 1]), WIDTH / max(len(sums) - 1, 1)
@@ -42,12 +44,14 @@ def growth(counts: Mapping[str, int], total: int, what: str) -> Markup:
 
 
 def shares(counts: Mapping[str, int], what: str) -> Markup:
-    """The largest, one below the other."""
+    """Draw the largest counts as horizontal bars."""
     most, row = max([*counts.values(), 1]), 26
     lines = [
         f'<text class="label" x="0" y="{n * row + 17}">{escape(_short(name))}</text>'
-        f'<rect class="bar" x="160" y="{n * row + 6}" width="{count / most * 220:.1f}" height="14" rx="3"/>'
-        f'<text class="value" x="{count / most * 220 + 168:.1f}" y="{n * row + 17}">{count:,}</text>'
+        f'<rect class="bar" x="160" y="{n * row + 6}" width="{count / most * 220:.1f}" height="14" '
+        'rx="3"/>'
+        f'<text class="value" x="{count / most * 220 + 168:.1f}" '
+        f'y="{n * row + 17}">{count:,}</text>'
         for n, (name, count) in enumerate(counts.items())
     ]
     said = ", ".join(f"{name}: {count}" for name, count in counts.items())

@@ -1,4 +1,4 @@
-"""Drawings of how things are joined: laid out here with igraph, drawn as SVG whose colours are the page's."""
+"""Graphs as SVG in the colours of the page, laid out with igraph."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from commonplace.interfaces.web.label_layout import BOLD, CHARACTER, Label, placed
+from commonplace.interfaces.web.label_layout import BOLD, CHARACTER, Label, place_labels
 from commonplace.model import Item
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Node:
 def picture(
     nodes: Sequence[Node], edges: Sequence[Edge], said: str, *, layered: bool = False
 ) -> Markup:
-    """A neighbourhood, with names; or, layered, what must be done before what, from left to right."""
+    """Draw a neighbourhood with names, or, layered, dependencies from left to right."""
     import igraph  # no start should wait for it
 
     igraph.set_random_number_generator(Random(0))  # the same picture for the same graph
@@ -48,7 +48,7 @@ def picture(
     laid = _layered(graph) if layered else _spread(graph)
     height = ROW * max(1, len({y for _, y in laid})) if layered else HEIGHT
     points = _fitted(laid, height)
-    labels = placed(
+    labels = place_labels(
         points, [_radius(node) for node in nodes], [_long(node) for node in nodes], WIDTH, height
     )
     lines = "".join(_line(points[a], points[b], kind, layered) for a, b, kind in edges)
@@ -59,14 +59,15 @@ def picture(
 
 
 def whole_map(chart: "Chart", said: str) -> Markup:
-    """Everything at once: discs with their names, all relations in one shape, and a dot for each item."""
+    """Draw the library: discs with names, all relations as one path, a dot for each item."""
     scale = min(NEAREST, MAP / max(1.0, chart.width))
     width, height = max(MAP / 2, chart.width * scale), max(MAP / 4, chart.height * scale + 2 * TOP)
     left, top = (width - chart.width * scale) / 2, (height - chart.height * scale) / 2
     points = [(left + x * scale, top + y * scale) for x, y in chart.points]
     many = "few" if len(points) < FEW else "many" if len(points) > MANY else "some"
     discs = "".join(
-        f'<circle class="disc c{n % 8}" cx="{left + r.x * scale:.0f}" cy="{top + r.y * scale:.0f}" r="{r.radius * scale:.0f}"/>'
+        f'<circle class="disc c{n % 8}" cx="{left + r.x * scale:.0f}" cy="{top + r.y * scale:.0f}" '
+        f'r="{r.radius * scale:.0f}"/>'
         for n, r in enumerate(chart.regions)
         if len(r.members) > 2
     )
@@ -75,9 +76,11 @@ def whole_map(chart: "Chart", said: str) -> Markup:
         f"M{points[a][0]:.0f} {points[a][1]:.0f}L{points[b][0]:.0f} {points[b][1]:.0f}"
         for a, b in chart.relations
     )
-    # Lines without length and with round ends: as large on the screen however near one comes, and nothing has to be said anew.
+    # Lines without length and with round ends: as large on the screen however near one comes,
+    # and nothing has to be said anew.
     spots = "".join(
-        f'<a href="/graph/{escape(item.public_id)}" class="node t-{escape(item.entity_type)}"><title>{escape(item.title)}</title>'
+        f'<a href="/graph/{escape(item.public_id)}" class="node '
+        f't-{escape(item.entity_type)}"><title>{escape(item.title)}</title>'
         f'<path d="M{x:.1f} {y:.1f}h0"/></a>'
         for item, (x, y) in zip(chart.items, points, strict=True)
     )
@@ -98,13 +101,14 @@ def whole_map(chart: "Chart", said: str) -> Markup:
 
 
 _ARROW = (
-    '<defs><marker id="arrow" viewBox="0 0 8 8" refX="15" refY="4" markerWidth="7" markerHeight="7" '
+    '<defs><marker id="arrow" viewBox="0 0 8 8" refX="15" refY="4" markerWidth="7" '
+    'markerHeight="7" '
     'orient="auto-start-reverse"><path class="tip" d="M0 0 8 4 0 8z"/></marker></defs>'
 )
 
 
 def _spread(graph: "igraph.Graph") -> list[Point]:
-    """As far from each other as there are steps between them; a graph in several pieces is drawn together."""
+    """Place nodes as far apart as there are steps between them, all pieces in one drawing."""
     seed = [[float(x), float(y)] for x, y in graph.layout_circle()]
     if not graph.ecount():
         return [(x, y) for x, y in seed]
@@ -135,9 +139,11 @@ def _fitted(points: Sequence[Point], height: float) -> list[Point]:
 
 
 def _svg(kind: str, width: float, height: float, said: str, inside: str) -> Markup:
-    # Everything inside was escaped where it was put together; `format` of Markup would take as long again.
+    # Everything inside was escaped where it was put together; `format` of Markup would take
+    # as long again.
     return Markup(
-        f'<svg class="{kind}" viewBox="0 0 {width:.0f} {height:.0f}" role="group" aria-label="{escape(said)}">'
+        f'<svg class="{kind}" viewBox="0 0 {width:.0f} {height:.0f}" role="group" '
+        f'aria-label="{escape(said)}">'
         f"{inside}</svg>"
     )
 
@@ -154,10 +160,12 @@ def _spot(node: Node, point: Point, label: Label) -> str:
     name = escape(_name(node.item.title))
     late = "" if label.fits or node.is_center else ' class="late"'
     return (
-        f'<a href="{escape(node.href)}" class="node t-{escape(node.item.entity_type)}{" center" if node.is_center else ""}">'
+        f'<a href="{escape(node.href)}" class="node '
+        f't-{escape(node.item.entity_type)}{" center" if node.is_center else ""}">'
         f"<title>{escape(node.item.title)} ({escape(node.item.entity_type)})</title>"
         f'<circle cx="{point[0]:.1f}" cy="{point[1]:.1f}" r="{_radius(node)}"/>'
-        f'<text x="{label.x:.1f}" y="{label.y:.1f}" text-anchor="{label.anchor}"{late}>{name}</text></a>'
+        f'<text x="{label.x:.1f}" y="{label.y:.1f}" '
+        f'text-anchor="{label.anchor}"{late}>{name}</text></a>'
     )
 
 

@@ -1,4 +1,4 @@
-"""Templates, and the words and drawings they use. Everything is escaped unless `text.py` made it."""
+"""Jinja templates with their filters. Everything is escaped unless markdown_html.py made it."""
 
 import gzip
 import hashlib
@@ -63,7 +63,8 @@ class Templates:
         return self._env.get_template(template).render(**values)
 
     def _static(self, name: str) -> str:
-        """Named after what all of them say, so that browsers may keep them for good."""
+        """Return the path of a static file, versioned by content so that browsers cache it for
+        good."""
         return f"/static/{self.version}/{name}"
 
 
@@ -100,7 +101,7 @@ def day(at: datetime | None) -> str:
 
 
 def web_address(url: str | None) -> str:
-    """Only what leads into the web may become a link."""
+    """Return the URL if it may become a link: http and https only."""
     return url if url and url.lower().startswith(("http://", "https://")) else ""
 
 
@@ -119,7 +120,7 @@ def clock(seconds: float) -> str:
 
 
 def at_second(url: str, seconds: float) -> str:
-    """The address of a recording, at this moment of it."""
+    """Return the address of a recording at this second."""
     if site(url) in ("youtube.com", "m.youtube.com", "youtu.be"):
         return f"{url.partition('#')[0]}{'&' if '?' in url else '?'}t={int(seconds)}s"
     return f"{url.partition('#')[0]}#t={int(seconds)}"

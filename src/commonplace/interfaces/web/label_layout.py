@@ -1,4 +1,4 @@
-"""Where names stand in a drawing, so that they can be read: beside their dots, and not across each other."""
+"""Place labels in a drawing beside their dots, without overlaps."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ class Label:
     fits: bool = True  # False: it would stand across another one
 
 
-def placed(
+def place_labels(
     points: Sequence[tuple[float, float]],
     radii: Sequence[float],
     longs: Sequence[float],
     width: float,
     height: float,
 ) -> list[Label]:
-    """In the order in which they matter. Each where it is free: below, above, on the side that looks outwards, on the other."""
+    """Place labels in order of importance, each where it is free: below, above, outward, inward."""
     dots = [(x - r, y - r, x + r, y + r) for (x, y), r in zip(points, radii, strict=True)]
     taken: list[Box] = []
     found = []

@@ -1,4 +1,4 @@
-"""How far things are: as words in a list, and as a stream of events while somebody watches."""
+"""Progress of items: as labels in a list, and as a stream of events."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -61,7 +61,7 @@ def _state(item: Item, jobs: Sequence[Job]) -> State:
 
 
 async def now_of(request: WebRequest, item_ids: Sequence[str]) -> dict[str, State]:
-    """Of those that are still there."""
+    """Return the states of the items that still exist, by the ids that were passed."""
     found = {
         item_id: await request.services.library.find(request.caller, item_id)
         for item_id in item_ids
@@ -89,7 +89,7 @@ def events(lines: AsyncIterator[dict[str, Any]]) -> Response:
 async def watch(
     request: WebRequest, item_ids: Sequence[str], row: Callable[[str], Awaitable[str]]
 ) -> AsyncIterator[dict[str, Any]]:
-    """Each change of these items' states, until nothing is left to happen."""
+    """Yield each change of these items' states, until nothing is left to happen."""
     known: dict[str, State] = {}
     waiting, passed = list(item_ids), 0.0
     while waiting and passed < LONGEST:

@@ -1,4 +1,4 @@
-"""Texts of others as HTML that can do no harm: Markdown without raw HTML, and a sanitiser behind it."""
+"""Untrusted text as safe HTML: Markdown without raw HTML, then a sanitizer."""
 
 import re
 from bisect import bisect_left
@@ -98,7 +98,7 @@ _COMMON = frozenset(
 
 class _Renderer(RendererHTML):
     def image(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Not loaded: a picture from elsewhere would tell that elsewhere who reads. Its words, and the way to it."""
+        """Render a link instead of the image: loading it would tell its host who reads."""
         token = tokens[idx]
         words = self.renderInlineAsText(token.children, options, env) if token.children else ""
         source = web_address(str(token.attrGet("src") or ""))
@@ -152,7 +152,7 @@ def without_title(text: str, title: str) -> str:
 
 
 def resumed(passages: Iterable[str]) -> Iterator[str]:
-    """Passages that can be set one by one: those cut out of a long code block get its fence, and those of a table its head."""
+    """Complete passages that were cut out of a code block or a table: add its fence or its head."""
     fence, mark, head = "", "", ""
     for passage in passages:
         text = passage.lstrip(" \t")  # of the line that it begins in; only code keeps it
@@ -165,7 +165,7 @@ def resumed(passages: Iterable[str]) -> Iterator[str]:
 
 
 def _left_open(text: str) -> tuple[str, str, str]:
-    """The line that opened a code block which has not ended, what ends it, and the head of a table in which the text ends."""
+    """Return the open code fence, its closing line, and the head of the table the text ends in."""
     fence, mark = "", ""
     table: list[str] = []
     for line in text.splitlines():
@@ -205,7 +205,7 @@ def _demoted(html: str, by: int) -> str:
 
 
 def snippet(text: str, query: str, length: int = 280) -> Markup:
-    """The stretch of a passage that says most of what was asked for, with the words marked."""
+    """Return the part of a passage that matches the query best, with the words marked."""
     plain = plain_text(text)
     stems = _stems(query)
     spots = [found.span() for found in _WORD.finditer(plain) if _is_asked(found[0], stems)]
@@ -216,9 +216,8 @@ def snippet(text: str, query: str, length: int = 280) -> Markup:
     if end < len(plain):
         end = plain.rfind(" ", start, end) if plain.rfind(" ", start, end) > start else end
     inside = [(a, b) for a, b in spots if a >= start and b <= end]
-    return Markup("{}{}{}").format(
-        "… " if start else "", _marked(plain, start, end, inside), " …" if end < len(plain) else ""
-    )
+    before, after = "… " if start else "", " …" if end < len(plain) else ""
+    return Markup("{}{}{}").format(before, _marked(plain, start, end, inside), after)
 
 
 def marked(text: str, query: str) -> Markup:

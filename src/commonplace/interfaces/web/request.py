@@ -1,4 +1,4 @@
-"""One request of a browser: who it is, what it may send, and how it is answered."""
+"""One request of a browser: the visitor, the input, and the responses."""
 
 import hashlib
 import hmac
@@ -86,7 +86,7 @@ class WebRequest:
 
     @property
     def device(self) -> str | None:
-        """What the browser was given when somebody signed in with it before."""
+        """The cookie of a browser that somebody has signed in with before."""
         return self.http.cookies.get(_cookie_name(DEVICE, self.http, self.services))
 
     async def start_session(self, secret: str) -> None:
@@ -102,13 +102,15 @@ class WebRequest:
 
     @property
     def csrf(self) -> str:
-        """Known only to pages that this browser was given: it follows from a cookie that no page can read. And from the library
-        that the page was of: what is sent from a page that was left open does not end in the library turned to since."""
+        """A secret that only pages given to this browser know: derived from an unreadable cookie.
+
+        Also derived from the library, so that a page left open cannot write to another library.
+        """
         library = self.visitor.library.library_id if self.visitor else ""
         return hashlib.sha256(f"csrf:{self.secret}:{library}".encode()).hexdigest()[:43]
 
     async def check_form(self) -> FormData:
-        """A form, or JSON with the token in a header; from our own pages only."""
+        """Refuse forms and scripts that do not come from our own pages."""
         headers = self.http.headers
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise ForbiddenScope("Forms are taken from this server's own pages only.")
@@ -132,7 +134,7 @@ class WebRequest:
         return [value for value in form.getlist(name) if isinstance(value, str)]
 
     async def files(self, name: str) -> list[UploadFile]:
-        """Those that were chosen in a form; a field that was left alone sends one without a name."""
+        """Return the files of a form; an empty field sends one without a name."""
         form = await self.http.form(max_fields=MANY)
         return [
             file for file in form.getlist(name) if isinstance(file, UploadFile) and file.filename
@@ -156,7 +158,7 @@ class WebRequest:
         return body, credential
 
     async def has_nul(self) -> bool:
-        """In the address, or in a form."""
+        """Whether the address or the form contains NUL."""
         form = await self.http.form(max_fields=MANY) if self.http.method == "POST" else FormData()
         named = (
             *self.http.path_params.items(),
@@ -182,7 +184,7 @@ class WebRequest:
 
     @property
     def wants_page(self) -> bool:
-        """A browser that goes somewhere, rather than a script that asks for something."""
+        """Whether a browser navigates, rather than a script that calls."""
         return "text/html" in self.http.headers.get("accept", "")
 
     # -- answers
@@ -203,7 +205,7 @@ class WebRequest:
         )
 
     def fragment(self, template: str, /, **values: Any) -> Response:
-        """A piece of a page, for a script that puts it in."""
+        """Render a part of a page for a script to insert."""
         return HTMLResponse(
             self.templates.render(template, request=self, me=self.visitor, note=None, **values)
         )
@@ -218,12 +220,12 @@ class WebRequest:
 
     @property
     def back(self) -> str:
-        """The page that a form was on."""
+        """The page that the form was on."""
         return self.referrer or "/"
 
     @property
     def referrer(self) -> str:
-        """The same; nothing when the browser does not say, or it was not ours."""
+        """The page that the form was on; empty when unknown or not ours."""
         before = urlsplit(self.http.headers.get("referer", ""))
         if before.netloc != self.http.headers.get("host", "") or not before.path.startswith("/"):
             return ""
@@ -260,7 +262,7 @@ def _is_https(http: Request, services: Services) -> bool:
 
 
 def _cookie_name(cookie: str, http: Request, services: Services) -> str:
-    """Cookies know no ports, so their names do: another server of the machine must not overwrite or be mistaken for ours."""
+    """Return a name with the port: cookies ignore ports, and servers must not share them."""
     host = http.headers.get("host", "")
     named = f"{cookie}{host[len(host_name(host)) :].replace(':', '_')}"
     return f"__Host-{named}" if _is_https(http, services) else named

@@ -1,4 +1,4 @@
-"""One's own account: name, password, passkeys, browsers that are signed in, and leaving for good."""
+"""The account page: name, password, passkeys, sessions, deletion."""
 
 from starlette.responses import Response
 

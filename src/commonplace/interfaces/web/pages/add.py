@@ -26,7 +26,7 @@ MOST_WATCHED = 60
 
 
 async def add(request: WebRequest) -> Response:
-    """Store what was sent and answer with its item: as a page, or as its row in the list for a script."""
+    """Store the input and answer with its item: a page, or its row in the list for a script."""
     form, files = await request.form(), await request.files("file")
     upload, text, folder = (
         form.get("upload", ""),
@@ -53,7 +53,7 @@ async def add(request: WebRequest) -> Response:
 async def _add_files(
     request: WebRequest, files: list[UploadFile], text: str, folder: str
 ) -> Response:
-    """Files as a browser without scripts sends them, all in one form; those that are refused are named, the rest is kept."""
+    """Add the files of a form sent without scripts; refused ones are named, the rest is kept."""
     if text:
         raise Invalid(
             "Add the files and the note one after the other: take either of them out of the box."
@@ -91,7 +91,7 @@ async def _add_file(request: WebRequest, file: UploadFile, name: str, folder: st
 
 
 def _draft(text: str, title: str) -> Draft:
-    """One address alone is fetched; everything else is a note, called after its first line."""
+    """Fetch a lone address; keep everything else as a note with its first line as title."""
     try:
         if _ADDRESS.fullmatch(text):
             return Ingest(kind="url", url=text, title=title or None).to_draft()
@@ -107,12 +107,15 @@ def _said(error: ValidationError) -> str:
         case "string_too_short":
             return "Write a little more: a note has 20 characters or more."
         case "string_too_long":
-            return "That is too long: a note has up to 500,000 characters. Put it into a file, and drop the file here."
+            return (
+                "That is too long: a note has up to 500,000 characters. Put it into a file, and "
+                "drop the file here."
+            )
     return f"That cannot be kept: {detail['msg'].removeprefix('Value error, ')}."
 
 
 async def promise(request: WebRequest) -> Response:
-    """Where to send the bytes of a file. It is queued when the last one arrives, whether or not the page is still open."""
+    """Return where to send a file. It is queued when complete, even if the page is closed."""
     body = await request.json()
     name, kind, size = (
         body.get("name"),
@@ -131,7 +134,8 @@ async def promise(request: WebRequest) -> Response:
         raise Invalid("`folder` must be the id of a folder.")
     if size == 0:
         raise Invalid("The file is empty.")
-    # Through this server also where files lie in an object store: the page's policy lets it speak to nobody else.
+    # Through this server also where files lie in an object store: the page's policy lets it
+    # speak to nobody else.
     upload, url = await request.services.uploads.announce(
         request.caller, name, kind, size, on_arrival={"folder": folder}
     )

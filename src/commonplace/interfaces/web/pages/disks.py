@@ -1,4 +1,4 @@
-"""Shelves of disks: what is published, what was saved of others; publishing with a look at what others will see."""
+"""Lists of published, saved and private disks; publishing with a preview."""
 
 from starlette.responses import Response
 

@@ -1,4 +1,4 @@
-"""Folders: made beside the list, renamed and deleted on a page that says beforehand what goes with them."""
+"""Folders: create, rename, delete with a preview of the consequences."""
 
 from starlette.responses import Response
 

@@ -1,4 +1,4 @@
-"""How things are joined: the neighbourhood of anything, and the whole library as a map."""
+"""The map of the library, and the neighbourhood of an item."""
 
 import asyncio
 from collections import Counter
@@ -26,7 +26,10 @@ def edges_of(items: Sequence[Item], relations: Sequence[Relation]) -> list[Edge]
 async def show(request: WebRequest) -> Response:
     chart = await request.services.library_map.chart(request.caller)
     shown = len(chart.items)
-    said = f"{shown} items in {len(chart.regions)} clusters, joined by {len(chart.relations)} relations"
+    said = (
+        f"{shown} items in {len(chart.regions)} clusters, joined by {len(chart.relations)} "
+        "relations"
+    )
     drawn = await asyncio.to_thread(whole_map, chart, said) if chart.items else None
     return request.page(
         "map.html",

@@ -1,4 +1,4 @@
-"""How the library is: what is being done, what failed, how full it is; and taking it away."""
+"""Health of the library: jobs, failures, sizes; export and backup."""
 
 import asyncio
 import shutil

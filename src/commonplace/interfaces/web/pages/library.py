@@ -1,4 +1,4 @@
-"""The library as a list: what there is, where it came from, how far it is; and what is done with many at once."""
+"""The list of items, with filters and bulk actions."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ ORDERS = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the list is narrowed to, as the address says it."""
+    """The filters of the list, as the address states them."""
 
     folder: str = ""
     tag: str = ""
@@ -67,7 +67,7 @@ class Choice:
 
     @property
     def before_page(self) -> str:
-        """The address of a page of the list, as far as its number."""
+        """The address of the list, up to the page number."""
         link = self.link()
         return f"{link}&" if "?" in link else f"{link}?"
 
@@ -114,7 +114,7 @@ async def show(request: WebRequest) -> Response:
 
 
 async def counts(request: WebRequest) -> Response:
-    """How many there are now, for a page whose list has changed since it was made."""
+    """Return current counts for a page whose list has changed."""
     library = request.services.library
     _, total = await library.page(request.caller, Choice.of(request).where, limit=1)
     folders = await request.services.folders.list_folders(request.caller)
@@ -127,7 +127,7 @@ async def counts(request: WebRequest) -> Response:
 
 
 async def row_of(request: WebRequest, item_id: str) -> str:
-    """One row of the list, as it would be now."""
+    """Render one row of the list as of now."""
     item = await request.services.library.find(request.caller, item_id)
     if item is None:
         return ""

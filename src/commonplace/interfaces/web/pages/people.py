@@ -1,4 +1,4 @@
-"""Who belongs to the library, who is asked to, and turning from one library to another."""
+"""Members of the library, invitations, and switching between libraries."""
 
 from starlette.responses import Response
 
@@ -126,7 +126,7 @@ async def show_invitation(
 
 
 async def accept(request: WebRequest) -> Response:
-    """As who they are; or with a name, an address and a password, as somebody new."""
+    """Accept as the signed-in person, or as a new one with a name, email and password."""
     secret, form, joining = (
         request.path("secret"),
         await request.form(),

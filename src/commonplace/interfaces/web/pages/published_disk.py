@@ -1,4 +1,4 @@
-"""The page of a published disk: for everybody with its address, and to be saved by those who are signed in."""
+"""The public page of a published disk; signed-in people can save it."""
 
 import hashlib
 
@@ -46,15 +46,17 @@ async def show(request: WebRequest) -> Response:
 
 
 async def _count(request: WebRequest) -> None:
-    """Whoever has no account is counted by their address, as tokens are by their names."""
+    """Count visitors without an account by their address, as tokens are by their names."""
     wait = await request.services.access.request(nobody(request.http.scope))
     if wait is not None:
         raise RateLimited(wait)
 
 
 def _for_everybody(request: WebRequest, published: Published, page: Response) -> Response:
-    """The same for all who are not signed in, so it sets no cookie; kept by others only if they ask each time whether it is
-    still published, which costs no second copy of it."""
+    """Make the page cacheable: no cookie, and an ETag.
+
+    Caches must ask each time whether it is still published, which costs no second copy.
+    """
     request.cookies.clear()
     shown = (
         __version__,

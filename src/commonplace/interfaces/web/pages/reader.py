@@ -1,4 +1,4 @@
-"""One item, to be read, with what is around it; and what can be done with it."""
+"""The page of one item: text, notes, links, versions, actions."""
 
 import asyncio
 from collections.abc import Sequence
@@ -80,14 +80,17 @@ async def show(request: WebRequest) -> Response:
 
 
 def _set(reading: FullItem) -> tuple[list[tuple[Section, Markup, list[str]]], Markup | None]:
-    """The passages, or all of a text that has none."""
+    """Render the passages, or the whole text when it has none."""
     return _passages(reading), None if reading.sections else rendered(
         without_title(reading.text, reading.item.title)
     )
 
 
 def _passages(reading: FullItem) -> list[tuple[Section, Markup, list[str]]]:
-    """Each with its text and what is worth a place in the margin. Notes of work are searched with it, and stand below it here."""
+    """Return each passage with its text and its key points for the margin.
+
+    Notes of tasks are searched with the text, but shown below it.
+    """
     noted = searchable(reading.item, "").strip()
     highest = highest_heading(without_title(reading.text, reading.item.title))
     said, at = [], 0
@@ -113,12 +116,12 @@ def _passages(reading: FullItem) -> list[tuple[Section, Markup, list[str]]]:
 
 
 def _begins(text: str, point: str) -> bool:
-    """A passage without sentences, such as code or a table, has its beginning for a key point: it says nothing beside itself."""
+    """Return whether a key point only repeats the start of its passage, as in code or tables."""
     return point.endswith("…") and " ".join(text.split()).startswith(point[:-1])
 
 
 def _outline(reading: FullItem) -> list[tuple[int, str, int]]:
-    """Where each heading begins: (passage, words, how deep). Short texts need none."""
+    """Return (passage, heading, depth) where each heading starts; nothing for short texts."""
     found: list[tuple[int, str, int]] = []
     before: list[str] = []
     for section in reading.sections:
@@ -138,7 +141,7 @@ def _plays(original: Upload | None) -> str:
 
 
 def _pages(original: Upload | None, item: Item) -> str:
-    """The address that a PDF's pages are pages of."""
+    """Return the address whose pages are the PDF's pages."""
     if original and original.filename.lower().endswith(".pdf"):
         return f"/items/{item.public_id}/original"
     url = web_address(item.url)
@@ -150,7 +153,7 @@ def _pages(original: Upload | None, item: Item) -> str:
 
 
 def _about(item: Item, around: Sequence[Neighbour]) -> tuple[Item, str, int | None] | None:
-    """What an item is a note on, the words, and where they are."""
+    """Return the item that this item annotates, the quoted words and their place."""
     found = next(
         (
             link.item
@@ -167,7 +170,7 @@ def _is_note(link: Neighbour) -> bool:
 
 
 async def _related(request: WebRequest, item: Item, linked: set[str]) -> list[tuple[str, str]]:
-    """SimilarItem, and not joined already."""
+    """Return similar items that are not linked yet."""
     if item.entity_type in NOT_DISKS:
         return []
     found = (await request.services.disks.get(request.caller, item.id)).related
@@ -259,7 +262,7 @@ async def annotate(request: WebRequest) -> Response:
 
 
 async def version(request: WebRequest) -> Response:
-    """What it said before: what was changed by what came after, or the text as it was."""
+    """Show an earlier version: the changes that followed, or its text."""
     revision = request.path("revision")
     if not (revision.isascii() and revision.isdigit() and len(revision) < 8):
         raise NotFound("Version not found")

@@ -1,4 +1,4 @@
-"""What notes may teach, waiting for a yes or a no; and, side by side, what it repeats or contradicts."""
+"""Review of candidate memories, beside the memories they repeat or contradict."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ SAID = {
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Something that is known already, next to a candidate."""
+    """A known memory, shown next to a candidate."""
 
     alike: SimilarItem
     text: str
@@ -69,7 +69,7 @@ async def _beside(request: WebRequest, judged: ReviewedCandidate) -> list[Beside
 
 
 async def captures(request: WebRequest) -> Response:
-    """What was captured, word for word. There is nothing to press here: captures are never changed."""
+    """List captures word for word, read-only: captures never change."""
     page = request.number("page", 1)
     kept, total = await request.services.memory.captures(
         request.caller, limit=SHOWN, offset=(page - 1) * SHOWN
@@ -93,7 +93,7 @@ async def reflect(request: WebRequest) -> Response:
 
 
 async def decide(request: WebRequest) -> Response:
-    """What its fields say now is what is kept: they can be changed in the same form."""
+    """Accept or reject a candidate, with the changes made in its form."""
     form, candidate_id = await request.form(), request.path("candidate_id")
     action, _, other = form.get("action", "").partition(":")  # supersede:<id> of what is known
     if action not in SAID:

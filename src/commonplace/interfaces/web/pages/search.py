@@ -55,7 +55,8 @@ async def show(request: WebRequest) -> Response:
             since=max(starts, default=None),
             until=last + timedelta(days=1, microseconds=-1) if last else None,
         )
-        # Narrowing to a folder is what a token of that folder would see: inside the query, as all scopes are.
+        # Narrowing to a folder is what a token of that folder would see: inside the
+        # query, as all scopes are.
         caller = (
             request.caller
             if folder is None
@@ -71,7 +72,7 @@ async def show(request: WebRequest) -> Response:
 
 
 def _day(text: str) -> datetime | None:
-    """The day of a date field; none if somebody wrote something else into the address."""
+    """Return the day of a date field, or None if the address has something else."""
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC) if text else None
     except ValueError:
@@ -79,7 +80,7 @@ def _day(text: str) -> datetime | None:
 
 
 def _without(shown: dict[str, Any]) -> dict[str, str]:
-    """What narrows the search, in words, and where the same search without it is."""
+    """Return each active filter in words, with the address of the search without it."""
     folder, first, last = shown["folder"], shown["first"], shown["last"]
     asked = {
         "q": shown["query"],

@@ -1,4 +1,4 @@
-"""Coming in and going out."""
+"""Sign in, sign out, and claim an account."""
 
 from starlette.responses import Response
 
@@ -9,7 +9,7 @@ from commonplace.interfaces.web.route import get, post
 
 
 def _next(path: str) -> str:
-    """Somewhere on this server; anything else would let a link lead people astray after they signed in."""
+    """Return a path on this server; other targets would let a link lead people astray."""
     safe = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     return path if safe else "/"
 

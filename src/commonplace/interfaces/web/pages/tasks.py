@@ -1,4 +1,4 @@
-"""Work: projects, epics and tasks, as a list and as a board; a task with its notes and what it waits for."""
+"""Projects, epics and tasks as a list and a board; a task with notes and dependencies."""
 
 import asyncio
 from collections.abc import Sequence
@@ -155,7 +155,7 @@ async def one(request: WebRequest) -> Response:
 
 
 async def _open_beside(request: WebRequest, entity: Entity) -> list[Entity]:
-    """What it could wait for: the open work of its project."""
+    """Return the open work of its project that it could depend on."""
     if entity.item.entity_type not in MACHINES or not request.user.has_full_write:
         return []
     where = ItemFilter(entity_types=tuple(MACHINES), not_statuses=ENDED)
@@ -167,7 +167,7 @@ async def _open_beside(request: WebRequest, entity: Entity) -> list[Entity]:
 
 
 async def change(request: WebRequest) -> Response:
-    """Only what differs is written, and nothing over what somebody else wrote since the page was made."""
+    """Write only fields that differ, and nothing over a newer change of somebody else."""
     form, entity = (
         await request.form(),
         await request.services.entities.get(request.caller, request.path("entity_id")),
@@ -209,7 +209,7 @@ async def change(request: WebRequest) -> Response:
 
 
 async def move(request: WebRequest) -> Response:
-    """Along the drawing of states; anything else is refused, with the states that can follow."""
+    """Move a task or epic to an allowed next state."""
     item = (await request.services.entities.get(request.caller, request.path("entity_id"))).item
     if item.entity_type not in MACHINES:
         raise Invalid("Only tasks and epics have states to go through.")
@@ -227,7 +227,7 @@ async def move(request: WebRequest) -> Response:
 
 
 async def wait(request: WebRequest) -> Response:
-    """For another task or epic; or no more."""
+    """Add or remove a dependency."""
     form, entity_id = await request.form(), request.path("entity_id")
     if form.get("action") == "drop":
         await request.services.graph.unlink(

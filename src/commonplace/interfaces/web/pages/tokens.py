@@ -1,4 +1,4 @@
-"""Tokens: made with a folder picker, looked through, watched, revoked; and how a client is connected with one."""
+"""Tokens: create, view as, activity, revoke; and connecting a client."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -121,7 +121,7 @@ async def connect(
 
 
 async def connect_with(request: WebRequest) -> Response:
-    """A new token for the client, and its lines with the token in them."""
+    """Create a token for the client, and show its configuration with the token."""
     form = await request.form()
     client = form.get("client", "")
     if client not in {*Client}:
@@ -134,7 +134,7 @@ async def connect_with(request: WebRequest) -> Response:
 
 
 async def first_call(request: WebRequest) -> Response:
-    """Tells when the token's first call has come."""
+    """Stream an event when the token's first call has come."""
     token = await _token(request)
     return events(_first_call(request, token.id))
 
