@@ -4,7 +4,7 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,14 +77,17 @@ class CommandContext:
                 "Only the owner can do this: leave out --token and COMMONPLACE_TOKEN."
             )
 
-    def show(self, value: Any, text: str | Callable[[], None]) -> None:
-        """Print `value` as JSON with --json; otherwise `text`, or let it print itself."""
+    def show(self, value: Any, text: str | Callable[[], None], *notes: str | None) -> None:
+        """Print `value` as JSON with --json; otherwise `text`, or let it print itself, and notes."""
         if self.as_json:
             output.as_json(value, self.settings)
-        elif callable(text):
-            text()
-        else:
-            output.text(text)
+            return
+        text() if callable(text) else output.text(text)
+        for note in filter(None, notes):
+            output.note(note)
+
+    def show_table(self, value: Any, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        self.show(value, lambda: output.table(columns, rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,12 +102,12 @@ async def add(
     added = await session.services.entities.add(
         session.caller, new, sync=True, check_conflicts=check
     )
-    session.show(added, f"{added.message} ({added.item.entity_id})")
-    for found in () if session.as_json else added.conflicts:
-        output.note(
-            f"{found.kind.replace('_', ' ')} ({found.score:.2f}): {found.name} "
-            f"({found.entity_id}); {found.reason}"
-        )
+    notes = [
+        f"{found.kind.replace('_', ' ')} ({found.score:.2f}): {found.name} "
+        f"({found.entity_id}); {found.reason}"
+        for found in added.conflicts
+    ]
+    session.show(added, f"{added.message} ({added.item.entity_id})", *notes)
 
 
 async def get(session: Session, entity_id: EntityId) -> None:
@@ -192,9 +192,7 @@ async def search(
         f"   {' '.join((result['content'] or '').split())}"
         for rank, result in enumerate(answer["results"], 1)
     ]
-    session.show(answer, "\n".join(lines) or "Nothing found.")
-    if degraded and not session.as_json:
-        output.note(degraded)
+    session.show(answer, "\n".join(lines) or "Nothing found.", degraded)
 
 
 def _check_types(types: list[str] | None) -> tuple[str, ...]:

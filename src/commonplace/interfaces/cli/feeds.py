@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from commonplace.errors import NotFound
-from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Session, add_group
 from commonplace.interfaces.cli.items import FolderName, find_folder
 
@@ -40,9 +39,11 @@ async def add_feed(
 async def list_feeds(session: Session) -> None:
     """List feeds."""
     feeds = await session.services.feeds.all(session.caller)
-    rows = [(feed.id, feed.polled_at, feed.title, feed.url, feed.error) for feed in feeds]
-    columns = ["id", "visited", "title", "address", "trouble"]
-    session.show(feeds, lambda: output.table(columns, rows))
+    session.show_table(
+        feeds,
+        ["id", "visited", "title", "address", "trouble"],
+        [(feed.id, feed.polled_at, feed.title, feed.url, feed.error) for feed in feeds],
+    )
 
 
 async def remove_feed(session: Session, feed: Which) -> None:

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Session, add_group
 from commonplace.interfaces.cli.items import check_name, find_folder
 
@@ -29,8 +28,11 @@ def register(root: typer.Typer) -> None:
 async def list_folders(session: Session) -> None:
     """List folders."""
     folders = await session.services.folders.list_folders(session.caller)
-    rows = [(folder.id, folder.item_count, folder.name) for folder in folders]
-    session.show(folders, lambda: output.table(["id", "items", "name"], rows))
+    session.show_table(
+        folders,
+        ["id", "items", "name"],
+        [(folder.id, folder.item_count, folder.name) for folder in folders],
+    )
 
 
 async def create_folder(session: Session, name: Name) -> None:

@@ -28,9 +28,11 @@ def register(root: typer.Typer) -> None:
 async def list_versions(session: Session, item: WhichItem) -> None:
     """List an item's earlier versions, newest first."""
     versions = await session.services.versions.of(session.caller, item)
-    rows = [(each.revision, each.replaced_at, each.word_count, each.title) for each in versions]
-    columns = ["revision", "until", "words", "title"]
-    session.show({"versions": versions}, lambda: output.table(columns, rows))
+    session.show_table(
+        {"versions": versions},
+        ["revision", "until", "words", "title"],
+        [(each.revision, each.replaced_at, each.word_count, each.title) for each in versions],
+    )
 
 
 async def get_version(session: Session, item: WhichItem, revision: Revision) -> None:

@@ -159,9 +159,8 @@ async def search(
         "hits": found.hits,
         "degraded": found.degraded,
     }
-    session.show(answer, "\n".join(_hit_lines(hit) for hit in found.hits) or "Nothing found.")
-    if found.degraded and not session.as_json:
-        output.note(found.degraded)
+    lines = "\n".join(_hit_lines(hit) for hit in found.hits)
+    session.show(answer, lines or "Nothing found.", found.degraded)
 
 
 def _hit_lines(hit: Hit) -> str:

@@ -9,6 +9,7 @@ from commonplace.core.entities.duplicates import SimilarItem
 from commonplace.core.entities.entities import AddedEntity, Entity
 from commonplace.core.items.versions import VersionDiff
 from commonplace.core.memory.memories import Remembered
+from commonplace.core.memory.reflection import ReviewedCandidate
 from commonplace.core.work.planning import Suggestion
 from commonplace.interfaces.actions import (
     disks as disk_shapes,
@@ -33,6 +34,7 @@ SHAPES: dict[type, Callable[[Any], Any]] = {
     model.Token: item_shapes.token,
     model.Version: version_shapes.version,
     AddedEntity: entity_shapes.add_entity_result,
+    ReviewedCandidate: memory_shapes.candidate_in_full,
     SimilarItem: entity_shapes.conflict,
     VersionDiff: version_shapes.difference,
     Disk: disk_shapes.disk,

@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from commonplace.errors import NotFound
-from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Session, add_group
 from commonplace.interfaces.cli.items import check_name
 from commonplace.interfaces.cli.users import check_email
@@ -37,8 +36,11 @@ def register(root: typer.Typer) -> None:
 async def list_members(session: Session) -> None:
     """List members."""
     members = await session.services.members.all(session.caller)
-    rows = [(each.person_id, each.role, each.name, each.email) for each in members]
-    session.show(members, lambda: output.table(["id", "role", "name", "email"], rows))
+    session.show_table(
+        members,
+        ["id", "role", "name", "email"],
+        [(each.person_id, each.role, each.name, each.email) for each in members],
+    )
 
 
 async def invite_member(
@@ -61,17 +63,20 @@ async def invite_member(
 async def list_invitations(session: Session) -> None:
     """List invitations."""
     invitations = await session.services.members.invitations(session.caller)
-    rows = [
-        (
-            each.id,
-            each.role,
-            each.email or "anybody",
-            each.expires_at,
-            "accepted" if each.accepted_at else "",
-        )
-        for each in invitations
-    ]
-    session.show(invitations, lambda: output.table(["id", "role", "for", "until", ""], rows))
+    session.show_table(
+        invitations,
+        ["id", "role", "for", "until", ""],
+        [
+            (
+                each.id,
+                each.role,
+                each.email or "anybody",
+                each.expires_at,
+                "accepted" if each.accepted_at else "",
+            )
+            for each in invitations
+        ],
+    )
 
 
 async def withdraw_invitation(

@@ -78,11 +78,11 @@ async def remember(
     remembered = await session.services.memory.remember(
         session.caller, Memo(new, key, {"kind": "command line"}), sync=True
     )
-    session.show(remembered, f"{remembered.message} ({remembered.item.entity_id})")
-    for other in () if session.as_json else remembered.conflicts:
-        output.note(
-            f"{other.kind} of {other.entity_id} ({other.name}), {other.score:.2f}: {other.reason}"
-        )
+    notes = [
+        f"{other.kind} of {other.entity_id} ({other.name}), {other.score:.2f}: {other.reason}"
+        for other in remembered.conflicts
+    ]
+    session.show(remembered, f"{remembered.message} ({remembered.item.entity_id})", *notes)
 
 
 async def reflect(
@@ -163,9 +163,8 @@ async def context(
         session.caller, Goal(goal, chosen, project, limit, token_budget)
     )
     markdown = pack.markdown()
-    session.show({**memory_shapes.context_pack(pack), "markdown": markdown}, markdown)
-    if pack.degraded and not session.as_json:
-        output.note(pack.degraded)
+    answer = {**memory_shapes.context_pack(pack), "markdown": markdown}
+    session.show(answer, markdown, pack.degraded)
 
 
 async def list_candidates(
@@ -179,24 +178,24 @@ async def list_candidates(
     found, total = await session.services.reflection.candidates(
         session.caller, None if state == "all" else state, limit=limit
     )
-    columns = ["id", "state", "kind", "sure", "title"]
-    rows = [
-        (
-            one.id,
-            one.state.value,
-            one.proposal.kind,
-            f"{one.proposal.confidence:.2f}",
-            one.proposal.title,
-        )
-        for one in found
-    ]
-    session.show({"candidates": found, "total": total}, lambda: output.table(columns, rows))
+    session.show_table(
+        {"candidates": found, "total": total},
+        ["id", "state", "kind", "sure", "title"],
+        [
+            (
+                one.id,
+                one.state.value,
+                one.proposal.kind,
+                f"{one.proposal.confidence:.2f}",
+                one.proposal.title,
+            )
+            for one in found
+        ],
+    )
 
 
 async def show_candidate(session: Session, which: Which) -> None:
     """Show a candidate with its source sentences, duplicates and contradictions."""
-    from commonplace.interfaces.actions import memory as memory_shapes
-
     found = await session.services.reflection.candidate(session.caller, which)
     said = found.proposal
     lines = [
@@ -207,7 +206,7 @@ async def show_candidate(session: Session, which: Which) -> None:
             for other in (*found.duplicates, *found.contradictions)
         ),
     ]
-    session.show(memory_shapes.candidate_in_full(found), "\n".join(lines))
+    session.show(found, "\n".join(lines))
 
 
 async def edit_candidate(

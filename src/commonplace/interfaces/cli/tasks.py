@@ -6,7 +6,6 @@ import typer
 
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.validation import NewEntity
-from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Session, add_group
 from commonplace.interfaces.cli.task_options import (
     Assignees,
@@ -138,13 +137,11 @@ async def next_tasks(
     found, message = await session.services.planning.suggest(
         session.caller, project, assignee=assignee, limit=limit
     )
-    if session.as_json:
-        output.as_json({"suggestions": found, "message": message}, session.settings)
-        return
-    for ranked in (suggestion.ranked for suggestion in found):
-        output.text(f"{ranked.item.entity_id}  {ranked.item.title}")
-        output.text(f"    {'; '.join(ranked.reasons)}")
-    output.note(message)
+    lines = [
+        f"{ranked.item.entity_id}  {ranked.item.title}\n    {'; '.join(ranked.reasons)}"
+        for ranked in (suggestion.ranked for suggestion in found)
+    ]
+    session.show({"suggestions": found, "message": message}, "\n".join(lines), message)
 
 
 async def show_task(session: Session, task: TaskId) -> None:

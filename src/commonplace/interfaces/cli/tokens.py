@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from commonplace.errors import Invalid, NotFound
-from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Session, add_group
 from commonplace.interfaces.cli.items import check_name
 
@@ -50,20 +49,24 @@ async def list_tokens(session: Session) -> None:
     services, caller = session.services, session.caller
     tokens = await services.people.tokens(caller)
     names = {folder.id: folder.name for folder in await services.folders.list_folders(caller)}
-    columns = ["id", "name", "may", "folders", "expires", "last used", ""]
-    rows = [
-        (
-            token.id,
-            token.name,
-            token.capabilities,
-            "all" if token.folders is None else [names.get(each, each) for each in token.folders],
-            token.expires_at or "never",
-            token.last_used_at or "never",
-            "revoked" if token.revoked_at else "",
-        )
-        for token in tokens
-    ]
-    session.show(tokens, lambda: output.table(columns, rows))
+    session.show_table(
+        tokens,
+        ["id", "name", "may", "folders", "expires", "last used", ""],
+        [
+            (
+                token.id,
+                token.name,
+                token.capabilities,
+                "all"
+                if token.folders is None
+                else [names.get(each, each) for each in token.folders],
+                token.expires_at or "never",
+                token.last_used_at or "never",
+                "revoked" if token.revoked_at else "",
+            )
+            for token in tokens
+        ],
+    )
 
 
 async def revoke_token(

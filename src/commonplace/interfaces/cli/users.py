@@ -6,7 +6,6 @@ import typer
 
 from commonplace.core.people.client_setup import address
 from commonplace.errors import Invalid, NotFound
-from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Session, add_group
 from commonplace.interfaces.cli.items import check_name
 
@@ -41,8 +40,9 @@ async def list_users(session: Session) -> None:
         {"id": each.id, "name": each.name, "email": each.email, "created_at": each.created_at}
         for each in people
     ]
-    rows = [tuple(each.values()) for each in answer]
-    session.show(answer, lambda: output.table(["id", "name", "email", "since"], rows))
+    session.show_table(
+        answer, ["id", "name", "email", "since"], [tuple(each.values()) for each in answer]
+    )
 
 
 async def link_user(

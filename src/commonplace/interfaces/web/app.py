@@ -121,7 +121,7 @@ class WebApp:
                 if request.visitor is None:
                     request.http = Request(http.scope, bounded(http.receive, MAX_ANONYMOUS_BODY))
                 await request.check_form()
-            if await request.has_nul():
+            if request.has_nul():
                 raise Invalid(
                     "What was sent contains a NUL character; remove it."
                 )  # Postgres keeps none

@@ -4,7 +4,6 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -40,6 +39,7 @@ class WebRequest:
     cookies: dict[str, tuple[str, int]] = field(
         default_factory=dict
     )  # to set: value and seconds; 0 seconds: delete
+    sent: FormData = field(default_factory=FormData)  # set by check_form
 
     @classmethod
     async def begin(cls, http: Request, services: Services, templates: Templates) -> "WebRequest":
@@ -109,7 +109,7 @@ class WebRequest:
         library = self.visitor.library.library_id if self.visitor else ""
         return hashlib.sha256(f"csrf:{self.secret}:{library}".encode()).hexdigest()[:43]
 
-    async def check_form(self) -> FormData:
+    async def check_form(self) -> None:
         """Refuse forms and scripts that do not come from our own pages."""
         headers = self.http.headers
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
@@ -117,27 +117,27 @@ class WebRequest:
         is_form = headers.get("content-type", "").startswith(
             ("application/x-www-form-urlencoded", "multipart/form-data")
         )
-        form = await self.http.form(max_fields=MANY) if is_form else FormData()
-        sent = headers.get("x-csrf-token") or form.get("csrf")
+        self.sent = await self.http.form(max_fields=MANY) if is_form else FormData()
+        sent = headers.get("x-csrf-token") or self.sent.get("csrf")
         if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), self.csrf.encode()):
             raise ForbiddenScope(
                 "This page is too old to be sent; load it again, and repeat what you did."
             )
-        return form
 
-    async def form(self) -> Mapping[str, str]:
-        form = await self.http.form(max_fields=MANY)
-        return {name: value for name, value in form.items() if isinstance(value, str)}
+    @property
+    def form(self) -> dict[str, str]:
+        """The fields of the form, without files; empty but for a POST."""
+        return {name: value for name, value in self.sent.items() if isinstance(value, str)}
 
-    async def form_list(self, name: str) -> list[str]:
-        form = await self.http.form(max_fields=MANY)
-        return [value for value in form.getlist(name) if isinstance(value, str)]
+    def form_list(self, name: str) -> list[str]:
+        return [value for value in self.sent.getlist(name) if isinstance(value, str)]
 
-    async def files(self, name: str) -> list[UploadFile]:
+    def files(self, name: str) -> list[UploadFile]:
         """Return the files of a form; an empty field sends one without a name."""
-        form = await self.http.form(max_fields=MANY)
         return [
-            file for file in form.getlist(name) if isinstance(file, UploadFile) and file.filename
+            file
+            for file in self.sent.getlist(name)
+            if isinstance(file, UploadFile) and file.filename
         ]
 
     async def json(self) -> dict[str, Any]:
@@ -157,15 +157,14 @@ class WebRequest:
             raise Invalid("`credential` is required.")
         return body, credential
 
-    async def has_nul(self) -> bool:
+    def has_nul(self) -> bool:
         """Whether the address or the form contains NUL."""
-        form = await self.http.form(max_fields=MANY) if self.http.method == "POST" else FormData()
-        named = (
+        values = (
             *self.http.path_params.items(),
             *self.http.query_params.multi_items(),
-            *form.multi_items(),
+            *self.sent.multi_items(),
         )
-        return any("\0" in value for _, value in named if isinstance(value, str))
+        return any("\0" in value for _, value in values if isinstance(value, str))
 
     def path(self, name: str) -> str:
         """Return a parameter of the path."""

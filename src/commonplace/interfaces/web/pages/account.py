@@ -38,17 +38,15 @@ async def account(request: WebRequest) -> Response:
 
 
 async def rename(request: WebRequest) -> Response:
-    form = await request.form()
     await request.services.accounts.rename(
-        request.user, form.get("name", ""), form.get("email", "")
+        request.user, request.form.get("name", ""), request.form.get("email", "")
     )
     return request.redirect("/account", "Saved.")
 
 
 async def change_password(request: WebRequest) -> Response:
-    form = await request.form()
     await request.services.accounts.change_password(
-        request.user, form.get("old", ""), form.get("new", "")
+        request.user, request.form.get("old", ""), request.form.get("new", "")
     )
     return request.redirect(
         "/account", "The password is changed; all other browsers are signed out."
@@ -66,9 +64,8 @@ async def close_session(request: WebRequest) -> Response:
 
 
 async def delete(request: WebRequest) -> Response:
-    form = await request.form()
     await request.services.account_deletion.delete(
-        request.user, form.get("email", ""), form.get("password", "")
+        request.user, request.form.get("email", ""), request.form.get("password", "")
     )
     request.end_session()
     return request.redirect("/sign-in", "Your account and your library are deleted.")

@@ -27,7 +27,7 @@ MOST_WATCHED = 60
 
 async def add(request: WebRequest) -> Response:
     """Store the input and answer with its item: a page, or its row in the list for a script."""
-    form, files = await request.form(), await request.files("file")
+    form, files = request.form, request.files("file")
     upload, text, folder = (
         form.get("upload", ""),
         form.get("text", "").strip(),

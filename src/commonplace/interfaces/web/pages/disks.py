@@ -41,8 +41,7 @@ async def preview(request: WebRequest) -> Response:
 
 
 async def publish(request: WebRequest) -> Response:
-    form = await request.form()
-    audience, summary = form.get("audience", Audience.ANYONE), form.get("summary")
+    audience, summary = request.form.get("audience", Audience.ANYONE), request.form.get("summary")
     if audience not in {*Audience}:
         raise Invalid("Choose who may read it.")
     if summary and len(summary) > LONGEST_SUMMARY:

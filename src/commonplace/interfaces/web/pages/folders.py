@@ -10,7 +10,7 @@ from commonplace.model import Folder
 
 async def create(request: WebRequest) -> Response:
     folder = await request.services.folders.create(
-        request.caller, _name((await request.form()).get("name", ""))
+        request.caller, _name(request.form.get("name", ""))
     )
     return request.redirect(
         f"/?folder={folder.id}",
@@ -25,13 +25,13 @@ async def show(request: WebRequest) -> Response:
 
 
 async def rename(request: WebRequest) -> Response:
-    name = _name((await request.form()).get("name", ""))
+    name = _name(request.form.get("name", ""))
     folder = await request.services.folders.rename(request.caller, request.path("folder_id"), name)
     return request.redirect(f"/?folder={folder.id}", f"It is called “{folder.name}” now.")
 
 
 async def delete(request: WebRequest) -> Response:
-    items = (await request.form()).get("items", "")
+    items = request.form.get("items", "")
     if items not in ("keep", "delete"):
         raise Invalid("Say what is to become of the items in it.")
     folder_id = request.path("folder_id")

@@ -142,7 +142,7 @@ async def row_of(request: WebRequest, item_id: str) -> str:
 
 
 async def bulk(request: WebRequest) -> Response:
-    form, chosen = await request.form(), (await request.form_list("item"))[:AT_ONCE]
+    form, chosen = request.form, request.form_list("item")[:AT_ONCE]
     action = form.get("action", "")
     if action not in ACTIONS:
         raise Invalid("Say what is to be done with them.")

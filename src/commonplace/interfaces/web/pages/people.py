@@ -41,13 +41,15 @@ async def show(request: WebRequest, made: tuple[Invitation, str] | None = None) 
 
 
 async def invite(request: WebRequest) -> Response:
-    form = await request.form()
-    days, email = form.get("days", str(INVITATION_DAYS)), form.get("email", "").strip()
+    days, email = (
+        request.form.get("days", str(INVITATION_DAYS)),
+        request.form.get("email", "").strip(),
+    )
     if days not in TERMS:
         raise Invalid("Choose how long the invitation is good for.")
     if email and ("@" not in email or len(email) > 200):
         raise Invalid("That is no e-mail address; leave it empty to invite whoever has the link.")
-    role = _role(form.get("role", ""))
+    role = _role(request.form.get("role", ""))
     return await show(
         request,
         await request.services.members.invite(request.caller, role, email or None, int(days)),
@@ -60,7 +62,7 @@ async def withdraw(request: WebRequest) -> Response:
 
 
 async def change_role(request: WebRequest) -> Response:
-    role = _role((await request.form()).get("role", ""))
+    role = _role(request.form.get("role", ""))
     member = await request.services.members.change_role(
         request.caller, request.path("person_id"), role
     )
@@ -81,15 +83,13 @@ async def leave(request: WebRequest) -> Response:
 
 
 async def rename(request: WebRequest) -> Response:
-    await request.services.members.rename_library(
-        request.caller, (await request.form()).get("name", "")
-    )
+    await request.services.members.rename_library(request.caller, request.form.get("name", ""))
     return request.redirect("/people", "The library has a new name.")
 
 
 async def turn_to(request: WebRequest) -> Response:
     library = await request.services.accounts.switch_library(
-        request.user, (await request.form()).get("library", "")
+        request.user, request.form.get("library", "")
     )
     return request.redirect("/", f"You are in “{library.name}” now.")
 
@@ -129,7 +129,7 @@ async def accept(request: WebRequest) -> Response:
     """Accept as the signed-in person, or as a new one with a name, email and password."""
     secret, form, joining = (
         request.path("secret"),
-        await request.form(),
+        request.form,
         request.services.invitations,
     )
     if request.visitor is not None:

@@ -178,7 +178,7 @@ async def _related(request: WebRequest, item: Item, linked: set[str]) -> list[tu
 
 
 async def change(request: WebRequest) -> Response:
-    form, item_id = await request.form(), request.path("item_id")
+    form, item_id = request.form, request.path("item_id")
     title = " ".join(form.get("title", "").split())
     if not 0 < len(title) <= 500:
         raise Invalid("A title has 1 to 500 characters.")
@@ -194,7 +194,7 @@ async def change(request: WebRequest) -> Response:
     changes = {name: value for name, value in changes.items() if getattr(item, name) != value}
     if changes:
         await request.services.library.update(request.caller, item_id, changes)
-    await _refile(request, item, set(await request.form_list("folder")))
+    await _refile(request, item, set(request.form_list("folder")))
     return request.redirect(f"/items/{item.public_id}", "Saved.")
 
 
@@ -247,7 +247,7 @@ def _is_pdf(file: Path) -> bool:
 
 
 async def annotate(request: WebRequest) -> Response:
-    form, item_id = await request.form(), request.path("item_id")
+    form, item_id = request.form, request.path("item_id")
     position = form.get("position", "")
     await request.services.annotations.add(
         request.caller,

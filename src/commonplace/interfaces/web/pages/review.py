@@ -81,9 +81,11 @@ async def captures(request: WebRequest) -> Response:
 
 
 async def reflect(request: WebRequest) -> Response:
-    form = await request.form()
     notes = Notes(
-        form.get("content", ""), form.get("title", "").strip() or "Notes", persist=True, review=True
+        request.form.get("content", ""),
+        request.form.get("title", "").strip() or "Notes",
+        persist=True,
+        review=True,
     )
     found = await request.services.reflection.reflect(request.caller, notes)
     many = len(found.candidates)
@@ -94,7 +96,7 @@ async def reflect(request: WebRequest) -> Response:
 
 async def decide(request: WebRequest) -> Response:
     """Accept or reject a candidate, with the changes made in its form."""
-    form, candidate_id = await request.form(), request.path("candidate_id")
+    form, candidate_id = request.form, request.path("candidate_id")
     action, _, other = form.get("action", "").partition(":")  # supersede:<id> of what is known
     if action not in SAID:
         raise Invalid("Say what is to become of it.")

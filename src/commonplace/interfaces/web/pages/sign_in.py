@@ -37,19 +37,20 @@ async def _show(
 
 
 async def sign_in(request: WebRequest) -> Response:
-    form = await request.form()
     try:
         secret = await request.services.accounts.sign_in(
-            form.get("email", ""),
-            form.get("password", ""),
+            request.form.get("email", ""),
+            request.form.get("password", ""),
             address=request.address,
             about=request.browser,
             device=request.device,
         )
     except CommonplaceError as error:
-        return await _show(request, error, form.get("email", ""), form.get("next", "/"))
+        return await _show(
+            request, error, request.form.get("email", ""), request.form.get("next", "/")
+        )
     await request.start_session(secret)
-    return request.redirect(_next(form.get("next", "/")))
+    return request.redirect(_next(request.form.get("next", "/")))
 
 
 async def sign_out(request: WebRequest) -> Response:
@@ -88,7 +89,7 @@ async def _show_claim(
 
 async def claim(request: WebRequest) -> Response:
     form, accounts, link = (
-        await request.form(),
+        request.form,
         request.services.accounts,
         request.path("secret"),
     )

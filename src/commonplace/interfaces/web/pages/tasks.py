@@ -82,17 +82,16 @@ def _named(entities: Sequence[Entity]) -> list[tuple[str, str]]:
 
 
 async def create(request: WebRequest) -> Response:
-    form = await request.form()
-    kind, title = form.get("kind", "task"), form.get("title", "").strip()
+    kind, title = request.form.get("kind", "task"), request.form.get("title", "").strip()
     if kind not in {*KINDS}:
         raise Invalid("Choose a task, an epic or a project.")
     new = NewEntity(
         title,
-        form.get("content", "").strip() or title,
+        request.form.get("content", "").strip() or title,
         kind,
-        project=form.get("project") or None,
-        epic=form.get("epic") or None,
-        priority=form.get("priority") or None,
+        project=request.form.get("project") or None,
+        epic=request.form.get("epic") or None,
+        priority=request.form.get("priority") or None,
     )
     added = await request.services.entities.add(request.caller, new, sync=True)
     return request.redirect(
@@ -169,7 +168,7 @@ async def _open_beside(request: WebRequest, entity: Entity) -> list[Entity]:
 async def change(request: WebRequest) -> Response:
     """Write only fields that differ, and nothing over a newer change of somebody else."""
     form, entity = (
-        await request.form(),
+        request.form,
         await request.services.entities.get(request.caller, request.path("entity_id")),
     )
     item, revision = entity.item, form.get("revision", "")
@@ -213,7 +212,7 @@ async def move(request: WebRequest) -> Response:
     item = (await request.services.entities.get(request.caller, request.path("entity_id"))).item
     if item.entity_type not in MACHINES:
         raise Invalid("Only tasks and epics have states to go through.")
-    to = (await request.form()).get("status", "")
+    to = request.form.get("status", "")
     done = await request.services.tasks.update(
         request.caller, item.id, MACHINES[item.entity_type], {"status": to}
     )
@@ -228,7 +227,7 @@ async def move(request: WebRequest) -> Response:
 
 async def wait(request: WebRequest) -> Response:
     """Add or remove a dependency."""
-    form, entity_id = await request.form(), request.path("entity_id")
+    form, entity_id = request.form, request.path("entity_id")
     if form.get("action") == "drop":
         await request.services.graph.unlink(
             request.caller, entity_id, Kind.DEPENDS_ON, form.get("on", "")
@@ -241,7 +240,7 @@ async def wait(request: WebRequest) -> Response:
 
 
 async def note(request: WebRequest) -> Response:
-    text = (await request.form()).get("text", "").strip()
+    text = request.form.get("text", "").strip()
     done = await request.services.tasks.note(request.caller, request.path("entity_id"), text)
     return request.redirect(f"/work/{done.item.public_id}", "Noted.")
 

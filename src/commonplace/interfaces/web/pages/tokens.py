@@ -48,21 +48,20 @@ async def create(request: WebRequest) -> Response:
 
 
 async def _wanted(request: WebRequest) -> NewToken:
-    form = await request.form()
     name, expires = (
-        " ".join(form.get("name", "").split()),
-        form.get("expires", str(DEFAULT_EXPIRY_DAYS)),
+        " ".join(request.form.get("name", "").split()),
+        request.form.get("expires", str(DEFAULT_EXPIRY_DAYS)),
     )
     if not 0 < len(name) <= 200:
         raise Invalid("Give the token a name of up to 200 characters: what it is for.")
     if expires not in EXPIRIES:
         raise Invalid("Choose how long the token is good for.")
-    folders = tuple(await request.form_list("folder")) if form.get("sees") == "folders" else None
+    folders = tuple(request.form_list("folder")) if request.form.get("sees") == "folders" else None
     return NewToken(
         name,
-        form.get("write") == "1",
+        request.form.get("write") == "1",
         folders,
-        form.get("kb_only") == "1",
+        request.form.get("kb_only") == "1",
         int(expires) if expires else None,
     )
 
@@ -79,7 +78,7 @@ async def activity(request: WebRequest) -> Response:
 
 
 async def view_as(request: WebRequest) -> Response:
-    token_id = (await request.form()).get("token") or None
+    token_id = request.form.get("token") or None
     await request.services.accounts.view_as(request.user, token_id)
     return request.redirect("/" if token_id else "/tokens")
 
@@ -122,12 +121,13 @@ async def connect(
 
 async def connect_with(request: WebRequest) -> Response:
     """Create a token for the client, and show its configuration with the token."""
-    form = await request.form()
-    client = form.get("client", "")
+    client = request.form.get("client", "")
     if client not in {*Client}:
         raise Invalid("Choose a client.")
-    folder = form.get("folder")
-    wish = NewToken(NAMES[Client(client)], form.get("write") == "1", (folder,) if folder else None)
+    folder = request.form.get("folder")
+    wish = NewToken(
+        NAMES[Client(client)], request.form.get("write") == "1", (folder,) if folder else None
+    )
     return await connect(
         request, await request.services.people.create_token(request.caller, wish), client
     )
