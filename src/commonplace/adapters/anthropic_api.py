@@ -84,7 +84,8 @@ class AnthropicModel(HttpService):
             tokens_in, tokens_out = (
                 answer["usage"][name] for name in ("input_tokens", "output_tokens")
             )
-            cost = self._cost(tokens_in, tokens_out)
+            price = _PRICES.get(self._model)
+            cost = price and (tokens_in * price[0] + tokens_out * price[1]) / _MILLION
             dollars = "unknown" if cost is None else f"{cost:.6f}"
             _log.info("%s: %s in, %s out, %s USD", self._model, tokens_in, tokens_out, dollars)
             if answer["stop_reason"] == "refusal":
@@ -95,9 +96,3 @@ class AnthropicModel(HttpService):
             return parse(json.loads("".join(texts)), cost)
         except (AttributeError, KeyError, TypeError, ValueError):
             raise self.unexpected() from None
-
-    def _cost(self, tokens_in: int, tokens_out: int) -> float | None:
-        if self._model not in _PRICES:
-            return None
-        price_in, price_out = _PRICES[self._model]
-        return (tokens_in * price_in + tokens_out * price_out) / _MILLION

@@ -110,7 +110,7 @@ def join_pages(title: str, texts: list[tuple[int, str]]) -> Extracted:
 
 
 def limit_size(found: Extracted) -> Extracted:
-    """Cut the text to LONGEST_TEXT, and everything else to what such a text can use."""
+    """Cut the text to LONGEST_TEXT, and marks, title and links to a proportionate size."""
     kept = _truncate(found.text)
     marks = tuple(
         mark for mark in found.marks[:: len(found.marks) // _MARKS + 1] if mark.at < len(kept)

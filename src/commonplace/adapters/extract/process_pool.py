@@ -132,7 +132,7 @@ class ProcessPool:
             try:
                 return await self._use(self._idle.pop(), request)
             except _ReaderDied:
-                continue  # it may have left for being idle; a new one tells if the file is at fault
+                continue  # it may have ended for being idle: let a new process try the file
         return await self._use(await _Reader.start(), request)
 
     async def _use(self, reader: "_Reader", request: bytes) -> Json:

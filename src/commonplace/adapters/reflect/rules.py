@@ -101,13 +101,13 @@ def _judge(block: Block, sentence: Sentence, *, is_first: bool) -> _Candidate | 
         return None
     kind, sure, reason = _match_cue(block, text, is_first)
     if is_question and cue_words.REQUEST.match(text):
-        return _Candidate(EntityType.TASK, _REQUESTED, "asks somebody to do it", (sentence,))
+        return _Candidate(EntityType.TASK, _REQUESTED, "asks somebody to act", (sentence,))
     if is_question or cue_words.UNDECIDED.search(text):
         # A question is not settled, whatever it is about.
         if kind not in (EntityType.DECISION, EntityType.IDEA, EntityType.PLAN):
             return None
         if kind != EntityType.IDEA:
-            kind, sure, reason = EntityType.IDEA, 0.5, "asks what is not decided yet"
+            kind, sure, reason = EntityType.IDEA, 0.5, "asks an open question"
     elif cue_words.HEDGE.search(text) and kind != EntityType.IDEA:
         sure -= 0.14
     if cue_words.REASON.search(text) and kind in (
