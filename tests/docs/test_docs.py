@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(page for place in ("", "deploy/", "docs/**/") for page in ROOT.glob(f"{place}*.md"))
 VERBS = re.compile(
     "(accept|add|archive|back|block|call|cancel|change|check|compare|complete|compute|create|delete"
+    "|download"
     "|edit|estimate|evaluate|explore|export|extract|fetch|file|find|finish|follow|gather|import"
     "|install|invite|keep|link|list|look|manage|mark|move|open|prepare|preview|print|publish|read|reject"
     "|remember|remove|rename|replace|restore|retry|revoke|run|save|search|serve|set|show|start"

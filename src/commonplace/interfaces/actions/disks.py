@@ -37,7 +37,9 @@ class SearchKnowledge(Input):
             min_length=1,
             max_length=10_000,
             json_schema_extra=NOT_BLANK,
-            description=("What to look for, in natural language; the first 1,000 characters count"),
+            description=(
+                "What to search for, in natural language; only the first 1,000 characters count"
+            ),
         ),
         BeforeValidator(not_blank),
     ]
@@ -67,7 +69,7 @@ class DiskSection(TypedDict):
     index: Annotated[int, Field(description="From 1")]
     word_count: int
     key_points: list[str]
-    text: NotRequired[Annotated[str, Field(description="Only when the disk is not redacted")]]
+    text: NotRequired[Annotated[str, Field(description="Only if the disk is not redacted")]]
 
 
 class RelatedDisk(TypedDict):
@@ -86,11 +88,11 @@ class Disk(TypedDict):
     relationship: Annotated[str, Field(json_schema_extra={"enum": ["owned", "saved", "public"]})]
     source_url: str | None
     ai_generated: Annotated[bool, Field(description="Whether a model wrote summary and key points")]
-    redacted: Annotated[bool, Field(description="Whether the source's text is left out")]
+    redacted: Annotated[bool, Field(description="Whether the source text is left out")]
     tags: list[str]
     sections: list[DiskSection]
     related_disks: list[RelatedDisk]
-    text: NotRequired[Annotated[str, Field(description="Only when the disk is not redacted")]]
+    text: NotRequired[Annotated[str, Field(description="Only if the disk is not redacted")]]
     created_at: Moment
 
 
@@ -181,10 +183,10 @@ class SectionHit(TypedDict):
     key_points: list[str]
     redacted: bool
     section_text: NotRequired[
-        Annotated[str, Field(description="The section, when the disk is not redacted")]
+        Annotated[str, Field(description="The section, if the disk is not redacted")]
     ]
     snippet: NotRequired[
-        Annotated[str, Field(description="What the section is about, when the disk is redacted")]
+        Annotated[str, Field(description="What the section is about, if the disk is redacted")]
     ]
 
 
@@ -215,11 +217,11 @@ class Publication(TypedDict):
         str | None,
         Field(
             json_schema_extra={"enum": ["anyone", "members", None]},
-            description="Who may read it: anyone with its address, or people with an account here",
+            description="Who can read it: anyone with the link, or people with an account",
         ),
     ]
     published_at: Moment | None
-    path: Annotated[str | None, Field(description="Where its page is on this server")]
+    path: Annotated[str | None, Field(description="Path of its page on this server")]
 
 
 def publication(value: Published) -> Publication:

@@ -72,7 +72,7 @@ ProjectId = Annotated[
 ]  # tasks without one have their own words
 DueDate = Annotated[str, Field(max_length=40, description="ISO date, such as 2026-03-31")]
 Since = Annotated[
-    str, Field(max_length=40, description="ISO date or moment, or how long ago: 12h, 7d, 2w")
+    str, Field(max_length=40, description="ISO date or time, or an age such as 12h, 7d, 2w")
 ]
 
 
@@ -128,7 +128,8 @@ class AddInput(Input):
         ShortList, Field(default_factory=list, description="Programming languages")
     ]
     tags: Annotated[
-        ShortList, Field(default_factory=list, description="Tags; tasks get more by their words")
+        ShortList,
+        Field(default_factory=list, description="Tags; tasks also get tags from their words"),
     ]
     related_to: Annotated[
         References,
@@ -141,32 +142,34 @@ class AddInput(Input):
         ),
     ]
     metadata: Annotated[
-        dict[str, Any], Field(default_factory=dict, description="Further facts, as JSON")
+        dict[str, Any], Field(default_factory=dict, description="Additional structured data")
     ]
     project: Annotated[
-        ProjectId | None, Field(description="Id of a project; tasks and epics need one")
+        ProjectId | None, Field(description="Id of a project; required for tasks and epics")
     ] = None
     priority: Annotated[
-        PriorityName | None, Field(description="Tasks and epics have medium unless told otherwise")
+        PriorityName | None, Field(description="Priority of tasks and epics; medium by default")
     ] = None
-    assignees: Annotated[ShortList, Field(default_factory=list, description="Names of who does it")]
+    assignees: Annotated[
+        ShortList, Field(default_factory=list, description="Names of the assignees")
+    ]
     due_date: Annotated[DueDate | None, Field(description="ISO date, such as 2026-03-31")] = None
     technologies: Annotated[
         ShortList, Field(default_factory=list, description="Technologies involved")
     ]
     depends_on: Annotated[
-        References, Field(default_factory=list, description="Ids of tasks that must be done before")
+        References, Field(default_factory=list, description="Ids of tasks that must be done first")
     ]
     repository_url: Annotated[
         str | None, Field(max_length=rules.LONGEST_URL, description="Of a project")
     ] = None
     check_conflicts: Annotated[
-        bool, Field(description="Whether to look for what is there already and is alike")
+        bool, Field(description="Whether to look for duplicates and contradictions")
     ] = True
-    skip_conflicts: Annotated[bool, Field(description="Do not look, to be quicker")] = False
+    skip_conflicts: Annotated[bool, Field(description="Skip that check, to be faster")] = False
     conflict_threshold: Annotated[
         float,
-        Field(ge=0, le=1, description="Likeness from which on a conflict is told"),
+        Field(ge=0, le=1, description="Similarity from which a conflict is reported"),
         BeforeValidator(lambda value: float(value) if type(value) is int else value),
     ] = THRESHOLD
 
@@ -206,7 +209,7 @@ class Conflict(TypedDict):
         str,
         Field(
             json_schema_extra={"enum": ["duplicate", "near_duplicate", "contradiction"]},
-            description="In which way it is alike",
+            description="Kind of conflict",
         ),
     ]
     reason: str
@@ -229,7 +232,7 @@ class AddEntityResult(TypedDict):
     timestamp: Moment
     conflicts: Annotated[
         list[Conflict],
-        Field(description="What is there already and is alike; nothing was merged or left out"),
+        Field(description="Similar entities; nothing was merged or discarded"),
     ]
 
 
@@ -334,16 +337,18 @@ class SearchInput(Input):
             min_length=1,
             max_length=10_000,
             json_schema_extra=NOT_BLANK,
-            description="What to look for, in natural language or exact words",
+            description="What to search for, in natural language or exact words",
         ),
         BeforeValidator(not_blank),
     ]
     types: Annotated[
         list[AnyTypeName] | None,
-        Field(max_length=20, description="Only these; document: saved pages, texts and files"),
+        Field(
+            max_length=20, description="Only these types; document: saved pages, texts and files"
+        ),
     ] = None
     language: Annotated[Short | None, Field(description="Programming language")] = None
-    category: Annotated[Short | None, Field(description="Category, as it was given")] = None
+    category: Annotated[Short | None, Field(description="Exact category")] = None
     status: Annotated[
         Statuses | None,
         Field(
@@ -354,23 +359,23 @@ class SearchInput(Input):
         ),
     ] = None
     project: Annotated[
-        Reference | None, Field(description="Id of a project: only what belongs to it")
+        Reference | None, Field(description="Only entities of this project (id)")
     ] = None
-    assignee: Annotated[Short | None, Field(description="Who does it")] = None
+    assignee: Annotated[Short | None, Field(description="Name of the assignee")] = None
     since: Annotated[
         Since | None,
-        Field(description="Only newer ones: ISO date or moment, or how long ago: 12h, 7d, 2w"),
+        Field(description="Only newer ones: ISO date or time, or an age such as 12h, 7d, 2w"),
     ] = None
     limit: Annotated[
         int,
         Field(ge=1, le=50, description="How many entities to return"),
         BeforeValidator(whole_number),
     ] = 10
-    include_content: Annotated[
-        bool, Field(description="Whether to return the passage that matches best")
-    ] = True
+    include_content: Annotated[bool, Field(description="Whether to return the best passage")] = True
     content_max_chars: Annotated[
-        int, Field(ge=1, le=20_000, description="Characters of it"), BeforeValidator(whole_number)
+        int,
+        Field(ge=1, le=20_000, description="Maximum length of the passage, in characters"),
+        BeforeValidator(whole_number),
     ] = 500
 
     @property
@@ -405,12 +410,12 @@ class EntityResult(TypedDict):
 
 class EntityResults(TypedDict):
     results: list[EntityResult]
-    total: Annotated[int, Field(description="Entities found, as far as was looked")]
+    total: Annotated[int, Field(description="Number of entities found")]
     query: str
     filters: dict[str, Any]
     has_more: bool
     degraded: Annotated[
-        str | None, Field(description="Why the answer is less than was asked for; null: it is not")
+        str | None, Field(description="Why the result is incomplete; null if it is complete")
     ]
 
 

@@ -48,7 +48,7 @@ class Explore(Input):
         list[AnyTypeName] | None, Field(max_length=20, description="Show only these entity types")
     ] = None
     entity_id: Annotated[
-        EntityId | None, Field(description="Where to begin; needed by every mode but list")
+        EntityId | None, Field(description="Entity to start from; required except for mode=list")
     ] = None
     relationship_types: Annotated[
         list[KindName] | None,
@@ -56,14 +56,14 @@ class Explore(Input):
     ] = None
     depth: Annotated[
         Annotated[int, Field(ge=1, le=3), BeforeValidator(whole_number)],
-        Field(description="traverse: how many steps"),
+        Field(description="traverse: number of hops"),
     ] = 1
-    project: Annotated[
-        EntityId | None, Field(description="Show only what belongs to this project")
-    ] = None
+    project: Annotated[EntityId | None, Field(description="Show only entities of this project")] = (
+        None
+    )
     status: Annotated[
         Statuses | None,
-        Field(description="Show only entities in this state, or in one of several: `todo,doing`"),
+        Field(description="Show only entities with this status, or one of several: `todo,doing`"),
     ] = None
     language: Annotated[
         str | None, Field(max_length=100, description="Show only entities about this language")
@@ -72,9 +72,7 @@ class Explore(Input):
         str | None, Field(max_length=100, description="Show only entities of this category")
     ] = None
     limit: Annotated[Limit, Field(description="How many entities to return")] = 50
-    offset: Annotated[
-        Offset, Field(description="How many to pass over: for the next page, offset + limit")
-    ] = 0
+    offset: Annotated[Offset, Field(description="Number to skip; next page: offset + limit")] = 0
 
     @model_validator(mode="after")
     def _check_start(self) -> "Explore":
@@ -98,7 +96,7 @@ class Explore(Input):
 
 
 class Node(TypedDict):
-    id: Annotated[str, Field(description="What entity_id takes here and in other tools")]
+    id: Annotated[str, Field(description="Id for this and other tools")]
     type: str
     name: str
     title: str
@@ -109,16 +107,16 @@ class Node(TypedDict):
     ]
     priority: str
     tags: list[str]
-    distance: Annotated[int | None, Field(description="Steps from where it began")]
+    distance: Annotated[int | None, Field(description="Hops from the start")]
     relationship: Annotated[
         str | None,
-        Field(description="How it is joined to `via`: the best of the relations, if several"),
+        Field(description="Best relation to `via`"),
     ]
     direction: Annotated[
         Literal["outgoing", "incoming"] | None,
         Field(description="outgoing: the relation points to it"),
     ]
-    via: Annotated[str | None, Field(description="The entity before it on the way")]
+    via: Annotated[str | None, Field(description="The previous entity on the path")]
     metadata: dict[str, Any]
     created_at: Moment
 
@@ -166,7 +164,7 @@ Relation = TypedDict(
         "to": str,
         "weight": float,
         "explicit": Annotated[
-            bool, Field(description="Somebody said so; otherwise found by likeness")
+            bool, Field(description="Created by someone; otherwise inferred from similarity")
         ],
         "created_at": Moment,
     },
@@ -187,12 +185,12 @@ def relation(value: model.Relation, names: dict[str, str]) -> Relation:
 
 class ExploreResult(TypedDict):
     mode: ExploreMode
-    entity: Annotated[Node | None, Field(description="Where it began")]
+    entity: Annotated[Node | None, Field(description="The start")]
     entities: list[Node]
     relations: Annotated[
-        list[Relation], Field(description="That were followed between the entities of this answer")
+        list[Relation], Field(description="Relations between the entities of this answer")
     ]
-    total: Annotated[int, Field(description="Entities there are in all, as far as the walk went")]
+    total: Annotated[int, Field(description="Number of entities, as far as the traversal went")]
     limit: int
     offset: int
     has_more: bool
@@ -214,7 +212,7 @@ class ExploreResult(TypedDict):
         ),
     ]
     filters: Annotated[
-        dict[str, Any], Field(description="What was asked for, without the defaults")
+        dict[str, Any], Field(description="Parameters that differ from the defaults")
     ]
 
 

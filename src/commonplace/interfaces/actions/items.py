@@ -97,7 +97,7 @@ class Ingest(Input):
     kind: Annotated[
         Literal["url", "text"],
         BeforeValidator(_check_kind),
-        Field(description="`url` to read an address, `text` to keep a text you send"),
+        Field(description="`url` to fetch a URL, `text` to add a text that you send"),
     ]
     url: Annotated[
         Annotated[str, Field(max_length=8192), AfterValidator(web_address)] | None,
@@ -113,9 +113,9 @@ class Ingest(Input):
         None
     )
     title: Annotated[Title | None, Field(description="With kind=text: 1 to 500 characters")] = None
-    in_kb: Annotated[bool, Field(description="Whether search finds it")] = True
+    in_kb: Annotated[bool, Field(description="Whether it is searchable")] = True
     auto_transform: Annotated[
-        bool, Field(description="Whether to also write summary, key points and tags now")
+        bool, Field(description="Whether a model also writes summary, key points and tags")
     ] = False
 
     @model_validator(mode="after")
@@ -148,7 +148,7 @@ class SearchRequest(Input):
             min_length=1,
             max_length=10_000,
             json_schema_extra=NOT_BLANK,
-            description="What to look for, in natural language or exact words",
+            description="What to search for, in natural language or exact words",
         ),
         BeforeValidator(not_blank),
     ]
@@ -262,7 +262,7 @@ class Item(TypedDict):
         Literal["queued", "ready", "transcribing", "failed"],
         Field(
             description=(
-                "queued or failed: its source has not been read, and search does not find it"
+                "queued or failed: the source has not been read, and search does not find it"
             )
         ),
     ]
@@ -321,7 +321,7 @@ class ItemSection(TypedDict):
     key_points: list[str]
     locator: Annotated[
         dict[str, Any],
-        Field(description="Where it was in the source: page, seconds; empty: not known"),
+        Field(description="Position in the source: page or seconds; empty if unknown"),
     ]
 
 
@@ -330,15 +330,11 @@ class ItemInFull(Item):
     sections: list[ItemSection]
     folders: list[FolderRef]
     transcription_progress: Annotated[
-        float | None, Field(description="0 to 1, while speech is being written down")
+        float | None, Field(description="0 to 1, during transcription")
     ]
-    transcription_error: Annotated[
-        str | None, Field(description="Why it failed, or did the last time it was tried")
-    ]
+    transcription_error: Annotated[str | None, Field(description="Why the last attempt failed")]
     ai_generated: Annotated[bool, Field(description="Whether a model wrote summary and key points")]
-    cost_usd: Annotated[
-        float | None, Field(description="What that cost in US dollars; null when it is not known")
-    ]
+    cost_usd: Annotated[float | None, Field(description="Cost in US dollars; null if unknown")]
 
 
 def item_in_full(reading: model.FullItem) -> ItemInFull:

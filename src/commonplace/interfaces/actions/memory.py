@@ -67,13 +67,12 @@ class Remember(Input):
     kind: Annotated[
         EntityTypeName,
         BeforeValidator(refuse_document),
-        Field(description="What it is; tasks and epics need a project"),
+        Field(description="Kind of entity; tasks and epics require a project"),
     ] = "episode"
-    project: Annotated[
-        ProjectId | None, Field(description="Id of the project that it belongs to")
-    ] = None
+    project: Annotated[ProjectId | None, Field(description="Id of the project")] = None
     tags: Annotated[
-        ShortList, Field(default_factory=list, description="Tags; tasks get more by their words")
+        ShortList,
+        Field(default_factory=list, description="Tags; tasks also get tags from their words"),
     ]
     related_to: Annotated[
         References,
@@ -95,13 +94,13 @@ class Remember(Input):
         ShortList, Field(default_factory=list, description="Technologies involved")
     ]
     metadata: Annotated[
-        dict[str, Any], Field(default_factory=dict, description="Further structured data")
+        dict[str, Any], Field(default_factory=dict, description="Additional structured data")
     ]
     source: Annotated[
         dict[str, Any],
         Field(
             default_factory=dict,
-            description=("Where the words come from: a file, a session, a message"),
+            description=("Where the text comes from: a file, a session, a message"),
         ),
     ]
     idempotency_key: Annotated[
@@ -150,12 +149,10 @@ class Reflect(Input):
             min_length=1,
             max_length=LONGEST_TITLE,
             json_schema_extra=NOT_BLANK,
-            description="What the notes are of",
+            description="Title of the notes",
         ),
     ] = UNTITLED
-    project: Annotated[
-        Reference | None, Field(description="Id of the project that they belong to")
-    ] = None
+    project: Annotated[Reference | None, Field(description="Id of the project")] = None
     persist: Annotated[
         bool,
         Field(
@@ -192,19 +189,19 @@ class ContextRequest(Input):
         BeforeValidator(not_blank),
     ]
     intent: Annotated[
-        Intent, Field(description="What kind of work it is: it decides which sections weigh more")
+        Intent, Field(description="Kind of work; changes the weights of the sections")
     ] = "build"
     project: Annotated[
-        Reference | None, Field(description="Id of the project: its work and memory come first")
+        Reference | None, Field(description="Id of the project; its tasks and memories come first")
     ] = None
     limit: Annotated[
         int,
-        Field(ge=1, le=100, description="How many lines at most"),
+        Field(ge=1, le=100, description="Maximum number of lines"),
         BeforeValidator(whole_number),
     ] = 24
     token_budget: Annotated[
         int,
-        Field(ge=200, le=32_000, description="How many tokens the pack may take"),
+        Field(ge=200, le=32_000, description="Maximum number of tokens"),
         BeforeValidator(whole_number),
     ] = 4_000
 
@@ -225,12 +222,13 @@ class RememberResult(TypedDict):
     message: str
     timestamp: Moment
     conflicts: Annotated[
-        list[Conflict], Field(description="What is known already and alike, or says otherwise")
+        list[Conflict], Field(description="Known entities that are similar or contradict it")
     ]
-    capture_id: Annotated[str, Field(description="The words as they came")]
+    capture_id: Annotated[str, Field(description="Id of the verbatim text")]
     capture_hash: Annotated[str, Field(description="Their SHA-256")]
     repeated: Annotated[
-        bool, Field(description="The idempotency_key was used before: this is what was kept then")
+        bool,
+        Field(description="True if the idempotency_key was used before; this is the first result"),
     ]
 
 
@@ -273,7 +271,7 @@ def capture(value: model.Capture) -> Capture:
 
 class Sentence(TypedDict):
     text: str
-    start: Annotated[int, Field(description="Character of the notes that it begins at")]
+    start: Annotated[int, Field(description="Offset in the notes, in characters")]
     end: int
 
 
@@ -282,8 +280,8 @@ class Proposal(TypedDict):
     title: str
     content: str
     confidence: float
-    reason: Annotated[str, Field(description="What in the notes speaks for it")]
-    sentences: Annotated[list[Sentence], Field(description="Where it comes from, word for word")]
+    reason: Annotated[str, Field(description="Why it is a candidate")]
+    sentences: Annotated[list[Sentence], Field(description="Source sentences, verbatim")]
 
 
 def proposal(value: model.Proposal) -> Proposal:
@@ -302,9 +300,9 @@ class ReflectedCandidate(Proposal):
     contradictions: list[Conflict]
     state: Annotated[
         Literal["proposed", "kept", "queued"],
-        Field(description="queued: it waits in the review queue"),
+        Field(description="queued: in the review queue"),
     ]
-    id: Annotated[str | None, Field(description="The entity that it was kept as")]
+    id: Annotated[str | None, Field(description="Id of the entity that was created")]
     candidate_id: Annotated[str | None, Field(description="Its id in the review queue")]
 
 
@@ -321,13 +319,13 @@ def reflected_candidate(value: ReviewedCandidate) -> ReflectedCandidate:
 
 class ReflectResult(TypedDict):
     source_title: str
-    source_id: Annotated[str | None, Field(description="The session that the notes were kept as")]
+    source_id: Annotated[str | None, Field(description="Id of the session with the notes")]
     candidates: list[ReflectedCandidate]
     total: int
     kept: int
     queued: int
     repeated: Annotated[
-        bool, Field(description="These notes were kept before: nothing was kept twice")
+        bool, Field(description="True if these notes were stored before; nothing is stored twice")
     ]
 
 
@@ -346,9 +344,9 @@ def reflect_result(notes: Notes, value: CoreReflectResult) -> ReflectResult:
 class Candidate(Proposal):
     id: str
     state: Literal["pending", "accepted", "rejected"]
-    source_item_id: Annotated[str, Field(description="The item that holds the notes")]
+    source_item_id: Annotated[str, Field(description="Item with the notes")]
     project_id: str | None
-    item_id: Annotated[str | None, Field(description="What it became")]
+    item_id: Annotated[str | None, Field(description="Item that was created from it")]
     created_at: Moment
     decided_at: Moment | None
 
@@ -387,7 +385,7 @@ class PackLine(TypedDict):
     text: str
     status: str
     score: float
-    reason: Annotated[str, Field(description="Why it is here")]
+    reason: Annotated[str, Field(description="Why it is included")]
 
 
 class PackSection(TypedDict):
@@ -400,17 +398,15 @@ class ContextPack(TypedDict):
     goal: str
     intent: str
     project: str | None
-    sections: Annotated[list[PackSection], Field(description="The most useful first")]
+    sections: Annotated[list[PackSection], Field(description="Most useful first")]
     total_items: int
-    tokens: Annotated[
-        int, Field(description="Of the pack as text, by an estimate that is never too low")
-    ]
+    tokens: Annotated[int, Field(description="Estimated tokens of the text; never too low")]
     token_budget: int
     left_out: Annotated[
-        dict[str, int], Field(description="How many were left out for want of room, by section")
+        dict[str, int], Field(description="Number of items that did not fit, by section")
     ]
     degraded: Annotated[
-        str | None, Field(description="Why the answer is less than was asked for; null: it is not")
+        str | None, Field(description="Why the result is incomplete; null if it is complete")
     ]
 
 

@@ -64,15 +64,15 @@ class StepInput(Input):
 
 
 class BlockInput(StepInput):
-    reason: Annotated[Reason, Field(description="What it waits for")]
+    reason: Annotated[Reason, Field(description="Why it is blocked")]
 
 
 class ReviewInput(StepInput):
     pr_url: Annotated[
         Annotated[str, Field(max_length=2_000), AfterValidator(web_address)] | None,
-        Field(description="Where to look at it"),
+        Field(description="URL of the pull request"),
     ] = None
-    commit_shas: Annotated[ShortList | None, Field(description="Commits to look at")] = None
+    commit_shas: Annotated[ShortList | None, Field(description="Commits to review")] = None
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -82,11 +82,11 @@ class ReviewInput(StepInput):
 class CompleteInput(StepInput):
     learnings: Annotated[
         LongText | None,
-        Field(description="What was learnt: becomes an episode derived from the task"),
+        Field(description="What was learned; stored as an episode derived from the task"),
     ] = None
-    actual_hours: Annotated[
-        Hours | None, Field(description="Hours it took; estimates of others rest on them")
-    ] = None
+    actual_hours: Annotated[Hours | None, Field(description="Actual hours; used for estimates")] = (
+        None
+    )
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class CompleteInput(StepInput):
 
 
 class NoteInput(StepInput):
-    content: Annotated[LongText, Field(description="What to note")]
+    content: Annotated[LongText, Field(description="The note")]
 
     @model_validator(mode="before")
     @classmethod
@@ -103,9 +103,9 @@ class NoteInput(StepInput):
 
 
 class SupersedeInput(StepInput):
-    by: Annotated[Reference | None, Field(description="Id of what replaces it")] = None
+    by: Annotated[Reference | None, Field(description="Id of the replacement")] = None
     content: Annotated[
-        LongText | None, Field(description="Or the text of a new memory that does")
+        LongText | None, Field(description="Text of a new memory that replaces it")
     ] = None
     title: Annotated[str | None, Field(max_length=200, description="With content: its title")] = (
         None

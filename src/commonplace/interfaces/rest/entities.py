@@ -86,7 +86,7 @@ class EntitiesQuery(Input):
         list[AnyTypeName], Field(default_factory=list, description="May be given several times")
     ]
     project: Annotated[
-        Reference | None, Field(description="Id of a project: only what belongs to it")
+        Reference | None, Field(description="Only entities of this project (id)")
     ] = None
     status: Annotated[
         list[Short],

@@ -157,7 +157,7 @@ class ItemChanges(Input):
     category: Annotated[
         Tag | None, Field(description="One of those that the transform chooses from, or your own")
     ] = None
-    in_kb: Annotated[bool | None, Field(description="Whether search finds it")] = None
+    in_kb: Annotated[bool | None, Field(description="Whether it is searchable")] = None
     archived: bool | None = None
     expected_revision: Annotated[
         Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole_number)] | None,

@@ -27,9 +27,7 @@ class CandidateChanges(Input):
     content: Annotated[
         str | None, Field(min_length=1, max_length=LONGEST_CONTENT, json_schema_extra=NOT_BLANK)
     ] = None
-    project: Annotated[
-        Reference | None, Field(description="Id of the project that it belongs to")
-    ] = None
+    project: Annotated[Reference | None, Field(description="Id of the project")] = None
 
 
 class Candidates(TypedDict):

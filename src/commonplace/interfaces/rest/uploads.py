@@ -115,7 +115,7 @@ class FinalizeRequest(Input):
     title: Annotated[Title | None, Field(description="Otherwise the file's own, or its name")] = (
         None
     )
-    in_kb: Annotated[bool, Field(description="Whether search finds it")] = True
+    in_kb: Annotated[bool, Field(description="Whether it is searchable")] = True
 
 
 _AGAIN: dict[int | str, dict[str, Any]] = {
